@@ -1,0 +1,24 @@
+//! Tags and other agreements on the tool communicator: a duplicate of the real `MPI_COMM_WORLD` that every
+//! process makes first thing after initialisation, before the split into application and tools.
+
+/// Event packets, rank to place.
+pub const TAG_PACKET: i32 = 1;
+/// The place's first message to each of its ranks: the path of the Unix socket on which it awaits the
+/// rank's supervisor, as raw bytes.
+pub const TAG_WELCOME: i32 = 2;
+/// A `control::tree::Down`, encoded.
+pub const TAG_DOWN: i32 = 3;
+/// A `control::tree::Up`, encoded.
+pub const TAG_UP: i32 = 4;
+
+/// The longest path of a welcome: a Unix socket address has 108 bytes.
+pub const WELCOME_BYTES_MAX: usize = 108;
+
+/// Colour of the application's ranks in the split of the real world (key: world rank).
+pub const COLOR_APPLICATION: i32 = 0;
+/// Colour of the tool processes.
+pub const COLOR_TOOLS: i32 = 1;
+
+/// Environment of an application process: `MEMFD,CONTROL`, the numbers of two inherited descriptors: the
+/// rank's shared memory and one end of a `SOCK_SEQPACKET` pair whose other end is the supervisor's.
+pub const ENV_DESCRIPTORS: &str = "INVIVO_FDS";

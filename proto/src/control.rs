@@ -1,0 +1,78 @@
+//! Control messages between our own processes: the tree's, the gateway's link and the supervisors'. They are
+//! bincode 2 with fixed limits; this module is the only one that touches that crate (see the ADR on bincode).
+
+pub mod link;
+pub mod local;
+pub mod results;
+pub mod tree;
+
+use alloc::vec::Vec;
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
+
+/// The longest control message. Results have a size that depends on the question alone; the largest of the
+/// present questions (a function table by rank of some thousand ranks) stays well below.
+pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+const CONFIG: Configuration<LittleEndian, Varint, Limit<MESSAGE_BYTES_MAX>> =
+    bincode::config::standard().with_limit::<MESSAGE_BYTES_MAX>();
+
+/// Why bytes are no message, or a message cannot be sent.
+#[derive(Debug)]
+pub enum ControlError {
+    /// Longer than [`MESSAGE_BYTES_MAX`].
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// Not a message of this version.
+    Malformed(bincode::error::DecodeError),
+    /// Bytes behind the end.
+    Trailing {
+        /// Where the message ended.
+        offset: usize,
+    },
+    /// The message cannot be encoded.
+    Unencodable(bincode::error::EncodeError),
+}
+
+impl core::fmt::Display for ControlError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            ControlError::TooLong { bytes } => {
+                write!(f, "control message of {bytes} bytes, at most {MESSAGE_BYTES_MAX} allowed")
+            }
+            ControlError::Malformed(error) => write!(f, "malformed control message: {error}"),
+            ControlError::Trailing { offset } => write!(f, "control message ends at offset {offset}, more bytes follow"),
+            ControlError::Unencodable(error) => write!(f, "control message cannot be encoded: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for ControlError {}
+
+/// Encodes a message.
+///
+/// # Errors
+/// When it would be longer than [`MESSAGE_BYTES_MAX`].
+pub fn encode<T: bincode::Encode>(message: &T) -> Result<Vec<u8>, ControlError> {
+    let bytes = bincode::encode_to_vec(message, CONFIG).map_err(ControlError::Unencodable)?;
+    if bytes.len() > MESSAGE_BYTES_MAX {
+        return Err(ControlError::TooLong { bytes: bytes.len() });
+    }
+    Ok(bytes)
+}
+
+/// Decodes a message that fills `bytes`. Claimed lengths are checked against the limit before memory is taken.
+///
+/// # Errors
+/// What is wrong with the bytes.
+pub fn decode<T: bincode::Decode<()>>(bytes: &[u8]) -> Result<T, ControlError> {
+    if bytes.len() > MESSAGE_BYTES_MAX {
+        return Err(ControlError::TooLong { bytes: bytes.len() });
+    }
+    let (message, read) = bincode::decode_from_slice(bytes, CONFIG).map_err(ControlError::Malformed)?;
+    if read != bytes.len() {
+        return Err(ControlError::Trailing { offset: read });
+    }
+    Ok(message)
+}

@@ -1,0 +1,89 @@
+//! Messages between the root and the gateway, on a Unix stream socket: four bytes of length (little-endian),
+//! then a message. The gateway may ask several things at once; answers come in any order.
+
+use super::results::{Coverage, FunctionTable, JobStatus, Matrix};
+use super::tree::{Acks, Command, Query, RankEnded};
+use alloc::vec::Vec;
+use alloc::string::String;
+use bincode::{Decode, Encode};
+
+/// From the gateway to the root.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Request {
+    /// Chosen by the gateway; the answer repeats it.
+    pub id: u64,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// What the gateway can ask.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum Ask {
+    /// What job this is.
+    Job,
+    /// A question to the tree.
+    Query(Query),
+    /// A command to the ranks.
+    Command(Command),
+}
+
+/// From the root to the gateway.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Response {
+    /// The request's.
+    pub id: u64,
+    /// The answer.
+    pub answer: Answer,
+}
+
+/// What the root answers.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum Answer {
+    /// To [`Ask::Job`].
+    Job(Job),
+    /// To [`Query::Functions`].
+    Functions(FunctionTable, Coverage),
+    /// To [`Query::Matrix`].
+    Matrix(Matrix, Coverage),
+    /// To [`Query::Status`].
+    Status(JobStatus, Coverage),
+    /// To [`Ask::Command`].
+    Command(Acks),
+    /// The request was understood and cannot be met; a sentence for the user.
+    Refused(String),
+}
+
+/// What job this is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Job {
+    /// The job's id.
+    pub id: String,
+    /// Ranks of the application.
+    pub ranks: u32,
+    /// Tool places.
+    pub places: u32,
+    /// Analysis nodes, the root included.
+    pub nodes: u32,
+    /// `ompi` or `mpich`.
+    pub family: String,
+    /// The MPI library's own version line.
+    pub library: String,
+}
+
+/// What the root hands to its supervisor when the job ends, once, on the descriptor given to it, framed as
+/// above. The supervisor makes the report of it.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub struct Final {
+    /// The job.
+    pub job: Job,
+    /// Function table with rows per rank.
+    pub functions: FunctionTable,
+    /// The communication matrix.
+    pub matrix: Matrix,
+    /// The last status.
+    pub status: JobStatus,
+    /// How much of the truth this is.
+    pub coverage: Coverage,
+    /// Ranks that ended otherwise than through `MPI_Finalize`.
+    pub ended: Vec<RankEnded>,
+}

@@ -1,0 +1,70 @@
+//! Ids, one type each, so that a number of one kind is never taken for another.
+
+/// Derives what every id needs, serialisation included where control messages are compiled in.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize))]
+        #[repr(transparent)]
+        pub struct $name(pub $inner);
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(&self.0, f)
+            }
+        }
+    };
+}
+
+id! {
+    /// A process of the application, numbered as the application numbers it in `MPI_COMM_WORLD`.
+    Rank(u32)
+}
+id! {
+    /// A process of the whole MPI job, tools included, numbered as the launcher numbers it.
+    WorldRank(u32)
+}
+id! {
+    /// A region: an MPI function (its index in [`crate::mpi::FUNCTIONS`]) or, later, a user function.
+    RegionId(u16)
+}
+id! {
+    /// A communicator as one rank numbers it: 0 is the world, 1 is self, then in order of creation.
+    /// Records carry this small number; a [`crate::definition::Definition`] ties it to a [`CommId`].
+    CommLocal(u32)
+}
+id! {
+    /// A command, chosen by the client that gives it; the same id twice is the same command.
+    CommandId(u64)
+}
+id! {
+    /// One round of partial results climbing the tree.
+    WaveId(u64)
+}
+
+/// One thread of a rank (OTF2's word).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize))]
+pub struct LocationId {
+    /// The process.
+    pub rank: Rank,
+    /// The thread's number within the process, 0 for the one that initialised MPI.
+    pub thread: u16,
+}
+
+/// A communicator's id in the whole job: the world rank (in the application's world) of the process that is
+/// rank 0 in it, and that process' own counter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize))]
+pub struct CommId {
+    /// The process that is rank 0.
+    pub leader: Rank,
+    /// Counts the communicators that this process is rank 0 of, by [`CommId::WORLD`] from 0.
+    pub counter: u32,
+}
+
+impl CommId {
+    /// `MPI_COMM_WORLD` of the application.
+    pub const WORLD: CommId = CommId { leader: Rank(0), counter: 0 };
+}

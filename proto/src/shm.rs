@@ -1,0 +1,335 @@
+//! The memory that a rank shares with its supervisor and its place: one sealed memfd per rank, made and fully
+//! allocated by the supervisor before the application starts. `wire.md` draws it.
+//!
+//! ```text
+//! Page         identity, phase, gate and flags, one Status per location, definition ring
+//! Slot * n     packet pool: SlotHeader, then PAYLOAD_BYTES of records
+//! ```
+//!
+//! Who writes what: the supervisor writes the identity before anybody else looks; the place writes
+//! [`Control`], `taken` and the ring's `tail`; everything else is the rank's. A reader takes no value on
+//! trust: every offset and length read from here is checked against the constants below.
+
+use crate::packet::PAYLOAD_BYTES;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// First bytes of the memory.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
+/// Layout version; shim, supervisor and place of one release agree.
+pub const VERSION: u32 = 1;
+/// Threads of a rank that can have a location of their own. More are counted as dropped.
+pub const LOCATIONS_MAX: usize = 64;
+/// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts (1.6 MiB).
+pub const PACKETS_DEFAULT: usize = 16;
+/// More packets would be more than 100 MiB per rank.
+pub const PACKETS_MAX: usize = 1024;
+/// Bytes of the definition ring; a definition has at most a quarter of it.
+pub const RING_BYTES: usize = 64 * 1024;
+
+/// Life of a rank, in [`Page::phase`].
+pub mod phase {
+    /// The program has not initialised MPI.
+    pub const STARTING: u32 = 0;
+    /// Between initialisation and finalisation.
+    pub const RUNNING: u32 = 1;
+    /// In `MPI_Finalize`: the rank writes no more records and has nothing in flight over MPI.
+    pub const DRAINED: u32 = 2;
+    /// `MPI_Abort` was called.
+    pub const ABORTING: u32 = 3;
+    /// The shim gave up (wrong MPI, no memory) and only passes calls through.
+    pub const SILENT: u32 = 4;
+}
+
+/// Where a thread is, in [`Status::inside`].
+pub mod inside {
+    /// In the application's own code.
+    pub const APPLICATION: u32 = 0;
+    /// In MPI: never stop it there.
+    pub const MPI: u32 = 1;
+    /// Held by the gate before the call began.
+    pub const HELD_AT_ENTER: u32 = 2;
+    /// Held by the gate after the call was complete.
+    pub const HELD_AT_LEAVE: u32 = 3;
+}
+
+/// Owners of a packet, in [`SlotHeader::owner`]. Changed by compare-and-swap only.
+pub mod owner {
+    /// Nobody's: a thread may open it.
+    pub const FREE: u32 = 0;
+    /// A thread of the rank writes into it.
+    pub const RANK: u32 = 1;
+    /// A non-blocking send of it is under way.
+    pub const MPI: u32 = 2;
+    /// Closed and left for the place to take from here.
+    pub const PLACE: u32 = 3;
+}
+
+/// What the place tells the rank. Its own cache line: the hot path reads `gate` and `recording` from it.
+#[repr(C, align(64))]
+pub struct Control {
+    /// 0 is open; any other number is the generation of the pause that closed the gate. A futex.
+    pub gate: AtomicU32,
+    /// 1 while calls are recorded, 0 while the application runs unobserved.
+    pub recording: AtomicU32,
+    /// `CLOCK_MONOTONIC` in ns at which a closed gate opens by itself. The place pushes it on while the root
+    /// is alive and the pause's lease lasts, so that no death on our side leaves the application standing.
+    pub gate_until_ns: AtomicU64,
+    /// Counts switches and resets.
+    pub epoch: AtomicU32,
+    reserved: [u32; 9],
+}
+
+/// A location's status page: written by its own thread, read by anybody at any time.
+#[repr(C, align(64))]
+pub struct Status {
+    /// See [`inside`].
+    pub inside: AtomicU32,
+    /// The region entered last.
+    pub region: AtomicU32,
+    /// When it was entered, in ticks.
+    pub entered_at: AtomicU64,
+    /// The caller's return address.
+    pub caller: AtomicU64,
+    /// Peer of the call, as in [`crate::mpi::peer`].
+    pub peer: AtomicU32,
+    /// Communicator of the call, as the rank numbers it.
+    pub comm: AtomicU32,
+    /// Kernel's thread id, 0 while the location is unused.
+    pub tid: AtomicU32,
+    /// The slot that the location writes into, plus one; 0 is none.
+    pub open_slot: AtomicU32,
+    /// Calls counted at the entry while recording was on.
+    pub entered: AtomicU64,
+    /// Calls whose records were dropped, by [`crate::packet::DropReason`].
+    pub dropped: [AtomicU64; 3],
+    /// Packets opened so far, so that the next one's sequence number is known.
+    pub packets: AtomicU64,
+    /// Ticks spent in our own code, summed over the sampled calls.
+    pub overhead_ticks: AtomicU64,
+    /// How many calls were sampled for it.
+    pub overhead_samples: AtomicU64,
+    reserved: [u64; 2],
+}
+
+/// The channel of definitions: one writer (under the shim's lock), one reader (the place). Offsets run on and
+/// are taken modulo [`RING_BYTES`]. An entry is its length as two bytes, then a definition.
+#[repr(C, align(64))]
+pub struct Ring {
+    /// Bytes written so far.
+    pub head: AtomicU64,
+    /// Bytes taken so far.
+    pub tail: AtomicU64,
+    reserved: [u64; 6],
+    /// The bytes.
+    pub bytes: [core::cell::UnsafeCell<u8>; RING_BYTES],
+}
+
+/// The first part of the memory.
+#[repr(C, align(4096))]
+pub struct Page {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// [`VERSION`].
+    pub version: AtomicU32,
+    /// Packets in the pool.
+    pub packets: AtomicU32,
+    /// The application's rank.
+    pub rank: AtomicU32,
+    /// Ranks of the application.
+    pub ranks: AtomicU32,
+    /// The tool place's world rank.
+    pub place: AtomicU32,
+    /// The process that attached; forked children are not it and stay silent.
+    pub pid: AtomicU32,
+    /// See [`phase`].
+    pub phase: AtomicU32,
+    /// Locations in use: `status[..locations]`.
+    pub locations: AtomicU32,
+    /// Packets whose records went over MPI.
+    pub sent_packets: AtomicU64,
+    /// Packets left for the place because no thread could send them.
+    pub left_packets: AtomicU64,
+    /// Code of `MPI_Abort`, while aborting.
+    pub abort_code: AtomicU32,
+    reserved: u32,
+    /// What the place tells the rank.
+    pub control: Control,
+    /// Per location.
+    pub status: [Status; LOCATIONS_MAX],
+    /// The definition channel.
+    pub ring: Ring,
+}
+
+/// What stands before a packet's payload in shared memory.
+#[repr(C, align(64))]
+pub struct SlotHeader {
+    /// See [`owner`].
+    pub owner: AtomicU32,
+    /// The location that writes or wrote it.
+    pub location: AtomicU32,
+    /// The packet's sequence number plus one; 0 while it is being opened. Written last at opening.
+    pub sequence: AtomicU64,
+    /// Payload bytes that are whole records, written with release order.
+    pub committed: AtomicU32,
+    /// Payload bytes that the place has taken already.
+    pub taken: AtomicU32,
+    /// As in [`crate::packet::Header`].
+    pub first_time: AtomicU64,
+    /// As in [`crate::packet::Header`].
+    pub next_request: AtomicU64,
+    /// End of the last record.
+    pub last_time: AtomicU64,
+    /// Calls in it.
+    pub records: AtomicU32,
+    /// As in [`crate::packet::Header`].
+    pub epoch: AtomicU32,
+    /// Room for the header that goes over MPI: it stands right before the payload, so that both are one send.
+    pub wire: core::cell::UnsafeCell<[u8; crate::packet::HEADER_BYTES]>,
+    /// The records.
+    pub payload: core::cell::UnsafeCell<[u8; PAYLOAD_BYTES]>,
+}
+
+// SAFETY: the bytes behind the cells are guarded by `head`/`tail` (Ring) and by the owner word and
+// `committed` (SlotHeader); whoever touches them goes through raw pointers under those rules.
+unsafe impl Sync for Ring {}
+// SAFETY: as above.
+unsafe impl Sync for SlotHeader {}
+
+/// Bytes of one packet slot.
+pub const SLOT_BYTES: usize = size_of::<SlotHeader>();
+/// Bytes of the first part.
+pub const PAGE_BYTES: usize = size_of::<Page>();
+
+const _: () = {
+    assert!(size_of::<Control>() == 64);
+    assert!(size_of::<Status>() == 128);
+    assert!(PAGE_BYTES.is_multiple_of(4096));
+    assert!(core::mem::offset_of!(SlotHeader, wire) + crate::packet::HEADER_BYTES == core::mem::offset_of!(SlotHeader, payload));
+};
+
+/// Bytes of the memory with `packets` packets.
+pub const fn region_bytes(packets: usize) -> usize {
+    PAGE_BYTES + packets * SLOT_BYTES
+}
+
+/// A rank's mapped memory, seen by any of its users.
+#[derive(Clone, Copy)]
+pub struct Region {
+    base: *const u8,
+    packets: usize,
+}
+
+// SAFETY: the region is shared memory made of atomics and guarded cells; see `Sync` of its parts.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+/// Why memory is no rank's region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionError {
+    /// Fewer bytes than the first part has, or than its packets need.
+    Short,
+    /// Not ours.
+    Magic,
+    /// Of another release.
+    Version(u32),
+    /// A pool of no packets, or of too many.
+    Packets(u32),
+}
+
+impl core::fmt::Display for RegionError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            RegionError::Short => f.write_str("shared memory is shorter than its own header says"),
+            RegionError::Magic => f.write_str("shared memory is not a rank's (wrong magic number)"),
+            RegionError::Version(v) => write!(f, "shared memory has layout {v}, this program knows {VERSION}"),
+            RegionError::Packets(n) => write!(f, "shared memory says {n} packets, allowed are 2 to {PACKETS_MAX}"),
+        }
+    }
+}
+
+impl core::error::Error for RegionError {}
+
+impl Region {
+    /// Writes the identity into zeroed memory.
+    ///
+    /// # Safety
+    /// `base` must point at `region_bytes(packets)` zeroed, writable, page-aligned bytes that stay mapped as
+    /// long as the region is used, and `packets` must lie in `2..=PACKETS_MAX`.
+    pub unsafe fn create(base: *mut u8, packets: usize, rank: u32, ranks: u32, place: u32) -> Region {
+        let region = Region { base, packets };
+        let page = region.page();
+        page.version.store(VERSION, Ordering::Relaxed);
+        page.packets.store(packets as u32, Ordering::Relaxed);
+        page.rank.store(rank, Ordering::Relaxed);
+        page.ranks.store(ranks, Ordering::Relaxed);
+        page.place.store(place, Ordering::Relaxed);
+        page.control.recording.store(1, Ordering::Relaxed);
+        page.magic.store(MAGIC, Ordering::Release);
+        region
+    }
+
+    /// Looks at mapped memory that somebody else made.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    ///
+    /// # Safety
+    /// `base` must point at `bytes` page-aligned bytes of a shared mapping that is writable and stays mapped
+    /// as long as the region is used.
+    pub unsafe fn attach(base: *mut u8, bytes: usize) -> Result<Region, RegionError> {
+        if bytes < PAGE_BYTES {
+            return Err(RegionError::Short);
+        }
+        let region = Region { base, packets: 0 };
+        let page = region.page();
+        if page.magic.load(Ordering::Acquire) != MAGIC {
+            return Err(RegionError::Magic);
+        }
+        let version = page.version.load(Ordering::Relaxed);
+        if version != VERSION {
+            return Err(RegionError::Version(version));
+        }
+        let packets = page.packets.load(Ordering::Relaxed);
+        if !(2..=PACKETS_MAX).contains(&(packets as usize)) {
+            return Err(RegionError::Packets(packets));
+        }
+        if bytes < region_bytes(packets as usize) {
+            return Err(RegionError::Short);
+        }
+        Ok(Region { base, packets: packets as usize })
+    }
+
+    /// The first part.
+    #[inline(always)]
+    pub fn page(&self) -> &'static Page {
+        // SAFETY: `create` and `attach` ask for at least PAGE_BYTES aligned bytes that outlive the region's
+        // use; Page is atomics and guarded cells, for which any bit pattern is valid.
+        unsafe { &*self.base.cast::<Page>() }
+    }
+
+    /// Packets in the pool.
+    #[inline(always)]
+    pub fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// Packet slot `index`, or nothing where there is none.
+    #[inline(always)]
+    pub fn slot(&self, index: usize) -> Option<&'static SlotHeader> {
+        if index >= self.packets {
+            return None;
+        }
+        // SAFETY: `index` is below the number of slots that the mapping has room for; alignment follows from
+        // PAGE_BYTES and SLOT_BYTES being multiples of 64.
+        Some(unsafe { &*self.base.add(PAGE_BYTES + index * SLOT_BYTES).cast::<SlotHeader>() })
+    }
+}
+
+impl SlotHeader {
+    /// Passes the packet on; false when it was not `from`'s.
+    #[inline]
+    pub fn pass(&self, from: u32, to: u32) -> bool {
+        self.owner.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+}
