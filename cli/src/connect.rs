@@ -1,0 +1,293 @@
+//! Where jobs are found: the state directory with one `connect.json` per running job, and the runtime
+//! directory with a job's sockets. Both are the user's own: mode 0700, owner checked, never followed through
+//! a symbolic link.
+
+pub use invivo_grpc::connect::{Connect, ConnectError, FILE_NAME, Liveness};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The longest job id, in bytes: with it, a socket's path fits below `/tmp` whatever the user's number.
+pub const JOB_ID_BYTES_MAX: usize = 60;
+/// The longest name of a socket in the runtime directory, in bytes (`place-4294967295.sock` has 21).
+pub const SOCKET_NAME_BYTES_MAX: usize = 21;
+/// The longest path of a Unix socket, in bytes: `sun_path` has 108 with the zero at its end.
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// Why a directory or a job cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum PlaceError {
+    #[error("no state directory: neither XDG_STATE_HOME nor HOME is set; set one of them")]
+    NoHome,
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
+    #[error(
+        "{} is not a directory of yours with mode 0700 ({why}); somebody else may have made it: remove it, or \
+         set XDG_RUNTIME_DIR to a directory of your own", path.display()
+    )]
+    NotOurs { path: PathBuf, why: String },
+    #[error(
+        "sockets in {} would have paths longer than the {SOCKET_PATH_BYTES_MAX} bytes that a Unix socket may have; \
+         choose a shorter job id with INVIVO_JOB", path.display()
+    )]
+    PathTooLong { path: PathBuf },
+    #[error(
+        "{id:?} cannot name a job: allowed are 1 to {JOB_ID_BYTES_MAX} letters, digits, '-', '_' and '.', not \
+         beginning with '.' or '-'"
+    )]
+    BadJobId { id: String },
+    #[error("job {job} runs already (process {pid} on {host}); choose another id with INVIVO_JOB")]
+    Running { job: String, pid: u32, host: String },
+}
+
+fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> PlaceError {
+    let path = path.to_owned();
+    move |source| PlaceError::Io { what, path, source }
+}
+
+/// Makes a job id of any text: what may not stand in one becomes `-`, and of a long one the end is kept,
+/// where numbers stand.
+pub fn job_id(text: &str) -> String {
+    let mut id: String = text
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') {
+                c
+            } else {
+                '-'
+            }
+        })
+        .collect();
+    id.drain(..id.len().saturating_sub(JOB_ID_BYTES_MAX));
+    let id = id.trim_start_matches(['.', '-']);
+    if id.is_empty() {
+        "job".to_owned()
+    } else {
+        id.to_owned()
+    }
+}
+
+/// Checks that `id` can be a directory's name and nothing else.
+///
+/// # Errors
+/// When it cannot.
+pub fn check_job_id(id: &str) -> Result<(), PlaceError> {
+    if job_id(id) == id {
+        Ok(())
+    } else {
+        Err(PlaceError::BadJobId { id: id.to_owned() })
+    }
+}
+
+/// The directory of all jobs: `invivo/jobs` in `$XDG_STATE_HOME` or `~/.local/state`. It need not exist.
+///
+/// # Errors
+/// When neither variable is set.
+pub fn jobs_dir() -> Result<PathBuf, PlaceError> {
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    state
+        .map(|state| state.join("invivo/jobs"))
+        .ok_or(PlaceError::NoHome)
+}
+
+/// The directory of one job's `connect.json` and audit log, made if need be.
+///
+/// # Errors
+/// When it cannot be made or is not ours.
+pub fn job_dir(job: &str) -> Result<PathBuf, PlaceError> {
+    job_dir_in(&jobs_dir()?, job)
+}
+
+fn job_dir_in(jobs: &Path, job: &str) -> Result<PathBuf, PlaceError> {
+    check_job_id(job)?;
+    // Above the jobs only what is missing is made; `invivo/jobs` and below must be ours alone.
+    if let Some(state) = jobs.parent().and_then(Path::parent) {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(state)
+            .map_err(io("make", state))?;
+    }
+    for dir in [jobs.parent().unwrap_or(jobs), jobs, &jobs.join(job)] {
+        private_dir(dir)?;
+    }
+    Ok(jobs.join(job))
+}
+
+/// The directory of a job's sockets on this node, made if need be: `invivo-UID/JOB` in `$XDG_RUNTIME_DIR`, or
+/// in `/tmp` where that is not set, not ours, or too long.
+///
+/// # Errors
+/// When it cannot be made, is not ours, or sockets in it would have paths that are too long.
+pub fn runtime_dir(job: &str) -> Result<PathBuf, PlaceError> {
+    let xdg = std::env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|dir| dir.is_absolute() && is_ours(dir));
+    runtime_dir_in(xdg.as_deref(), Path::new("/tmp"), job)
+}
+
+fn runtime_dir_in(xdg: Option<&Path>, fallback: &Path, job: &str) -> Result<PathBuf, PlaceError> {
+    check_job_id(job)?;
+    let user = format!("invivo-{}", rustix::process::geteuid().as_raw());
+    let fits = |dir: &Path| dir.as_os_str().len() + 1 + SOCKET_NAME_BYTES_MAX <= SOCKET_PATH_BYTES_MAX;
+    let parent = xdg.map(|dir| dir.join(&user)).filter(|dir| fits(&dir.join(job)));
+    let parent = parent.unwrap_or_else(|| fallback.join(&user));
+    let dir = parent.join(job);
+    if !fits(&dir) {
+        return Err(PlaceError::PathTooLong { path: dir });
+    }
+    private_dir(&parent)?;
+    private_dir(&dir)?;
+    Ok(dir)
+}
+
+/// Removes a job's runtime directory with all that is in it. That it is not there is no error.
+///
+/// # Errors
+/// When something in it cannot be removed.
+pub fn remove_runtime_dir(dir: &Path) -> Result<(), PlaceError> {
+    remove(dir)
+}
+
+/// Makes a directory of mode 0700 or checks that the one that is there is ours. Several processes of a node
+/// may do so at once.
+fn private_dir(dir: &Path) -> Result<(), PlaceError> {
+    match std::fs::DirBuilder::new().mode(0o700).create(dir) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(io("make", dir)(error)),
+    }
+    // Without following a link: somebody else could have put one there.
+    let meta = std::fs::symlink_metadata(dir).map_err(io("look at", dir))?;
+    let why = if !meta.is_dir() {
+        "it is no directory".to_owned()
+    } else if meta.uid() != rustix::process::geteuid().as_raw() {
+        format!("its owner is {}", meta.uid())
+    } else if meta.mode() & 0o077 != 0 {
+        format!("its mode is {:o}", meta.mode() & 0o7777)
+    } else {
+        return Ok(());
+    };
+    Err(PlaceError::NotOurs {
+        path: dir.to_owned(),
+        why,
+    })
+}
+
+fn is_ours(dir: &Path) -> bool {
+    std::fs::metadata(dir).is_ok_and(|meta| {
+        meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
+    })
+}
+
+/// Writes a job's `connect.json`, whole or not at all, and returns its path.
+///
+/// # Errors
+/// When it cannot be written, or a job of this id runs already.
+pub fn publish(connect: &Connect) -> Result<PathBuf, PlaceError> {
+    publish_in(&jobs_dir()?, connect)
+}
+
+fn publish_in(jobs: &Path, connect: &Connect) -> Result<PathBuf, PlaceError> {
+    let path = job_dir_in(jobs, &connect.job)?.join(FILE_NAME);
+    if let Ok(other) = Connect::read(&path)
+        && (other.pid, other.pid_start_ticks) != (connect.pid, connect.pid_start_ticks)
+        && other.liveness() != Liveness::Stale
+    {
+        return Err(PlaceError::Running {
+            job: other.job,
+            pid: other.pid,
+            host: other.host,
+        });
+    }
+    let text = serde_json::to_vec_pretty(connect).map_err(|error| io("write", &path)(error.into()))?;
+    let new = path.with_extension(format!("{}.new", std::process::id()));
+    // A file that a killed process left behind would keep its mode.
+    let _ = std::fs::remove_file(&new);
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&new)
+        .and_then(|mut file| file.write_all(&text))
+        .and_then(|()| std::fs::rename(&new, &path))
+        .map_err(io("write", &path))?;
+    Ok(path)
+}
+
+/// Removes a job's directory in the state directory. That it is not there is no error.
+///
+/// # Errors
+/// When something in it cannot be removed.
+pub fn withdraw(job: &str) -> Result<(), PlaceError> {
+    check_job_id(job)?;
+    remove(&jobs_dir()?.join(job))
+}
+
+fn remove(dir: &Path) -> Result<(), PlaceError> {
+    match std::fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", dir)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// What the state directory holds.
+#[derive(Debug, Default)]
+pub struct Jobs {
+    /// Jobs that run (or that run on another host, as far as can be told), the oldest first.
+    pub running: Vec<(PathBuf, Connect)>,
+    /// Ids of jobs whose supervisor is gone; their directories have been removed.
+    pub stale: Vec<String>,
+    /// Files that cannot be used, with the reason.
+    pub unusable: Vec<ConnectError>,
+}
+
+/// Lists the jobs and cleans up behind those that died.
+///
+/// # Errors
+/// When the state directory cannot be read.
+pub fn jobs() -> Result<Jobs, PlaceError> {
+    jobs_in(&jobs_dir()?)
+}
+
+fn jobs_in(dir: &Path) -> Result<Jobs, PlaceError> {
+    let mut jobs = Jobs::default();
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(jobs),
+        Err(error) => return Err(io("read", dir)(error)),
+    };
+    for entry in entries {
+        let path = entry.map_err(io("read", dir))?.path().join(FILE_NAME);
+        match Connect::read(&path) {
+            Ok(connect) if connect.liveness() == Liveness::Stale => {
+                if let Some(left) = path.parent() {
+                    remove(left)?;
+                }
+                jobs.stale.push(connect.job);
+            }
+            Ok(connect) => jobs.running.push((path, connect)),
+            // A job that is about to publish, or has just withdrawn.
+            Err(ConnectError::Unreadable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            }
+            Err(error) => jobs.unusable.push(error),
+        }
+    }
+    jobs.running
+        .sort_by(|(_, a), (_, b)| (a.started_unix, &a.job).cmp(&(b.started_unix, &b.job)));
+    jobs.stale.sort();
+    Ok(jobs)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Directories, links, modes and leftovers.
+
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+fn connect(job: &str) -> Connect {
+    Connect::new(job, Path::new("/tmp/gateway.sock"), vec!["./app".into()]).expect("random numbers")
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).expect("there").mode() & 0o7777
+}
+
+#[test]
+fn job_ids_are_harmless_names() {
+    assert_eq!(job_id("node1-4711"), "node1-4711");
+    assert_eq!(job_id("../../etc/passwd"), "etc-passwd");
+    assert_eq!(job_id("..."), "job");
+    let long = job_id(&format!("{}-4711", "n".repeat(200)));
+    assert!(long.len() <= JOB_ID_BYTES_MAX && long.ends_with("-4711"));
+    for bad in ["", ".", "..", "a/b", "-x", &"x".repeat(JOB_ID_BYTES_MAX + 1)] {
+        assert!(check_job_id(bad).is_err(), "{bad:?} must be refused");
+    }
+}
+
+#[test]
+fn a_published_job_is_private_listed_and_gone_after_withdrawal() {
+    let dir = tempfile::tempdir().expect("directory");
+    let jobs = dir.path().join("state/invivo/jobs");
+    let connect = connect("one");
+    let path = publish_in(&jobs, &connect).expect("published");
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&jobs.join("one")), 0o700);
+    let listed = jobs_in(&jobs).expect("listed");
+    assert_eq!(listed.running, vec![(path, connect)]);
+    assert!(listed.stale.is_empty() && listed.unusable.is_empty());
+    remove(&jobs.join("one")).expect("removed");
+    remove(&jobs.join("one")).expect("twice is no error");
+    assert!(jobs_in(&jobs).expect("listed").running.is_empty());
+}
+
+#[test]
+fn a_dead_jobs_leftovers_are_named_and_removed() {
+    let dir = tempfile::tempdir().expect("directory");
+    let jobs = dir.path().join("state/invivo/jobs");
+    let mut dead = connect("dead");
+    dead.pid_start_ticks += 1;
+    publish_in(&jobs, &dead).expect("published");
+    publish_in(&jobs, &connect("alive")).expect("published");
+    let listed = jobs_in(&jobs).expect("listed");
+    assert_eq!(listed.stale, ["dead"]);
+    assert_eq!(listed.running.len(), 1);
+    assert!(!jobs.join("dead").exists());
+}
+
+#[test]
+fn the_id_of_a_running_job_is_not_taken_over_and_that_of_a_dead_one_is() {
+    let dir = tempfile::tempdir().expect("directory");
+    let jobs = dir.path().join("state/invivo/jobs");
+    let parent = std::os::unix::process::parent_id();
+    let mut other = connect("id");
+    (other.pid, other.pid_start_ticks) = (parent, 0);
+    publish_in(&jobs, &other).expect("published");
+    assert!(
+        matches!(publish_in(&jobs, &connect("id")), Err(PlaceError::Running { pid, .. }) if pid == parent)
+    );
+    other.pid_start_ticks = 1;
+    std::fs::remove_dir_all(jobs.join("id")).expect("removed");
+    publish_in(&jobs, &other).expect("published");
+    publish_in(&jobs, &connect("id")).expect("a dead job's id is free");
+}
+
+#[test]
+fn a_directory_that_others_may_enter_or_a_link_is_refused() {
+    let dir = tempfile::tempdir().expect("directory");
+    let open = dir.path().join("open");
+    std::fs::create_dir(&open).expect("made");
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).expect("mode set");
+    assert!(matches!(private_dir(&open), Err(PlaceError::NotOurs { .. })));
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(dir.path(), &link).expect("linked");
+    assert!(matches!(private_dir(&link), Err(PlaceError::NotOurs { .. })));
+}
+
+#[test]
+fn sockets_fit_into_the_runtime_directory_or_it_falls_back() {
+    let dir = tempfile::tempdir().expect("directory");
+    let short = dir.path().join("run");
+    let long = dir.path().join("r".repeat(100));
+    std::fs::create_dir_all(&short).expect("made");
+    std::fs::create_dir_all(&long).expect("made");
+    let made = runtime_dir_in(Some(&short), dir.path(), "job").expect("made");
+    assert!(made.starts_with(&short));
+    assert_eq!(mode(&made), 0o700);
+    assert_eq!(
+        runtime_dir_in(Some(&short), dir.path(), "job").expect("again"),
+        made
+    );
+    let fallback = runtime_dir_in(Some(&long), dir.path(), "job").expect("made");
+    assert!(!fallback.starts_with(&long));
+    assert!(matches!(
+        runtime_dir_in(None, &long, "job"),
+        Err(PlaceError::PathTooLong { .. })
+    ));
+    let longest = Path::new("/tmp")
+        .join("invivo-4294967295")
+        .join("j".repeat(JOB_ID_BYTES_MAX));
+    assert!(longest.as_os_str().len() + 1 + SOCKET_NAME_BYTES_MAX <= SOCKET_PATH_BYTES_MAX);
+}

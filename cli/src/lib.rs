@@ -1,0 +1,3 @@
+//! The `invivo` command.
+
+pub mod connect;

@@ -1,0 +1,299 @@
+//! `connect.json`: where a job's gateway listens and which tokens it takes. The root's supervisor writes it,
+//! the gateway and every client read it. Whoever can read it may control the job, so it is readable by its
+//! owner alone, and a file that others could read or write is refused.
+
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// The layout that this program writes, and the newest that it reads. Fields are only ever added to it.
+pub const VERSION: u32 = 1;
+/// The name of the file in its job's directory.
+pub const FILE_NAME: &str = "connect.json";
+/// The longest file that is read, in bytes: a command line has at most 2 MiB on Linux, JSON may double it.
+pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Random bytes of a token; 256 bits cannot be guessed.
+const TOKEN_BYTES: usize = 32;
+
+/// The contents of `connect.json`.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connect {
+    /// [`VERSION`].
+    pub version: u32,
+    /// The job's id.
+    pub job: String,
+    /// The gateway's Unix socket.
+    pub socket: PathBuf,
+    /// Token of the scope *view*.
+    pub view: String,
+    /// Token of the scope *control*, which includes *view*.
+    pub control: String,
+    /// The supervisor of the root; the job is over when it is gone.
+    pub pid: u32,
+    /// When that process started, in clock ticks since the boot, so that another process that was given the
+    /// same number is not taken for it; 0 is unknown.
+    #[serde(default)]
+    pub pid_start_ticks: u64,
+    /// The host that it runs on: process ids and the socket mean nothing elsewhere. Empty is unknown.
+    #[serde(default)]
+    pub host: String,
+    /// When the job started, in seconds since 1970.
+    pub started_unix: u64,
+    /// The application's command line.
+    pub command: Vec<String>,
+}
+
+/// Why there is no usable `connect.json`.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ConnectError {
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error(
+        "{} may be read or written by others (owner {owner}, mode {mode:o}), so its tokens cannot be trusted; \
+         if you made it so, run: chmod 600 {}", path.display(), path.display()
+    )]
+    Exposed { path: PathBuf, owner: u32, mode: u32 },
+    #[error("{} is {bytes} bytes long, at most {FILE_BYTES_MAX} are read", path.display())]
+    TooLong { path: PathBuf, bytes: u64 },
+    #[error("{} is no connect.json: {source}", path.display())]
+    Malformed {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
+    #[error("{} has version {version}, this program knows {VERSION}; use the invivo that started the job", path.display())]
+    Version { path: PathBuf, version: u32 },
+}
+
+/// Whether the job behind a `connect.json` still runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// The root's supervisor is there.
+    Running,
+    /// It is gone: the file was left behind.
+    Stale,
+    /// It runs or ran on another host, which cannot be told from here.
+    Elsewhere,
+}
+
+impl Connect {
+    /// The file of a job that the calling process supervises: fresh tokens, this process, this host, now.
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub fn new(job: &str, socket: &Path, command: Vec<String>) -> std::io::Result<Connect> {
+        let pid = std::process::id();
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok(Connect {
+            version: VERSION,
+            job: job.to_owned(),
+            socket: socket.to_owned(),
+            view: token()?,
+            control: token()?,
+            pid,
+            pid_start_ticks: start_ticks(pid).unwrap_or(0),
+            host: host(),
+            started_unix: now.as_secs(),
+            command,
+        })
+    }
+
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn read(path: &Path) -> Result<Connect, ConnectError> {
+        let unreadable = |source| ConnectError::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
+        let file = std::fs::File::open(path).map_err(unreadable)?;
+        let meta = file.metadata().map_err(unreadable)?;
+        if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o077 != 0 {
+            let (owner, mode) = (meta.uid(), meta.mode() & 0o7777);
+            return Err(ConnectError::Exposed {
+                path: path.to_owned(),
+                owner,
+                mode,
+            });
+        }
+        if meta.len() > FILE_BYTES_MAX {
+            return Err(ConnectError::TooLong {
+                path: path.to_owned(),
+                bytes: meta.len(),
+            });
+        }
+        let mut text = Vec::new();
+        file.take(FILE_BYTES_MAX)
+            .read_to_end(&mut text)
+            .map_err(unreadable)?;
+        let malformed = |source| ConnectError::Malformed {
+            path: path.to_owned(),
+            source,
+        };
+        // The version first: a later layout may lack what this one has.
+        let Versioned { version } = serde_json::from_slice(&text).map_err(malformed)?;
+        if version != VERSION {
+            return Err(ConnectError::Version {
+                path: path.to_owned(),
+                version,
+            });
+        }
+        serde_json::from_slice(&text).map_err(malformed)
+    }
+
+    /// Whether the job still runs, as far as this host can tell.
+    pub fn liveness(&self) -> Liveness {
+        if !self.host.is_empty() && self.host != host() {
+            return Liveness::Elsewhere;
+        }
+        match start_ticks(self.pid) {
+            Some(ticks) if self.pid_start_ticks == 0 || ticks == self.pid_start_ticks => Liveness::Running,
+            _ => Liveness::Stale,
+        }
+    }
+}
+
+impl std::fmt::Debug for Connect {
+    /// Without the tokens: they must not land in a log.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connect")
+            .field("version", &self.version)
+            .field("job", &self.job)
+            .field("socket", &self.socket)
+            .field("pid", &self.pid)
+            .field("host", &self.host)
+            .field("started_unix", &self.started_unix)
+            .field("command", &self.command)
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// A fresh token: 64 hexadecimal digits.
+fn token() -> std::io::Result<String> {
+    let mut bytes = [0u8; TOKEN_BYTES];
+    let mut filled = 0;
+    while filled < TOKEN_BYTES {
+        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// This host's name.
+pub fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// When a process started, in clock ticks since the boot; nothing where there is no such process (a zombie is
+/// none: it does nothing any more).
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the program's name in parentheses and may hold anything, parentheses included.
+    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
+    let state = fields.next()?;
+    if matches!(state, "Z" | "X") {
+        return None;
+    }
+    // Field 22 of proc_pid_stat(5); the state was field 3.
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn sample() -> Connect {
+        Connect::new(
+            "job-1",
+            Path::new("/tmp/x/gateway.sock"),
+            vec!["./app".into(), "-v".into()],
+        )
+        .expect("random numbers")
+    }
+
+    fn write(path: &Path, text: &str, mode: u32) {
+        std::fs::write(path, text).expect("written");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("mode set");
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_later_fields_are_ignored() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join(FILE_NAME);
+        let connect = sample();
+        let mut value = serde_json::to_value(&connect).expect("json");
+        value["later"] = "field".into();
+        write(&path, &value.to_string(), 0o600);
+        assert_eq!(Connect::read(&path).expect("read"), connect);
+        assert_eq!(connect.liveness(), Liveness::Running);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join(FILE_NAME);
+        write(&path, &serde_json::to_string(&sample()).expect("json"), 0o640);
+        assert!(matches!(
+            Connect::read(&path),
+            Err(ConnectError::Exposed { mode: 0o640, .. })
+        ));
+    }
+
+    #[test]
+    fn a_later_version_and_garbage_are_told_apart() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = dir.path().join(FILE_NAME);
+        write(&path, r#"{"version":2,"address":"elsewhere"}"#, 0o600);
+        assert!(matches!(
+            Connect::read(&path),
+            Err(ConnectError::Version { version: 2, .. })
+        ));
+        write(&path, "{", 0o600);
+        assert!(matches!(
+            Connect::read(&path),
+            Err(ConnectError::Malformed { .. })
+        ));
+    }
+
+    #[test]
+    fn a_reused_process_id_is_stale_and_another_host_is_elsewhere() {
+        let mut connect = sample();
+        connect.pid_start_ticks += 1;
+        assert_eq!(connect.liveness(), Liveness::Stale);
+        connect.host.push_str(".other");
+        assert_eq!(connect.liveness(), Liveness::Elsewhere);
+    }
+
+    #[test]
+    fn a_process_that_ended_is_stale_even_before_it_is_reaped() {
+        let mut child = std::process::Command::new("true").spawn().expect("spawned");
+        let mut connect = sample();
+        connect.pid = child.id();
+        connect.pid_start_ticks = 0;
+        // It becomes a zombie, as nobody waits for it yet.
+        while connect.liveness() == Liveness::Running {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(connect.liveness(), Liveness::Stale);
+        child.wait().expect("reaped");
+        assert_eq!(connect.liveness(), Liveness::Stale);
+    }
+
+    #[test]
+    fn tokens_differ_and_stay_out_of_debug_output() {
+        let connect = sample();
+        assert_eq!(connect.view.len(), 64);
+        assert_ne!(connect.view, connect.control);
+        let shown = format!("{connect:?}");
+        assert!(!shown.contains(&connect.view) && !shown.contains(&connect.control));
+    }
+}
