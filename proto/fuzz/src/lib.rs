@@ -1,0 +1,270 @@
+//! What the fuzz targets check, as plain functions of bytes: each takes anything and panics only where a
+//! decoder broke its promise. The targets beside this crate hand them to libFuzzer; the crate's own tests
+//! run them on the golden bytes.
+
+use invivo_proto::control;
+use invivo_proto::definition::Definition;
+use invivo_proto::packet::{HEADER_BYTES, Header, PAYLOAD_BYTES};
+use invivo_proto::record::{Call, Decoded, Decoder, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, Part};
+use invivo_proto::shm::{self, Region};
+
+/// A received message. The checksum keeps the fuzzer out, so the same bytes are also tried as header fields
+/// under a right checksum.
+pub fn packet(data: &[u8]) {
+    if let Ok((header, payload)) = Header::decode(data) {
+        let mut again = [0; HEADER_BYTES];
+        header.encode(payload, &mut again);
+        assert_eq!(
+            again,
+            data[..HEADER_BYTES],
+            "an accepted header is not what its fields encode to"
+        );
+        records_of(payload, header.first_time, header.next_request);
+    }
+    let Some((fields, payload)) = data.split_first_chunk::<64>() else {
+        return;
+    };
+    let number = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().expect("eight bytes"));
+    let header = Header {
+        location: invivo_proto::ids::LocationId {
+            rank: invivo_proto::ids::Rank(number(0) as u32),
+            thread: number(4) as u16,
+        },
+        sequence: number(8),
+        length: payload.len() as u32,
+        records: number(12) as u32,
+        first_time: number(16),
+        last_time: number(24),
+        next_request: number(32),
+        epoch: number(40) as u32,
+        losses: invivo_proto::packet::Losses {
+            entered: number(48),
+            dropped: [number(56), number(0), number(8)],
+        },
+    };
+    let mut message = vec![0; HEADER_BYTES];
+    message.extend_from_slice(payload);
+    header.encode(
+        payload,
+        (&mut message[..HEADER_BYTES])
+            .try_into()
+            .expect("a header's length"),
+    );
+    let honest = header.last_time >= header.first_time && payload.len() <= PAYLOAD_BYTES;
+    match Header::decode(&message) {
+        Ok((read, rest)) => {
+            assert!(honest, "a header with impossible fields was accepted");
+            assert_eq!((read, rest), (header, payload));
+            records_of(payload, header.first_time, header.next_request);
+        }
+        Err(error) => assert!(!honest, "an honest packet was refused: {error}"),
+    }
+}
+
+/// The payload of a packet whose first sixteen bytes say base time and first request.
+pub fn records(data: &[u8]) {
+    let Some((head, payload)) = data.split_first_chunk::<16>() else {
+        return;
+    };
+    let (time, request) = head.split_at(8);
+    records_of(
+        payload,
+        u64::from_le_bytes(time.try_into().expect("eight bytes")),
+        u64::from_le_bytes(request.try_into().expect("eight bytes")),
+    );
+}
+
+/// One record with its parts, as read.
+type Read = (Decoded, Vec<Part>);
+
+/// Reads until the end or the first error. Every record must move forward.
+fn read_all(payload: &[u8], base_time: u64, next_request: u64) -> Vec<Read> {
+    let mut decoder = Decoder::new(base_time, next_request);
+    let (mut at, mut all) = (0, Vec::new());
+    'records: while at < payload.len() {
+        let before = at;
+        let Ok(decoded) = decoder.record(payload, &mut at) else {
+            break;
+        };
+        assert!(
+            at > before && at <= payload.len(),
+            "a record that ends before it begins"
+        );
+        let (Decoded::Call(_, count) | Decoded::Continuation { parts: count, .. }) = decoded;
+        let mut parts = Vec::new();
+        for _ in 0..count {
+            let Ok(part) = decoder.part(payload, &mut at) else {
+                break 'records;
+            };
+            parts.push(part);
+        }
+        all.push((decoded, parts));
+    }
+    all
+}
+
+/// What was read must be what its own encoding reads as.
+fn records_of(payload: &[u8], base_time: u64, next_request: u64) {
+    let all = read_all(payload, base_time, next_request);
+    // The encoder counts requests up without wrapping; no rank posts 2^63 of them.
+    if next_request > u64::MAX / 2 {
+        return;
+    }
+    let mut encoder = Encoder::new(base_time, next_request);
+    let mut bytes = Vec::new();
+    for (decoded, parts) in &all {
+        let mut room = [0u8; MAX_CALL_BYTES];
+        let start = room.as_mut_ptr();
+        // SAFETY: `room` has MAX_CALL_BYTES bytes, which is all that these two ask for.
+        let end = unsafe {
+            match decoded {
+                Decoded::Call(call, count) => encoder.call(start, call, *count),
+                Decoded::Continuation { parts, .. } => encoder.continuation(start, *parts),
+            }
+        };
+        bytes.extend_from_slice(&room[..end as usize - start as usize]);
+        for part in parts {
+            let mut room = [0u8; MAX_PART_BYTES];
+            let start = room.as_mut_ptr();
+            // SAFETY: `room` has MAX_PART_BYTES bytes.
+            let end = unsafe { encoder.part(start, part) };
+            bytes.extend_from_slice(&room[..end as usize - start as usize]);
+        }
+    }
+    // Times before the epoch saturate, so that only what lies behind it comes back exactly.
+    assert_eq!(read_all(&bytes, base_time, next_request), all);
+    assert!(
+        all.iter()
+            .all(|(decoded, _)| !matches!(decoded, Decoded::Call(Call { end, .. }, _) if *end < base_time))
+    );
+}
+
+/// An entry of the definition ring.
+pub fn definition(data: &[u8]) {
+    let Ok(definition) = Definition::decode(data) else {
+        return;
+    };
+    let mut room = vec![0; data.len() + 64];
+    let length = definition
+        .encode(&mut room)
+        .expect("a definition takes no more room than it was read from");
+    assert_eq!(Definition::decode(&room[..length]).as_ref(), Ok(&definition));
+}
+
+/// One type of control message: what is accepted has one encoding, and that reads back to it. A macro,
+/// because a function would have to name the traits of the crate behind `control`.
+macro_rules! message {
+    ($type:ty, $data:expr) => {
+        if let Ok(message) = control::decode::<$type>($data) {
+            let bytes = control::encode(&message).expect("what was decoded can be encoded");
+            let again = control::decode::<$type>(&bytes).expect("what was encoded can be decoded");
+            // Bytes are compared because a mean may be no number, which equals nothing.
+            assert_eq!(control::encode(&again).expect("as above"), bytes);
+        }
+    };
+}
+
+/// The tree's messages.
+pub fn tree(data: &[u8]) {
+    message!(control::tree::Down, data);
+    message!(control::tree::Up, data);
+}
+
+/// The supervisors' messages.
+pub fn local(data: &[u8]) {
+    message!(control::local::FromSupervisor, data);
+    message!(control::local::ToSupervisor, data);
+}
+
+/// The gateway's messages, and the last words to the root's supervisor.
+pub fn link(data: &[u8]) {
+    message!(control::link::Request, data);
+    message!(control::link::Response, data);
+    message!(control::link::Final, data);
+}
+
+/// Memory with room for two packets, aligned as a mapping is.
+#[repr(C, align(4096))]
+struct Memory([u8; shm::region_bytes(2)]);
+
+/// A rank's memory as somebody hostile might hand it over: the first two bytes choose how much of it is
+/// said to be mapped, the rest stands at its beginning.
+pub fn region(data: &[u8]) {
+    let Some((length, content)) = data.split_first_chunk::<2>() else {
+        return;
+    };
+    // SAFETY: Memory is bytes, for which zero is a value; boxed zeroed so that it never lies on the stack.
+    let mut memory = unsafe { Box::<Memory>::new_zeroed().assume_init() };
+    let copied = content.len().min(memory.0.len());
+    memory.0[..copied].copy_from_slice(&content[..copied]);
+    // Lengths around the interesting limit: nothing, the page alone, one slot, two slots.
+    let bytes = (usize::from(u16::from_le_bytes(*length)) * memory.0.len()).div_ceil(usize::from(u16::MAX));
+    // SAFETY: at most `memory.0.len()` bytes, aligned to 4096, owned and unshared while the region is used.
+    let Ok(region) = (unsafe { Region::attach(memory.0.as_mut_ptr(), bytes) }) else {
+        return;
+    };
+    assert!(
+        shm::region_bytes(region.packets()) <= bytes,
+        "accepted with more packets than there is memory"
+    );
+    for index in 0..region.packets() {
+        let slot = region.slot(index).expect("a slot of the pool");
+        let end = std::ptr::from_ref(slot).addr() + shm::SLOT_BYTES;
+        assert!(
+            end <= memory.0.as_ptr().addr() + bytes,
+            "slot {index} leaves the memory"
+        );
+    }
+    assert!(region.slot(region.packets()).is_none());
+}
+
+/// Fails on a word that blind chance does not find in minutes, and that a fuzzer which watches comparisons
+/// finds in a second: a run that does not fail here is not looking.
+pub fn canary(data: &[u8]) {
+    let Some((head, rest)) = data.split_first_chunk::<8>() else {
+        return;
+    };
+    let found = u64::from_le_bytes(*head) == shm::MAGIC && rest.len() > 2;
+    assert!(!found, "the canary is dead, the fuzzer works");
+}
+
+#[cfg(test)]
+mod tests {
+    /// Every target takes every golden byte sequence, whole, cut short and with any one byte changed.
+    #[test]
+    fn golden_bytes_and_their_neighbours_do_no_harm() {
+        let mut files = 0;
+        for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/v1")).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            files += 1;
+            let targets = [
+                super::packet,
+                super::records,
+                super::definition,
+                super::tree,
+                super::local,
+                super::link,
+            ];
+            for target in targets {
+                for end in 0..=bytes.len() {
+                    target(&bytes[..end]);
+                }
+                let mut changed = bytes.clone();
+                for at in 0..bytes.len() {
+                    for flip in [0x01, 0x80, 0xff] {
+                        changed[at] ^= flip;
+                        target(&changed);
+                        changed[at] ^= flip;
+                    }
+                }
+            }
+        }
+        assert!(files > 10, "the golden bytes are missing");
+    }
+
+    #[test]
+    #[should_panic(expected = "the canary is dead")]
+    fn the_canary_can_fail() {
+        super::canary(b"INVIVOSH and more");
+    }
+}
