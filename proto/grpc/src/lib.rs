@@ -1,3 +1,16 @@
-//! The gateway interface as Rust, and `connect.json`, which says where a job's gateway is.
+//! The gateway interface as Rust: generated from `proto/gateway.proto`, with the conversions from what the
+//! tree answers; and `connect.json`, which says where a job's gateway is.
+//!
+//! Not here: any socket, any server or client of our own, any rule about who may do what.
 
 pub mod connect;
+pub mod convert;
+
+/// The generated messages, client and server.
+pub mod v1 {
+    #![allow(missing_docs, clippy::all, reason = "generated")]
+    tonic::include_proto!("invivo.v1");
+}
+
+/// The compiled descriptors of the interface, for reflection.
+pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/gateway.bin"));

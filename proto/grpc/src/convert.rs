@@ -1,0 +1,249 @@
+//! From what the tree answers to what clients are given: numbers of functions become names, tables are sorted,
+//! and a matrix that is too large is folded into blocks.
+
+use crate::v1;
+use invivo_proto::control::link;
+use invivo_proto::control::results::{
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, RankState, RankStatus, Traffic,
+};
+use invivo_proto::control::tree::Acks;
+use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::mpi;
+use std::collections::BTreeMap;
+
+/// A function's name; of no function the empty string.
+pub fn function_name(region: RegionId) -> String {
+    if region == RegionId::default() {
+        String::new()
+    } else {
+        mpi::name(region).to_owned()
+    }
+}
+
+impl From<&link::Job> for v1::Job {
+    fn from(job: &link::Job) -> v1::Job {
+        v1::Job {
+            id: job.id.clone(),
+            ranks: job.ranks,
+            places: job.places,
+            nodes: job.nodes,
+            family: job.family.clone(),
+            library: job.library.clone(),
+        }
+    }
+}
+
+impl From<&Ledger> for v1::Ledger {
+    fn from(ledger: &Ledger) -> v1::Ledger {
+        // In the order of `DropReason`.
+        let [no_packet, no_location, switched] = ledger.dropped;
+        v1::Ledger {
+            entered: ledger.entered,
+            open: ledger.open,
+            in_flight: ledger.in_flight,
+            kept: ledger.kept,
+            reduced: ledger.reduced,
+            dropped: Some(v1::DroppedByShim {
+                no_packet,
+                no_location,
+                switched,
+            }),
+            dropped_by_place: ledger.dropped_by_place,
+            reset: ledger.reset,
+        }
+    }
+}
+
+impl From<&Coverage> for v1::Coverage {
+    fn from(coverage: &Coverage) -> v1::Coverage {
+        v1::Coverage {
+            ranks: coverage.ranks,
+            ranks_reporting: coverage.ranks_reporting,
+            members_missing: coverage.members_missing,
+            lag_ns: coverage.lag_ns,
+            ledger: Some((&coverage.ledger).into()),
+            overhead_ns: coverage.overhead_ns,
+            tool_cpu_ns: coverage.tool_cpu_ns,
+            packets_mpi: coverage.packets_mpi,
+            packets_shm: coverage.packets_shm,
+            payload_bytes: coverage.payload_bytes,
+            packets_refused: coverage.packets_refused,
+            buffer_bytes: coverage.buffer_bytes,
+        }
+    }
+}
+
+impl From<RankState> for v1::RankState {
+    fn from(state: RankState) -> v1::RankState {
+        match state {
+            RankState::Starting => v1::RankState::Starting,
+            RankState::Computing => v1::RankState::Computing,
+            RankState::InMpi => v1::RankState::InMpi,
+            RankState::Paused => v1::RankState::Paused,
+            RankState::Finished => v1::RankState::Finished,
+        }
+    }
+}
+
+/// A rank's state as JSON shows it: a word.
+pub fn state_by_name<S: serde::Serializer>(state: &i32, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(state_name(*state))
+}
+
+/// A rank's state as a word.
+pub fn state_name(state: i32) -> &'static str {
+    match v1::RankState::try_from(state) {
+        Ok(v1::RankState::Starting) => "starting",
+        Ok(v1::RankState::Computing) => "computing",
+        Ok(v1::RankState::InMpi) => "in MPI",
+        Ok(v1::RankState::Paused) => "paused",
+        Ok(v1::RankState::Finished) => "finished",
+        Ok(v1::RankState::Unspecified) | Err(_) => "unknown",
+    }
+}
+
+impl From<&RankStatus> for v1::RankStatus {
+    fn from(status: &RankStatus) -> v1::RankStatus {
+        v1::RankStatus {
+            rank: status.rank.0,
+            state: v1::RankState::from(status.state).into(),
+            function: function_name(status.region),
+            since_ns: status.since_ns,
+            entered: status.entered,
+            mpi_ns: status.mpi_ns,
+        }
+    }
+}
+
+impl From<&JobStatus> for v1::JobStatus {
+    fn from(status: &JobStatus) -> v1::JobStatus {
+        // In the order of `RankState`.
+        let [starting, computing, in_mpi, paused, finished] = status.states;
+        v1::JobStatus {
+            ranks: Some(v1::RankCounts {
+                starting,
+                computing,
+                in_mpi,
+                paused,
+                finished,
+            }),
+            named: status.named.iter().map(Into::into).collect(),
+            pause: status.pause.map(|pause| v1::PauseStatus {
+                command_id: pause.command.0,
+                lease_left_ns: pause.lease_left_ns,
+            }),
+            observed_ns: status.observed_ns,
+            notes: status.notes.clone(),
+        }
+    }
+}
+
+fn function_row(rank: Option<Rank>, region: RegionId, stats: &FunctionStats) -> v1::FunctionRow {
+    let time = &stats.time;
+    let variance = if time.count == 0 {
+        0.0
+    } else {
+        time.m2 / time.count as f64
+    };
+    v1::FunctionRow {
+        function: function_name(region),
+        rank: rank.map(|rank| rank.0),
+        calls: time.count,
+        time_ns: time.sum_ns,
+        mean_ns: time.mean_ns,
+        stddev_ns: variance.max(0.0).sqrt(),
+        min_ns: if time.count == 0 { 0 } else { time.min_ns },
+        max_ns: time.max_ns,
+        max_rank: time.max_rank.0,
+        bytes_out: stats.bytes_out,
+        bytes_in: stats.bytes_in,
+    }
+}
+
+/// The merged rows and the rows by rank, each with the most time first (and by name and rank where times are
+/// equal, so that the same table always looks the same).
+pub fn function_rows(table: &FunctionTable) -> (Vec<v1::FunctionRow>, Vec<v1::FunctionRow>) {
+    let rows = table
+        .rows
+        .iter()
+        .map(|(&(rank, region), stats)| function_row(rank, region, stats));
+    let (mut merged, mut by_rank): (Vec<_>, Vec<_>) = rows.partition(|row| row.rank.is_none());
+    for rows in [&mut merged, &mut by_rank] {
+        rows.sort_by(|a, b| (b.time_ns, &a.function, a.rank).cmp(&(a.time_ns, &b.function, b.rank)));
+    }
+    (merged, by_rank)
+}
+
+impl From<Traffic> for v1::Traffic {
+    fn from(traffic: Traffic) -> v1::Traffic {
+        v1::Traffic {
+            messages: traffic.messages,
+            bytes: traffic.bytes,
+        }
+    }
+}
+
+/// The matrix with at most `side_max` rows and columns (at least one): neighbouring ranks of a larger job are
+/// folded into blocks of equal size. Sums are kept exactly.
+pub fn matrix_reply(matrix: &Matrix, coverage: &Coverage, ranks: u32, side_max: u32) -> v1::MatrixReply {
+    let block_ranks = ranks.div_ceil(side_max.max(1)).max(1);
+    let mut cells = BTreeMap::<(u32, u32), (Traffic, Traffic)>::new();
+    let mut add = |ends: &(Rank, Rank), traffic: &Traffic, received: bool| {
+        let cell = cells
+            .entry((ends.0.0 / block_ranks, ends.1.0 / block_ranks))
+            .or_default();
+        let sum = if received { &mut cell.1 } else { &mut cell.0 };
+        sum.messages += traffic.messages;
+        sum.bytes += traffic.bytes;
+    };
+    matrix
+        .sent
+        .iter()
+        .for_each(|(ends, traffic)| add(ends, traffic, false));
+    matrix
+        .received
+        .iter()
+        .for_each(|(ends, traffic)| add(ends, traffic, true));
+    let cell = |((source, destination), (sent, received)): (_, (Traffic, Traffic))| v1::MatrixCell {
+        source,
+        destination,
+        sent: Some(sent.into()),
+        received: Some(received.into()),
+    };
+    v1::MatrixReply {
+        coverage: Some(coverage.into()),
+        ranks,
+        block_ranks,
+        cells: cells.into_iter().map(cell).collect(),
+        unresolved: Some(matrix.unresolved.into()),
+    }
+}
+
+/// The answer to a command, but for what only the gateway knows (`took_ns`, `lease_ns`).
+pub fn command_reply(command_id: u64, acks: &Acks) -> v1::CommandReply {
+    v1::CommandReply {
+        command_id,
+        targets: acks.targets,
+        done: acks.done,
+        held_in_mpi: acks.held_in_mpi,
+        partly: acks.partly,
+        slowest: acks.slowest.map(|(rank, time_ns)| v1::SlowestRank {
+            rank: rank.0,
+            time_ns,
+        }),
+        failures: acks
+            .failures
+            .iter()
+            .map(|(rank, why)| v1::CommandFailure {
+                rank: rank.0,
+                why: why.clone(),
+            })
+            .collect(),
+        missing: acks.missing.iter().map(|world| world.0).collect(),
+        took_ns: 0,
+        lease_ns: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests;
