@@ -1,2 +1,60 @@
-//! main
-fn main() {}
+//! `cargo xtask`: everything a developer or a CI system does with this repository, as one program.
+
+mod build;
+mod fuzz;
+mod generate;
+mod run;
+mod setup;
+mod suite;
+mod test;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Tasks of the Invivo workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", disable_help_subcommand = true, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Install what building and testing need; says what, and does nothing when nothing is missing.
+    Setup {
+        /// Print what was missing as JSON on stdout.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put a relocatable tree together in target/dist (sets up first).
+    Build {
+        /// Only this MPI family: `ompi` or `mpich`. Both without it.
+        #[arg(long, value_parser = ["ompi", "mpich"])]
+        family: Option<String>,
+        /// Print the tree's files as JSON on stdout.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check everything, cheapest first (sets up and builds too).
+    Test(test::Options),
+    /// Run the generators: what is generated is checked in, and a test compares.
+    Generate,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().task {
+        Task::Setup { json } => setup::run(json),
+        Task::Build { family, json } => setup::run(false).and_then(|()| build::run(family.as_deref(), json)),
+        Task::Test(options) => test::run(&options),
+        Task::Generate => generate::run(run::root()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            // 2 is for what only the user can do: install something.
+            ExitCode::from(if error.is::<setup::Missing>() { 2 } else { 1 })
+        }
+    }
+}

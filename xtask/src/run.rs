@@ -1,0 +1,165 @@
+//! Where things are, and running programs with a word about what runs and how long it took.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// The MPI families with Debian's compiler wrapper for each.
+pub const FAMILIES: [Family; 2] = [
+    Family {
+        name: "ompi",
+        compiler: "mpicc.openmpi",
+    },
+    Family {
+        name: "mpich",
+        compiler: "mpicc.mpich",
+    },
+];
+
+/// One binary compatibility group of MPIs.
+#[derive(Clone, Copy)]
+pub struct Family {
+    /// As in the tree's lib/invivo/NAME.
+    pub name: &'static str,
+    /// What MPICC is set to.
+    pub compiler: &'static str,
+}
+
+impl Family {
+    /// Build scripts of MPI crates do not notice another MPICC: each family has a target directory.
+    pub fn target(self) -> PathBuf {
+        root().join("target").join(self.name)
+    }
+}
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the repository")
+}
+
+/// The relocatable tree.
+pub fn dist() -> PathBuf {
+    root().join("target/dist")
+}
+
+/// The Python of the tests.
+pub fn python() -> PathBuf {
+    root().join("target/python")
+}
+
+/// `cargo` in the repository.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root());
+    // Set for us by the cargo that runs us; the builds that we start must not take them for their own.
+    cargo
+        .env_remove("CARGO_MANIFEST_DIR")
+        .env_remove("CARGO_MANIFEST_PATH");
+    cargo
+}
+
+/// The environment that Open MPI asks for: root may run it in containers, and tests have more ranks than cores.
+pub fn allow_root(command: &mut Command) -> &mut Command {
+    command
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+}
+
+/// Says what begins; the guard's end says how long it took.
+pub struct Step {
+    what: String,
+    begun: Instant,
+}
+
+impl Step {
+    /// Begins.
+    pub fn begin(what: impl Into<String>) -> Step {
+        let step = Step {
+            what: what.into(),
+            begun: Instant::now(),
+        };
+        eprintln!("xtask: {} ...", step.what);
+        step
+    }
+
+    /// Ends with a line, and with the error made readable.
+    pub fn end<T>(self, result: Result<T>) -> Result<T> {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        match &result {
+            Ok(_) => eprintln!("xtask: {} done in {seconds:.1} s", self.what),
+            Err(_) => eprintln!("xtask: {} failed after {seconds:.1} s", self.what),
+        }
+        result.with_context(|| self.what.clone())
+    }
+}
+
+/// Runs to the end; anything but success is an error that shows the command.
+pub fn check(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start {}", show(command)))?;
+    if !status.success() {
+        bail!("{status}: {}", show(command));
+    }
+    Ok(())
+}
+
+/// Runs to the end and returns its stdout.
+pub fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {}", show(command)))?;
+    if !output.status.success() {
+        bail!(
+            "{}: {}\n{}",
+            output.status,
+            show(command),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("output of {}", show(command)))
+}
+
+/// The command as one could type it.
+pub fn show(command: &Command) -> String {
+    let mut words: Vec<String> = command
+        .get_envs()
+        .filter_map(|(key, value)| {
+            Some(format!(
+                "{}={}",
+                key.to_string_lossy(),
+                quote(&value?.to_string_lossy())
+            ))
+        })
+        .collect();
+    words.push(quote(&command.get_program().to_string_lossy()));
+    words.extend(command.get_args().map(|word| quote(&word.to_string_lossy())));
+    words.join(" ")
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.into()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shown_command_can_be_typed() {
+        let mut command = Command::new("mpiexec");
+        command
+            .args(["-n", "4", "it's", ""])
+            .env("A", "b c")
+            .env_remove("GONE");
+        assert_eq!(show(&command), r"A='b c' mpiexec -n 4 'it'\''s' ''");
+    }
+}

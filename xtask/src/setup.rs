@@ -1,0 +1,196 @@
+//! What the machine must have: Debian packages, and a Python environment of our own. The second run finds
+//! everything in place and starts nothing but `dpkg-query`.
+
+use crate::run::{self, Step, check};
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Debian packages with the reason for each.
+const PACKAGES: &[(&str, &str)] = &[
+    ("g++", "C and C++ programs of the tests, libFuzzer"),
+    ("gfortran", "Fortran programs of the tests"),
+    ("lammps", "a real application: demo, tests, benches"),
+    ("lammps-examples", "its inputs"),
+    ("libclang-dev", "bindings of the tool processes to MPI"),
+    ("libmpich-dev", "MPI family mpich"),
+    ("libopenmpi-dev", "MPI family ompi"),
+    ("mpich", "MPI family mpich"),
+    ("openmpi-bin", "MPI family ompi"),
+    ("python3", "Python programs and clients of the tests"),
+    ("python3-venv", "their environment"),
+];
+
+/// Packages are missing and only the user can install them.
+#[derive(Debug)]
+pub struct Missing(String);
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
+
+/// Looks, and installs what is missing.
+pub fn run(json: bool) -> Result<()> {
+    let missing = missing()?;
+    if !missing.is_empty() {
+        install(&missing)?;
+    }
+    let fresh = python()?;
+    if json {
+        let report = serde_json::json!({ "packages_installed": missing, "python_installed": fresh });
+        println!("{report}");
+    }
+    Ok(())
+}
+
+/// Names of packages that are not installed.
+fn missing() -> Result<Vec<&'static str>> {
+    let query = Command::new("dpkg-query")
+        .args(["-W", "-f", "${Package} ${db:Status-Status}\n"])
+        .args(PACKAGES.iter().map(|(name, _)| name))
+        .stderr(Stdio::null())
+        .output();
+    let Ok(query) = query else {
+        let names: Vec<&str> = PACKAGES.iter().map(|(name, _)| *name).collect();
+        return Err(Missing(format!(
+            "this is not a Debian system (no dpkg-query): install what these packages hold by your own means: {}",
+            names.join(" ")
+        ))
+        .into());
+    };
+    let installed = String::from_utf8_lossy(&query.stdout);
+    Ok(not_installed(&installed))
+}
+
+fn not_installed(query: &str) -> Vec<&'static str> {
+    let have = |name: &str| {
+        query
+            .lines()
+            .any(|line| line.split_once(' ') == Some((name, "installed")))
+    };
+    PACKAGES
+        .iter()
+        .map(|(name, _)| *name)
+        .filter(|name| !have(name))
+        .collect()
+}
+
+/// By `apt-get` as root, by `sudo` where it asks for no password, else not at all.
+fn install(missing: &[&str]) -> Result<()> {
+    for (name, why) in PACKAGES.iter().filter(|(name, _)| missing.contains(name)) {
+        eprintln!("xtask: not installed: {name} ({why})");
+    }
+    let quietly = |program: &str, arguments: &[&str]| {
+        Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+    };
+    let root = quietly("id", &["-u"]).is_ok_and(|id| id.stdout.starts_with(b"0\n"));
+    let sudo = !root && quietly("sudo", &["-n", "true"]).is_ok_and(|sudo| sudo.status.success());
+    if !root && !sudo {
+        return Err(Missing(format!(
+            "packages are missing and this user may not install them. Please run:\n  \
+             sudo apt-get update && sudo apt-get install -y --no-install-recommends {}",
+            missing.join(" ")
+        ))
+        .into());
+    }
+    let apt = |arguments: &[&str]| {
+        let mut command = Command::new(if root { "env" } else { "sudo" });
+        if sudo {
+            command.args(["-n", "env"]);
+        }
+        command
+            .arg("DEBIAN_FRONTEND=noninteractive")
+            .arg("apt-get")
+            .args(arguments);
+        // Its chatter is no result of ours.
+        command.stdin(Stdio::null()).stdout(std::io::stderr());
+        command
+    };
+    let step = Step::begin("installing packages with apt-get");
+    let mut all = vec!["install", "-y", "-q", "--no-install-recommends"];
+    all.extend(missing);
+    step.end(check(&mut apt(&["update", "-q"])).and_then(|()| check(&mut apt(&all))))
+}
+
+/// The Python environment; true when it had to be made.
+fn python() -> Result<bool> {
+    let home = run::python();
+    let wanted = include_str!("../requirements.txt");
+    let stamp = home.join("requirements.installed");
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(false);
+    }
+    let step = Step::begin("installing Python packages into target/python");
+    let result = (|| {
+        // Debian's own, whatever else stands in PATH: the environment must outlive version managers.
+        let debian = Path::new("/usr/bin/python3");
+        let base = if debian.exists() {
+            debian
+        } else {
+            Path::new("python3")
+        };
+        let mut venv = Command::new(base);
+        check(
+            venv.args(["-m", "venv", "--clear"])
+                .arg(&home)
+                .stdout(std::io::stderr()),
+        )?;
+        let mut pip = Command::new(home.join("bin/python"));
+        pip.args([
+            "-m",
+            "pip",
+            "install",
+            "-q",
+            "--disable-pip-version-check",
+            "--only-binary=:all:",
+            "-r",
+        ]);
+        check(
+            pip.arg(run::root().join("xtask/requirements.txt"))
+                .stdout(std::io::stderr()),
+        )?;
+        mpich_by_its_common_name(&home)?;
+        std::fs::write(&stamp, wanted).context("target/python/requirements.installed")
+    })();
+    step.end(result).map(|()| true)
+}
+
+/// mpi4py's wheel looks for MPICH as libmpi.so.12, which Debian calls libmpich.so.12. A link in a directory of
+/// our own (for LD_LIBRARY_PATH, with MPI4PY_MPIABI=mpich) lets it find Debian's.
+fn mpich_by_its_common_name(home: &Path) -> Result<()> {
+    let answer = run::output(Command::new("mpicc.mpich").args(["-print-file-name=libmpich.so.12"]))?;
+    let library = PathBuf::from(answer.trim());
+    anyhow::ensure!(library.is_absolute(), "mpicc.mpich does not find libmpich.so.12");
+    let directory = home.join("mpich");
+    std::fs::create_dir_all(&directory)?;
+    let link = directory.join("libmpi.so.12");
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(std::fs::canonicalize(library)?, link)
+        .context("target/python/mpich/libmpi.so.12")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_installed_packages_count() {
+        let all: String = PACKAGES
+            .iter()
+            .map(|(name, _)| format!("{name} installed\n"))
+            .collect();
+        assert!(not_installed(&all).is_empty());
+        let half = all
+            .replace("mpich installed\n", "mpich config-files\n")
+            .replace("lammps installed\n", "");
+        assert_eq!(not_installed(&half), ["lammps", "mpich"]);
+    }
+}

@@ -1,0 +1,282 @@
+//! The checks of `cargo xtask test`, cheapest first.
+
+use crate::run::{FAMILIES, allow_root, cargo, check, dist, python, root};
+use crate::{build, fuzz, generate};
+use anyhow::Result;
+use std::process::Command;
+
+/// How a check that did not fail ended.
+pub enum Ended {
+    /// It ran.
+    Passed,
+    /// It could not run here, for this reason.
+    Skipped(String),
+}
+
+/// One check.
+pub struct Check {
+    /// As `--only` takes it.
+    pub name: &'static str,
+    /// What it holds.
+    pub about: &'static str,
+    /// Another check without whose success it makes no sense.
+    pub needs: Option<&'static str>,
+    /// Runs it; the argument asks for the long campaigns.
+    pub run: fn(all: bool) -> Result<Ended>,
+}
+
+/// Crates with the gRPC stack below them. They are built in release everywhere (it is in the product as well),
+/// so that its 150 crates are compiled once.
+const ON_GRPC: [&str; 3] = ["invivo-grpc", "invivo-ui-gateway", "invivo-cli"];
+/// Crates that need nothing of the machine: their tests run with every run-time check on.
+const PURE: [&str; 6] = [
+    "invivo-proto",
+    "invivo-otfx",
+    "invivo-tbon",
+    "invivo-analysis",
+    "invivo-sim",
+    "xtask",
+];
+/// Crates that link MPI.
+const ON_MPI: [&str; 3] = ["invivo-mpi-link", "invivo-tool-place", "invivo-analysis-node"];
+/// A target without an operating system: what builds for it calls none.
+const BARE_METAL: &str = "x86_64-unknown-none";
+
+/// All checks in their order.
+pub const CHECKS: &[Check] = &[
+    Check {
+        name: "format",
+        about: "rustfmt",
+        needs: None,
+        run: |_| passed(check(cargo().args(["fmt", "--all", "--check"]))),
+    },
+    Check {
+        name: "generated",
+        about: "checked-in code is what its generator makes",
+        needs: None,
+        run: |_| passed(generate::check(root())),
+    },
+    Check {
+        name: "pure",
+        about: "unit and property tests of what needs no machine",
+        needs: None,
+        run: pure,
+    },
+    Check {
+        name: "bare-metal",
+        about: "proto without an operating system",
+        needs: None,
+        run: bare_metal,
+    },
+    Check {
+        name: "fuzz",
+        about: "every decoder, coverage-guided",
+        needs: None,
+        run: |all| passed(fuzz::run(if all { 300 } else { 2 })),
+    },
+    Check {
+        name: "lints",
+        about: "clippy, no warnings",
+        needs: None,
+        run: |_| lints(),
+    },
+    Check {
+        name: "gateway",
+        about: "unit tests of gateway and command",
+        needs: None,
+        run: |_| {
+            passed(check(
+                cargo().args(["test", "--release"]).args(packages(&ON_GRPC)),
+            ))
+        },
+    },
+    Check {
+        name: "mpi",
+        about: "unit tests of shim and tool processes",
+        needs: None,
+        run: |_| mpi(),
+    },
+    Check {
+        name: "build",
+        about: "the tree in target/dist",
+        needs: None,
+        run: |_| passed(build::run(None, false)),
+    },
+    Check {
+        name: "e2e",
+        about: "real MPI programs under Invivo",
+        needs: Some("build"),
+        run: end_to_end,
+    },
+    Check {
+        name: "deny",
+        about: "licences, advisories, sources of all dependencies",
+        needs: None,
+        run: deny,
+    },
+];
+
+fn passed(result: Result<()>) -> Result<Ended> {
+    result.map(|()| Ended::Passed)
+}
+
+fn packages<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    names.iter().flat_map(|name| ["-p", *name])
+}
+
+fn pure(all: bool) -> Result<Ended> {
+    let mut test = cargo();
+    if all {
+        // Read by proptest, and by the simulator for its number of trees.
+        test.env("PROPTEST_CASES", "20000")
+            .env("INVIVO_SIM_CASES", "100000");
+    }
+    check(
+        test.arg("test")
+            .args(packages(&PURE))
+            .args(["--features", "invivo-proto/control,invivo-proto/std"]),
+    )?;
+    passed(check(cargo().args(["test", "-p", "invivo-proto-fuzz", "--lib"])))
+}
+
+/// The compiler holds the promise that the contracts and the trees' logic call no operating system.
+fn bare_metal(all: bool) -> Result<Ended> {
+    let installed = Command::new("rustup")
+        .args(["target", "list", "--installed"])
+        .output();
+    let have = installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains(BARE_METAL));
+    if !have && all {
+        check(Command::new("rustup").args(["target", "add", BARE_METAL]))?;
+    } else if !have {
+        return Ok(Ended::Skipped(format!(
+            "`rustup target add {BARE_METAL}` first, or --all"
+        )));
+    }
+    passed(check(cargo().args([
+        "check",
+        "-p",
+        "invivo-proto",
+        "--features",
+        "control",
+        "--target",
+        BARE_METAL,
+    ])))
+}
+
+fn lints() -> Result<Ended> {
+    let strict = ["--all-targets", "--", "-D", "warnings"];
+    check(cargo().args(["clippy", "--release"]).args(strict))?;
+    check(
+        cargo()
+            .args([
+                "clippy",
+                "-p",
+                "invivo-proto-fuzz",
+                "-p",
+                "invivo-e2e",
+                "--release",
+            ])
+            .args(strict),
+    )?;
+    for family in FAMILIES {
+        let mut clippy = cargo();
+        clippy
+            .env("CARGO_TARGET_DIR", family.target())
+            .env("MPICC", family.compiler);
+        clippy.args(["clippy", "--release", "-p", "invivo-app-shim", "--features"]);
+        check(clippy.arg(format!("family-{}", family.name)).args(strict))?;
+        let mut clippy = cargo();
+        clippy
+            .env("CARGO_TARGET_DIR", family.target())
+            .env("MPICC", family.compiler);
+        check(
+            clippy
+                .args(["clippy", "--release"])
+                .args(packages(&ON_MPI))
+                .args(strict),
+        )?;
+    }
+    Ok(Ended::Passed)
+}
+
+fn mpi() -> Result<Ended> {
+    for family in FAMILIES {
+        let mut test = cargo();
+        test.env("CARGO_TARGET_DIR", family.target());
+        test.args(["test", "--release", "-p", "invivo-app-shim", "--features"]);
+        check(test.arg(format!("family-{}", family.name)))?;
+        let mut test = cargo();
+        test.env("CARGO_TARGET_DIR", family.target())
+            .env("MPICC", family.compiler);
+        check(allow_root(
+            test.args(["test", "--release"]).args(packages(&ON_MPI)),
+        ))?;
+    }
+    Ok(Ended::Passed)
+}
+
+fn end_to_end(all: bool) -> Result<Ended> {
+    // Bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole process group.
+    let limit = if all { "7200" } else { "1200" };
+    let mut test = Command::new("timeout");
+    test.current_dir(root());
+    test.args(["--kill-after=20", limit]).arg(cargo().get_program());
+    test.args(["test", "-p", "invivo-e2e", "--"]);
+    if all {
+        test.arg("--include-ignored");
+    }
+    // One after the other: each job has more processes than there are cores.
+    test.arg("--test-threads=1");
+    test.env("INVIVO_DIST", dist())
+        .env("INVIVO_PYTHON", python().join("bin/python"));
+    passed(check(allow_root(&mut test)))
+}
+
+fn deny(all: bool) -> Result<Ended> {
+    let present = cargo()
+        .args(["deny", "--version"])
+        .output()
+        .is_ok_and(|version| version.status.success());
+    if !present && all {
+        check(cargo().args(["install", "--locked", "cargo-deny"]))?;
+    } else if !present {
+        return Ok(Ended::Skipped(
+            "`cargo install --locked cargo-deny` first, or --all".into(),
+        ));
+    }
+    passed(check(cargo().args(["deny", "--all-features", "check"])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_comes_after_what_it_needs() {
+        for (index, check) in CHECKS.iter().enumerate() {
+            let before: Vec<&str> = CHECKS[..index].iter().map(|c| c.name).collect();
+            assert!(!before.contains(&check.name), "{} stands twice", check.name);
+            assert!(
+                check.needs.is_none_or(|name| before.contains(&name)),
+                "{} comes too early",
+                check.name
+            );
+        }
+    }
+
+    /// A crate that joins the workspace must be tested somewhere.
+    #[test]
+    fn every_member_of_the_workspace_is_tested() {
+        let manifest = include_str!("../../Cargo.toml");
+        let members = manifest
+            .split("members = [")
+            .nth(1)
+            .and_then(|rest| rest.split(']').next())
+            .unwrap();
+        let tested = PURE.len() + ON_GRPC.len() + ON_MPI.len() + ["shim", "e2e", "proto-fuzz"].len();
+        let listed = members.split(',').filter(|name| !name.trim().is_empty()).count();
+        // proto/grpc is a member by being a path dependency inside the workspace, so it is not listed.
+        let implied = usize::from(!members.contains("\"proto/grpc\""));
+        assert_eq!(listed + implied, tested, "{members}");
+    }
+}
