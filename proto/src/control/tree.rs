@@ -52,6 +52,9 @@ pub enum Up {
         partial: Partial,
         /// How much of the truth it is.
         coverage: Coverage,
+        /// Tool processes below that did not answer, the lowest [`MISSING_MAX`] of them; the coverage
+        /// counts them all.
+        missing: Vec<WorldRank>,
     },
     /// Groups of communicators whose rank 0 is below.
     Groups(BTreeMap<CommId, Group>),
@@ -108,12 +111,16 @@ pub struct Acks {
     pub slowest: Option<(Rank, u64)>,
     /// Ranks on which it is not done, with the reason; at most [`FAILURES_MAX`].
     pub failures: Vec<(Rank, String)>,
-    /// Tool processes that did not answer: their ranks are not in `done`.
+    /// Tool processes that did not answer, the lowest [`MISSING_MAX`] of them: the ranks below them are not in
+    /// `done`.
     pub missing: Vec<WorldRank>,
 }
 
-/// Failures that an acknowledgement names.
+/// Failures that an acknowledgement names: enough to see a pattern, few enough to read.
 pub const FAILURES_MAX: usize = 16;
+/// Missing tool processes that an answer or an acknowledgement names, so that its size does not grow with the
+/// job.
+pub const MISSING_MAX: usize = 16;
 
 /// A question to the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]

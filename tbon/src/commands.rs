@@ -1,0 +1,92 @@
+//! Commands: each is done once, however often it is given, and every target answers for itself or is named.
+
+use crate::gather::{Gathers, Tally};
+use crate::members::Member;
+use crate::{acks, limits, missing};
+use alloc::collections::VecDeque;
+use invivo_proto::control::tree::{Acks, Command, Verb};
+use invivo_proto::ids::CommandId;
+
+/// A command on its way.
+#[derive(Clone, Debug)]
+pub(crate) struct Course {
+    pub verb: Verb,
+    pub acks: Acks,
+}
+
+impl Tally for Course {
+    fn absent(&mut self, member: &Member) {
+        acks::merge(
+            &mut self.acks,
+            Acks {
+                targets: member.ranks,
+                ..Acks::default()
+            },
+        );
+        missing::note(&mut self.acks.missing, [member.world]);
+    }
+}
+
+/// What is known of a command.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Known<'a> {
+    /// Under way; its acknowledgement will come.
+    UnderWay(Verb),
+    /// Over.
+    Past(&'a Course),
+}
+
+impl Known<'_> {
+    pub fn verb(&self) -> Verb {
+        match self {
+            Known::UnderWay(verb) => *verb,
+            Known::Past(course) => course.verb,
+        }
+    }
+}
+
+/// The commands that a node knows.
+#[derive(Clone, Debug)]
+pub(crate) struct Commands {
+    pub under_way: Gathers<CommandId, Course>,
+    past: VecDeque<(CommandId, Course)>,
+}
+
+impl Commands {
+    pub fn none() -> Commands {
+        Commands {
+            under_way: Gathers::new(limits::COMMANDS_MAX),
+            past: VecDeque::new(),
+        }
+    }
+
+    pub fn known(&self, id: CommandId) -> Option<Known<'_>> {
+        let past = || {
+            self.past
+                .iter()
+                .find(|(past, _)| *past == id)
+                .map(|(_, course)| Known::Past(course))
+        };
+        self.under_way
+            .find(id)
+            .map(|course| Known::UnderWay(course.verb))
+            .or_else(past)
+    }
+
+    /// Remembers how a command went, and forgets the oldest beyond the limit.
+    pub fn remember(&mut self, id: CommandId, course: Course) {
+        if self.past.len() == limits::REMEMBERED_MAX {
+            self.past.pop_front();
+        }
+        self.past.push_back((id, course));
+    }
+}
+
+impl Course {
+    pub fn new(command: &Command) -> Course {
+        Course {
+            verb: command.verb,
+            acks: Acks::default(),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Waiting for every member's answer, for a bounded time: the same for waves and for commands.
+
+use crate::members::{Member, Members};
+use alloc::vec::Vec;
+use fixedbitset::FixedBitSet;
+
+/// What the answers of the members add up to.
+pub(crate) trait Tally {
+    /// This member does not answer (in time).
+    fn absent(&mut self, member: &Member);
+}
+
+/// One thing that members are asked for.
+#[derive(Clone, Debug)]
+struct Gather<K, T> {
+    key: K,
+    tally: T,
+    awaited: FixedBitSet,
+    left: usize,
+    deadline_ns: u64,
+}
+
+/// Everything that a node waits for, in the order in which it began.
+#[derive(Clone, Debug)]
+pub(crate) struct Gathers<K, T> {
+    open: Vec<Gather<K, T>>,
+    limit: usize,
+}
+
+impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
+    pub fn new(limit: usize) -> Self {
+        Gathers {
+            open: Vec::new(),
+            limit,
+        }
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.open.len() >= self.limit
+    }
+
+    pub fn find(&self, key: K) -> Option<&T> {
+        self.open
+            .iter()
+            .find(|gather| gather.key == key)
+            .map(|gather| &gather.tally)
+    }
+
+    /// Waits for all members that are not lost. Beyond the limit the oldest is over: it is answered with what
+    /// it has, so that a node in trouble keeps its memory and still tells what it does not know.
+    pub fn begin(&mut self, key: K, mut tally: T, deadline_ns: u64, members: &Members) {
+        if self.is_full()
+            && let Some(oldest) = self.open.iter_mut().find(|gather| gather.deadline_ns != 0)
+        {
+            oldest.deadline_ns = 0;
+        }
+        let awaited = members.roll();
+        (0..members.len())
+            .filter(|&index| !awaited.contains(index))
+            .for_each(|index| tally.absent(members.get(index)));
+        self.open.push(Gather {
+            key,
+            tally,
+            left: awaited.count_ones(..),
+            awaited,
+            deadline_ns,
+        });
+    }
+
+    /// Takes note that a member answers, and gives the tally to add its answer to; nothing when nobody waits
+    /// for it (any more).
+    pub fn answered(&mut self, key: K, member: usize) -> Option<&mut T> {
+        let gather = self.open.iter_mut().find(|gather| gather.key == key)?;
+        gather.tick_off(member).then_some(&mut gather.tally)
+    }
+
+    /// Nobody waits for a lost member.
+    pub fn lose(&mut self, index: usize, member: &Member) {
+        for gather in &mut self.open {
+            if gather.tick_off(index) {
+                gather.tally.absent(member);
+            }
+        }
+    }
+
+    /// Takes out what is complete or overdue, with the absent members noted.
+    pub fn finish(&mut self, now_ns: u64, members: &Members) -> Vec<(K, T)> {
+        self.open
+            .extract_if(.., |gather| gather.left == 0 || gather.deadline_ns <= now_ns)
+            .map(|mut gather| {
+                gather
+                    .awaited
+                    .ones()
+                    .for_each(|index| gather.tally.absent(members.get(index)));
+                (gather.key, gather.tally)
+            })
+            .collect()
+    }
+
+    /// When the next one is overdue.
+    pub fn next_deadline_ns(&self) -> Option<u64> {
+        self.open.iter().map(|gather| gather.deadline_ns).min()
+    }
+
+    pub fn clear(&mut self) {
+        self.open.clear();
+    }
+}
+
+impl<K, T> Gather<K, T> {
+    fn tick_off(&mut self, member: usize) -> bool {
+        let awaited = self.awaited.contains(member);
+        if awaited {
+            self.awaited.remove(member);
+            self.left -= 1;
+        }
+        awaited
+    }
+}

@@ -1,0 +1,26 @@
+//! Every limit of the tree: its name, its unit and its reason.
+
+/// How often the root says that it is alive, in ns. Six fit into [`SILENCE_NS_MAX`], so that a busy machine
+/// may delay some of them.
+pub const HEARTBEAT_NS: u64 = 250_000_000;
+/// The longest silence from above before a node takes the root for lost, in ns: a pause that nobody can end
+/// must not outlive the root by more than the time at which a user grows impatient.
+pub const SILENCE_NS_MAX: u64 = 1_500_000_000;
+
+/// What a wave may take for each layer that it has below, in ns. A parent waits one such time longer than its
+/// children, so that a lost member costs its own answer and not that of the whole branch. A place answers
+/// within milliseconds; a second is for machines on which tools and application share the cores.
+pub const WAVE_NS_PER_LAYER: u64 = 1_000_000_000;
+/// What a command may take for each layer, in ns. Longer than a wave, because a place first has to hear from
+/// the supervisor of each of its ranks.
+pub const COMMAND_NS_PER_LAYER: u64 = 2_000_000_000;
+
+/// Waves under way at a node: some tens of clients may ask at once, and each wave holds one partial result.
+pub const WAVES_MAX: usize = 64;
+/// Commands under way at a node: people give them one after the other, scripts a few at once.
+pub const COMMANDS_MAX: usize = 16;
+/// Results of past commands that a node remembers, so that a repeated id is answered and not done again. A
+/// client repeats a command within seconds; 256 outlast that, in some 100 KiB at worst.
+pub const REMEMBERED_MAX: usize = 256;
+/// Askers that wait for the same command: its first client and a few repetitions.
+pub const ASKERS_MAX: usize = 16;

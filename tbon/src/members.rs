@@ -1,0 +1,122 @@
+//! Who answers to a node.
+
+use crate::coverage;
+use alloc::vec::Vec;
+use fixedbitset::FixedBitSet;
+use invivo_proto::control::results::{Coverage, Ledger};
+use invivo_proto::ids::WorldRank;
+
+/// One that answers.
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    pub world: WorldRank,
+    /// Ranks below it.
+    pub ranks: u32,
+    /// The node itself, for the ranks that it serves directly.
+    pub local: bool,
+    /// It never answers again.
+    pub lost: bool,
+    /// The books of its last answer.
+    pub last: Ledger,
+}
+
+impl Member {
+    /// The coverage of its silence: its ranks count and do not report. What a lost member held is dropped; a
+    /// late one keeps its books to itself until it answers.
+    pub fn absence(&self) -> Coverage {
+        let ledger = if self.lost {
+            coverage::lost(&self.last)
+        } else {
+            Ledger::default()
+        };
+        Coverage {
+            ranks: self.ranks,
+            members_missing: 1,
+            ledger,
+            ..Coverage::default()
+        }
+    }
+}
+
+/// The members of a node, in the order of their world ranks.
+#[derive(Clone, Debug)]
+pub(crate) struct Members(Vec<Member>);
+
+impl Members {
+    pub fn new(mut members: Vec<Member>) -> Members {
+        members.sort_by_key(|member| member.world);
+        Members(members)
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn get(&self, index: usize) -> &Member {
+        &self.0[index]
+    }
+
+    pub fn get_mut(&mut self, index: usize) -> &mut Member {
+        &mut self.0[index]
+    }
+
+    /// The children that are not lost: nobody writes to a lost one, a message there might block.
+    pub fn reachable(&self) -> impl Iterator<Item = &Member> {
+        self.0.iter().filter(|member| !member.lost && !member.local)
+    }
+
+    pub fn child(&self, world: WorldRank) -> Option<usize> {
+        self.0
+            .binary_search_by_key(&world, |member| member.world)
+            .ok()
+            .filter(|&index| !self.0[index].local)
+    }
+
+    pub fn local(&self) -> Option<usize> {
+        self.0.iter().position(|member| member.local)
+    }
+
+    /// The ranks below all of them.
+    pub fn ranks(&self) -> u32 {
+        self.0
+            .iter()
+            .fold(0, |ranks: u32, member| ranks.saturating_add(member.ranks))
+    }
+
+    /// A list on which everybody who is not lost still has to be ticked off.
+    pub fn roll(&self) -> FixedBitSet {
+        (0..self.len()).filter(|&index| !self.0[index].lost).collect()
+    }
+}
+
+/// Something that every member says once, and the node once all have said it.
+#[derive(Clone, Debug)]
+pub(crate) struct Chorus {
+    silent: FixedBitSet,
+    left: usize,
+    said: bool,
+}
+
+impl Chorus {
+    pub fn new(members: &Members) -> Chorus {
+        let silent = members.roll();
+        Chorus {
+            left: silent.count_ones(..),
+            silent,
+            said: false,
+        }
+    }
+
+    /// A member has said it, or never will; saying it again changes nothing.
+    pub fn tick_off(&mut self, member: usize) {
+        if self.silent.contains(member) {
+            self.silent.remove(member);
+            self.left -= 1;
+        }
+    }
+
+    /// True once, as soon as nobody is left.
+    pub fn complete(&mut self) -> bool {
+        self.left == 0 && !core::mem::replace(&mut self.said, true)
+    }
+}

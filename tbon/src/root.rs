@@ -1,0 +1,318 @@
+//! The root: a node with nobody above, and the askers in the parent's place.
+
+use crate::law::Law;
+use crate::limits::{ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, WAVES_MAX};
+use crate::node::{Action, Ignored, Input, Node, Seat};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::fmt;
+use invivo_proto::control::results::{Coverage, Group};
+use invivo_proto::control::tree::{Acks, Command, Down, JobInfo, Partial, Query, RankEnded, Up};
+use invivo_proto::ids::{CommId, CommandId, WaveId, WorldRank};
+
+/// Who asked: a number of the driver's choice, given back with the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AskId(pub u64);
+
+/// What can be asked from above.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// A question to the tree.
+    Query(Query),
+    /// A command to the ranks.
+    Command(Command),
+}
+
+/// What can happen to the root.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RootInput {
+    /// Tell everybody which job this is: the first message down.
+    Job(JobInfo),
+    /// Somebody asks.
+    Ask {
+        /// Who.
+        ask: AskId,
+        /// What.
+        what: Ask,
+    },
+    /// Let the supervisors of the ended ranks leave.
+    Release,
+    /// Let every tool process leave.
+    Shutdown,
+    /// A child says something.
+    Up {
+        /// The child.
+        from: WorldRank,
+        /// What it says.
+        message: Up,
+    },
+    /// Time passes. Before a tick, hand in everything that has arrived.
+    Tick,
+    /// A child will never be heard again.
+    ChildLost(WorldRank),
+    /// A child's message cannot be read.
+    Garbage(WorldRank),
+}
+
+/// What the driver has to do for the root.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RootAction {
+    /// Send to a child.
+    Down {
+        /// The child.
+        to: WorldRank,
+        /// What to say.
+        message: Down,
+    },
+    /// A question is answered.
+    Answer {
+        /// Who asked.
+        ask: AskId,
+        /// The merged answer.
+        partial: Partial,
+        /// How much of the truth it is.
+        coverage: Coverage,
+        /// Tool processes that did not answer, the lowest of them; the coverage counts them all.
+        missing: Vec<WorldRank>,
+    },
+    /// A command is over.
+    Acked {
+        /// Who asked.
+        ask: AskId,
+        /// How it went.
+        acks: Acks,
+    },
+    /// What was asked cannot be done.
+    Refused {
+        /// Who asked.
+        ask: AskId,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// Every member is there (or lost): said once.
+    Present {
+        /// Ranks of the job.
+        ranks: u32,
+    },
+    /// Groups of communicators became known.
+    Groups(BTreeMap<CommId, Group>),
+    /// A rank ended otherwise than through `MPI_Finalize`.
+    RankEnded(RankEnded),
+    /// Every rank has drained or ended, or its place is lost: said once. Run the last waves now.
+    Drained,
+}
+
+/// Why the root does not do what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// [`WAVES_MAX`] questions are under way.
+    TooManyWaves,
+    /// [`COMMANDS_MAX`] commands are under way.
+    TooManyCommands,
+    /// [`ASKERS_MAX`] askers wait for this command.
+    TooManyAskers {
+        /// The command.
+        id: CommandId,
+    },
+    /// The id belongs to a command that does something else.
+    IdTaken {
+        /// The command.
+        id: CommandId,
+    },
+    /// The measurement is being shut down.
+    ShutDown,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::TooManyWaves => {
+                write!(
+                    f,
+                    "{WAVES_MAX} questions are being answered already; ask again when one of them is"
+                )
+            }
+            Refusal::TooManyCommands => {
+                write!(
+                    f,
+                    "{COMMANDS_MAX} commands are under way already; ask again when one of them is done"
+                )
+            }
+            Refusal::TooManyAskers { id } => {
+                write!(
+                    f,
+                    "{ASKERS_MAX} requests wait for command {id} already; wait for its end"
+                )
+            }
+            Refusal::IdTaken { id } => {
+                write!(
+                    f,
+                    "command {id} was given before and does something else; choose a new id"
+                )
+            }
+            Refusal::ShutDown => f.write_str("the measurement is over; nothing can be asked any more"),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
+/// The root.
+#[derive(Clone, Debug)]
+pub struct Root<L> {
+    node: Node<L>,
+    next_wave: u64,
+    /// Who asked for a wave under way; at most [`WAVES_MAX`].
+    waves: BTreeMap<WaveId, AskId>,
+    /// Who waits for a command under way; at most [`COMMANDS_MAX`] lists of [`ASKERS_MAX`].
+    commands: BTreeMap<CommandId, Vec<AskId>>,
+    next_beat_ns: u64,
+    closed: bool,
+}
+
+impl<L: Law> Root<L> {
+    /// The root at its seat.
+    pub fn new(now_ns: u64, seat: Seat, law: L) -> Root<L> {
+        Root {
+            node: Node::new(now_ns, seat, law),
+            next_wave: 0,
+            waves: BTreeMap::new(),
+            commands: BTreeMap::new(),
+            next_beat_ns: now_ns,
+            closed: false,
+        }
+    }
+
+    /// Ranks of the job.
+    pub fn ranks(&self) -> u32 {
+        self.node.ranks()
+    }
+
+    /// What was ignored so far.
+    pub fn ignored(&self) -> Ignored {
+        self.node.ignored()
+    }
+
+    /// When [`RootInput::Tick`] is needed next, if nothing else happens before.
+    pub fn next_tick_ns(&self) -> Option<u64> {
+        let beat = (!self.closed).then_some(self.next_beat_ns);
+        self.node.next_tick_ns().into_iter().chain(beat).min()
+    }
+
+    /// Lets something happen; what the driver then has to do, in order. `now_ns` never runs back.
+    pub fn step(&mut self, now_ns: u64, input: RootInput) -> Vec<RootAction> {
+        let mut out = Vec::new();
+        if !self.closed && now_ns >= self.next_beat_ns {
+            self.next_beat_ns = now_ns.saturating_add(HEARTBEAT_NS);
+            self.pass(now_ns, Input::Down(Down::Heartbeat), &mut out);
+        }
+        match input {
+            RootInput::Ask { ask, what } => {
+                if let Err(refusal) = self.ask(now_ns, ask, what, &mut out) {
+                    out.push(RootAction::Refused { ask, refusal });
+                }
+            }
+            RootInput::Job(job) => self.pass(now_ns, Input::Down(Down::Job(job)), &mut out),
+            RootInput::Release => self.pass(now_ns, Input::Down(Down::Release), &mut out),
+            RootInput::Shutdown => self.shut_down(now_ns, &mut out),
+            RootInput::Up { from, message } => self.pass(now_ns, Input::Up { from, message }, &mut out),
+            RootInput::Tick => self.pass(now_ns, Input::Tick, &mut out),
+            RootInput::ChildLost(child) => self.pass(now_ns, Input::ChildLost(child), &mut out),
+            RootInput::Garbage(child) => self.pass(now_ns, Input::Garbage(child), &mut out),
+        }
+        out
+    }
+
+    fn ask(&mut self, now_ns: u64, ask: AskId, what: Ask, out: &mut Vec<RootAction>) -> Result<(), Refusal> {
+        if self.closed {
+            return Err(Refusal::ShutDown);
+        }
+        match what {
+            Ask::Query(query) => {
+                if self.node.waves_full() {
+                    return Err(Refusal::TooManyWaves);
+                }
+                let wave = WaveId(self.next_wave);
+                self.next_wave += 1;
+                self.waves.insert(wave, ask);
+                self.pass(now_ns, Input::Down(Down::Query { wave, query }), out);
+            }
+            Ask::Command(command) => {
+                self.admit(ask, &command)?;
+                self.pass(now_ns, Input::Down(Down::Command(command)), out);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets `ask` wait for `command`, new or not.
+    fn admit(&mut self, ask: AskId, command: &Command) -> Result<(), Refusal> {
+        let id = command.id;
+        match self.node.verb_of(id) {
+            Some(verb) if verb != command.verb => return Err(Refusal::IdTaken { id }),
+            None if self.node.commands_full() => return Err(Refusal::TooManyCommands),
+            _ => {}
+        }
+        let askers = self.commands.entry(id).or_default();
+        if askers.len() >= ASKERS_MAX {
+            return Err(Refusal::TooManyAskers { id });
+        }
+        askers.push(ask);
+        Ok(())
+    }
+
+    /// Whoever still waits is told so.
+    fn shut_down(&mut self, now_ns: u64, out: &mut Vec<RootAction>) {
+        self.closed = true;
+        let waves = core::mem::take(&mut self.waves).into_values();
+        let commands = core::mem::take(&mut self.commands).into_values().flatten();
+        out.extend(waves.chain(commands).map(|ask| RootAction::Refused {
+            ask,
+            refusal: Refusal::ShutDown,
+        }));
+        self.pass(now_ns, Input::Down(Down::Shutdown), out);
+    }
+
+    /// Lets something happen to the node, and takes what it would send to a parent.
+    fn pass(&mut self, now_ns: u64, input: Input, out: &mut Vec<RootAction>) {
+        for action in self.node.step(now_ns, input) {
+            match action {
+                Action::Down { to, message } => out.push(RootAction::Down { to, message }),
+                Action::Up(message) => self.arrive(message, out),
+                // The root knows what it says itself, and hears itself.
+                Action::Local(_) | Action::RootLost => {}
+            }
+        }
+    }
+
+    fn arrive(&mut self, message: Up, out: &mut Vec<RootAction>) {
+        match message {
+            Up::Partial {
+                wave,
+                partial,
+                coverage,
+                missing,
+            } => {
+                if let Some(ask) = self.waves.remove(&wave) {
+                    out.push(RootAction::Answer {
+                        ask,
+                        partial,
+                        coverage,
+                        missing,
+                    });
+                }
+            }
+            Up::Ack { command, acks } => {
+                let askers = self.commands.remove(&command).unwrap_or_default();
+                out.extend(askers.into_iter().map(|ask| RootAction::Acked {
+                    ask,
+                    acks: acks.clone(),
+                }));
+            }
+            Up::Hello { ranks } => out.push(RootAction::Present { ranks }),
+            Up::Groups(groups) => out.push(RootAction::Groups(groups)),
+            Up::RankEnded(ended) => out.push(RootAction::RankEnded(ended)),
+            Up::Drained => out.push(RootAction::Drained),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Waves: a question goes down, partial results climb and become one answer.
+
+use crate::gather::{Gathers, Tally};
+use crate::law::{self, Law, Mismatch};
+use crate::members::Member;
+use crate::{coverage, limits, missing};
+use alloc::vec::Vec;
+use invivo_proto::control::results::Coverage;
+use invivo_proto::control::tree::{Partial, Query, Up};
+use invivo_proto::ids::{WaveId, WorldRank};
+
+/// The waves under way at a node.
+pub(crate) type Waves = Gathers<WaveId, Wave>;
+
+pub(crate) fn none() -> Waves {
+    Waves::new(limits::WAVES_MAX)
+}
+
+/// What the answers to one question add up to.
+#[derive(Clone, Debug)]
+pub(crate) struct Wave {
+    partial: Partial,
+    /// Nothing has been merged yet.
+    empty: bool,
+    coverage: Coverage,
+    missing: Vec<WorldRank>,
+}
+
+impl Wave {
+    pub fn new(query: Query) -> Wave {
+        Wave {
+            partial: law::nothing(query),
+            empty: true,
+            coverage: Coverage::default(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// Adds a member's answer.
+    pub fn add(
+        &mut self,
+        law: &impl Law,
+        partial: Partial,
+        coverage: &Coverage,
+        missing: Vec<WorldRank>,
+    ) -> Result<(), Mismatch> {
+        if self.empty && core::mem::discriminant(&self.partial) == core::mem::discriminant(&partial) {
+            // The first answer is the sum so far: a place or a node with one child copies nothing.
+            self.partial = partial;
+        } else {
+            law.merge(&mut self.partial, partial)?;
+        }
+        self.empty = false;
+        coverage::merge(&mut self.coverage, coverage);
+        missing::note(&mut self.missing, missing);
+        Ok(())
+    }
+
+    pub fn into_answer(self, wave: WaveId) -> Up {
+        Up::Partial {
+            wave,
+            partial: self.partial,
+            coverage: self.coverage,
+            missing: self.missing,
+        }
+    }
+}
+
+impl Tally for Wave {
+    fn absent(&mut self, member: &Member) {
+        coverage::merge(&mut self.coverage, &member.absence());
+        missing::note(&mut self.missing, [member.world]);
+    }
+}
