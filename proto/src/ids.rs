@@ -43,6 +43,15 @@ id! {
     WaveId(u64)
 }
 
+impl CommLocal {
+    /// The world of the application.
+    pub const WORLD: CommLocal = CommLocal(0);
+    /// `MPI_COMM_SELF`.
+    pub const SELF: CommLocal = CommLocal(1);
+    /// The call has no communicator.
+    pub const NONE: CommLocal = CommLocal(u32::MAX);
+}
+
 /// One thread of a rank (OTF2's word).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize))]

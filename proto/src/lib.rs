@@ -13,6 +13,7 @@ extern crate std;
 #[cfg(feature = "control")]
 pub mod control;
 pub mod channel;
+pub mod clock;
 pub mod definition;
 pub mod ids;
 pub mod mpi;

@@ -24,7 +24,7 @@ pub struct Function {
 }
 
 /// All functions; a [`crate::ids::RegionId`] is an index here. Index 0 is no function.
-pub static FUNCTIONS: &[Function] = &include!("functions.rs");
+pub const FUNCTIONS: &[Function] = &include!("functions.rs");
 
 /// The name of a region.
 pub fn name(region: crate::ids::RegionId) -> &'static str {

@@ -193,6 +193,11 @@ impl Encoder {
         self.0.next_request
     }
 
+    /// The end of the call written last.
+    pub fn time(&self) -> u64 {
+        self.0.time
+    }
+
     /// Gives a request number away without a record (its record was dropped), so that numbers stay unique.
     #[inline(always)]
     pub fn skip_request(&mut self) {

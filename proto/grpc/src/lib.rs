@@ -5,6 +5,7 @@
 
 pub mod connect;
 pub mod convert;
+pub mod private;
 
 /// The generated messages, client and server.
 pub mod v1 {

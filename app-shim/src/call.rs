@@ -1,0 +1,164 @@
+//! One observed call: what happens at the enter and at the leave of every recorded wrapper.
+
+use crate::clock::ticks;
+use crate::gate;
+use crate::location::{Location, add, count_homeless, current};
+use crate::{process, shipping};
+use core::sync::atomic::{Ordering, compiler_fence};
+use invivo_proto::ids::{CommLocal, RegionId};
+use invivo_proto::mpi::peer;
+use invivo_proto::packet::DropReason;
+use invivo_proto::record::{self, Facts, Kind};
+use invivo_proto::shm::inside;
+
+/// One call in this many is also timed for what we cost ourselves.
+const SAMPLED_CALLS: u64 = 256;
+/// Packets on their way are looked after once in this many calls; MPI makes progress then, too.
+const POLLED_CALLS: u32 = 32;
+
+/// An outermost call of the application, from enter to leave.
+pub struct Call {
+    /// The calling thread.
+    pub location: &'static mut Location,
+    /// What it is about; filled in after the real call.
+    pub facts: Facts,
+    /// The instance number of a collective.
+    pub ordinal: u64,
+    begin: u64,
+    /// When the real call came back.
+    pub end: u64,
+    /// Own ticks before the real call; only of sampled calls.
+    own: u64,
+    recording: bool,
+    sampled: bool,
+}
+
+impl Call {
+    /// Begins a call, or gives nothing where it is to be passed on unseen: before initialisation, after
+    /// draining, inside another call, in a forked child.
+    #[inline(always)]
+    pub fn enter(region: u16) -> Option<Call> {
+        if !process::observing() {
+            return None;
+        }
+        let Some(location) = current() else {
+            count_homeless();
+            return None;
+        };
+        if location.depth != 0 {
+            return None;
+        }
+        location.depth = 1;
+        Some(Call::begin(location, region))
+    }
+
+    /// Begins a call of a location that is in none.
+    #[inline(always)]
+    pub fn begin(location: &'static mut Location, region: u16) -> Call {
+        let status = location.status;
+        status.inside.store(inside::MPI, Ordering::Relaxed);
+        // The processor may still load the gate before the store is seen by others; a commander that closes
+        // the gate issues a membarrier in between, so only the compiler must be kept from reordering.
+        compiler_fence(Ordering::SeqCst);
+        if location.control.gate.load(Ordering::Relaxed) != 0 {
+            gate::hold(location, inside::HELD_AT_ENTER);
+        }
+        let recording = location.control.recording.load(Ordering::Relaxed) != 0;
+        let begin = ticks();
+        if recording {
+            location.entered += 1;
+            status.region.store(u32::from(region), Ordering::Relaxed);
+            status.entered_at.store(begin, Ordering::Relaxed);
+            // Last: who reads the count first and then the region sees a region at least as new.
+            status.entered.store(location.entered, Ordering::Release);
+        }
+        let sampled = recording && location.entered % SAMPLED_CALLS == 0;
+        Call {
+            facts: Facts {
+                kind: Kind::Plain,
+                region: RegionId(region),
+                comm: CommLocal::NONE,
+                peer: peer::NONE,
+                tag: 0,
+                bytes_out: 0,
+                bytes_in: 0,
+            },
+            location,
+            ordinal: 0,
+            begin,
+            end: begin,
+            own: 0,
+            recording,
+            sampled,
+        }
+    }
+
+    /// Right before the real call.
+    #[inline(always)]
+    pub fn calling(&mut self) {
+        if self.sampled {
+            self.own = ticks() - self.begin;
+        }
+    }
+
+    /// Right after the real call.
+    #[inline(always)]
+    pub fn called(&mut self) {
+        self.end = ticks();
+    }
+
+    /// The call began earlier than it could be noted (initialisation).
+    pub fn began(&mut self, begin: u64) {
+        self.begin = begin;
+    }
+
+    /// When the call began, in ticks.
+    pub fn begin_ticks(&self) -> u64 {
+        self.begin
+    }
+
+    /// Writes the record and goes back to the application, unless the gate is closed.
+    #[inline(always)]
+    pub fn leave(mut self) {
+        self.write();
+        let location = self.location;
+        location.since_polled += 1;
+        if location.since_polled >= POLLED_CALLS {
+            location.since_polled = 0;
+            shipping::look_after(location);
+        }
+        location.status.inside.store(inside::APPLICATION, Ordering::Release);
+        compiler_fence(Ordering::SeqCst);
+        if location.control.gate.load(Ordering::Relaxed) != 0 {
+            gate::hold(location, inside::HELD_AT_LEAVE);
+        }
+        location.depth = 0;
+    }
+
+    /// Writes the record.
+    #[inline(always)]
+    pub fn write(&mut self) {
+        let parts = self.location.parts.len();
+        if self.recording {
+            let call = record::Call {
+                facts: self.facts,
+                end: self.end,
+                duration: self.end - self.begin,
+                ordinal: self.ordinal,
+                request: 0,
+            };
+            if self.location.control.recording.load(Ordering::Relaxed) != 0 {
+                self.location.record(&call, parts);
+            } else {
+                add(&self.location.status.dropped[DropReason::Switched as usize], 1);
+            }
+        }
+        if parts != 0 {
+            self.location.parts.clear();
+        }
+        if self.sampled {
+            add(&self.location.status.overhead_ticks, self.own + (ticks() - self.end));
+            add(&self.location.status.overhead_samples, 1);
+        }
+    }
+}

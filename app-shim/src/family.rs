@@ -1,0 +1,88 @@
+//! What differs between the binary interfaces of the MPI libraries: handle types, constants, the status.
+
+#[cfg(feature = "family-ompi")]
+mod ompi;
+#[cfg(feature = "family-ompi")]
+pub use ompi::*;
+
+#[cfg(feature = "family-mpich")]
+mod mpich;
+#[cfg(feature = "family-mpich")]
+pub use mpich::*;
+
+use core::ffi::c_int;
+use invivo_proto::mpi::peer;
+
+/// `MPI_SUCCESS`, the one error code that the standard fixes.
+pub const SUCCESS: c_int = 0;
+
+/// Handles that the shim passes on without looking at them.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Handle(pub RawHandle);
+
+macro_rules! handles {
+    ($($(#[$doc:meta])* $name:ident),*) => {$(
+        $(#[$doc])*
+        #[repr(transparent)]
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        pub struct $name(pub RawHandle);
+
+        impl $name {
+            /// The handle as a number that tells handles of this kind apart.
+            #[inline(always)]
+            pub fn bits(self) -> u64 {
+                self.0 as u64
+            }
+        }
+    )*};
+}
+handles!(
+    /// `MPI_Comm`.
+    Comm,
+    /// `MPI_Datatype`.
+    Datatype,
+    /// `MPI_Request`.
+    Request,
+    /// `MPI_Message`.
+    Message
+);
+/// `MPI_File`, a pointer in all families.
+pub type File = *mut core::ffi::c_void;
+
+/// A family's number of a peer or root, as records have it.
+#[inline(always)]
+pub fn peer(rank: c_int) -> i32 {
+    if rank >= 0 {
+        rank
+    } else if rank == PROC_NULL {
+        peer::NULL
+    } else if rank == ANY_SOURCE {
+        peer::ANY
+    } else if rank == ROOT {
+        peer::ROOT
+    } else {
+        peer::NONE
+    }
+}
+
+impl Status {
+    /// This status, or `own` where the caller does not want one but we do.
+    #[inline(always)]
+    pub fn or_own(status: *mut Status, own: &mut Status) -> *mut Status {
+        if status == STATUS_IGNORE { own } else { status }
+    }
+}
+
+/// Lets wrappers say `status.or(&mut own)`.
+pub trait OrOwn {
+    /// See [`Status::or_own`].
+    fn or(self, own: &mut Status) -> Self;
+}
+
+impl OrOwn for *mut Status {
+    #[inline(always)]
+    fn or(self, own: &mut Status) -> Self {
+        Status::or_own(self, own)
+    }
+}

@@ -1,0 +1,53 @@
+//! The few functions of the MPI library that the shim calls for itself, always as the next `PMPI_*`.
+
+use crate::family::*;
+use crate::next::Next;
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+macro_rules! real {
+    ($($rust:ident = $name:literal ($($arg:ident: $type:ty),*));* $(;)?) => {$(
+        #[doc = concat!("The next `", stringify!($name), "`; `ERR_OTHER` where no library has it.")]
+        pub unsafe fn $rust($($arg: $type),*) -> c_int {
+            const NAME: &CStr = $name;
+            static NEXT: Next = Next::new(NAME);
+            let address = NEXT.address();
+            if address.is_null() {
+                return ERR_OTHER;
+            }
+            // SAFETY: the library's function of this name has this signature in every MPI version; the caller
+            // keeps its preconditions.
+            unsafe {
+                let function: unsafe extern "C" fn($($type),*) -> c_int = core::mem::transmute(address);
+                function($($arg),*)
+            }
+        }
+    )*};
+}
+real! {
+    comm_dup = c"PMPI_Comm_dup" (comm: Comm, new: *mut Comm);
+    comm_split = c"PMPI_Comm_split" (comm: Comm, color: c_int, key: c_int, new: *mut Comm);
+    comm_rank = c"PMPI_Comm_rank" (comm: Comm, rank: *mut c_int);
+    comm_size = c"PMPI_Comm_size" (comm: Comm, size: *mut c_int);
+    comm_remote_size = c"PMPI_Comm_remote_size" (comm: Comm, size: *mut c_int);
+    comm_test_inter = c"PMPI_Comm_test_inter" (comm: Comm, flag: *mut c_int);
+    comm_group = c"PMPI_Comm_group" (comm: Comm, group: *mut Handle);
+    comm_remote_group = c"PMPI_Comm_remote_group" (comm: Comm, group: *mut Handle);
+    group_free = c"PMPI_Group_free" (group: *mut Handle);
+    group_translate_ranks = c"PMPI_Group_translate_ranks" (from: Handle, n: c_int, ranks: *const c_int, to: Handle, out: *mut c_int);
+    comm_set_name = c"PMPI_Comm_set_name" (comm: Comm, name: *const c_char);
+    comm_set_errhandler = c"PMPI_Comm_set_errhandler" (comm: Comm, handler: Handle);
+    comm_create_keyval = c"PMPI_Comm_create_keyval" (copy: *const c_void, delete: *const c_void, keyval: *mut c_int, extra: *mut c_void);
+    comm_set_attr = c"PMPI_Comm_set_attr" (comm: Comm, keyval: c_int, value: *mut c_void);
+    topo_test = c"PMPI_Topo_test" (comm: Comm, status: *mut c_int);
+    cartdim_get = c"PMPI_Cartdim_get" (comm: Comm, dims: *mut c_int);
+    graph_neighbors_count = c"PMPI_Graph_neighbors_count" (comm: Comm, rank: c_int, count: *mut c_int);
+    dist_graph_neighbors_count = c"PMPI_Dist_graph_neighbors_count" (comm: Comm, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int);
+    bcast = c"PMPI_Bcast" (buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm);
+    ibcast = c"PMPI_Ibcast" (buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm, request: *mut Request);
+    allreduce = c"PMPI_Allreduce" (send: *const c_void, receive: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm);
+    isend = c"PMPI_Isend" (buffer: *const c_void, count: c_int, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request);
+    recv = c"PMPI_Recv" (buffer: *mut c_void, count: c_int, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, status: *mut Status);
+    test = c"PMPI_Test" (request: *mut Request, flag: *mut c_int, status: *mut Status);
+    type_size = c"PMPI_Type_size" (datatype: Datatype, size: *mut c_int);
+    query_thread = c"PMPI_Query_thread" (provided: *mut c_int);
+}

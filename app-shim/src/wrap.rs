@@ -1,0 +1,85 @@
+//! The shape of every wrapper. `wrappers.rs` gives the data: number, names, arguments, and what is noted
+//! before and after the real call.
+//!
+//! Both `MPI_X` and `PMPI_X` are exported, because Fortran layers and other languages reach the C functions by
+//! one name or the other; the depth guard in [`crate::call::Call`] sees to it that a call counts once.
+
+/// A recorded function.
+macro_rules! wrap {
+    ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            crate::wrap::exported!($name, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* })
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
+            crate::wrap::exported!($pname, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* })
+        }
+    };
+}
+pub(crate) use wrap;
+
+/// The body under one of the two names.
+macro_rules! exported {
+    ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {{
+        crate::wrap::next!(real, $name, ($($type),*));
+        $(let $arg = crate::process::Real::real($arg);)*
+        // SAFETY: `real` is the library's function of this name; its arguments are the caller's, who keeps the
+        // function's preconditions. What `before` and `after` read through pointers, the function reads too.
+        unsafe {
+            let Some(mut $call) = crate::call::Call::enter($index) else {
+                return real($($arg),*);
+            };
+            $($before)*
+            $call.calling();
+            let $result = real($($arg),*);
+            $call.called();
+            $($after)*
+            $call.leave();
+            $result
+        }
+    }};
+}
+pub(crate) use exported;
+
+/// A function that only gets the application's world in the place of the real one.
+macro_rules! through {
+    ($name:ident, $pname:ident, ($($arg:ident: $type:ty),*)) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            crate::wrap::next!(real, $name, ($($type),*));
+            // SAFETY: as for `wrap`.
+            unsafe { real($(crate::process::Real::real($arg)),*) }
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
+            crate::wrap::next!(real, $pname, ($($type),*));
+            // SAFETY: as for `wrap`.
+            unsafe { real($(crate::process::Real::real($arg)),*) }
+        }
+    };
+}
+pub(crate) use through;
+
+/// Binds `$real` to the next function of this name, or returns an error where no library has it.
+macro_rules! next {
+    ($real:ident, $name:ident, ($($type:ty),*)) => {
+        let $real: unsafe extern "C" fn($($type),*) -> c_int = {
+            const NAME: &core::ffi::CStr =
+                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => c"",
+                };
+            static NEXT: crate::next::Next = crate::next::Next::new(NAME);
+            let address = NEXT.address();
+            if address.is_null() {
+                return crate::family::ERR_OTHER;
+            }
+            // SAFETY: the library's function of this name has this signature.
+            unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(address) }
+        };
+    };
+}
+pub(crate) use next;
