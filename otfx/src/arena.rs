@@ -1,0 +1,113 @@
+//! The one allocation of a buffer, its bins and the list of free ones.
+
+use crate::geometry::Geometry;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Fills memory that holds no records: no token, so that reading too far is an error and never an event. Not
+/// zero, so that every page is really there before the first record comes.
+const FILLER: u8 = 0x7f;
+
+/// A bin of the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BinId(u32);
+
+/// What is known of a bin without reading it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BinInfo {
+    /// The next newer bin of the same level, or the next free one.
+    pub next: Option<BinId>,
+    /// Bytes in use, the head included.
+    pub used: u32,
+    /// Calls that begin in the bin.
+    pub calls: u32,
+    /// The end of the first of these calls.
+    pub first_end: u64,
+}
+
+const _: () = assert!(size_of::<BinInfo>() == 24);
+
+/// Memory of fixed size, cut into bins.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    geometry: Geometry,
+    bytes: Vec<u8>,
+    info: Vec<BinInfo>,
+    free: Option<BinId>,
+    free_bins: u32,
+}
+
+impl Arena {
+    pub fn new(geometry: Geometry) -> Self {
+        let info = (1..=geometry.bins)
+            .map(|next| BinInfo {
+                next: (next < geometry.bins).then_some(BinId(next)),
+                ..BinInfo::default()
+            })
+            .collect();
+        Arena {
+            geometry,
+            bytes: vec![FILLER; geometry.arena_bytes()],
+            info,
+            free: (geometry.bins > 0).then_some(BinId(0)),
+            free_bins: geometry.bins,
+        }
+    }
+
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Bytes allocated for records.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    pub fn free_bins(&self) -> u32 {
+        self.free_bins
+    }
+
+    /// A free bin, no longer free, its info blank.
+    pub fn take(&mut self) -> Option<BinId> {
+        let bin = self.free?;
+        self.free = self.info(bin).next;
+        self.free_bins -= 1;
+        *self.info_mut(bin) = BinInfo::default();
+        Some(bin)
+    }
+
+    /// Gives one bin back.
+    pub fn give(&mut self, bin: BinId) {
+        self.give_chain(bin, bin, 1);
+    }
+
+    /// Gives the `bins` bins from `oldest` to `newest` back, whatever their number, at the cost of one.
+    pub fn give_chain(&mut self, oldest: BinId, newest: BinId, bins: u32) {
+        self.info_mut(newest).next = self.free;
+        self.free = Some(oldest);
+        self.free_bins += bins;
+    }
+
+    #[inline(always)]
+    pub fn info(&self, bin: BinId) -> &BinInfo {
+        &self.info[bin.0 as usize]
+    }
+
+    #[inline(always)]
+    pub fn info_mut(&mut self, bin: BinId) -> &mut BinInfo {
+        &mut self.info[bin.0 as usize]
+    }
+
+    /// The whole memory of a bin.
+    #[inline(always)]
+    pub fn bin_mut(&mut self, bin: BinId) -> &mut [u8] {
+        let start = bin.0 as usize * self.geometry.bin_bytes;
+        &mut self.bytes[start..start + self.geometry.bin_bytes]
+    }
+
+    /// What was written into a bin.
+    pub fn written(&self, bin: BinId) -> &[u8] {
+        let start = bin.0 as usize * self.geometry.bin_bytes;
+        &self.bytes[start..start + self.info(bin).used as usize]
+    }
+}

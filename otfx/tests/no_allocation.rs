@@ -1,0 +1,76 @@
+//! Storing, giving up and resetting take no memory and give none back: the allocations of the
+//! test's thread are counted.
+
+use invivo_otfx::{Buffer, FlightRecorder};
+use invivo_proto::ids::RegionId;
+use invivo_proto::record::{Call, Facts, Kind, Part};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    /// Calls of this thread; it needs neither initialisation nor destruction, so an allocator may use it.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    CALLS.set(CALLS.get() + 1);
+}
+
+// SAFETY: everything is handed to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller keeps to the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: the caller keeps to the contract of `dealloc`.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn storing_never_allocates() {
+    let mut buffer = Buffer::new(64 << 10, Box::new(FlightRecorder)).expect("large enough");
+    let facts = |region, kind| Facts {
+        kind,
+        region: RegionId(region),
+        peer: 1,
+        ..Facts::default()
+    };
+    let parts: Vec<Part> = (0..500)
+        .map(|n| Part {
+            facts: facts(2, Kind::CompletedRecv),
+            request: n,
+            posted: n,
+        })
+        .collect();
+
+    let before = CALLS.get();
+    for n in 0..50_000u64 {
+        let call = Call {
+            facts: facts(1 + (n % 50) as u16, Kind::Plain),
+            end: n * 100,
+            ..Call::default()
+        };
+        buffer.store(&call, &parts[..(n % 7 * n % 500) as usize]);
+        if n % 20_000 == 0 {
+            buffer.reset();
+        }
+    }
+    let ledger = buffer.ledger();
+    let fill = buffer.fill();
+    assert_eq!(CALLS.get(), before);
+
+    assert!(ledger.reduced > 10_000 && ledger.reset > 0, "{ledger:?}");
+    assert_eq!(fill.bins_used, fill.geometry.bins);
+    drop(std::hint::black_box(Box::new(before)));
+    assert_ne!(CALLS.get(), before, "the counter counts");
+}
