@@ -26,11 +26,8 @@ pub enum PlaceError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error(
-        "{} is not a directory of yours with mode 0700 ({why}); somebody else may have made it: remove it, or \
-         set XDG_RUNTIME_DIR to a directory of your own", path.display()
-    )]
-    NotOurs { path: PathBuf, why: String },
+    #[error(transparent)]
+    NotOurs(#[from] invivo_grpc::private::NotPrivate),
     #[error(
         "sockets in {} would have paths longer than the {SOCKET_PATH_BYTES_MAX} bytes that a Unix socket may have; \
          choose a shorter job id with INVIVO_JOB", path.display()
@@ -167,21 +164,7 @@ fn private_dir(dir: &Path) -> Result<(), PlaceError> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(io("make", dir)(error)),
     }
-    // Without following a link: somebody else could have put one there.
-    let meta = std::fs::symlink_metadata(dir).map_err(io("look at", dir))?;
-    let why = if !meta.is_dir() {
-        "it is no directory".to_owned()
-    } else if meta.uid() != rustix::process::geteuid().as_raw() {
-        format!("its owner is {}", meta.uid())
-    } else if meta.mode() & 0o077 != 0 {
-        format!("its mode is {:o}", meta.mode() & 0o7777)
-    } else {
-        return Ok(());
-    };
-    Err(PlaceError::NotOurs {
-        path: dir.to_owned(),
-        why,
-    })
+    Ok(invivo_grpc::private::check_dir(dir)?)
 }
 
 fn is_ours(dir: &Path) -> bool {

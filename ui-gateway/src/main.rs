@@ -1,2 +1,67 @@
-//! main
-fn main() {}
+//! `ui-gateway`: started by the supervisor of the root, ended by SIGTERM. Its log goes to standard error.
+
+use anyhow::Context;
+use clap::Parser;
+use invivo_ui_gateway::server::{self, Config};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// Serves a running job over gRPC. Started by `invivo exec`, seldom by hand.
+#[derive(Parser)]
+#[command(version)]
+struct Args {
+    /// Unix socket to listen on, in a directory of mode 0700
+    #[arg(long, value_name = "SOCKET")]
+    socket: PathBuf,
+    /// Unix socket of the root of the measurement
+    #[arg(long, value_name = "SOCKET")]
+    link: PathBuf,
+    /// The job's connect.json, which holds the tokens
+    #[arg(long, value_name = "FILE")]
+    connect: PathBuf,
+    /// What is logged: error, warn, info, debug, trace, or a filter as in RUST_LOG
+    #[arg(long, env = "INVIVO_LOG", default_value = "info")]
+    log: String,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("invivo: gateway: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&args.log).with_context(|| format!("no log filter: {:?}", args.log))?;
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .init();
+    let config = Config {
+        socket: args.socket,
+        link: args.link,
+        connect: args.connect,
+    };
+    // One thread: the node's cores belong to the application.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let end = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        server::serve(config, end).await
+    })
+}

@@ -25,9 +25,14 @@ pub fn check_dir(dir: &Path) -> Result<(), NotPrivate> {
     let why = match std::fs::symlink_metadata(dir) {
         Err(error) => error.to_string(),
         Ok(meta) if !meta.is_dir() => "it is no directory".to_owned(),
-        Ok(meta) if meta.uid() != rustix::process::geteuid().as_raw() => format!("its owner is {}", meta.uid()),
+        Ok(meta) if meta.uid() != rustix::process::geteuid().as_raw() => {
+            format!("its owner is {}", meta.uid())
+        }
         Ok(meta) if meta.mode() & 0o077 != 0 => format!("its mode is {:o}", meta.mode() & 0o7777),
         Ok(_) => return Ok(()),
     };
-    Err(NotPrivate { path: dir.to_owned(), why })
+    Err(NotPrivate {
+        path: dir.to_owned(),
+        why,
+    })
 }
