@@ -1,0 +1,152 @@
+/* An independent count of MPI calls: an ordinary PMPI layer, preloaded, that knows nothing of Invivo. At the end of
+ * MPI_Finalize it writes COUNTER_DIR/RANK.tsv in the format of counting.h (lines `call RANK FUNCTION CALLS`).
+ *
+ * Two libraries are built from it for each MPI:
+ *   libcounter.so       wraps MPI_*, the calls of C, C++ and mpi4py programs. It may stand behind Invivo: what is
+ *                       called by Invivo itself goes to PMPI_* and is not counted here.
+ *   libcounter_deep.so  (-DDEEP) wraps PMPI_* as well, because Open MPI's Fortran layer calls nothing else. For runs
+ *                       without Invivo only.
+ * It needs no libmpi by itself: it is preloaded into the launcher and its daemons too, and a Python program loads its
+ * MPI late. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FUNCTION(name, parameters, arguments) ID_##name,
+enum {
+#include "functions.h"
+    ID_MPI_Finalize,
+    ID_MPI_Wtime,
+    FUNCTIONS
+};
+#undef FUNCTION
+
+#define FUNCTION(name, parameters, arguments) #name,
+static const char *const names[FUNCTIONS] = {
+#include "functions.h"
+    "MPI_Finalize",
+    "MPI_Wtime",
+};
+#undef FUNCTION
+
+static _Atomic long calls[FUNCTIONS];
+/* Calls that MPI makes of itself are no calls of the program. */
+static _Thread_local int depth;
+
+static int look_in(struct dl_phdr_info *object, size_t size, void *search)
+{
+    (void)size;
+    const char *name = strrchr(object->dlpi_name, '/');
+    if (!name || (strncmp(name, "/libmpi.so", 10) != 0 && strncmp(name, "/libmpich.so", 12) != 0))
+        return 0;
+    void **found = search, *library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (library)
+        found[1] = dlsym(library, found[0]);
+    return found[1] != NULL;
+}
+
+/* The function behind this layer: the one that a plain call of PMPI_X would reach, or where the program keeps its MPI
+ * to itself (Python), the one in the MPI that is loaded. */
+static void *find(const char *name)
+{
+#ifdef DEEP
+    void *found = dlsym(RTLD_NEXT, name);
+#else
+    void *found = dlsym(RTLD_DEFAULT, name);
+#endif
+    if (!found) {
+        void *search[2] = {(void *)name, NULL};
+        dl_iterate_phdr(look_in, search);
+        found = search[1];
+    }
+    if (!found) {
+        fprintf(stderr, "counter: no %s\n", name);
+        abort();
+    }
+    return found;
+}
+
+static void enter(int id)
+{
+    if (depth++ == 0)
+        calls[id]++;
+}
+
+#define WRAP(type, symbol, id, behind, parameters, arguments)      \
+    __attribute__((visibility("default"))) type symbol parameters  \
+    {                                                              \
+        static type(*next) parameters;                             \
+        if (!next)                                                 \
+            next = (type(*) parameters)find(behind);               \
+        enter(id);                                                 \
+        type result = next arguments;                              \
+        depth--;                                                   \
+        return result;                                             \
+    }
+
+#define FUNCTION(name, parameters, arguments) WRAP(int, name, ID_##name, "P" #name, parameters, arguments)
+#include "functions.h"
+#undef FUNCTION
+WRAP(double, MPI_Wtime, ID_MPI_Wtime, "PMPI_Wtime", (void), ())
+
+#ifdef DEEP
+#define FUNCTION(name, parameters, arguments) WRAP(int, P##name, ID_##name, "P" #name, parameters, arguments)
+#include "functions.h"
+#undef FUNCTION
+WRAP(double, PMPI_Wtime, ID_MPI_Wtime, "PMPI_Wtime", (void), ())
+#endif
+
+static int write_counts(int rank)
+{
+    const char *directory = getenv("COUNTER_DIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%d.tsv", directory ? directory : ".", rank);
+    FILE *file = fopen(path, "w");
+    if (!file)
+        return 0;
+    for (int id = 0; id < FUNCTIONS; id++)
+        if (calls[id])
+            fprintf(file, "call\t%d\t%s\t%ld\n", rank, names[id], (long)calls[id]);
+    return fclose(file) == 0;
+}
+
+/* The handle as the program has it. Open MPI's is the address of a variable, which must not be asked for at load time
+ * (see above). */
+static MPI_Comm world(void)
+{
+#ifdef OPEN_MPI
+    /* The first in the order of look-up: a program that was linked with a copy relocation has the variable in itself. */
+    void *found = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
+    return found ? found : find("ompi_mpi_comm_world");
+#else
+    return MPI_COMM_WORLD;
+#endif
+}
+
+static int finalize(void)
+{
+    enter(ID_MPI_Finalize);
+    int rank = -1;
+    ((int (*)(MPI_Comm, int *))find("PMPI_Comm_rank"))(world(), &rank);
+    int result = ((int (*)(void))find("PMPI_Finalize"))();
+    depth--;
+    if (depth == 0 && !write_counts(rank))
+        fprintf(stderr, "counter: cannot write the counts of rank %d\n", rank);
+    return result;
+}
+
+__attribute__((visibility("default"))) int MPI_Finalize(void)
+{
+    return finalize();
+}
+
+#ifdef DEEP
+__attribute__((visibility("default"))) int PMPI_Finalize(void)
+{
+    return finalize();
+}
+#endif
