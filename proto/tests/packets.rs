@@ -42,10 +42,10 @@ proptest! {
     }
 
     #[test]
-    fn one_changed_bit_is_noticed(header in headers(), payload in prop::collection::vec(any::<u8>(), 0..300), at: prop::sample::Index, bit in 0..8) {
+    fn one_changed_bit_is_noticed(header in headers(), payload in prop::collection::vec(any::<u8>(), 0..300), at: prop::sample::Index, bit in 0..8u32) {
         let mut bytes = message(&header, &payload);
         let at = at.index(bytes.len());
-        bytes[at] ^= 1 << bit;
+        bytes[at] ^= 1u8 << bit;
         prop_assert!(Header::decode(&bytes).is_err(), "bit {} of byte {}", bit, at);
     }
 

@@ -1,0 +1,273 @@
+//! Holds `wire.md` to the source: every table and every example in it is compared, and it is told when the
+//! source has moved on.
+
+mod samples;
+
+use invivo_proto::record::{Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS};
+use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
+use std::collections::BTreeMap;
+use std::mem::offset_of;
+use std::path::Path;
+
+fn read(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The rows of all tables whose head has this cell at this column, without marks of code.
+fn rows(head: &str, column: usize) -> Vec<Vec<String>> {
+    let document = read("wire.md");
+    let mut found = Vec::new();
+    let mut lines = document.lines().peekable();
+    let cells = |line: &str| -> Vec<String> {
+        line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+    };
+    while let Some(line) = lines.next() {
+        let is_head = line.starts_with('|') && lines.peek().is_some_and(|next| next.starts_with("|---"));
+        if is_head && cells(line).get(column).map(String::as_str) == Some(head) {
+            lines.next();
+            while let Some(row) = lines.next_if(|next| next.starts_with('|')) {
+                found.push(cells(row));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "wire.md has no table with column {column} `{head}`");
+    found
+}
+
+/// Name and value of every row of a table, in order.
+fn pairs(head: &str, column: usize, name: usize, value: usize) -> Vec<(String, i64)> {
+    rows(head, column)
+        .into_iter()
+        .map(|row| (row[name].clone(), row[value].parse().unwrap_or_else(|_| panic!("no number in {row:?}"))))
+        .collect()
+}
+
+fn expected(values: &[(&str, i64)]) -> Vec<(String, i64)> {
+    values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+}
+
+#[test]
+fn the_packet_header_is_drawn_as_it_is_written() {
+    let header = samples::header(0);
+    let message = samples::packet();
+    let (_, payload) = packet::Header::decode(&message).unwrap();
+    let mut end = 0;
+    for row in rows("packet header field", 2) {
+        let (offset, bytes): (usize, usize) = (row[0].parse().unwrap(), row[1].parse().unwrap());
+        assert_eq!(offset, end, "a gap before {}", row[2]);
+        end = offset + bytes;
+        let number = |value: u64| value.to_le_bytes()[..bytes].to_vec();
+        let written = match row[2].as_str() {
+            "magic" => b"IVPK".to_vec(),
+            "version" => number(u64::from(packet::VERSION)),
+            "header length" => number(packet::HEADER_BYTES as u64),
+            "rank" => number(header.location.rank.0.into()),
+            "thread" => number(header.location.thread.into()),
+            "sequence" => number(header.sequence),
+            "epoch" => number(header.epoch.into()),
+            "length" => number(payload.len() as u64),
+            "first time" => number(header.first_time),
+            "last time" => number(header.last_time),
+            "entered" => number(header.losses.entered),
+            "dropped" => header.losses.dropped.iter().flat_map(|count| count.to_le_bytes()).collect(),
+            "next request" => number(header.next_request),
+            // Its value is held by the golden bytes; here, that it stands where it is drawn.
+            "checksum" => {
+                let mut changed = message.clone();
+                changed[offset] ^= 1;
+                let error = packet::Header::decode(&changed).unwrap_err();
+                assert!(matches!(error, packet::PacketError::Checksum { .. }), "{error}");
+                continue;
+            }
+            "records" => number(header.records.into()),
+            other => panic!("wire.md draws a field that no header has: {other}"),
+        };
+        assert_eq!(message[offset..end], written, "{}", row[2]);
+    }
+    assert_eq!(end, packet::HEADER_BYTES);
+}
+
+#[test]
+fn limits_are_the_sources() {
+    let all = expected(&[
+        ("packet::PAYLOAD_BYTES", packet::PAYLOAD_BYTES as i64),
+        ("packet::HEADER_BYTES", packet::HEADER_BYTES as i64),
+        ("packet::VERSION", packet::VERSION.into()),
+        ("record::DICTIONARY_SLOTS", record::DICTIONARY_SLOTS as i64),
+        ("record::MAX_PARTS", MAX_PARTS as i64),
+        ("record::MAX_CALL_BYTES", MAX_CALL_BYTES as i64),
+        ("record::MAX_PART_BYTES", MAX_PART_BYTES as i64),
+        ("varint::MAX_BYTES", varint::MAX_BYTES as i64),
+        ("shm::VERSION", shm::VERSION.into()),
+        ("shm::LOCATIONS_MAX", shm::LOCATIONS_MAX as i64),
+        ("shm::PACKETS_DEFAULT", shm::PACKETS_DEFAULT as i64),
+        ("shm::PACKETS_MAX", shm::PACKETS_MAX as i64),
+        ("shm::RING_BYTES", shm::RING_BYTES as i64),
+        ("definition::DEFINITION_BYTES_MAX", definition::DEFINITION_BYTES_MAX as i64),
+        ("control::MESSAGE_BYTES_MAX", control::MESSAGE_BYTES_MAX as i64),
+        ("control::local::LOCAL_BYTES_MAX", control::local::LOCAL_BYTES_MAX as i64),
+    ]);
+    assert_eq!(pairs("name", 0, 0, 1), all);
+}
+
+#[test]
+fn enumerations_are_the_sources() {
+    let kinds = [
+        Kind::Plain,
+        Kind::Send,
+        Kind::Recv,
+        Kind::PostSend,
+        Kind::PostRecv,
+        Kind::Collective,
+        Kind::PostCollective,
+        Kind::CompletedSend,
+        Kind::CompletedRecv,
+        Kind::CompletedCollective,
+        Kind::CompletedNothing,
+    ];
+    let kinds: Vec<_> = kinds.iter().map(|kind| (format!("{kind:?}"), *kind as i64)).collect();
+    assert_eq!(pairs("kind", 0, 1, 0), kinds);
+
+    use mpi::peer;
+    let peers = [("NONE", peer::NONE), ("ANY", peer::ANY), ("NULL", peer::NULL), ("ROOT", peer::ROOT)];
+    assert_eq!(pairs("special peer", 0, 0, 1), expected(&peers.map(|(name, value)| (name, value.into()))));
+
+    use shm::{inside, owner, phase};
+    let tables: [(&str, &[(&str, u32)]); 3] = [
+        (
+            "inside",
+            &[
+                ("APPLICATION", inside::APPLICATION),
+                ("MPI", inside::MPI),
+                ("HELD_AT_ENTER", inside::HELD_AT_ENTER),
+                ("HELD_AT_LEAVE", inside::HELD_AT_LEAVE),
+            ],
+        ),
+        (
+            "phase",
+            &[
+                ("STARTING", phase::STARTING),
+                ("RUNNING", phase::RUNNING),
+                ("DRAINED", phase::DRAINED),
+                ("ABORTING", phase::ABORTING),
+                ("SILENT", phase::SILENT),
+            ],
+        ),
+        (
+            "owner",
+            &[("FREE", owner::FREE), ("RANK", owner::RANK), ("MPI", owner::MPI), ("PLACE", owner::PLACE)],
+        ),
+    ];
+    for (head, values) in tables {
+        let values: Vec<_> = values.iter().map(|(name, value)| ((*name).to_owned(), i64::from(*value))).collect();
+        assert_eq!(pairs(head, 0, 0, 1), values, "{head}");
+    }
+
+    let tags = [
+        ("TAG_PACKET", channel::TAG_PACKET),
+        ("TAG_WELCOME", channel::TAG_WELCOME),
+        ("TAG_DOWN", channel::TAG_DOWN),
+        ("TAG_UP", channel::TAG_UP),
+    ];
+    assert_eq!(pairs("tag", 0, 0, 1), expected(&tags.map(|(name, value)| (name, value.into()))));
+}
+
+/// Compares a layout table with the structure: each row's offset and size, no hole between them, the whole size.
+macro_rules! layout {
+    ($type:ident: $($field:ident),+) => {{
+        let drawn: Vec<(String, usize, usize)> = rows(concat!(stringify!($type), " field"), 2)
+            .into_iter()
+            .map(|row| (row[2].clone(), row[0].parse().unwrap(), row[1].parse().unwrap()))
+            .collect();
+        let mut end = 0;
+        for (name, offset, bytes) in &drawn {
+            assert_eq!(*offset, end, "a hole before {name} of {}", stringify!($type));
+            end += bytes;
+        }
+        assert_eq!(end, size_of::<shm::$type>(), "size of {}", stringify!($type));
+        let named: BTreeMap<&str, usize> = drawn.iter().map(|(name, offset, _)| (name.as_str(), *offset)).collect();
+        let source: BTreeMap<&str, usize> =
+            [$((stringify!($field), offset_of!(shm::$type, $field))),+].into();
+        for (name, offset) in &source {
+            assert_eq!(named.get(name), Some(offset), "{} of {}", name, stringify!($type));
+        }
+        for (name, _, _) in &drawn {
+            assert!(source.contains_key(name.as_str()) || name == "reserved", "{name} is not in the source");
+        }
+    }};
+}
+
+#[test]
+fn shared_memory_is_drawn_as_it_lies() {
+    layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets, left_packets, abort_code, control, status, ring);
+    layout!(Control: gate, recording, gate_until_ns, epoch);
+    layout!(Status: inside, region, entered_at, caller, peer, comm, tid, open_slot, entered, dropped, packets, overhead_ticks, overhead_samples);
+    layout!(Ring: head, tail, bytes);
+    layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request, last_time, records, epoch, wire, payload);
+}
+
+/// Every fenced block marked `hex NAME` holds the bytes of that golden sample.
+#[test]
+fn examples_are_the_golden_bytes() {
+    let document = read("wire.md");
+    let golden: BTreeMap<String, Vec<u8>> = samples::all().into_iter().collect();
+    let mut compared = 0;
+    for block in document.split("```hex ").skip(1) {
+        let (name, rest) = block.split_once('\n').unwrap();
+        let text = rest.split("```").next().unwrap();
+        let bytes: Vec<u8> =
+            text.split_whitespace().map(|word| u8::from_str_radix(word, 16).expect("hexadecimal")).collect();
+        let wanted: Vec<String> = golden[name].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(Some(&bytes), golden.get(name), "{name} should read: {}", wanted.join(" "));
+        compared += 1;
+    }
+    assert!(compared > 10, "the examples are gone");
+}
+
+/// What of a source file decides bytes: its code, without comments, tests and layout.
+fn fingerprint(source: &str) -> u64 {
+    let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    let text = lines.flat_map(str::bytes).filter(|byte| !byte.is_ascii_whitespace() && *byte != b',');
+    // FNV-1a: this finds changes, not attackers.
+    text.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+#[test]
+fn the_document_has_seen_the_source() {
+    let files = [
+        "varint.rs",
+        "record.rs",
+        "packet.rs",
+        "definition.rs",
+        "shm.rs",
+        "channel.rs",
+        "control.rs",
+        "control/link.rs",
+        "control/local.rs",
+        "control/results.rs",
+        "control/tree.rs",
+    ];
+    let said: BTreeMap<String, String> =
+        rows("source", 0).into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    let stale: Vec<String> = files
+        .iter()
+        .map(|file| (file, format!("{:016x}", fingerprint(&read(&format!("src/{file}"))))))
+        .filter(|(file, now)| said.get(**file) != Some(now))
+        .map(|(file, now)| format!("| `{file}` | `{now}` |"))
+        .collect();
+    assert!(
+        stale.is_empty(),
+        "the source moved: read wire.md again, correct it, and only then put these rows into its last table\n{}",
+        stale.join("\n")
+    );
+    assert_eq!(said.len(), files.len(), "wire.md names files that nobody compares");
+}
+
+#[test]
+fn a_comment_does_not_move_the_source_and_a_number_does() {
+    let before = fingerprint("/// Old words.\nconst A: u32 = 1;\n");
+    assert_eq!(before, fingerprint("// New words.\nconst A: u32 =\n    1;\n#[cfg(test)]\nmod tests {}\n"));
+    assert_ne!(before, fingerprint("/// Old words.\nconst A: u32 = 2;\n"));
+}
