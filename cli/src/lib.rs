@@ -1,3 +1,5 @@
 //! The `invivo` command.
 
 pub mod connect;
+pub mod report;
+pub mod view;

@@ -1,0 +1,10 @@
+//! The report at the end of a job: what the root hands over, as one page of text, as JSON, and as one line.
+
+mod json;
+mod text;
+
+pub use json::json;
+pub use text::{one_line, text};
+
+#[cfg(test)]
+mod tests;

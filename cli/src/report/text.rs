@@ -1,0 +1,98 @@
+//! The report for people.
+
+use crate::view::units::{counted, duration, share};
+use crate::view::{coverage, functions, matrix, status};
+use invivo_grpc::convert;
+use invivo_grpc::v1;
+use invivo_proto::control::link::Final;
+use invivo_proto::control::tree::{Ended, RankEnded};
+
+/// Rows by rank and function on the page: the worst; all of them are in the JSON report.
+const RANK_ROWS: usize = 20;
+
+/// One page.
+pub fn text(report: &Final) -> String {
+    let job = &report.job;
+    let (rows, rank_rows) = convert::function_rows(&report.functions);
+    let counted_for = v1::Coverage::from(&report.coverage);
+    let matrix_reply = convert::matrix_reply(&report.matrix, &report.coverage, job.ranks, matrix::SIDE_TEXT);
+    let mut page = format!(
+        "Invivo report of job {}: {}, {} + {}, watched for {}\n",
+        job.id,
+        counted(job.ranks.into(), "rank"),
+        counted(job.places.into(), "tool place"),
+        counted(job.nodes.into(), "analysis node"),
+        duration(report.status.observed_ns),
+    );
+    if !job.library.is_empty() {
+        page.push_str(&format!("{} (family {})\n", job.library.trim(), job.family));
+    }
+    for ended in &report.ended {
+        page.push_str(&format!("{}\n", how_ended(ended)));
+    }
+    page.push_str(&coverage::text(&counted_for));
+    page.push_str(&coverage::own_cost(&counted_for, report.status.observed_ns));
+    for note in &report.status.notes {
+        page.push_str(&format!("note: {note}\n"));
+    }
+    page.push_str("\nMPI functions, all ranks\n");
+    page.push_str(&functions::text(&rows));
+    page.push_str("\nMPI functions by rank, most time first\n");
+    page.push_str(&functions::by_rank(&rank_rows, RANK_ROWS, rank_rows.len()));
+    page.push_str("\nPoint-to-point messages, bytes sent\n");
+    page.push_str(&matrix::text(&matrix_reply));
+    page
+}
+
+/// One line without an end: what the job did, what was lost, and who died.
+pub fn one_line(report: &Final) -> String {
+    let observed = report.status.observed_ns;
+    let rows = report.functions.rows.iter();
+    let (calls, mpi_ns) = rows
+        .filter(|((rank, _), _)| rank.is_none())
+        .fold((0, 0u64), |(calls, time), (_, stats)| {
+            (calls + stats.time.count, time + stats.time.sum_ns)
+        });
+    let rank_ns = observed as f64 * f64::from(report.job.ranks);
+    let counted_for = v1::Coverage::from(&report.coverage);
+    let mut line = format!(
+        "job {}: {}, {} in {}, {} of the time in MPI; losses: {}",
+        report.job.id,
+        counted(report.job.ranks.into(), "rank"),
+        counted(calls, "MPI call"),
+        duration(observed),
+        share(mpi_ns as f64, rank_ns),
+        coverage::losses(&counted_for),
+    );
+    if let Some(first) = report.ended.first() {
+        line.push_str(&format!("; {}", how_ended(first)));
+        if report.ended.len() > 1 {
+            line.push_str(&format!(
+                ", and {} ended early as well",
+                counted(report.ended.len() as u64 - 1, "rank")
+            ));
+        }
+    } else if report.status.states.iter().sum::<u32>() > report.status.states[4] {
+        let counts = v1::JobStatus::from(&report.status).ranks.unwrap_or_default();
+        line.push_str(&format!("; last seen: {}", status::states(&counts)));
+    }
+    line
+}
+
+/// A sentence about a rank that ended otherwise than through `MPI_Finalize`.
+fn how_ended(ended: &RankEnded) -> String {
+    let how = match ended.how {
+        Ended::Code(code) => format!("left with exit code {code} before MPI_Finalize was complete"),
+        Ended::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
+    };
+    match ended.inside {
+        Some(region) => format!("rank {} {how}, in {}", ended.rank, convert::function_name(region)),
+        None => format!("rank {} {how}, outside MPI", ended.rank),
+    }
+}
+
+/// The name of a signal in parentheses; of an unknown one nothing.
+fn signal_name(signal: i32) -> String {
+    let name = nix::sys::signal::Signal::try_from(signal);
+    name.map_or_else(|_| String::new(), |signal| format!(" ({})", signal.as_str()))
+}

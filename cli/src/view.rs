@@ -1,0 +1,8 @@
+//! How things look as text: pure functions from messages to strings, used by the commands and by the report.
+
+pub mod coverage;
+pub mod functions;
+pub mod matrix;
+pub mod status;
+pub mod table;
+pub mod units;

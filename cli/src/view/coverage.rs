@@ -1,0 +1,197 @@
+//! How much of the truth an answer is, in a sentence or two.
+
+use super::units::{bytes, count, counted, duration};
+use invivo_grpc::v1::{Coverage, Ledger};
+
+/// Two lines or more: what was counted, and what was lost, if anything was.
+pub fn text(coverage: &Coverage) -> String {
+    let ledger = coverage.ledger.unwrap_or_default();
+    let mut text = format!(
+        "coverage: {} of {} ranks; {} entered: {} kept, {} given up by full buffers, {} under way, {} open; lag {}\n",
+        coverage.ranks_reporting,
+        coverage.ranks,
+        counted(ledger.entered, "call"),
+        count(ledger.kept),
+        count(ledger.reduced),
+        count(ledger.in_flight),
+        count(ledger.open),
+        duration(coverage.lag_ns),
+    );
+    text.push_str(&format!("losses: {}\n", losses(coverage)));
+    text
+}
+
+/// What was lost, in one sentence without an end: `none` if nothing was.
+pub fn losses(coverage: &Coverage) -> String {
+    let ledger = coverage.ledger.unwrap_or_default();
+    let dropped = ledger.dropped.unwrap_or_default();
+    let parts = [
+        (dropped.no_packet, "dropped as no packet was free"),
+        (dropped.no_location, "dropped as there were too many threads"),
+        (dropped.switched, "dropped as recording was switched meanwhile"),
+        (ledger.dropped_by_place, "dropped by tool places"),
+        (ledger.reset, "forgotten by a reset"),
+    ];
+    let mut parts: Vec<String> = parts
+        .into_iter()
+        .filter(|(calls, _)| *calls > 0)
+        .map(|(calls, why)| format!("{} {why}", counted(calls, "call")))
+        .collect();
+    if coverage.packets_refused > 0 {
+        parts.push(format!(
+            "{} refused as malformed",
+            counted(coverage.packets_refused, "packet")
+        ));
+    }
+    if coverage.members_missing > 0 {
+        parts.push(format!(
+            "{} did not answer",
+            counted(coverage.members_missing.into(), "place")
+        ));
+    }
+    if let Some(gap) = unaccounted(&ledger) {
+        parts.push(gap);
+    }
+    if parts.is_empty() {
+        "none".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// Calls that the ledger cannot place: there must be none in a settled state; while the job runs, the parts
+/// are read one after the other, so that a few are under way between two counters.
+fn unaccounted(ledger: &Ledger) -> Option<String> {
+    let dropped = ledger.dropped.unwrap_or_default();
+    let placed = [
+        ledger.open,
+        ledger.in_flight,
+        ledger.kept,
+        ledger.reduced,
+        dropped.no_packet,
+        dropped.no_location,
+        dropped.switched,
+        ledger.dropped_by_place,
+        ledger.reset,
+    ];
+    let placed: u128 = placed.into_iter().map(u128::from).sum();
+    let entered = u128::from(ledger.entered);
+    // Parts are read while the ranks go on: a promille may be between two counters.
+    (placed.abs_diff(entered) > entered / 1000).then(|| format!("{placed} of {entered} calls accounted for"))
+}
+
+/// What the measurement itself costs.
+pub fn own_cost(coverage: &Coverage, observed_ns: u64) -> String {
+    let ledger = coverage.ledger.unwrap_or_default();
+    let per_call = if ledger.entered > 0 {
+        format!(
+            " ({} per call)",
+            super::units::duration_f64(coverage.overhead_ns as f64 / ledger.entered as f64)
+        )
+    } else {
+        String::new()
+    };
+    let per_record = if ledger.entered > 0 && coverage.payload_bytes > 0 {
+        format!(
+            ", {:.1} bytes per call",
+            coverage.payload_bytes as f64 / ledger.entered as f64
+        )
+    } else {
+        String::new()
+    };
+    let rank_time = observed_ns as f64 * f64::from(coverage.ranks);
+    format!(
+        "own cost: {} in the ranks{per_call}, {} of their time; {} CPU in tool processes; {} over MPI, {} from shared \
+         memory, {} of records{per_record}; {} of buffers\n",
+        duration(coverage.overhead_ns),
+        super::units::share(coverage.overhead_ns as f64, rank_time),
+        duration(coverage.tool_cpu_ns),
+        counted(coverage.packets_mpi, "packet"),
+        count(coverage.packets_shm),
+        bytes(coverage.payload_bytes),
+        bytes(coverage.buffer_bytes),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_grpc::v1::DroppedByShim;
+
+    fn coverage(ledger: Ledger) -> Coverage {
+        Coverage {
+            ranks: 8,
+            ranks_reporting: 8,
+            ledger: Some(ledger),
+            ..Coverage::default()
+        }
+    }
+
+    #[test]
+    fn nothing_lost_says_none() {
+        let ledger = Ledger {
+            entered: 100,
+            open: 1,
+            in_flight: 2,
+            kept: 90,
+            reduced: 7,
+            ..Ledger::default()
+        };
+        assert_eq!(
+            text(&coverage(ledger)),
+            "coverage: 8 of 8 ranks; 100 calls entered: 90 kept, 7 given up by full buffers, 2 under way, 1 open; lag 0 s\n\
+             losses: none\n"
+        );
+    }
+
+    #[test]
+    fn every_kind_of_loss_is_named() {
+        let dropped = Some(DroppedByShim {
+            no_packet: 1,
+            no_location: 2,
+            switched: 3,
+        });
+        let ledger = Ledger {
+            entered: 115,
+            dropped,
+            dropped_by_place: 4,
+            reset: 5,
+            kept: 100,
+            ..Ledger::default()
+        };
+        let coverage = Coverage {
+            packets_refused: 6,
+            members_missing: 1,
+            ..coverage(ledger)
+        };
+        let losses = losses(&coverage);
+        for part in [
+            "1 call dropped as no packet",
+            "2 calls dropped as there were too many threads",
+            "3 calls dropped as recording",
+            "4 calls dropped by tool places",
+            "5 calls forgotten",
+            "6 packets refused",
+            "1 place did not answer",
+        ] {
+            assert!(losses.contains(part), "{part:?} is missing in {losses:?}");
+        }
+        assert!(!losses.contains("accounted"));
+    }
+
+    #[test]
+    fn a_ledger_that_does_not_add_up_is_told() {
+        let ledger = Ledger {
+            entered: 1000,
+            kept: 900,
+            ..Ledger::default()
+        };
+        assert_eq!(losses(&coverage(ledger)), "900 of 1000 calls accounted for");
+        let ledger = Ledger {
+            entered: 1000,
+            kept: 1100,
+            ..Ledger::default()
+        };
+        assert_eq!(losses(&coverage(ledger)), "1100 of 1000 calls accounted for");
+    }
+}

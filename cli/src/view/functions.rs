@@ -1,0 +1,125 @@
+//! The MPI function table.
+
+use super::table::{Side, Table};
+use super::units::{bytes, count, duration, duration_f64, share};
+use invivo_grpc::v1::FunctionRow;
+
+/// All ranks together, the function with the most time first.
+pub fn text(rows: &[FunctionRow]) -> String {
+    if rows.is_empty() {
+        return "no MPI call has been recorded yet\n".to_owned();
+    }
+    let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
+    let mut table = Table::new([
+        ("function", Side::Left),
+        ("calls", Side::Right),
+        ("time", Side::Right),
+        ("share", Side::Right),
+        ("mean", Side::Right),
+        ("sigma", Side::Right),
+        ("min", Side::Right),
+        ("max", Side::Right),
+        ("of rank", Side::Right),
+        ("sent", Side::Right),
+        ("received", Side::Right),
+    ]);
+    for row in rows {
+        table.row([
+            row.function.clone(),
+            count(row.calls),
+            duration(row.time_ns),
+            share(row.time_ns as f64, whole as f64),
+            duration_f64(row.mean_ns),
+            duration_f64(row.stddev_ns),
+            duration(row.min_ns),
+            duration(row.max_ns),
+            row.max_rank.to_string(),
+            bytes(row.bytes_out),
+            bytes(row.bytes_in),
+        ]);
+    }
+    table.text()
+}
+
+/// By rank and function, the row with the most time first; at most `rows_max` rows of the `total` that there
+/// are, and a line about the rest.
+pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
+    if rows.is_empty() {
+        return "no MPI call has been recorded yet\n".to_owned();
+    }
+    let mut table = Table::new([
+        ("rank", Side::Right),
+        ("function", Side::Left),
+        ("calls", Side::Right),
+        ("time", Side::Right),
+        ("mean", Side::Right),
+        ("max", Side::Right),
+        ("sent", Side::Right),
+        ("received", Side::Right),
+    ]);
+    for row in rows.iter().take(rows_max) {
+        table.row([
+            row.rank.map_or_else(|| "all".to_owned(), |rank| rank.to_string()),
+            row.function.clone(),
+            count(row.calls),
+            duration(row.time_ns),
+            duration_f64(row.mean_ns),
+            duration(row.max_ns),
+            bytes(row.bytes_out),
+            bytes(row.bytes_in),
+        ]);
+    }
+    let mut text = table.text();
+    let left_out = total.saturating_sub(rows.len().min(rows_max));
+    if left_out > 0 {
+        text.push_str(&format!(
+            "... and {} with less time\n",
+            super::units::counted(left_out as u64, "row")
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(function: &str, rank: Option<u32>, time_ns: u64) -> FunctionRow {
+        FunctionRow {
+            function: function.to_owned(),
+            rank,
+            calls: 2,
+            time_ns,
+            mean_ns: time_ns as f64 / 2.0,
+            stddev_ns: 0.0,
+            min_ns: 1,
+            max_ns: time_ns,
+            max_rank: 3,
+            bytes_out: 2048,
+            bytes_in: 0,
+        }
+    }
+
+    #[test]
+    fn the_table_has_shares_of_the_whole() {
+        let text = text(&[row("MPI_Recv", None, 3_000_000), row("MPI_Send", None, 1_000_000)]);
+        assert_eq!(
+            text,
+            "function  calls     time   share     mean  sigma   min      max  of rank      sent  received\n\
+             MPI_Recv      2  3.00 ms  75.0 %  1.50 ms    0 s  1 ns  3.00 ms        3  2.00 KiB       0 B\n\
+             MPI_Send      2  1.00 ms  25.0 %   500 us    0 s  1 ns  1.00 ms        3  2.00 KiB       0 B\n"
+        );
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let rows: Vec<_> = (0..5).map(|rank| row("MPI_Recv", Some(rank), 100)).collect();
+        assert!(by_rank(&rows, 3, 10).ends_with("... and 7 rows with less time\n"));
+        assert_eq!(by_rank(&rows, 5, 5).lines().count(), 6);
+    }
+
+    #[test]
+    fn an_empty_table_says_so() {
+        assert_eq!(text(&[]), by_rank(&[], 10, 0));
+    }
+}

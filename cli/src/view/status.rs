@@ -1,0 +1,201 @@
+//! What the ranks are doing.
+
+use super::table::{Side, Table};
+use super::units::{count, counted, duration, share};
+use invivo_grpc::convert::state_name;
+use invivo_grpc::v1::{JobStatus, RankCounts, Snapshot};
+
+/// Ranks by state, a pause, the ranks named, and notes.
+pub fn text(status: &JobStatus) -> String {
+    let mut text = format!("ranks: {}\n", states(&status.ranks.unwrap_or_default()));
+    if let Some(pause) = &status.pause {
+        text.push_str(&format!(
+            "paused by command {}, for at most {} more; to end it: invivo resume\n",
+            pause.command_id,
+            duration(pause.lease_left_ns)
+        ));
+    }
+    if !status.named.is_empty() {
+        let mut table = Table::new([
+            ("rank", Side::Right),
+            ("state", Side::Left),
+            ("function", Side::Left),
+            ("since", Side::Right),
+            ("calls", Side::Right),
+            ("in MPI", Side::Right),
+            ("share", Side::Right),
+        ]);
+        for rank in &status.named {
+            table.row([
+                rank.rank.to_string(),
+                state_name(rank.state).to_owned(),
+                if rank.function.is_empty() {
+                    "-".to_owned()
+                } else {
+                    rank.function.clone()
+                },
+                duration(rank.since_ns),
+                count(rank.entered),
+                duration(rank.mpi_ns),
+                share(rank.mpi_ns as f64, status.observed_ns as f64),
+            ]);
+        }
+        text.push_str(&table.text());
+    }
+    for note in &status.notes {
+        text.push_str(&format!("note: {note}\n"));
+    }
+    text
+}
+
+/// Numbers of ranks by state, those that are none left out.
+pub fn states(counts: &RankCounts) -> String {
+    let parts = [
+        (counts.starting, "starting"),
+        (counts.computing, "computing"),
+        (counts.in_mpi, "in MPI"),
+        (counts.paused, "paused"),
+        (counts.finished, "finished"),
+    ];
+    let parts = parts.into_iter().filter(|(ranks, _)| *ranks > 0);
+    let text = parts
+        .map(|(ranks, state)| format!("{ranks} {state}"))
+        .collect::<Vec<_>>()
+        .join(", ");
+    if text.is_empty() {
+        "none seen yet".to_owned()
+    } else {
+        text
+    }
+}
+
+/// One line about a snapshot, with rates since the one before.
+pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
+    let status = snapshot.status.clone().unwrap_or_default();
+    let coverage = snapshot.coverage.unwrap_or_default();
+    let ledger = coverage.ledger.unwrap_or_default();
+    let mut parts = vec![
+        duration(status.observed_ns),
+        states(&status.ranks.unwrap_or_default()),
+    ];
+    parts.push(match before.map(|before| rate(before, snapshot)) {
+        Some(Some(rate)) => format!("{} ({}/s)", counted(ledger.entered, "call"), count(rate)),
+        _ => counted(ledger.entered, "call"),
+    });
+    let mpi_ns: u64 = snapshot.functions.iter().map(|row| row.time_ns).sum();
+    let rank_ns = status.observed_ns as f64 * f64::from(coverage.ranks_reporting);
+    if mpi_ns > 0 {
+        parts.push(format!("{} in MPI", share(mpi_ns as f64, rank_ns)));
+    }
+    if let Some(top) = snapshot.functions.first() {
+        parts.push(format!("most {}", top.function));
+    }
+    if let Some(worst) = status.named.first() {
+        parts.push(format!("worst rank {}", worst.rank));
+    }
+    parts.push(format!("lag {}", duration(coverage.lag_ns)));
+    let losses = super::coverage::losses(&coverage);
+    if losses != "none" {
+        parts.push(format!("LOSSES: {losses}"));
+    }
+    if let Some(pause) = &status.pause {
+        parts.push(format!(
+            "PAUSED for at most {} more",
+            duration(pause.lease_left_ns)
+        ));
+    }
+    parts.join(" | ")
+}
+
+/// Calls per second between two snapshots.
+fn rate(before: &Snapshot, after: &Snapshot) -> Option<u64> {
+    let entered = |snapshot: &Snapshot| snapshot.coverage?.ledger.map(|ledger| ledger.entered);
+    let calls = entered(after)?.checked_sub(entered(before)?)?;
+    let ns = after.unix_ns.checked_sub(before.unix_ns).filter(|ns| *ns > 0)?;
+    Some((calls as f64 * 1e9 / ns as f64).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_grpc::v1::{Coverage, FunctionRow, Ledger, PauseStatus, RankState, RankStatus};
+
+    fn status() -> JobStatus {
+        JobStatus {
+            ranks: Some(RankCounts {
+                computing: 1,
+                in_mpi: 1,
+                ..RankCounts::default()
+            }),
+            named: vec![RankStatus {
+                rank: 1,
+                state: RankState::InMpi.into(),
+                function: "MPI_Recv".to_owned(),
+                since_ns: 2_500_000,
+                entered: 1234,
+                mpi_ns: 1_000_000_000,
+            }],
+            pause: None,
+            observed_ns: 4_000_000_000,
+            notes: vec!["something odd".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_status_is_a_sentence_and_a_table() {
+        assert_eq!(
+            text(&status()),
+            "ranks: 1 computing, 1 in MPI\n\
+             rank  state   function    since  calls  in MPI   share\n\
+             \u{20}  1  in MPI  MPI_Recv  2.50 ms  1,234  1.00 s  25.0 %\n\
+             note: something odd\n"
+        );
+    }
+
+    #[test]
+    fn a_pause_says_how_it_ends() {
+        let pause = Some(PauseStatus {
+            command_id: 7,
+            lease_left_ns: 60_000_000_000,
+        });
+        let text = text(&JobStatus { pause, ..status() });
+        assert!(text.contains("paused by command 7, for at most 1 min 0 s more; to end it: invivo resume\n"));
+    }
+
+    #[test]
+    fn a_line_has_rates_and_losses() {
+        let snapshot = |entered, kept, unix_ns| Snapshot {
+            unix_ns,
+            coverage: Some(Coverage {
+                ranks: 2,
+                ranks_reporting: 2,
+                ledger: Some(Ledger {
+                    entered,
+                    kept,
+                    ..Ledger::default()
+                }),
+                ..Coverage::default()
+            }),
+            status: Some(status()),
+            functions: vec![FunctionRow {
+                function: "MPI_Recv".to_owned(),
+                time_ns: 2_000_000_000,
+                ..FunctionRow::default()
+            }],
+            ..Snapshot::default()
+        };
+        let (first, second) = (
+            snapshot(100, 100, 1_000_000_000),
+            snapshot(1100, 500, 1_500_000_000),
+        );
+        assert_eq!(
+            line(&first, None),
+            "4.00 s | 1 computing, 1 in MPI | 100 calls | 25.0 % in MPI | most MPI_Recv | worst rank 1 | lag 0 s"
+        );
+        let line = line(&second, Some(&first));
+        assert!(
+            line.contains("| 1,100 calls (2,000/s) |")
+                && line.ends_with("| LOSSES: 500 of 1100 calls accounted for")
+        );
+    }
+}

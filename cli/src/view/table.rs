@@ -1,0 +1,89 @@
+//! Columns of text, aligned.
+
+/// Which side of its column a cell stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A table with a head; columns are two blanks apart.
+#[derive(Clone, Debug)]
+pub struct Table {
+    sides: Vec<Side>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new<const N: usize>(columns: [(&str, Side); N]) -> Table {
+        Table::of(columns.map(|(name, side)| (name.to_owned(), side)))
+    }
+
+    /// A table with as many columns as there are.
+    pub fn of(columns: impl IntoIterator<Item = (String, Side)>) -> Table {
+        let (head, sides) = columns.into_iter().unzip();
+        Table {
+            sides,
+            rows: vec![head],
+        }
+    }
+
+    /// Adds a row; it has a cell for each column.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// The text: lines without blanks at their ends.
+    pub fn text(&self) -> String {
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.sides.len()).map(width).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for ((cell, side), width) in row.iter().zip(&self.sides).zip(&widths) {
+                if !line.is_empty() {
+                    line.push_str("  ");
+                }
+                match side {
+                    Side::Left => line.push_str(&format!("{cell:<width$}")),
+                    Side::Right => line.push_str(&format!("{cell:>width$}")),
+                }
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let mut table = Table::new([
+            ("function", Side::Left),
+            ("calls", Side::Right),
+            ("by", Side::Left),
+        ]);
+        table.row(["MPI_Send".into(), "12".into(), "a".into()]);
+        table.row(["MPI_Sendrecv_replace".into(), "1,234,567".into(), String::new()]);
+        assert_eq!(
+            table.text(),
+            "function                  calls  by\n\
+             MPI_Send                     12  a\n\
+             MPI_Sendrecv_replace  1,234,567\n"
+        );
+    }
+}
