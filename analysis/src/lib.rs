@@ -1,1 +1,26 @@
-//! analysis
+//! The analyses, one per file. Each has the same three parts:
+//!
+//! ```text
+//! leaf state   at a place: fed with every decoded call, cheap, bounded
+//! partial      what a place answers to a question (`invivo_proto::control::tree::Partial`)
+//! merge        of two partials; associative and commutative, so that the tree may have any shape
+//! ```
+//!
+//! Shapes are plain data of [`invivo_proto::control::results`]. Durations are nanoseconds and come in as
+//! arguments: nothing here knows a clock, a socket or MPI.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod functions;
+pub mod groups;
+pub mod law;
+pub mod matrix;
+pub mod moments;
+pub mod pauses;
+pub mod status;
+#[cfg(test)]
+mod testing;

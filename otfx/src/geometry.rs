@@ -2,7 +2,7 @@
 //! one unused; large ones pay the restart of the dictionary less often. Measured with 100 MB and some twenty
 //! levels: 8 KiB bins are as good as the ideal, 64 KiB shift removals 1 to 2 % earlier, 1 MiB 20 %.
 
-/// Bins of buffers up to [`SMALL_BUFFER_BYTES`], as long as there are enough of them.
+/// Bins of buffers up to 16 MiB, as long as there are enough of them.
 pub const BIN_BYTES_DEFAULT: usize = 8 * 1024;
 /// The largest bin: more would let removals come noticeably earlier.
 pub const BIN_BYTES_MAX: usize = 64 * 1024;

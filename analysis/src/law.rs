@@ -1,0 +1,145 @@
+//! The merge of partial results, by the question that they answer. It is associative and commutative, up to
+//! the rounding of means and variances, so partial results may be joined in any order at any depth.
+
+use crate::{functions, matrix, status};
+use invivo_proto::control::tree::Partial;
+
+/// Two partial results that answer different questions: one of them is a fault of this program or of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The question that is being answered.
+    pub into: &'static str,
+    /// The question that the other result answers.
+    pub from: &'static str,
+}
+
+impl core::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(
+            f,
+            "a partial result about {} cannot be merged into one about {}",
+            self.from, self.into
+        )
+    }
+}
+
+impl core::error::Error for Mismatch {}
+
+/// Adds `from` to `into`.
+///
+/// # Errors
+/// When they answer different questions; `into` is as it was.
+pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
+    match (into, from) {
+        (Partial::Functions(into), Partial::Functions(from)) => functions::merge(into, from),
+        (Partial::Matrix(into), Partial::Matrix(from)) => matrix::merge(into, from),
+        (Partial::Status(into), Partial::Status(from)) => status::merge(into, from),
+        (into, from) => {
+            return Err(Mismatch {
+                into: question(into),
+                from: question(&from),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn question(of: &Partial) -> &'static str {
+    match of {
+        Partial::Functions(_) => "functions",
+        Partial::Matrix(_) => "the matrix",
+        Partial::Status(_) => "the status",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::functions::Functions;
+    use crate::matrix::MatrixLeaf;
+    use crate::moments::tests::nearly_equal;
+    use crate::testing;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    /// Joins neighbours at random until one is left: any tree over any order of the leaves.
+    fn join(mut partials: Vec<Partial>, shuffle: &[usize]) -> Option<Partial> {
+        for &pick in shuffle {
+            if partials.len() < 2 {
+                break;
+            }
+            let from = partials.swap_remove(pick % partials.len());
+            let into = pick / 7 % partials.len();
+            merge(&mut partials[into], from).expect("the same question");
+        }
+        let mut rest = partials.into_iter();
+        let mut first = rest.next()?;
+        rest.for_each(|from| merge(&mut first, from).expect("the same question"));
+        Some(first)
+    }
+
+    fn same(a: &Partial, b: &Partial) -> bool {
+        match (a, b) {
+            (Partial::Functions(a), Partial::Functions(b)) => {
+                a.rows.len() == b.rows.len()
+                    && a.rows.iter().zip(&b.rows).all(|((key_a, a), (key_b, b))| {
+                        key_a == key_b
+                            && (a.bytes_out, a.bytes_in) == (b.bytes_out, b.bytes_in)
+                            && nearly_equal(&a.time, &b.time)
+                    })
+            }
+            (a, b) => a == b,
+        }
+    }
+
+    proptest! {
+        /// Records spread over places in any way, places joined by any tree: as one place that saw it all.
+        #[test]
+        fn any_tree_equals_the_flat_computation(
+            all in testing::recorded(),
+            places in prop::collection::vec(0usize..5, 150),
+            shuffle in prop::collection::vec(0usize..1000, 10),
+            per_rank: bool,
+        ) {
+            let mut flat = (Functions::default(), MatrixLeaf::default());
+            let mut spread: Vec<(Functions, MatrixLeaf)> = Vec::new();
+            spread.resize_with(5, Default::default);
+            for (r, place) in all.iter().zip(&places) {
+                for (functions, matrix) in [&mut flat, &mut spread[*place]] {
+                    functions.record(r.rank, &r.call, &r.parts, r.duration_ns);
+                    matrix.record(r.rank, &r.call, &r.parts);
+                }
+            }
+            let functions = spread.iter().map(|(f, _)| Partial::Functions(f.to_partial(per_rank))).collect();
+            let joined = join(functions, &shuffle).expect("five places");
+            prop_assert!(same(&joined, &Partial::Functions(flat.0.to_partial(per_rank))));
+
+            let matrices = spread.iter().map(|(_, m)| Partial::Matrix(m.to_partial())).collect();
+            let joined = join(matrices, &shuffle).expect("five places");
+            prop_assert!(same(&joined, &Partial::Matrix(flat.1.to_partial())));
+        }
+
+        #[test]
+        fn any_tree_over_statuses_gives_the_same(
+            all in prop::collection::vec(crate::status::tests::of_place(), 1..12),
+            shuffle in prop::collection::vec(0usize..1000, 12),
+        ) {
+            let places = || all.iter().cloned().map(Partial::Status).collect::<Vec<_>>();
+            prop_assert_eq!(join(places(), &shuffle), join(places(), &[]));
+        }
+    }
+
+    #[test]
+    fn different_questions_do_not_mix() {
+        let mut into = Partial::Matrix(Default::default());
+        let error = merge(&mut into, Partial::Status(Default::default())).expect_err("must not merge");
+        assert_eq!(
+            error,
+            Mismatch {
+                into: "the matrix",
+                from: "the status"
+            }
+        );
+        assert_eq!(into, Partial::Matrix(Default::default()));
+    }
+}

@@ -1,0 +1,145 @@
+//! What the ranks are doing: counts by state, the few ranks that a status names, the pause in force, and what
+//! went wrong. Every list has a fixed length, so that a status does not grow with the job.
+//!
+//! Lists are merged as sorted sets of which the first so many stay: the first of a union are among the firsts
+//! of its parts, so the shape of the tree makes no difference.
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use invivo_proto::control::results::{JobStatus, NOTES_MAX, PauseStatus, RANKS_NAMED_MAX, RankStatus};
+
+/// Adds what `from` says of other ranks.
+pub fn merge(into: &mut JobStatus, from: JobStatus) {
+    for (into, from) in into.states.iter_mut().zip(from.states) {
+        *into = into.saturating_add(from);
+    }
+    into.named.extend(from.named);
+    keep_worst(&mut into.named);
+    into.pause = longest(into.pause, from.pause);
+    into.observed_ns = into.observed_ns.max(from.observed_ns);
+    into.notes.extend(from.notes);
+    into.notes.sort_unstable();
+    into.notes.dedup();
+    into.notes.truncate(NOTES_MAX);
+}
+
+/// Sorts ranks worst first, that is most time in MPI first, names each once, and keeps as many as a status
+/// names. A place brings its own ranks into this form too.
+pub fn keep_worst(named: &mut Vec<RankStatus>) {
+    named.sort_unstable_by_key(|status| (status.rank, order(status)));
+    named.dedup_by_key(|status| status.rank);
+    named.sort_unstable_by_key(order);
+    named.truncate(RANKS_NAMED_MAX);
+}
+
+/// Worst first; of equal ones the lowest rank. The rest only decides between two statements about one rank.
+fn order(status: &RankStatus) -> impl Ord + use<> {
+    (
+        Reverse(status.mpi_ns),
+        status.rank,
+        Reverse(status.entered),
+        Reverse(status.since_ns),
+        status.region,
+        status.state as u8,
+    )
+}
+
+/// The job stands until its last rank goes on.
+fn longest(a: Option<PauseStatus>, b: Option<PauseStatus>) -> Option<PauseStatus> {
+    a.into_iter()
+        .chain(b)
+        .max_by_key(|pause| (pause.lease_left_ns, pause.command))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use alloc::format;
+    use invivo_proto::control::results::RankState;
+    use invivo_proto::ids::{CommandId, Rank, RegionId};
+    use proptest::prelude::*;
+
+    /// The status of some ranks `first..first + count`, as a place gives it.
+    pub fn of_place() -> impl Strategy<Value = JobStatus> {
+        const STATES: [RankState; 5] = [
+            RankState::Starting,
+            RankState::Computing,
+            RankState::InMpi,
+            RankState::Paused,
+            RankState::Finished,
+        ];
+        let rank = (0u32..100, prop::sample::select(&STATES), 0u64..20).prop_map(|(rank, state, mpi_ns)| {
+            RankStatus {
+                rank: Rank(rank),
+                state,
+                region: RegionId(1),
+                since_ns: 5,
+                entered: u64::from(rank),
+                mpi_ns,
+            }
+        });
+        let pause = prop::option::of(
+            (0u64..4, 0u64..4).prop_map(|(command, lease_left_ns)| PauseStatus {
+                command: CommandId(command),
+                lease_left_ns,
+            }),
+        );
+        let notes = prop::collection::vec((0u32..30).prop_map(|n| format!("note {n}")), 0..8);
+        (
+            prop::collection::vec(rank, 0..20),
+            any::<[u16; 5]>(),
+            pause,
+            0u64..100,
+            notes,
+        )
+            .prop_map(|(mut named, states, pause, observed_ns, mut notes)| {
+                keep_worst(&mut named);
+                notes.sort_unstable();
+                notes.dedup();
+                JobStatus {
+                    states: states.map(u32::from),
+                    named,
+                    pause,
+                    observed_ns,
+                    notes,
+                }
+            })
+    }
+
+    fn naive(all: &[JobStatus]) -> JobStatus {
+        let mut flat = JobStatus::default();
+        for (n, state) in flat.states.iter_mut().enumerate() {
+            *state = all.iter().map(|status| status.states[n]).sum();
+        }
+        let ranks: std::collections::BTreeSet<Rank> =
+            all.iter().flat_map(|s| &s.named).map(|r| r.rank).collect();
+        let worst_of = |rank| {
+            all.iter()
+                .flat_map(|s| &s.named)
+                .filter(move |r| r.rank == rank)
+                .min_by_key(|r| order(r))
+        };
+        flat.named = ranks.into_iter().filter_map(worst_of).cloned().collect();
+        flat.named.sort_by_key(|r| (Reverse(r.mpi_ns), r.rank));
+        flat.named.truncate(RANKS_NAMED_MAX);
+        flat.pause = all
+            .iter()
+            .filter_map(|s| s.pause)
+            .max_by_key(|p| (p.lease_left_ns, p.command));
+        flat.observed_ns = all.iter().map(|s| s.observed_ns).max().unwrap_or(0);
+        let notes: std::collections::BTreeSet<_> = all.iter().flat_map(|s| &s.notes).cloned().collect();
+        flat.notes = notes.into_iter().take(NOTES_MAX).collect();
+        flat
+    }
+
+    proptest! {
+        #[test]
+        fn merging_equals_a_flat_computation(all in prop::collection::vec(of_place(), 0..12)) {
+            let mut merged = JobStatus::default();
+            for status in &all {
+                merge(&mut merged, status.clone());
+            }
+            prop_assert_eq!(merged, naive(&all));
+        }
+    }
+}
