@@ -1,0 +1,68 @@
+//! The commands that look at a job and steer it. Each prints to standard output text for people or, with
+//! `--json`, JSON for programs; what went wrong goes to standard error.
+
+pub mod control;
+pub mod functions;
+pub mod list;
+pub mod matrix;
+pub mod status;
+pub mod target;
+pub mod watch;
+
+use serde::Serialize;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Whether all that was asked for was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was.
+    Done,
+    /// Not on all ranks; it has been said on which not.
+    Incomplete,
+}
+
+/// Runs a command to its end.
+pub fn block_on(command: impl Future<Output = anyhow::Result<Outcome>>) -> ExitCode {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return finish(Err(error.into())),
+    };
+    finish(runtime.block_on(command))
+}
+
+/// The exit status of a command, its error told.
+pub fn finish(result: anyhow::Result<Outcome>) -> ExitCode {
+    match result {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Incomplete) => ExitCode::FAILURE,
+        // Whoever reads us has enough (`invivo functions | head`): that is no failure.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Prints text that ends in a newline.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Prints a value as one line of JSON.
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(&(serde_json::to_string(value)? + "\n"))
+}
+
+/// A line on standard error that begins with our name; nobody may listen.
+fn note(line: &str) {
+    let _ = writeln!(std::io::stderr(), "invivo: {line}");
+}

@@ -1,0 +1,59 @@
+//! `invivo functions`.
+
+use super::target::Target;
+use super::{Outcome, print, print_json};
+use crate::client::{Scope, patiently};
+use crate::view::{coverage, functions};
+use invivo_grpc::v1;
+
+/// Options of `invivo functions`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  invivo functions
+  invivo functions --per-rank --rows 20    the worst ranks
+  invivo functions --json | jq '.rows[0].function'")]
+pub struct Args {
+    /// Show the rows by rank and function as well, those with the most time first
+    #[arg(long)]
+    per_rank: bool,
+    /// Rows by rank to show at most [default: 40 as text, 4096 as JSON]
+    #[arg(long, value_name = "N", requires = "per_rank", value_parser = clap::value_parser!(u32).range(1..))]
+    rows: Option<u32>,
+    #[command(flatten)]
+    target: Target,
+}
+
+const ROWS_TEXT: u32 = 40;
+
+/// Shows the MPI function table.
+///
+/// # Errors
+/// Why it cannot be shown.
+pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    let (connect, client) = args.target.client(Scope::View)?;
+    // 0 is the gateway's own default.
+    let rank_rows_max = args.rows.unwrap_or(if args.target.json { 0 } else { ROWS_TEXT });
+    let request = v1::FunctionsRequest {
+        per_rank: args.per_rank,
+        rank_rows_max,
+    };
+    let reply = patiently(&connect, async || client.clone().functions(request).await).await?;
+    if args.target.json {
+        print_json(&reply)?;
+    } else {
+        let mut text = functions::text(&reply.rows);
+        if args.per_rank {
+            text.push('\n');
+            text.push_str(&functions::by_rank(
+                &reply.rank_rows,
+                rank_rows_max as usize,
+                reply.rank_rows_total as usize,
+            ));
+        }
+        text.push('\n');
+        text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));
+        print(&text)?;
+    }
+    Ok(Outcome::Done)
+}

@@ -1,0 +1,110 @@
+//! `invivo list`.
+
+use super::{Outcome, print, print_json, target};
+use crate::connect::{self, Connect, Liveness};
+use crate::view::table::{Side, Table};
+use crate::view::units::duration;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Options of `invivo list`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  invivo list
+  invivo list --json | jq -r '.[].job'")]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A job as JSON shows it; never with its tokens.
+#[derive(Serialize)]
+struct Row<'a> {
+    job: &'a str,
+    pid: u32,
+    host: &'a str,
+    /// Whether the socket can be reached from here.
+    here: bool,
+    started_unix: u64,
+    command: &'a [String],
+    socket: &'a Path,
+    connect: &'a Path,
+}
+
+/// Lists the jobs.
+///
+/// # Errors
+/// When the state directory cannot be read.
+pub fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let jobs = connect::jobs()?;
+    target::tell_leftovers(&jobs);
+    if args.json {
+        print_json(&jobs.running.iter().map(row).collect::<Vec<_>>())?;
+    } else if jobs.running.is_empty() {
+        print("no job is running; start one: invivo run -- mpiexec -n 4 ./app\n")?;
+    } else {
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        print(&text(&jobs.running, now))?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn row((path, connect): &(PathBuf, Connect)) -> Row<'_> {
+    Row {
+        job: &connect.job,
+        pid: connect.pid,
+        host: &connect.host,
+        here: connect.liveness() != Liveness::Elsewhere,
+        started_unix: connect.started_unix,
+        command: &connect.command,
+        socket: &connect.socket,
+        connect: path,
+    }
+}
+
+fn text(jobs: &[(PathBuf, Connect)], now_unix: u64) -> String {
+    let columns = [
+        ("job", Side::Left),
+        ("for", Side::Right),
+        ("host", Side::Left),
+        ("command", Side::Left),
+    ];
+    let mut table = Table::new(columns);
+    for (_, connect) in jobs {
+        let age = now_unix.saturating_sub(connect.started_unix);
+        table.row([
+            connect.job.clone(),
+            duration(age.saturating_mul(1_000_000_000)),
+            connect.host.clone(),
+            connect.command.join(" "),
+        ]);
+    }
+    table.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_listed_without_tokens() {
+        let mut connect =
+            Connect::new("a", Path::new("/s"), vec!["./app".into(), "-v".into()]).expect("random numbers");
+        connect.host = "far.invalid".into();
+        connect.started_unix = 1000;
+        let jobs = [(PathBuf::from("/state/connect.json"), connect)];
+        assert_eq!(
+            text(&jobs, 1012),
+            "job     for  host         command\na    12.0 s  far.invalid  ./app -v\n"
+        );
+        let json = serde_json::to_string(&row(&jobs[0])).expect("json");
+        assert!(!json.contains(&jobs[0].1.view) && !json.contains(&jobs[0].1.control));
+        assert!(json.contains("\"here\":false") && json.contains("/state/connect.json"));
+    }
+}

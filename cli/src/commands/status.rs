@@ -1,0 +1,63 @@
+//! `invivo status`.
+
+use super::target::Target;
+use super::{Outcome, print, print_json};
+use crate::client::{Scope, patiently};
+use crate::view::units::{counted, duration};
+use crate::view::{coverage, status};
+use invivo_grpc::v1;
+use serde::Serialize;
+
+/// Options of `invivo status`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  invivo status
+  invivo status --json | jq .status.ranks")]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    job: Option<v1::Job>,
+    #[serde(flatten)]
+    reply: v1::StatusReply,
+}
+
+/// Shows what the ranks are doing now.
+///
+/// # Errors
+/// Why it cannot be shown.
+pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    let (connect, client) = args.target.client(Scope::View)?;
+    let reply = patiently(&connect, async || {
+        client.clone().status(v1::StatusRequest {}).await
+    })
+    .await?;
+    let hello = v1::HelloRequest {
+        client: concat!("invivo ", env!("CARGO_PKG_VERSION")).to_owned(),
+    };
+    let job = patiently(&connect, async || client.clone().hello(hello.clone()).await)
+        .await?
+        .job;
+    if args.target.json {
+        print_json(&Answer { job, reply })?;
+    } else {
+        let status = reply.status.unwrap_or_default();
+        let mut text = format!("job {}: {}", connect.job, connect.command.join(" "));
+        if let Some(job) = job {
+            text.push_str(&format!(
+                " on {} ({})",
+                counted(job.ranks.into(), "rank"),
+                job.library.trim()
+            ));
+        }
+        text.push_str(&format!(", watched for {}\n", duration(status.observed_ns)));
+        text.push_str(&status::text(&status));
+        text.push_str(&coverage::text(&reply.coverage.unwrap_or_default()));
+        print(&text)?;
+    }
+    Ok(Outcome::Done)
+}
