@@ -1,0 +1,184 @@
+//! Building the test programs, each once per MPI, anew where a source is newer.
+
+use crate::family::Family;
+use crate::places::{root, sources};
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+/// The programs that speak the whole script of `tests/apps/README.md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversation {
+    /// In C.
+    C,
+    /// In C++.
+    Cpp,
+    /// In Fortran with `include 'mpif.h'`.
+    FortranMpifH,
+    /// In Fortran with `use mpi`.
+    FortranMpi,
+    /// In Fortran with `use mpi_f08`.
+    FortranF08,
+    /// In Python with mpi4py.
+    Python,
+}
+
+impl Conversation {
+    /// All of them.
+    pub const ALL: [Conversation; 6] = [
+        Conversation::C,
+        Conversation::Cpp,
+        Conversation::FortranMpifH,
+        Conversation::FortranMpi,
+        Conversation::FortranF08,
+        Conversation::Python,
+    ];
+
+    /// The command line, built first where necessary.
+    pub fn command(self, family: Family) -> Vec<OsString> {
+        match self {
+            Conversation::C => vec![c(family, "conversation_c", &in_folder("conversation/c", "c"))],
+            Conversation::Cpp => vec![cpp(family)],
+            Conversation::FortranMpifH => vec![fortran(family, "BINDING_MPIF_H")],
+            Conversation::FortranMpi => vec![fortran(family, "BINDING_MPI")],
+            Conversation::FortranF08 => vec![fortran(family, "BINDING_F08")],
+            Conversation::Python => {
+                let script = sources().join("conversation/python/conversation.py");
+                vec![crate::python::interpreter().into(), script.into()]
+            }
+        }
+    }
+}
+
+/// The command line of one of the small C programs, `tests/apps/NAME.c`, built first where necessary.
+pub fn program<const N: usize>(family: Family, name: &str, arguments: [&str; N]) -> Vec<OsString> {
+    let mut command = vec![c(family, name, &[sources().join(format!("{name}.c"))])];
+    command.extend(arguments.map(OsString::from));
+    command
+}
+
+/// Which calls a PMPI counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counter {
+    /// `MPI_*`; may stand behind Invivo.
+    Shallow,
+    /// `PMPI_*` as well; for bare runs.
+    Deep,
+}
+
+/// The PMPI counter's library, built first where necessary.
+pub fn counter(family: Family, kind: Counter) -> PathBuf {
+    let (name, definitions): (_, &[&str]) = match kind {
+        Counter::Shallow => ("libcounter.so", &[]),
+        Counter::Deep => ("libcounter_deep.so", &["-DDEEP"]),
+    };
+    let source = sources().join("counter/counter.c");
+    let watched = in_folder("counter", "");
+    // Compiled without the wrapper's libraries: it is preloaded into programs that have no MPI, too.
+    build(family, name, &watched, |target| {
+        let shown = family.compiler("mpicc").arg("-show").output().expect("mpicc shows its command");
+        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let mut compile = Command::new("gcc");
+        compile.args(shown.split_whitespace().filter(|word| word.starts_with("-I")));
+        compile.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden"]);
+        compile.args(definitions).arg(&source).arg("-o").arg(target).arg("-ldl");
+        vec![compile]
+    })
+}
+
+/// Flags for C and C++. MPICH's `MPI_STATUSES_IGNORE` is an address that gcc takes for an array of no room.
+const C_FLAGS: [&str; 6] = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"];
+
+fn c(family: Family, name: &str, files: &[PathBuf]) -> OsString {
+    let mut watched = files.to_vec();
+    watched.extend(in_folder("common", ""));
+    watched.extend(in_folder("conversation/c", "h"));
+    let built = build(family, name, &watched, |target| {
+        let mut compile = family.compiler("mpicc");
+        compile.args(C_FLAGS).arg("-pthread").arg("-I").arg(sources().join("common"));
+        compile.args(files).arg(sources().join("common/counting.c")).arg("-o").arg(target);
+        vec![compile]
+    });
+    built.into()
+}
+
+fn cpp(family: Family) -> OsString {
+    let mut watched = in_folder("conversation/cpp", "");
+    watched.extend(in_folder("common", ""));
+    let built = build(family, "conversation_cpp", &watched, |target| {
+        let common = sources().join("common");
+        let object = target.with_extension("counting.o");
+        let mut counting = family.compiler("mpicc");
+        counting.args(C_FLAGS).arg("-c").arg(common.join("counting.c")).arg("-o").arg(&object);
+        let mut compile = family.compiler("mpicxx");
+        // Open MPI's own C++ header casts functions.
+        compile.args(C_FLAGS).args(["-std=c++17", "-Wno-cast-function-type"]).arg("-I").arg(common);
+        compile.args(in_folder("conversation/cpp", "cpp")).arg(object).arg("-o").arg(target);
+        vec![counting, compile]
+    });
+    built.into()
+}
+
+fn fortran(family: Family, binding: &str) -> OsString {
+    let mut watched = in_folder("conversation/fortran", "");
+    watched.extend(in_folder("common", "f90"));
+    let name = format!("conversation_{}", binding.to_lowercase());
+    let built = build(family, &name, &watched, |target| {
+        let folder = sources().join("conversation/fortran");
+        let modules = target.with_extension("mod.d");
+        std::fs::create_dir_all(&modules).expect("a directory for Fortran's module files");
+        let mut compile = family.compiler("mpifort");
+        // Without interfaces (mpif.h) one name takes buffers of all types, which gfortran forbids by itself.
+        compile.args(["-O0", "-g", "-w", "-fallow-argument-mismatch", "-ffree-line-length-none"]);
+        compile.arg(format!("-D{binding}")).arg("-I").arg(&folder).arg("-J").arg(&modules);
+        compile.arg(sources().join("common/counting.f90"));
+        // In the order in which they use each other.
+        for file in ["stage", "communicators", "messages", "wildcard", "requests", "collectives", "main"] {
+            compile.arg(folder.join(format!("{file}.F90")));
+        }
+        compile.arg("-o").arg(target);
+        vec![compile]
+    });
+    built.into()
+}
+
+/// The files of a folder of the sources, all or those with an extension.
+fn in_folder(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(sources().join(folder)).expect("a folder of the sources");
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry of the sources").path())
+        .filter(|path| path.is_file() && (extension.is_empty() || path.extension().is_some_and(|e| e == extension)))
+        .collect();
+    files.sort();
+    files
+}
+
+/// Runs the commands that make `name` unless it is newer than everything watched, this file included.
+fn build(
+    family: Family,
+    name: &str,
+    watched: &[PathBuf],
+    commands: impl FnOnce(&Path) -> Vec<Command>,
+) -> PathBuf {
+    let folder = family.built();
+    std::fs::create_dir_all(&folder).expect("a directory for the test programs");
+    // Test binaries may run at the same time.
+    let lock = File::create(folder.join("lock")).expect("the lock of the test programs");
+    lock.lock().expect("the lock of the test programs");
+    let target = folder.join(name);
+    let this_file = root().join("tests/e2e/src/apps.rs");
+    let newest = watched.iter().chain([&this_file]).map(|path| modified(path)).max().flatten();
+    if modified(&target) <= newest {
+        for mut command in commands(&target) {
+            let made = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+            assert!(made.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&made.stderr));
+        }
+    }
+    target
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|meta| meta.modified()).ok()
+}

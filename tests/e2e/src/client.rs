@@ -1,0 +1,87 @@
+//! Clients of a running job: the `invivo` command, and a Python script that knows the service by reflection only.
+
+use crate::{places, python};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The longest that a client may take: one that hangs must not hang its test for ever.
+const SECONDS: &str = "30";
+
+/// Looks at one job, and steers it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    job: String,
+    state_home: PathBuf,
+}
+
+/// What the Python client said.
+#[derive(Clone, Debug)]
+pub struct PythonReply {
+    /// Whether the call was answered.
+    pub answered: bool,
+    /// The reply, one JSON object per line; or the name of gRPC's status code.
+    pub stdout: String,
+    /// Details.
+    pub stderr: String,
+}
+
+impl PythonReply {
+    /// The reply's messages.
+    pub fn messages(&self) -> Vec<Value> {
+        assert!(self.answered, "the call was refused: {} {}", self.stdout, self.stderr);
+        self.stdout.lines().map(|line| parse(line.as_bytes())).collect()
+    }
+}
+
+impl Client {
+    pub(crate) fn of(job: &str, state_home: &Path) -> Client {
+        Client { job: job.to_owned(), state_home: state_home.to_owned() }
+    }
+
+    /// Runs `invivo WORDS` on the job.
+    pub fn run(&self, words: &[&str]) -> Output {
+        let mut command = Command::new("timeout");
+        command.arg(SECONDS).arg(places::invivo()).args(words);
+        command.env("XDG_STATE_HOME", &self.state_home).env("INVIVO_JOB", &self.job);
+        command.output().expect("the invivo command runs")
+    }
+
+    /// The answer of `invivo WORDS --json`, or nothing where it fails.
+    pub fn try_json(&self, words: &[&str]) -> Option<Value> {
+        let output = self.run(&[words, &["--json"]].concat());
+        output.status.success().then(|| parse(&output.stdout))
+    }
+
+    /// The answer of `invivo WORDS --json`.
+    pub fn json(&self, words: &[&str]) -> Value {
+        let output = self.run(&[words, &["--json"]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "invivo {}: {} {stderr}", words.join(" "), output.status);
+        parse(&output.stdout)
+    }
+
+    /// Calls a method of the service from Python. `token` is a scope's name, `none`, or itself.
+    pub fn python(&self, method: &str, request: &str, token: &str) -> PythonReply {
+        self.python_with(method, request, token, "view")
+    }
+
+    /// The same, with another token for the reflection.
+    pub fn python_with(&self, method: &str, request: &str, token: &str, reflection_token: &str) -> PythonReply {
+        let connect = self.state_home.join("invivo/jobs").join(&self.job).join("connect.json");
+        let mut command = Command::new("timeout");
+        command.arg(SECONDS).arg(python::interpreter());
+        command.arg(places::root().join("tests/e2e/python/reflection_client.py")).arg(connect);
+        command.args([method, request, "--token", token, "--reflection-token", reflection_token]);
+        let output = command.output().expect("the Python client runs");
+        PythonReply {
+            answered: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        }
+    }
+}
+
+fn parse(text: &[u8]) -> Value {
+    serde_json::from_slice(text).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
+}

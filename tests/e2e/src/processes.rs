@@ -1,0 +1,86 @@
+//! Processes of a job, whatever became of their parents: each carries the job's mark in its environment.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::time::{Duration, Instant};
+
+/// The variable that marks every process of a job.
+pub const MARK: &str = "E2E_RUN";
+
+/// One process.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// The last part of the path of its program.
+    pub name: String,
+    /// The first letter of its state in `/proc`: `T` is stopped.
+    pub state: char,
+}
+
+/// The living processes with this mark (zombies are not).
+pub fn marked(mark: &str) -> Vec<Process> {
+    let wanted = format!("{MARK}={mark}");
+    let entries = std::fs::read_dir("/proc").expect("/proc");
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        .filter_map(|pid| {
+            // Whatever ends meanwhile is no process of interest.
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+            environment.split(|byte| *byte == 0).find(|variable| *variable == wanted.as_bytes())?;
+            let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+            let name = program.file_name()?.to_string_lossy().into_owned();
+            let state = state(pid, pid)?;
+            (state != 'Z').then_some(Process { pid, name, state })
+        })
+        .collect()
+}
+
+/// The state of a thread.
+fn state(pid: i32, tid: i32) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    // The name before it is in parentheses and may hold anything.
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// States of all threads of a process.
+pub fn thread_states(pid: i32) -> Vec<char> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    entries.filter_map(|entry| state(pid, entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+}
+
+/// Kills one process without giving it a chance.
+pub fn kill(process: &Process) {
+    signal(process, Signal::KILL);
+}
+
+/// Sends a signal to one process; it may have ended.
+pub fn signal(process: &Process, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(process.pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Kills everything with this mark.
+pub fn kill_marked(mark: &str) {
+    // Killed launchers' daemons may still have been starting something.
+    for _ in 0..50 {
+        let left = marked(mark);
+        if left.is_empty() {
+            return;
+        }
+        left.iter().for_each(kill);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Waits until nothing with this mark lives, for `limit`; returns what still does.
+pub fn left_after(mark: &str, limit: Duration) -> Vec<Process> {
+    let begun = Instant::now();
+    loop {
+        let left = marked(mark);
+        if left.is_empty() || begun.elapsed() > limit {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
