@@ -1,0 +1,41 @@
+//! Starting jobs: `invivo plan` says how many processes to ask for, `invivo run` puts Invivo into a launcher's
+//! command line, and `invivo exec` is what the launcher then starts: one process of the job, which takes its
+//! role and, as a supervisor, outlives the application's process or the root.
+//!
+//! ```text
+//! environment  launcher  plan              pure: what the launcher says, what the user typed, how many
+//! run  exec                                the two ways in
+//! supervisor <- stop, place_socket, memory, signals, child, process     a rank's supervisor
+//! root <- gateway, final_message                                         the root's supervisor
+//! ```
+
+mod artefacts;
+mod child;
+mod environment;
+mod exec;
+mod final_message;
+mod gateway;
+mod job;
+mod launcher;
+mod memory;
+mod place_socket;
+mod plan;
+mod process;
+mod program;
+mod root;
+mod run;
+mod signals;
+mod size;
+mod stop;
+mod supervisor;
+
+pub use exec::{ExecArgs, exec};
+pub use plan::{PlanArgs, plan};
+pub use run::{RunArgs, run};
+
+/// Says something to the user: one line on stderr that begins with our name.
+fn say(line: &str) {
+    use std::io::Write;
+    // In one piece, so that lines of several processes do not mix; nobody may listen.
+    let _ = std::io::stderr().write_all(format!("invivo: {line}\n").as_bytes());
+}

@@ -1,0 +1,278 @@
+//! What the launcher says in the environment, and what of it the application should see. Pure: the environment
+//! is a map.
+//!
+//! The application should find what it would find without us: sizes and counts of its own world. Tried on
+//! Open MPI 4.1 and MPICH 4.0 with every variable changed before `MPI_Init`: the ones in [`COUNTS`] and
+//! [`LOCAL_COUNTS`] are written for the program and may be changed. `PMI_SIZE` may not: MPICH reads the size
+//! of the real world there (with another number, initialisation fails), and neither may what PMIx passes.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// An environment.
+pub type Environment = BTreeMap<OsString, OsString>;
+
+/// Binary-compatible MPIs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// Open MPI.
+    Ompi,
+    /// MPICH, Intel MPI, MVAPICH.
+    Mpich,
+}
+
+impl Family {
+    /// As directories and messages spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Ompi => "ompi",
+            Family::Mpich => "mpich",
+        }
+    }
+
+    /// As its makers spell it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Family::Ompi => "Open MPI",
+            Family::Mpich => "MPICH",
+        }
+    }
+}
+
+/// A process' place in the launcher's world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct World {
+    /// Whose launcher it is.
+    pub family: Family,
+    /// Rank in the whole job.
+    pub rank: u32,
+    /// Processes of the whole job.
+    pub size: u32,
+    /// Rank among the processes of this node, and their number, where the launcher says so.
+    pub local: Option<(u32, u32)>,
+}
+
+impl World {
+    /// Every process of the job runs on this node.
+    pub fn one_node(&self) -> bool {
+        self.local.is_some_and(|(_, size)| size == self.size)
+    }
+
+    /// Whether this process should speak for its node, so that a message comes once.
+    pub fn speaks(&self) -> bool {
+        self.local.map_or(self.rank, |(rank, _)| rank) == 0
+    }
+}
+
+/// Why there is no world.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorldError {
+    /// Nobody launched us.
+    #[error(
+        "`invivo exec` was started without an MPI launcher; type `invivo run -- mpiexec -n 4 ./app`, or by hand \
+         `mpiexec -n 6 invivo exec -- ./app` (`invivo plan -n 4` prints the numbers)"
+    )]
+    NoLauncher,
+    /// Slurm started tasks that know nothing of each other.
+    #[error(
+        "Slurm started {tasks} tasks without an MPI environment: each would be a world of its own; type \
+         `srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH)"
+    )]
+    Singletons {
+        /// How many.
+        tasks: u32,
+    },
+    /// One process is no job.
+    #[error(
+        "the launcher started one process only, the least is 3 (1 rank, 1 tool place, 1 root); \
+         `invivo plan -n 4` prints how many to ask for"
+    )]
+    Alone,
+    /// What the launcher says makes no sense.
+    #[error("the launcher's {name} is {value:?}, a number below the size of the job was expected")]
+    Nonsense {
+        /// The variable.
+        name: &'static str,
+        /// Its value.
+        value: String,
+    },
+}
+
+/// Where a launcher says it.
+struct Source {
+    family: Family,
+    rank: &'static str,
+    /// The first that is set.
+    size: &'static [&'static str],
+    local_rank: &'static str,
+    local_size: Option<&'static str>,
+}
+
+/// The first whose rank is set holds: a launcher's own variables go before those of a resource manager around it.
+const SOURCES: &[Source] = &[
+    Source {
+        family: Family::Ompi,
+        rank: "OMPI_COMM_WORLD_RANK",
+        size: &["OMPI_COMM_WORLD_SIZE"],
+        local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
+        local_size: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
+    },
+    Source {
+        family: Family::Mpich,
+        rank: "PMI_RANK",
+        size: &["PMI_SIZE"],
+        local_rank: "MPI_LOCALRANKID",
+        local_size: Some("MPI_LOCALNRANKS"),
+    },
+    // `srun --mpi=pmix`: PMIx tells the rank, Slurm the size.
+    Source {
+        family: Family::Ompi,
+        rank: "PMIX_RANK",
+        size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
+        local_rank: "SLURM_LOCALID",
+        local_size: None,
+    },
+];
+
+/// Variables that hold the number of processes.
+const COUNTS: &[&str] = &[
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_APP_CTX_NUM_PROCS",
+    "OMPI_MCA_orte_ess_num_procs",
+];
+/// Variables that hold the number of processes on this node.
+const LOCAL_COUNTS: &[&str] = &["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
+/// Open MPI's note of the program's name, which `MPI_INFO_ENV` repeats.
+const COMMAND: &str = "OMPI_COMMAND";
+/// Open MPI's note of its arguments.
+const ARGUMENTS: &str = "OMPI_ARGV";
+/// What our own variables begin with.
+const OURS: &str = "INVIVO_";
+
+/// The value of a variable as text.
+fn text<'a>(env: &'a Environment, name: &str) -> Option<&'a str> {
+    env.get(OsStr::new(name)).and_then(|value| value.to_str())
+}
+
+/// Finds this process' place in the world.
+///
+/// # Errors
+/// Why it has none, with what to type instead.
+pub fn world(env: &Environment) -> Result<World, WorldError> {
+    let tasks = text(env, "SLURM_STEP_NUM_TASKS")
+        .and_then(|tasks| tasks.parse().ok())
+        .unwrap_or(1);
+    let is_set = |name: &str| env.contains_key(OsStr::new(name));
+    let Some(source) = SOURCES.iter().find(|source| is_set(source.rank)) else {
+        return Err(if tasks > 1 {
+            WorldError::Singletons { tasks }
+        } else {
+            WorldError::NoLauncher
+        });
+    };
+    let number = |name: &'static str| {
+        let value = text(env, name).unwrap_or_default();
+        value.parse::<u32>().map_err(|_| WorldError::Nonsense {
+            name,
+            value: value.to_owned(),
+        })
+    };
+    let size_name = source
+        .size
+        .iter()
+        .find(|name| is_set(name))
+        .unwrap_or(&source.size[0]);
+    let (rank, size) = (number(source.rank)?, number(size_name)?);
+    if rank >= size {
+        return Err(WorldError::Nonsense {
+            name: source.rank,
+            value: rank.to_string(),
+        });
+    }
+    if size == 1 {
+        return Err(if tasks > 1 {
+            WorldError::Singletons { tasks }
+        } else {
+            WorldError::Alone
+        });
+    }
+    let local_size = source.local_size.and_then(|name| number(name).ok());
+    let local = number(source.local_rank)
+        .ok()
+        .zip(local_size)
+        .filter(|(rank, size)| rank < size);
+    Ok(World {
+        family: source.family,
+        rank,
+        size,
+        local,
+    })
+}
+
+/// Changes to the environment that make the application see what it would see without us: a new value, or
+/// nothing for a variable that goes. `ranks` is the size of its world; without `descriptors` it runs unobserved,
+/// but still with the shim, which keeps the tool processes out of its world.
+pub fn for_application(
+    env: &Environment,
+    world: &World,
+    ranks: u32,
+    program: &[OsString],
+    shim: &Path,
+    descriptors: Option<&str>,
+) -> Vec<(OsString, Option<OsString>)> {
+    let mut changes: Vec<(OsString, Option<OsString>)> = env
+        .keys()
+        .filter(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes()))
+        .map(|name| (name.clone(), None))
+        .collect();
+    let mut replace = |name: &str, value: Option<OsString>| {
+        if env.contains_key(OsStr::new(name)) {
+            changes.push((name.into(), value));
+        }
+    };
+    for name in COUNTS {
+        replace(name, Some(ranks.to_string().into()));
+    }
+    if world.one_node() {
+        for name in LOCAL_COUNTS {
+            replace(name, Some(ranks.to_string().into()));
+        }
+    }
+    if let Some((command, arguments)) = program.split_first() {
+        replace(COMMAND, Path::new(command).file_name().map(OsStr::to_owned));
+        replace(
+            ARGUMENTS,
+            (!arguments.is_empty()).then(|| arguments.join(OsStr::new(" "))),
+        );
+    }
+    // Ours first: what the user preloads stays behind it and still sees every call.
+    let mut preload = shim.as_os_str().to_owned();
+    if let Some(theirs) = env.get(OsStr::new(PRELOAD)).filter(|theirs| !theirs.is_empty()) {
+        preload.push(":");
+        preload.push(theirs);
+    }
+    changes.push((PRELOAD.into(), Some(preload)));
+    if let Some(descriptors) = descriptors {
+        changes.push((
+            invivo_proto::channel::ENV_DESCRIPTORS.into(),
+            Some(descriptors.into()),
+        ));
+    }
+    changes
+}
+
+/// The loader's list of libraries that come first.
+pub const PRELOAD: &str = "LD_PRELOAD";
+
+/// Whether the loader can be told of a library: it splits the list at these characters and knows no quoting.
+pub fn can_preload(library: &Path) -> bool {
+    !library
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .any(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\n' | b'$'))
+}
+
+#[cfg(test)]
+mod tests;

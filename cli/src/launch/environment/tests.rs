@@ -1,0 +1,168 @@
+//! Environments as the launchers make them.
+
+use super::*;
+
+fn env(pairs: &[(&str, &str)]) -> Environment {
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).into(), (*value).into()))
+        .collect()
+}
+
+fn ompi(rank: u32, size: u32, local_size: u32) -> Environment {
+    env(&[
+        ("OMPI_COMM_WORLD_RANK", &rank.to_string()),
+        ("OMPI_COMM_WORLD_SIZE", &size.to_string()),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", &(rank % local_size).to_string()),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", &local_size.to_string()),
+        ("OMPI_APP_CTX_NUM_PROCS", &size.to_string()),
+        ("OMPI_COMMAND", "invivo"),
+        ("OMPI_ARGV", "exec -- ./app"),
+        ("OMPI_UNIVERSE_SIZE", "64"),
+        ("PMIX_RANK", &rank.to_string()),
+    ])
+}
+
+fn applied(env: &Environment, world: &World, program: &[&str]) -> Environment {
+    let program: Vec<OsString> = program.iter().map(OsString::from).collect();
+    let mut seen = env.clone();
+    for (name, value) in for_application(env, world, 4, &program, Path::new("/i/shim.so"), Some("5,6")) {
+        match value {
+            Some(value) => seen.insert(name, value),
+            None => seen.remove(&name),
+        };
+    }
+    seen
+}
+
+#[test]
+fn every_launcher_is_understood() {
+    let one = World {
+        family: Family::Ompi,
+        rank: 2,
+        size: 6,
+        local: Some((2, 6)),
+    };
+    assert_eq!(world(&ompi(2, 6, 6)), Ok(one));
+    let hydra = [
+        ("PMI_RANK", "5"),
+        ("PMI_SIZE", "6"),
+        ("MPI_LOCALRANKID", "1"),
+        ("MPI_LOCALNRANKS", "2"),
+        ("PMI_FD", "6"),
+    ];
+    let two = World {
+        family: Family::Mpich,
+        rank: 5,
+        size: 6,
+        local: Some((1, 2)),
+    };
+    assert_eq!(world(&env(&hydra)), Ok(two));
+    let pmi2 = [("PMI_RANK", "1"), ("PMI_SIZE", "6"), ("SLURM_NTASKS", "6")];
+    assert_eq!(
+        world(&env(&pmi2)).map(|world| (world.family, world.local)),
+        Ok((Family::Mpich, None))
+    );
+    let pmix = [
+        ("PMIX_RANK", "1"),
+        ("SLURM_STEP_NUM_TASKS", "6"),
+        ("SLURM_NTASKS", "8"),
+    ];
+    assert_eq!(
+        world(&env(&pmix)).map(|world| (world.family, world.size)),
+        Ok((Family::Ompi, 6))
+    );
+}
+
+#[test]
+fn no_world_is_answered_with_what_to_type() {
+    for (vars, part) in [
+        (&[][..], "invivo run -- mpiexec"),
+        (&[("SLURM_STEP_NUM_TASKS", "6")][..], "srun --mpi=pmix"),
+        (&[("PMI_RANK", "0"), ("PMI_SIZE", "1")][..], "invivo plan"),
+        (
+            &[
+                ("PMI_RANK", "0"),
+                ("PMI_SIZE", "1"),
+                ("SLURM_STEP_NUM_TASKS", "6"),
+            ][..],
+            "6 tasks",
+        ),
+        (&[("PMI_RANK", "6"), ("PMI_SIZE", "6")][..], "PMI_RANK"),
+        (&[("PMI_RANK", "1")][..], "PMI_SIZE"),
+        (
+            &[("OMPI_COMM_WORLD_RANK", "x"), ("OMPI_COMM_WORLD_SIZE", "6")][..],
+            "\"x\"",
+        ),
+    ] {
+        let error = world(&env(vars)).expect_err("no world").to_string();
+        assert!(error.contains(part), "{error}");
+    }
+    // A batch script inside an allocation is not launched by MPI.
+    assert_eq!(
+        world(&env(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "6")])),
+        Err(WorldError::NoLauncher)
+    );
+}
+
+#[test]
+fn the_application_sees_its_own_numbers_and_its_own_command_line() {
+    let mut given = ompi(2, 6, 6);
+    given.extend(env(&[
+        ("INVIVO_JOB", "x"),
+        ("INVIVO_TTY", "1"),
+        ("LD_PRELOAD", "/their/tool.so"),
+    ]));
+    let world = world(&given).expect("a world");
+    let seen = applied(&given, &world, &["./bin/app", "a b", "c"]);
+    for (name, value) in [
+        ("OMPI_COMM_WORLD_SIZE", "4"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+        ("OMPI_APP_CTX_NUM_PROCS", "4"),
+        ("OMPI_COMM_WORLD_RANK", "2"),
+        ("OMPI_UNIVERSE_SIZE", "64"),
+        ("OMPI_COMMAND", "app"),
+        ("OMPI_ARGV", "a b c"),
+        ("PMIX_RANK", "2"),
+        ("LD_PRELOAD", "/i/shim.so:/their/tool.so"),
+        ("INVIVO_FDS", "5,6"),
+    ] {
+        assert_eq!(text(&seen, name), Some(value), "{name}");
+    }
+    assert!(!seen.contains_key(OsStr::new("INVIVO_JOB")) && !seen.contains_key(OsStr::new("INVIVO_TTY")));
+    assert!(!applied(&given, &world, &["./app"]).contains_key(OsStr::new("OMPI_ARGV")));
+}
+
+#[test]
+fn what_mpi_needs_or_nobody_set_stays() {
+    let hydra = env(&[
+        ("PMI_RANK", "1"),
+        ("PMI_SIZE", "6"),
+        ("MPI_LOCALRANKID", "1"),
+        ("MPI_LOCALNRANKS", "3"),
+    ]);
+    let world = world(&hydra).expect("a world");
+    let seen = applied(&hydra, &world, &["./app"]);
+    assert_eq!(
+        text(&seen, "PMI_SIZE"),
+        Some("6"),
+        "MPICH reads the real size there"
+    );
+    assert_eq!(
+        text(&seen, "MPI_LOCALNRANKS"),
+        Some("3"),
+        "several nodes: nobody can tell how many are ranks"
+    );
+    assert!(
+        !seen.contains_key(OsStr::new("OMPI_COMM_WORLD_SIZE")),
+        "a variable that was not there stays away"
+    );
+}
+
+#[test]
+fn the_loaders_list_knows_no_quoting() {
+    assert!(can_preload(Path::new("/opt/invivo/lib/shim.so")));
+    for path in ["/a:b/shim.so", "/a b/shim.so", "/$ORIGIN/shim.so"] {
+        assert!(!can_preload(Path::new(path)), "{path}");
+    }
+}

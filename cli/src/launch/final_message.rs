@@ -1,0 +1,164 @@
+//! The job's result on its way from the analysis node to its supervisor: four bytes of length, then the
+//! message, on a stream socket whose closing by the reader tells the writer that it has been dealt with.
+
+use invivo_proto::control::link::Final;
+use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Bytes of the length.
+const LENGTH_BYTES: usize = 4;
+/// Bytes taken at once.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// A result that is coming.
+#[derive(Debug)]
+pub struct FinalMessage {
+    fd: OwnedFd,
+    bytes: Vec<u8>,
+}
+
+/// How far it is.
+#[derive(Debug)]
+pub enum Progress {
+    /// More is to come.
+    Waiting,
+    /// It is here.
+    Complete(Box<Final>),
+    /// It will not come: what came is not it.
+    Broken(String),
+    /// It will not come: nothing did.
+    Closed,
+}
+
+impl FinalMessage {
+    /// The reader, and the writer's end.
+    ///
+    /// # Errors
+    /// When no descriptors are left.
+    pub fn pair() -> std::io::Result<(FinalMessage, OwnedFd)> {
+        let (ours, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((
+            FinalMessage {
+                fd: ours,
+                bytes: Vec::new(),
+            },
+            theirs,
+        ))
+    }
+
+    /// Takes what has come, without waiting.
+    pub fn take(&mut self) -> Progress {
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            match rustix::net::recv(&self.fd, &mut piece[..], RecvFlags::DONTWAIT) {
+                Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) if self.bytes.is_empty() => {
+                    return Progress::Closed;
+                }
+                Ok((_, 0)) => return Progress::Broken(format!("it ends after {} bytes", self.bytes.len())),
+                Ok((_, read)) => self.bytes.extend_from_slice(&piece[..read]),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::AGAIN) => return Progress::Waiting,
+                Err(error) => return Progress::Broken(error.to_string()),
+            }
+            if let Some(progress) = self.whole() {
+                return progress;
+            }
+        }
+    }
+
+    /// The message, once all of it is there.
+    fn whole(&self) -> Option<Progress> {
+        let (length, message) = self.bytes.split_first_chunk::<LENGTH_BYTES>()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > MESSAGE_BYTES_MAX {
+            return Some(Progress::Broken(format!(
+                "it claims {length} bytes, at most {MESSAGE_BYTES_MAX} are read"
+            )));
+        }
+        let message = message.get(..length)?;
+        Some(match decode(message) {
+            Ok(result) => Progress::Complete(Box::new(result)),
+            Err(error) => Progress::Broken(error.to_string()),
+        })
+    }
+}
+
+impl AsFd for FinalMessage {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::{encode, link::Job};
+    use std::io::Write;
+
+    fn framed() -> (Final, Vec<u8>) {
+        let job = Job {
+            id: "job".into(),
+            ranks: 4,
+            ..Job::default()
+        };
+        let result = Final {
+            job,
+            functions: Default::default(),
+            matrix: Default::default(),
+            status: Default::default(),
+            coverage: Default::default(),
+            ended: Vec::new(),
+        };
+        let message = encode(&result).expect("encoded");
+        let mut bytes = (message.len() as u32).to_le_bytes().to_vec();
+        bytes.extend(message);
+        (result, bytes)
+    }
+
+    fn pair() -> (FinalMessage, std::os::unix::net::UnixStream) {
+        let (message, theirs) = FinalMessage::pair().expect("sockets");
+        (message, theirs.into())
+    }
+
+    #[test]
+    fn it_may_come_in_pieces_of_any_size() {
+        let (expected, bytes) = framed();
+        let (mut message, mut writer) = pair();
+        for byte in &bytes[..bytes.len() - 1] {
+            assert!(matches!(message.take(), Progress::Waiting));
+            writer.write_all(&[*byte]).expect("written");
+        }
+        assert!(matches!(message.take(), Progress::Waiting));
+        writer.write_all(&bytes[bytes.len() - 1..]).expect("written");
+        assert!(matches!(message.take(), Progress::Complete(result) if *result == expected));
+    }
+
+    #[test]
+    fn what_is_not_it_is_told_from_what_did_not_come() {
+        let (mut message, writer) = pair();
+        drop(writer);
+        assert!(matches!(message.take(), Progress::Closed));
+        let (mut message, mut writer) = pair();
+        writer.write_all(&framed().1[..9]).expect("written");
+        drop(writer);
+        assert!(matches!(message.take(), Progress::Broken(_)));
+        for garbage in [&[0xff; 8][..], &[1, 0, 0, 0, 0xff][..]] {
+            let (mut message, mut writer) = pair();
+            writer.write_all(garbage).expect("written");
+            assert!(matches!(message.take(), Progress::Broken(_)), "{garbage:?}");
+        }
+    }
+
+    #[test]
+    fn the_writer_learns_that_it_has_been_dealt_with() {
+        let (message, mut writer) = pair();
+        drop(message);
+        assert_eq!(std::io::Read::read(&mut writer, &mut [0]).expect("an end"), 0);
+    }
+}

@@ -1,0 +1,137 @@
+//! The way to the node's place: a `SOCK_SEQPACKET` Unix socket on which whole messages travel. The rank's
+//! memory goes with the first.
+
+use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
+use invivo_proto::control::{decode, encode};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, sockopt,
+};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+/// The longest that a place may take to accept or to read: it answers within milliseconds, and the application's
+/// end must not wait for one that hangs.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A connection to the place.
+#[derive(Debug)]
+pub struct PlaceSocket {
+    fd: OwnedFd,
+}
+
+/// What a look at the connection brought.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A message.
+    Message(ToSupervisor),
+    /// Nothing now.
+    Nothing,
+    /// The place is gone, or talks nonsense: there will be no more.
+    Closed,
+}
+
+impl PlaceSocket {
+    /// Connects to the place and introduces the rank.
+    ///
+    /// # Errors
+    /// When nobody of this user listens there.
+    pub fn attach(
+        path: &Path,
+        hello: &FromSupervisor,
+        memory: BorrowedFd<'_>,
+    ) -> std::io::Result<PlaceSocket> {
+        let fd = rustix::net::socket_with(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        // On a Unix socket this bounds the wait for a connection, too.
+        sockopt::set_socket_timeout(&fd, sockopt::Timeout::Send, Some(PATIENCE))?;
+        rustix::net::connect(&fd, &SocketAddrUnix::new(path)?)?;
+        // The memory shows what the application does: it is for its own user only.
+        if sockopt::socket_peercred(&fd)?.uid != rustix::process::geteuid() {
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::PermissionDenied,
+                "the place is another user's",
+            ));
+        }
+        let socket = PlaceSocket { fd };
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let fds = [memory];
+        if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+            return Err(std::io::Error::other("no room for the descriptor"));
+        }
+        let bytes = encode(hello).map_err(std::io::Error::other)?;
+        rustix::net::sendmsg(
+            &socket.fd,
+            &[IoSlice::new(&bytes)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        )?;
+        Ok(socket)
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// When the place is gone or does not read.
+    pub fn send(&self, message: &FromSupervisor) -> std::io::Result<()> {
+        let bytes = encode(message).map_err(std::io::Error::other)?;
+        rustix::net::send(&self.fd, &bytes, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// Looks for a message without waiting.
+    pub fn receive(&self) -> Received {
+        match packet::<LOCAL_BYTES_MAX>(self.fd.as_fd()) {
+            Packet::Bytes(bytes) => decode(&bytes).map_or(Received::Closed, Received::Message),
+            Packet::Nothing => Received::Nothing,
+            Packet::Closed => Received::Closed,
+        }
+    }
+}
+
+impl AsFd for PlaceSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// What a `SOCK_SEQPACKET` socket holds.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// One packet, whole.
+    Bytes(Vec<u8>),
+    /// Nothing now.
+    Nothing,
+    /// The other end is gone, or sent more than was agreed.
+    Closed,
+}
+
+/// Takes a packet of at most `MAX` bytes without waiting.
+pub fn packet<const MAX: usize>(fd: BorrowedFd<'_>) -> Packet {
+    let mut bytes = vec![0; MAX];
+    loop {
+        // TRUNC: the packet's own length, so that one that was cut short is noticed.
+        return match rustix::net::recv(fd, &mut bytes[..], RecvFlags::DONTWAIT | RecvFlags::TRUNC) {
+            Ok((_, 0)) => Packet::Closed,
+            Ok((_, length)) if length > MAX => Packet::Closed,
+            Ok((_, length)) => {
+                bytes.truncate(length);
+                Packet::Bytes(bytes)
+            }
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(rustix::io::Errno::AGAIN) => Packet::Nothing,
+            Err(_) => Packet::Closed,
+        };
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

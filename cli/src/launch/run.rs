@@ -1,0 +1,258 @@
+//! `invivo run`: puts Invivo into a launcher's command line and becomes the launcher, so that its exit status,
+//! its signals and its terminal are exactly what they would be.
+
+use super::artefacts::Artefacts;
+use super::environment::{self, Environment, Family};
+use super::exec::{BUFFER_DEFAULT, ToolArgs};
+use super::job::{ENV_JOB, ENV_TTY, fresh_id};
+use super::launcher::{Flavour, Line, LineError, is_launcher, read};
+use super::{child, plan, program, say, signals, size};
+use clap::Args;
+use invivo_tbon::layout::{FAN_IN_DEFAULT, Layout};
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Run an MPI program under Invivo; -n counts the application's ranks, the tool processes are added.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:
+  invivo run -- mpiexec -n 4 ./app
+  invivo run --report report.json -- mpirun -np 8 --oversubscribe ./app input
+  invivo run --dry-run -- mpiexec -n 4 ./app      prints the line that would be run")]
+pub struct RunArgs {
+    #[command(flatten)]
+    pub(super) tool: ToolArgs,
+    /// Print the launcher's line instead of running it.
+    #[arg(long)]
+    dry_run: bool,
+    /// The launcher's command line, as without Invivo.
+    #[arg(required = true, trailing_var_arg = true, value_name = "LAUNCHER")]
+    line: Vec<OsString>,
+}
+
+/// Does it. It does not return when the launcher can be started.
+pub fn run(args: RunArgs) -> ExitCode {
+    let environment: Environment = std::env::vars_os().collect();
+    // Behind a launcher, every process would say the same.
+    let world = environment::world(&environment);
+    match launch(&args, &environment) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, why)) => {
+            if world.is_ok_and(|world| !world.speaks()) {
+                return ExitCode::from(code);
+            }
+            say(&why);
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// What a shell answers for wrong usage.
+const USAGE: u8 = 2;
+
+fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)> {
+    let usage = |why: String| (USAGE, why);
+    if let Ok(world) = environment::world(environment) {
+        return Err(usage(wrong_side(&args.line, world.size)));
+    }
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let resolved = args
+        .line
+        .first()
+        .and_then(|name| program::find(name, path)?.canonicalize().ok());
+    let line = read(&args.line, resolved.as_deref()).map_err(|error| usage(explain(&error, &args.line)))?;
+    if is_ours(&line.program(&args.line)[0]) {
+        return Err(usage(
+            "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo run --` away".to_owned(),
+        ));
+    }
+    let layout = Layout::for_app(line.count, args.tool.fan_in).map_err(|error| usage(error.to_string()))?;
+    let invivo =
+        std::env::current_exe().map_err(|error| (1, format!("cannot find this program: {error}")))?;
+    let inserted = inserted(&invivo, &args.tool);
+    let real = line.extended(&args.line, layout.total(), &inserted);
+    if args.dry_run {
+        println!("{}", quoted(&real));
+        return Ok(());
+    }
+    if let Some(family) = family(line.flavour) {
+        let artefacts = Artefacts::of_this_program().map_err(|error| (1, error.to_string()))?;
+        artefacts.check(family).map_err(|error| (1, error.to_string()))?;
+    }
+    let job = environment.get(OsStr::new(ENV_JOB)).is_none()
+        && !environment.contains_key(OsStr::new("SLURM_JOB_ID"));
+    if !args.tool.quiet {
+        announce(&line, &layout, environment);
+    }
+    let mut command = child::command(&real);
+    if job {
+        // The launcher is going to be this process.
+        command.env(ENV_JOB, fresh_id(std::process::id() as i32));
+    }
+    if std::io::stderr().is_terminal() {
+        command.env(ENV_TTY, "1");
+    }
+    let error = child::become_program(command, signals::mask());
+    let (code, what) = child::failure(&error);
+    let name = args.line[0].to_string_lossy();
+    Err((
+        code as u8,
+        format!("cannot start {name}: {what} ({error}); is an MPI installed and in PATH?"),
+    ))
+}
+
+/// What goes before the program.
+fn inserted(invivo: &Path, tool: &ToolArgs) -> Vec<OsString> {
+    let mut words: Vec<OsString> = vec![invivo.into(), "exec".into()];
+    if tool.fan_in != FAN_IN_DEFAULT {
+        words.extend(["--fan-in".into(), tool.fan_in.to_string().into()]);
+    }
+    if let Some(report) = &tool.report {
+        // The root may be started in another directory.
+        let report = std::path::absolute(report).unwrap_or_else(|_| report.clone());
+        words.extend(["--report".into(), report.into()]);
+    }
+    if tool.quiet {
+        words.push("--quiet".into());
+    }
+    if size::bytes(BUFFER_DEFAULT) != Ok(tool.buffer) {
+        words.extend(["--buffer".into(), tool.buffer.to_string().into()]);
+    }
+    if let Some(budget) = tool.budget {
+        words.extend(["--budget".into(), budget.to_string().into()]);
+    }
+    words.push("--".into());
+    words
+}
+
+/// The family of a launcher that tells.
+fn family(flavour: Flavour) -> Option<Family> {
+    match flavour {
+        Flavour::OpenMpi => Some(Family::Ompi),
+        Flavour::Hydra => Some(Family::Mpich),
+        Flavour::Either => None,
+    }
+}
+
+/// Says what is about to start: on a terminal always, and where the launcher is going to refuse.
+fn announce(line: &Line, layout: &Layout, environment: &Environment) {
+    let cores = cores();
+    if let Some(cores) = cores.filter(|cores| will_be_refused(line, layout.total(), *cores, environment)) {
+        say(&format!(
+            "{} take {} slots and this machine has {}: Open MPI will refuse; type --oversubscribe behind `{}`, or \
+             ask for {} slots",
+            plan::sum(layout),
+            layout.total(),
+            plan::counted(cores, "core"),
+            Path::new("mpiexec").display(),
+            layout.total(),
+        ));
+    } else if std::io::stderr().is_terminal() {
+        say(&format!(
+            "{}; in another terminal: invivo watch",
+            plan::sum(layout)
+        ));
+    }
+}
+
+/// Only where it is sure: Open MPI, on this machine alone, with nothing said about slots anywhere.
+fn will_be_refused(line: &Line, total: u32, cores: u32, environment: &Environment) -> bool {
+    let managed = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"];
+    let settings = ["OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_"];
+    line.flavour == Flavour::OpenMpi
+        && !line.placed
+        && total > cores
+        && !managed
+            .iter()
+            .any(|name| environment.contains_key(OsStr::new(name)))
+        && !environment.keys().any(|name| {
+            settings
+                .iter()
+                .any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
+        })
+}
+
+/// Cores of this machine as Open MPI counts its slots: hardware threads of one core are one.
+fn cores() -> Option<u32> {
+    let listing = std::fs::read_dir("/sys/devices/system/cpu").ok()?;
+    let siblings = listing.filter_map(|entry| {
+        let path: PathBuf = entry.ok()?.path().join("topology/thread_siblings_list");
+        std::fs::read_to_string(path).ok()
+    });
+    let cores = siblings.collect::<std::collections::BTreeSet<_>>().len() as u32;
+    (cores > 0).then_some(cores)
+}
+
+/// The corrected line for `mpiexec -n 4 invivo run ./app`.
+fn wrong_side(line: &[OsString], processes: u32) -> String {
+    let corrected = if line.first().is_some_and(|first| is_launcher(first)) {
+        quoted(line)
+    } else {
+        format!("mpiexec -n {processes} {}", quoted(line))
+    };
+    format!("`invivo run` stands before the launcher, not behind it; type: invivo run -- {corrected}")
+}
+
+fn is_ours(program: &OsStr) -> bool {
+    Path::new(program).file_name() == Some(OsStr::new("invivo"))
+}
+
+/// What is wrong with a line, and what to type.
+fn explain(error: &LineError, args: &[OsString]) -> String {
+    let launcher = args
+        .first()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let by_hand =
+        "by hand: take the total from `invivo plan -n N` and put `invivo exec --` before the program";
+    match error {
+        LineError::NotALauncher { launcher: true } => {
+            format!("`invivo run` does not read the options of {launcher} yet; {by_hand}")
+        }
+        LineError::NotALauncher { launcher: false } => {
+            format!(
+                "{launcher} is no MPI launcher; type: invivo run -- mpiexec -n 4 {}",
+                quoted(args)
+            )
+        }
+        LineError::NoCount => format!(
+            "nothing says how many ranks to start; type for example: invivo run -- {} -n 4 {}",
+            launcher,
+            quoted(&args[1..]),
+        ),
+        LineError::BadCount(text) => format!("{text:?} is no number of ranks; give 1 or more, as in -n 4"),
+        LineError::TwoCounts => "the number of ranks is given twice; give it once".to_owned(),
+        LineError::UnknownOption(option) => format!(
+            "whether a value follows {option} is not known, so neither is where the program begins; {by_hand}"
+        ),
+        LineError::NoValue(option) => format!("a value is missing behind {option}"),
+        LineError::NoProgram => {
+            format!("there is no program on the line; type for example: invivo run -- {launcher} -n 4 ./app")
+        }
+        LineError::ProgramFile(option) => {
+            format!(
+                "{option} takes the programs from a file, where nothing can be put before them; name the program"
+            )
+        }
+        LineError::SeveralPrograms => {
+            "several programs in one job (`:`) cannot be run under Invivo yet; start one program".to_owned()
+        }
+    }
+}
+
+/// A line that can be pasted into a shell.
+fn quoted(words: &[OsString]) -> String {
+    let quote = |word: &OsString| {
+        let quoted = shlex::bytes::try_quote(word.as_bytes()).map(|quoted| quoted.into_owned());
+        // Only a zero byte cannot be quoted, and no argument has one.
+        OsString::from_vec(quoted.unwrap_or_else(|_| word.as_bytes().to_vec()))
+            .to_string_lossy()
+            .into_owned()
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! What is inserted, what is said, and when a launcher is known to refuse.
+
+use super::*;
+use clap::Parser;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    args: RunArgs,
+}
+
+fn parse(line: &str) -> RunArgs {
+    let words = std::iter::once("run").chain(line.split_whitespace());
+    Cli::try_parse_from(words).expect("a line").args
+}
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split_whitespace().map(OsString::from).collect()
+}
+
+#[test]
+fn only_what_differs_from_the_usual_is_inserted() {
+    let inserted_for = |options: &str| {
+        let args = parse(&format!("{options} -- mpiexec -n 4 ./app"));
+        quoted(&inserted(Path::new("/o/bin/invivo"), &args.tool))
+    };
+    assert_eq!(inserted_for(""), "/o/bin/invivo exec --");
+    assert_eq!(
+        inserted_for("--quiet --fan-in 2 --buffer 1MiB --budget 8m --report /tmp/r.json"),
+        "/o/bin/invivo exec --fan-in 2 --report /tmp/r.json --quiet --buffer 1048576 --budget 8388608 --"
+    );
+    let here = std::env::current_dir().expect("a directory");
+    assert!(
+        inserted_for("--report r.txt").contains(&format!("{}/r.txt", here.display())),
+        "absolute"
+    );
+}
+
+#[test]
+fn the_launchers_line_is_taken_with_and_without_dashes() {
+    assert_eq!(
+        parse("mpiexec -n 4 ./app --quiet").line,
+        words("mpiexec -n 4 ./app --quiet")
+    );
+    assert_eq!(
+        parse("--quiet -- mpiexec -n 4 ./app -- x").line,
+        words("mpiexec -n 4 ./app -- x")
+    );
+    assert!(
+        !parse("mpiexec -n 4 ./app --quiet").tool.quiet,
+        "that one is the application's"
+    );
+}
+
+#[test]
+fn a_wrong_line_is_answered_with_a_right_one() {
+    let env = Environment::new();
+    for (line, part) in [
+        ("./app x", "invivo run -- mpiexec -n 4 ./app x"),
+        ("mpiexec ./app", "invivo run -- mpiexec -n 4 ./app"),
+        ("srun -n 4 ./app", "invivo plan -n N"),
+        ("mpiexec -n 4 invivo exec -- ./app", "invivo"),
+        ("mpiexec -n 2 ./a : -n 2 ./b", "several programs"),
+        ("mpiexec -n 4 --strange ./app", "--strange"),
+    ] {
+        let (code, why) = launch(&parse(&format!("--dry-run -- {line}")), &env).expect_err("refused");
+        assert_eq!(code, 2);
+        assert!(why.contains(part), "{line}: {why}");
+    }
+    let mut launched = env.clone();
+    launched.extend([("PMI_RANK".into(), "0".into()), ("PMI_SIZE".into(), "4".into())]);
+    let (_, why) = launch(&parse("./app x"), &launched).expect_err("refused");
+    assert!(why.ends_with("type: invivo run -- mpiexec -n 4 ./app x"), "{why}");
+}
+
+#[test]
+fn a_refusal_is_announced_only_where_it_is_sure() {
+    let line = |text: &str, resolved: &str| read(&words(text), Some(Path::new(resolved))).expect("a line");
+    let env = Environment::new();
+    let sure = line("mpiexec -n 4 ./app", "/usr/bin/mpiexec.openmpi");
+    assert!(will_be_refused(&sure, 6, 2, &env));
+    assert!(!will_be_refused(&sure, 6, 6, &env));
+    assert!(!will_be_refused(
+        &line("mpiexec -n 4 ./app", "/usr/bin/mpiexec.mpich"),
+        6,
+        2,
+        &env
+    ));
+    assert!(!will_be_refused(
+        &line("mpiexec -n 4 ./app", "/opt/wrapper"),
+        6,
+        2,
+        &env
+    ));
+    for placed in [
+        "mpirun --oversubscribe -n 4 ./app",
+        "mpirun -n 4 -H a:8 ./app",
+        "mpirun -n 4 --mca a b ./app",
+    ] {
+        assert!(
+            !will_be_refused(&line(placed, "/usr/bin/orterun"), 6, 2, &env),
+            "{placed}"
+        );
+    }
+    for name in [
+        "SLURM_JOB_ID",
+        "OMPI_MCA_rmaps_base_oversubscribe",
+        "PRTE_MCA_rmaps_default_mapping_policy",
+    ] {
+        let env = Environment::from([(name.into(), "1".into())]);
+        assert!(!will_be_refused(&sure, 6, 2, &env), "{name}");
+    }
+    assert!(cores().is_none_or(|cores| cores > 0));
+}
+
+#[test]
+fn a_printed_line_can_be_pasted() {
+    assert_eq!(
+        quoted(&[
+            "mpiexec".into(),
+            "-n".into(),
+            "6".into(),
+            "a b".into(),
+            "$x".into()
+        ]),
+        "mpiexec -n 6 'a b' '$x'"
+    );
+}
