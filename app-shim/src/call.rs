@@ -127,7 +127,10 @@ impl Call {
             location.since_polled = 0;
             shipping::look_after(location);
         }
-        location.status.inside.store(inside::APPLICATION, Ordering::Release);
+        location
+            .status
+            .inside
+            .store(inside::APPLICATION, Ordering::Release);
         compiler_fence(Ordering::SeqCst);
         if location.control.gate.load(Ordering::Relaxed) != 0 {
             gate::hold(location, inside::HELD_AT_LEAVE);
@@ -157,7 +160,10 @@ impl Call {
             self.location.parts.clear();
         }
         if self.sampled {
-            add(&self.location.status.overhead_ticks, self.own + (ticks() - self.end));
+            add(
+                &self.location.status.overhead_ticks,
+                self.own + (ticks() - self.end),
+            );
             add(&self.location.status.overhead_samples, 1);
         }
     }

@@ -19,13 +19,19 @@ pub fn ticks() -> u64 {
 
 #[cold]
 fn decide() -> u64 {
-    KIND.store(if kind() == Kind::Tsc { TSC } else { MONOTONIC }, Ordering::Relaxed);
+    KIND.store(
+        if kind() == Kind::Tsc { TSC } else { MONOTONIC },
+        Ordering::Relaxed,
+    );
     ticks()
 }
 
 /// `CLOCK_MONOTONIC` in ns.
 pub fn monotonic_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `time` is ours to write; this clock always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -33,7 +39,10 @@ pub fn monotonic_ns() -> u64 {
 
 /// Sleeps for so many microseconds, or until a signal comes.
 pub fn sleep_us(us: u64) {
-    let time = libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 };
+    let time = libc::timespec {
+        tv_sec: (us / 1_000_000) as i64,
+        tv_nsec: (us % 1_000_000 * 1000) as i64,
+    };
     // SAFETY: `time` is valid; no remainder is asked for.
     unsafe { libc::nanosleep(&time, core::ptr::null_mut()) };
 }

@@ -75,7 +75,9 @@ pub fn local(comm: Comm) -> CommLocal {
 #[inline]
 pub fn next_ordinal(comm: Comm) -> u64 {
     KNOWN.with(|table| {
-        let Some(known) = table.get(comm.bits()) else { return 0 };
+        let Some(known) = table.get(comm.bits()) else {
+            return 0;
+        };
         known.ordinal += 1;
         known.ordinal - 1
     })
@@ -84,7 +86,11 @@ pub fn next_ordinal(comm: Comm) -> u64 {
 fn ask(function: unsafe fn(Comm, *mut c_int) -> c_int, comm: Comm) -> i32 {
     let mut value: c_int = 0;
     // SAFETY: `comm` is a valid communicator; the function writes one integer.
-    if unsafe { function(comm, &mut value) } == SUCCESS { value } else { 0 }
+    if unsafe { function(comm, &mut value) } == SUCCESS {
+        value
+    } else {
+        0
+    }
 }
 
 fn register(comm: Comm, foreign: bool) -> Known {
@@ -93,7 +99,14 @@ fn register(comm: Comm, foreign: bool) -> Known {
 
 fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
     let inter = ask(real::comm_test_inter, comm) != 0;
-    let peers = ask(if inter { real::comm_remote_size } else { real::comm_size }, comm);
+    let peers = ask(
+        if inter {
+            real::comm_remote_size
+        } else {
+            real::comm_size
+        },
+        comm,
+    );
     let known = Known {
         local,
         rank: ask(real::comm_rank, comm),
@@ -150,8 +163,17 @@ pub fn start(world: Comm) {
         remote: None,
     });
     register_as(comm_self(), CommLocal::SELF.0, false);
-    let id = CommId { leader: me, counter: 1 };
-    define(&Definition::Communicator { local: CommLocal::SELF, id, rank: 0, size: 1, remote: None });
+    let id = CommId {
+        leader: me,
+        counter: 1,
+    };
+    define(&Definition::Communicator {
+        local: CommLocal::SELF,
+        id,
+        rank: 0,
+        size: 1,
+        remote: None,
+    });
     groups::tell(comm_self(), id);
 }
 
@@ -160,13 +182,19 @@ fn pack(id: CommId) -> u64 {
 }
 
 fn unpack(packed: u64) -> CommId {
-    CommId { leader: Rank((packed >> 32) as u32), counter: packed as u32 }
+    CommId {
+        leader: Rank((packed >> 32) as u32),
+        counter: packed as u32,
+    }
 }
 
 /// The id that this rank gives to a communicator that it is rank 0 of; 0 on the other ranks.
 fn offer(known: &Known) -> u64 {
     if known.rank == 0 {
-        pack(CommId { leader: my_rank(), counter: NEXT_LED.fetch_add(1, Ordering::Relaxed) })
+        pack(CommId {
+            leader: my_rank(),
+            counter: NEXT_LED.fetch_add(1, Ordering::Relaxed),
+        })
     } else {
         0
     }
@@ -205,8 +233,22 @@ fn learn_inter(comm: Comm, known: &Known) {
     let (mine, mut theirs, mut ours) = (offer(known), 0u64, 0u64);
     // SAFETY: every member of both groups is in the same creating call and does this next.
     let result = unsafe {
-        let first = real::allreduce((&raw const mine).cast(), (&raw mut theirs).cast(), 1, type_u64(), op_max(), comm);
-        let second = real::allreduce((&raw const theirs).cast(), (&raw mut ours).cast(), 1, type_u64(), op_max(), comm);
+        let first = real::allreduce(
+            (&raw const mine).cast(),
+            (&raw mut theirs).cast(),
+            1,
+            type_u64(),
+            op_max(),
+            comm,
+        );
+        let second = real::allreduce(
+            (&raw const theirs).cast(),
+            (&raw mut ours).cast(),
+            1,
+            type_u64(),
+            op_max(),
+            comm,
+        );
         first | second
     };
     if result == SUCCESS {
@@ -243,8 +285,15 @@ pub fn came(comm: Comm) {
 /// `MPI_Comm_idup` was called: the handle is there, the communicator may be used when the request is complete.
 #[cold]
 pub fn announced(parent: Comm, comm: Comm) {
-    let Some(parent) = KNOWN.with(|table| table.get(parent.bits()).copied()) else { return };
-    let known = Known { local: NEXT_LOCAL.fetch_add(1, Ordering::Relaxed), ordinal: 0, packed: 0, ..parent };
+    let Some(parent) = KNOWN.with(|table| table.get(parent.bits()).copied()) else {
+        return;
+    };
+    let known = Known {
+        local: NEXT_LOCAL.fetch_add(1, Ordering::Relaxed),
+        ordinal: 0,
+        packed: 0,
+        ..parent
+    };
     KNOWN.with(|table| {
         table.remove(comm.bits());
         table.insert(comm.bits(), known);
@@ -254,12 +303,18 @@ pub fn announced(parent: Comm, comm: Comm) {
 /// The communicator of an `MPI_Comm_idup` may be used: begin to learn its id, without waiting for anybody.
 #[cold]
 pub fn usable(comm: Comm) {
-    let Some(known) = KNOWN.with(|table| table.get(comm.bits()).copied()) else { return };
+    let Some(known) = KNOWN.with(|table| table.get(comm.bits()).copied()) else {
+        return;
+    };
     if known.foreign {
         return;
     }
-    let mut learning =
-        Learning { request: request_null(), packed: Box::new(offer(&known)), comm, local: known.local };
+    let mut learning = Learning {
+        request: request_null(),
+        packed: Box::new(offer(&known)),
+        comm,
+        local: known.local,
+    };
     let buffer: *mut u64 = &mut *learning.packed;
     // SAFETY: members of a communicator start collectives on it in the same order, and this is the first on
     // each of them; the box keeps the buffer in its place until the broadcast is complete.
@@ -318,6 +373,9 @@ pub fn named(comm: Comm, name: &[u8]) {
     let known = known(comm);
     if known.rank == 0 && (known.packed != 0 || known.local == CommLocal::WORLD.0) {
         let name = name.get(..NAME_BYTES_MAX).unwrap_or(name);
-        define(&Definition::Name { id: unpack(known.packed), name });
+        define(&Definition::Name {
+            id: unpack(known.packed),
+            name,
+        });
     }
 }

@@ -20,17 +20,39 @@ fn tag_of(tag: c_int) -> i32 {
 impl Call {
     #[inline(always)]
     fn size(&mut self, count: i64, datatype: Datatype) -> u64 {
-        u64::try_from(count).unwrap_or(0).saturating_mul(self.location.sizes.get(datatype))
+        u64::try_from(count)
+            .unwrap_or(0)
+            .saturating_mul(self.location.sizes.get(datatype))
     }
 
     #[inline(always)]
-    fn message(&self, kind: Kind, comm: CommLocal, peer: i32, tag: i32, bytes_out: u64, bytes_in: u64) -> Facts {
-        Facts { kind, region: self.facts.region, comm, peer, tag, bytes_out, bytes_in }
+    fn message(
+        &self,
+        kind: Kind,
+        comm: CommLocal,
+        peer: i32,
+        tag: i32,
+        bytes_out: u64,
+        bytes_in: u64,
+    ) -> Facts {
+        Facts {
+            kind,
+            region: self.facts.region,
+            comm,
+            peer,
+            tag,
+            bytes_out,
+            bytes_in,
+        }
     }
 
     #[inline(always)]
     fn part(&mut self, facts: Facts, request: u64, posted: u64) {
-        self.location.parts.push(Part { facts, request, posted });
+        self.location.parts.push(Part {
+            facts,
+            request,
+            posted,
+        });
     }
 
     /// The call is on a communicator, and that is all.
@@ -57,16 +79,32 @@ impl Call {
 
     #[inline(always)]
     fn received(&self, kind: Kind, status: &Status, comm: CommLocal) -> Facts {
-        self.message(kind, comm, peer(status.source), tag_of(status.tag), 0, status.bytes())
+        self.message(
+            kind,
+            comm,
+            peer(status.source),
+            tag_of(status.tag),
+            0,
+            status.bytes(),
+        )
     }
 
     #[inline(always)]
     fn post(&mut self, request: Request, posting: Facts, completing: Kind, persistent: bool) {
-        let number = self.location.encoder.next_request() + self.location.parts.iter().filter(|p| p.facts.kind.posts()).count() as u64;
+        let number = self.location.encoder.next_request()
+            + self
+                .location
+                .parts
+                .iter()
+                .filter(|p| p.facts.kind.posts())
+                .count() as u64;
         requests::insert(
             request,
             Posted {
-                facts: Facts { kind: completing, ..posting },
+                facts: Facts {
+                    kind: completing,
+                    ..posting
+                },
                 request: number,
                 posted: self.begin_ticks(),
                 persistent,
@@ -78,7 +116,15 @@ impl Call {
 
     /// A non-blocking send.
     #[inline(always)]
-    pub unsafe fn post_send(&mut self, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *const Request) {
+    pub unsafe fn post_send(
+        &mut self,
+        count: i64,
+        datatype: Datatype,
+        dest: c_int,
+        tag: c_int,
+        comm: Comm,
+        request: *const Request,
+    ) {
         let bytes = self.size(count, datatype);
         self.facts = self.message(Kind::PostSend, comms::local(comm), peer(dest), tag, bytes, 0);
         // SAFETY: the real call has written the request.
@@ -87,15 +133,38 @@ impl Call {
 
     /// A non-blocking receive.
     #[inline(always)]
-    pub unsafe fn post_recv(&mut self, count: i64, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, request: *const Request) {
+    pub unsafe fn post_recv(
+        &mut self,
+        count: i64,
+        datatype: Datatype,
+        source: c_int,
+        tag: c_int,
+        comm: Comm,
+        request: *const Request,
+    ) {
         let room = self.size(count, datatype);
-        self.facts = self.message(Kind::PostRecv, comms::local(comm), peer(source), tag_of(tag), 0, room);
+        self.facts = self.message(
+            Kind::PostRecv,
+            comms::local(comm),
+            peer(source),
+            tag_of(tag),
+            0,
+            room,
+        );
         // SAFETY: the real call has written the request.
         self.post(unsafe { *request }, self.facts, Kind::CompletedRecv, false);
     }
 
     /// A persistent send is made; nothing is sent yet.
-    pub unsafe fn send_init(&mut self, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *const Request) {
+    pub unsafe fn send_init(
+        &mut self,
+        count: i64,
+        datatype: Datatype,
+        dest: c_int,
+        tag: c_int,
+        comm: Comm,
+        request: *const Request,
+    ) {
         let bytes = self.size(count, datatype);
         self.on(comm);
         let facts = self.message(Kind::PostSend, self.facts.comm, peer(dest), tag, bytes, 0);
@@ -104,16 +173,39 @@ impl Call {
     }
 
     /// A persistent receive is made.
-    pub unsafe fn recv_init(&mut self, count: i64, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, request: *const Request) {
+    pub unsafe fn recv_init(
+        &mut self,
+        count: i64,
+        datatype: Datatype,
+        source: c_int,
+        tag: c_int,
+        comm: Comm,
+        request: *const Request,
+    ) {
         let room = self.size(count, datatype);
         self.on(comm);
-        let facts = self.message(Kind::PostRecv, self.facts.comm, peer(source), tag_of(tag), 0, room);
+        let facts = self.message(
+            Kind::PostRecv,
+            self.facts.comm,
+            peer(source),
+            tag_of(tag),
+            0,
+            room,
+        );
         // SAFETY: the real call has written the request.
         self.post(unsafe { *request }, facts, Kind::CompletedRecv, true);
     }
 
     /// A send and a receive in one: the call's facts are the send, the receive is a part.
-    pub unsafe fn sendrecv(&mut self, count: i64, datatype: Datatype, dest: c_int, tag: c_int, status: *const Status, comm: Comm) {
+    pub unsafe fn sendrecv(
+        &mut self,
+        count: i64,
+        datatype: Datatype,
+        dest: c_int,
+        tag: c_int,
+        status: *const Status,
+        comm: Comm,
+    ) {
         self.send(count, datatype, dest, tag, comm);
         // SAFETY: the wrapper passes a status that the real call has filled.
         let facts = self.received(Kind::Recv, unsafe { &*status }, self.facts.comm);
@@ -135,7 +227,14 @@ impl Call {
     ) {
         let bytes = self.size(count, datatype);
         self.facts = self.message(Kind::PostSend, comms::local(comm), peer(dest), tag, bytes, 0);
-        let receive = self.message(Kind::PostRecv, self.facts.comm, peer(source), tag_of(recvtag), 0, 0);
+        let receive = self.message(
+            Kind::PostRecv,
+            self.facts.comm,
+            peer(source),
+            tag_of(recvtag),
+            0,
+            0,
+        );
         // SAFETY: the real call has written the request.
         self.post(unsafe { *request }, receive, Kind::CompletedRecv, false);
         self.part(receive, 0, 0);
@@ -182,7 +281,9 @@ impl Call {
         self.location.held.clear();
         if count != 0 {
             // SAFETY: MPI itself reads so many handles from here.
-            self.location.held.extend_from_slice(unsafe { core::slice::from_raw_parts(requests, count) });
+            self.location
+                .held
+                .extend_from_slice(unsafe { core::slice::from_raw_parts(requests, count) });
         }
         count
     }
@@ -211,7 +312,9 @@ impl Call {
     pub fn startall(&mut self, count: usize) {
         let mut number = self.location.encoder.next_request();
         for i in 0..count {
-            let Some(held) = self.location.held.get(i).copied() else { return };
+            let Some(held) = self.location.held.get(i).copied() else {
+                return;
+            };
             if let Some(facts) = self.restarted(held, number) {
                 self.part(facts, 0, 0);
                 number += 1;
@@ -220,21 +323,21 @@ impl Call {
     }
 
     fn restarted(&mut self, held: Request, number: u64) -> Option<Facts> {
-        let mut facts = requests::restart(held, number, self.begin_ticks())?;
+        let mut facts = requests::restart(held, number, self.begin_ticks(), self.facts.region)?;
         facts.kind = match facts.kind {
             Kind::CompletedSend => Kind::PostSend,
             Kind::CompletedRecv => Kind::PostRecv,
             _ => Kind::PostCollective,
         };
-        // The bytes move under the name of the call that posts them.
-        facts.region = self.facts.region;
         Some(facts)
     }
 
     /// A request may be complete.
     #[inline(always)]
     pub unsafe fn completed(&mut self, held: Request, status: *const Status) {
-        let Some(posted) = requests::complete(held) else { return };
+        let Some(posted) = requests::complete(held) else {
+            return;
+        };
         let mut facts = posted.facts;
         // SAFETY: the wrapper passes a status that the real call has filled.
         let status = unsafe { &*status };
@@ -253,9 +356,17 @@ impl Call {
 
     /// All of the held requests may be complete; after an error those whose handle is gone are.
     #[inline(always)]
-    pub unsafe fn completed_all(&mut self, count: usize, requests: *const Request, statuses: *const Status, result: c_int) {
+    pub unsafe fn completed_all(
+        &mut self,
+        count: usize,
+        requests: *const Request,
+        statuses: *const Status,
+        result: c_int,
+    ) {
         for i in 0..count {
-            let Some(held) = self.location.held.get(i).copied() else { return };
+            let Some(held) = self.location.held.get(i).copied() else {
+                return;
+            };
             // SAFETY: both arrays have `count` elements, written by the real call.
             unsafe {
                 if result == SUCCESS || *requests.add(i) != held {
@@ -277,7 +388,13 @@ impl Call {
 
     /// Some of the held requests are complete: those that the indices name.
     #[inline(always)]
-    pub unsafe fn completed_some(&mut self, count: usize, done: c_int, indices: *const c_int, statuses: *const Status) {
+    pub unsafe fn completed_some(
+        &mut self,
+        count: usize,
+        done: c_int,
+        indices: *const c_int,
+        statuses: *const Status,
+    ) {
         for i in 0..usize::try_from(done).unwrap_or(0) {
             // SAFETY: the real call has written `done` indices and as many statuses.
             unsafe { self.completed_one(count, *indices.add(i), statuses.add(i)) };
@@ -300,11 +417,25 @@ impl Call {
 
     #[inline(always)]
     fn collective(&mut self, kind: Kind, comm: Comm, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
-        self.facts = self.message(kind, comms::local(comm), root.map_or(special::NONE, peer), 0, bytes_out, bytes_in);
+        self.facts = self.message(
+            kind,
+            comms::local(comm),
+            root.map_or(special::NONE, peer),
+            0,
+            bytes_out,
+            bytes_in,
+        );
     }
 
     /// A non-blocking collective.
-    pub unsafe fn post_coll(&mut self, comm: Comm, root: Option<c_int>, bytes_out: u64, bytes_in: u64, request: *const Request) {
+    pub unsafe fn post_coll(
+        &mut self,
+        comm: Comm,
+        root: Option<c_int>,
+        bytes_out: u64,
+        bytes_in: u64,
+        request: *const Request,
+    ) {
         self.collective(Kind::PostCollective, comm, root, bytes_out, bytes_in);
         self.ordinal = comms::next_ordinal(comm);
         // SAFETY: the real call has written the request.
@@ -312,7 +443,14 @@ impl Call {
     }
 
     /// A persistent collective is made.
-    pub unsafe fn coll_init(&mut self, comm: Comm, root: Option<c_int>, bytes_out: u64, bytes_in: u64, request: *const Request) {
+    pub unsafe fn coll_init(
+        &mut self,
+        comm: Comm,
+        root: Option<c_int>,
+        bytes_out: u64,
+        bytes_in: u64,
+        request: *const Request,
+    ) {
         self.collective(Kind::PostCollective, comm, root, bytes_out, bytes_in);
         let facts = self.facts;
         self.facts = self.message(Kind::Plain, facts.comm, special::NONE, 0, 0, 0);
@@ -323,16 +461,28 @@ impl Call {
     /// Bytes of a buffer; none where the data are in place.
     #[inline(always)]
     pub fn bytes<T>(&mut self, buffer: *const T, count: i64, datatype: Datatype) -> u64 {
-        if buffer.cast::<c_void>() == IN_PLACE { 0 } else { self.size(count, datatype) }
+        if buffer.cast::<c_void>() == IN_PLACE {
+            0
+        } else {
+            self.size(count, datatype)
+        }
     }
 
     /// Bytes of a buffer with a count for each of `peers`.
-    pub unsafe fn bytes_each<B, T: Copy + Into<i64>>(&mut self, buffer: *const B, counts: *const T, datatype: Datatype, peers: u64) -> u64 {
+    pub unsafe fn bytes_each<B, T: Copy + Into<i64>>(
+        &mut self,
+        buffer: *const B,
+        counts: *const T,
+        datatype: Datatype,
+        peers: u64,
+    ) -> u64 {
         if buffer.cast::<c_void>() == IN_PLACE {
             return 0;
         }
         // SAFETY: MPI itself reads a count for each peer from here.
-        let count = (0..peers as usize).map(|i| unsafe { (*counts.add(i)).into() }).sum();
+        let count = (0..peers as usize)
+            .map(|i| unsafe { (*counts.add(i)).into() })
+            .sum();
         self.size(count, datatype)
     }
 
@@ -348,7 +498,9 @@ impl Call {
             return 0;
         }
         // SAFETY: MPI itself reads a count and a datatype for each peer from here.
-        (0..peers as usize).map(|i| unsafe { self.size((*counts.add(i)).into(), *types.add(i)) }).sum()
+        (0..peers as usize)
+            .map(|i| unsafe { self.size((*counts.add(i)).into(), *types.add(i)) })
+            .sum()
     }
 
     /// How many ranks a collective on `comm` moves data with.
@@ -409,7 +561,10 @@ impl Call {
         requests::insert(
             request,
             Posted {
-                facts: Facts { kind: Kind::CompletedCollective, ..self.facts },
+                facts: Facts {
+                    kind: Kind::CompletedCollective,
+                    ..self.facts
+                },
                 request: number,
                 posted: self.begin_ticks(),
                 persistent: false,

@@ -23,21 +23,37 @@ pub fn hold(location: &Location, held: u32) {
                 break;
             }
             let wait = (until - now).min(LOOK_AGAIN_NS);
-            let time = libc::timespec { tv_sec: (wait / 1_000_000_000) as i64, tv_nsec: (wait % 1_000_000_000) as i64 };
+            let time = libc::timespec {
+                tv_sec: (wait / 1_000_000_000) as i64,
+                tv_nsec: (wait % 1_000_000_000) as i64,
+            };
             // SAFETY: the word lies in the shared mapping, which is never unmapped; not the private variant,
             // because the waker is another process.
             unsafe {
-                libc::syscall(libc::SYS_futex, control.gate.as_ptr(), libc::FUTEX_WAIT, generation, &time, 0, 0);
+                libc::syscall(
+                    libc::SYS_futex,
+                    control.gate.as_ptr(),
+                    libc::FUTEX_WAIT,
+                    generation,
+                    &time,
+                    0,
+                    0,
+                );
             }
         }
         if held == inside::HELD_AT_LEAVE {
-            location.status.inside.store(inside::APPLICATION, Ordering::Release);
+            location
+                .status
+                .inside
+                .store(inside::APPLICATION, Ordering::Release);
             return;
         }
         // On the way in: show that we are in MPI before the gate is read for the last time.
         location.status.inside.store(inside::MPI, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        if control.gate.load(Ordering::Acquire) == 0 || monotonic_ns() >= control.gate_until_ns.load(Ordering::Acquire) {
+        if control.gate.load(Ordering::Acquire) == 0
+            || monotonic_ns() >= control.gate_until_ns.load(Ordering::Acquire)
+        {
             return;
         }
     }

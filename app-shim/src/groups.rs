@@ -1,8 +1,8 @@
 //! Groups of communicators, told by their rank 0 in runs: `first, stride, count`.
 
 use crate::family::{Comm, Handle, SUCCESS};
-use crate::{process, real};
 use crate::ring::define;
+use crate::{process, real};
 use core::ffi::c_int;
 use invivo_proto::definition::{Definition, Run, Runs};
 use invivo_proto::ids::{CommId, Rank};
@@ -14,7 +14,11 @@ const RUN_BYTES: usize = 8192;
 const RUN_BYTES_MAX: usize = 30;
 
 /// The group of the application's world, for the duration of `work`.
-fn with_groups<R>(of: unsafe fn(Comm, *mut Handle) -> c_int, comm: Comm, work: impl FnOnce(Handle, Handle) -> R) -> Option<R> {
+fn with_groups<R>(
+    of: unsafe fn(Comm, *mut Handle) -> c_int,
+    comm: Comm,
+    work: impl FnOnce(Handle, Handle) -> R,
+) -> Option<R> {
     let world = process::application_world()?;
     let (mut all, mut part) = (Handle(0), Handle(0));
     // SAFETY: both communicators are valid; the groups are freed below.
@@ -35,13 +39,20 @@ fn with_groups<R>(of: unsafe fn(Comm, *mut Handle) -> c_int, comm: Comm, work: i
 fn translate(part: Handle, all: Handle, from: usize, out: &mut [c_int]) -> bool {
     let ranks: Vec<c_int> = (from..from + out.len()).map(|r| r as c_int).collect();
     // SAFETY: both arrays have `out.len()` elements.
-    unsafe { real::group_translate_ranks(part, out.len() as c_int, ranks.as_ptr(), all, out.as_mut_ptr()) == SUCCESS }
+    unsafe {
+        real::group_translate_ranks(part, out.len() as c_int, ranks.as_ptr(), all, out.as_mut_ptr())
+            == SUCCESS
+    }
 }
 
 /// Whether the first member of an intercommunicator's remote group belongs to our world.
 pub fn remote_is_ours(comm: Comm) -> bool {
     let mut rank = [-1];
-    with_groups(real::comm_remote_group, comm, |part, all| translate(part, all, 0, &mut rank)).unwrap_or(false) && rank[0] >= 0
+    with_groups(real::comm_remote_group, comm, |part, all| {
+        translate(part, all, 0, &mut rank)
+    })
+    .unwrap_or(false)
+        && rank[0] >= 0
 }
 
 /// Tells the members of `comm` (of an intercommunicator: of the local group).
@@ -53,7 +64,14 @@ pub fn tell(comm: Comm, id: CommId) {
     }
     let size = size as usize;
     with_groups(real::comm_group, comm, |part, all| {
-        let mut teller = Teller { id, start: 0, told: 0, run: None, bytes: vec![0; RUN_BYTES], at: 0 };
+        let mut teller = Teller {
+            id,
+            start: 0,
+            told: 0,
+            run: None,
+            bytes: vec![0; RUN_BYTES],
+            at: 0,
+        };
         let mut ranks = vec![0; AT_A_TIME.min(size)];
         let mut from = 0;
         while from < size {
@@ -100,7 +118,11 @@ impl Teller {
             }
             self.close_run();
         }
-        self.run = Some(Run { first: Rank(rank), stride: 1, count: 1 });
+        self.run = Some(Run {
+            first: Rank(rank),
+            stride: 1,
+            count: 1,
+        });
     }
 
     fn close_run(&mut self) {
@@ -115,7 +137,11 @@ impl Teller {
 
     fn send(&mut self) {
         if self.at != 0 {
-            define(&Definition::Group { id: self.id, start: self.start, runs: Runs(&self.bytes[..self.at]) });
+            define(&Definition::Group {
+                id: self.id,
+                start: self.start,
+                runs: Runs(&self.bytes[..self.at]),
+            });
         }
         self.start = self.told;
         self.at = 0;

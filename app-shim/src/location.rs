@@ -66,12 +66,20 @@ pub fn current() -> Option<&'static mut Location> {
 #[cold]
 #[inline(never)]
 fn make() -> *mut Location {
-    let Some(page) = process::page() else { return core::ptr::null_mut() };
-    let index = page.locations.fetch_update(Ordering::AcqRel, Ordering::Relaxed, |n| {
-        ((n as usize) < LOCATIONS).then_some(n + 1)
-    });
-    let Ok(index) = index else { return core::ptr::null_mut() };
-    let Some(status) = page.status.get(index as usize) else { return core::ptr::null_mut() };
+    let Some(page) = process::page() else {
+        return core::ptr::null_mut();
+    };
+    let index = page
+        .locations
+        .fetch_update(Ordering::AcqRel, Ordering::Relaxed, |n| {
+            ((n as usize) < LOCATIONS).then_some(n + 1)
+        });
+    let Ok(index) = index else {
+        return core::ptr::null_mut();
+    };
+    let Some(status) = page.status.get(index as usize) else {
+        return core::ptr::null_mut();
+    };
     // SAFETY: gettid has no preconditions.
     let tid = unsafe { libc::gettid() };
     status.tid.store(tid as u32, Ordering::Release);
@@ -135,7 +143,10 @@ impl Location {
 
     /// The location's loss ledger.
     pub fn losses(&self) -> Losses {
-        Losses { entered: self.entered, dropped: self.status.dropped.each_ref().map(|d| d.load(Ordering::Relaxed)) }
+        Losses {
+            entered: self.entered,
+            dropped: self.status.dropped.each_ref().map(|d| d.load(Ordering::Relaxed)),
+        }
     }
 
     #[inline(always)]
@@ -172,7 +183,8 @@ impl Location {
     fn continuations(&mut self, mut from: usize, parts: usize, end: u64) {
         while from < parts {
             let together = (parts - from).min(MAX_PARTS);
-            if !self.has_room(MAX_CALL_BYTES + together * MAX_PART_BYTES) && !shipping::next_packet(self, end) {
+            if !self.has_room(MAX_CALL_BYTES + together * MAX_PART_BYTES) && !shipping::next_packet(self, end)
+            {
                 return;
             }
             // SAFETY: as in `record`.
@@ -200,7 +212,12 @@ impl Location {
     #[cold]
     fn drop_record(&mut self, call: &Call, parts: usize) {
         add(&self.status.dropped[DropReason::NoPacket as usize], 1);
-        let posted = self.parts.iter().take(parts).filter(|p| p.facts.kind.posts()).count();
+        let posted = self
+            .parts
+            .iter()
+            .take(parts)
+            .filter(|p| p.facts.kind.posts())
+            .count();
         for _ in 0..posted + usize::from(call.facts.kind.posts()) {
             self.encoder.skip_request();
         }

@@ -18,14 +18,21 @@ pub struct Next {
 impl Next {
     /// A function by its name.
     pub const fn new(name: &'static CStr) -> Self {
-        Next { name, address: AtomicPtr::new(core::ptr::null_mut()) }
+        Next {
+            name,
+            address: AtomicPtr::new(core::ptr::null_mut()),
+        }
     }
 
     /// Its address; null where no library has it.
     #[inline(always)]
     pub fn address(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
-        if address.is_null() { self.look_up() } else { address }
+        if address.is_null() {
+            self.look_up()
+        } else {
+            address
+        }
     }
 
     #[cold]
@@ -62,7 +69,10 @@ fn in_loaded(name: &CStr) -> *mut c_void {
         }
     }
     // A library loaded by a path, under whatever name: look for ours among the last parts of the paths.
-    let mut search = Search { name, found: core::ptr::null_mut() };
+    let mut search = Search {
+        name,
+        found: core::ptr::null_mut(),
+    };
     // SAFETY: the callback gets the address of `search`, which outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
@@ -73,7 +83,11 @@ fn in_library(library: *const c_char, name: &CStr) -> *mut c_void {
     // that the address stays valid.
     unsafe {
         let handle = libc::dlopen(library, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-        if handle.is_null() { core::ptr::null_mut() } else { libc::dlsym(handle, name.as_ptr()) }
+        if handle.is_null() {
+            core::ptr::null_mut()
+        } else {
+            libc::dlsym(handle, name.as_ptr())
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::family::{Message, Request};
 use crate::process::MULTIPLE;
 use crate::ring::Locked;
 use core::sync::atomic::Ordering;
+use invivo_proto::ids::RegionId;
 use invivo_proto::record::Facts;
 
 /// What is known of a request.
@@ -35,7 +36,10 @@ pub struct Handles<T> {
 impl<T: Copy> Handles<T> {
     /// Empty, without memory.
     pub const fn new() -> Self {
-        Handles { slots: Vec::new(), used: 0 }
+        Handles {
+            slots: Vec::new(),
+            used: 0,
+        }
     }
 
     fn home(&self, key: u64) -> usize {
@@ -137,13 +141,14 @@ pub fn insert(request: Request, posted: Posted) {
     REQUESTS.with(|table| table.insert(request.bits(), posted));
 }
 
-/// A request has been started (persistent ones).
-pub fn restart(request: Request, number: u64, now: u64) -> Option<Facts> {
+/// A persistent request has been started by a call of `region`, under whose name its bytes move.
+pub fn restart(request: Request, number: u64, now: u64, region: RegionId) -> Option<Facts> {
     REQUESTS.with(|table| {
         let posted = table.get(request.bits())?;
         posted.active = true;
         posted.request = number;
         posted.posted = now;
+        posted.facts.region = region;
         Some(posted.facts)
     })
 }

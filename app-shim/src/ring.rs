@@ -20,7 +20,10 @@ unsafe impl<T: Send> Sync for Locked<T> {}
 impl<T> Locked<T> {
     /// Nobody holds it.
     pub const fn new(value: T) -> Self {
-        Locked { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Locked {
+            taken: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
     }
 
     /// Runs `work` alone. Must not be called from within `work`.
@@ -63,7 +66,9 @@ static WAITING: Locked<VecDeque<Vec<u8>>> = Locked::new(VecDeque::new());
 #[cold]
 pub fn define(definition: &Definition<'_>) {
     let mut bytes = vec![0; DEFINITION_BYTES_MAX];
-    let Some(length) = definition.encode(&mut bytes) else { return };
+    let Some(length) = definition.encode(&mut bytes) else {
+        return;
+    };
     bytes.truncate(length);
     WAITING.with(|queue| {
         queue.push_back(bytes);

@@ -52,7 +52,9 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
     }
     let started = monotonic_ns();
     let budget = (started - STARTED_NS.load(Ordering::Relaxed)) / WAIT_PART;
-    let left = budget.saturating_sub(WAITED_NS.load(Ordering::Relaxed)).min(WAIT_ONCE_NS);
+    let left = budget
+        .saturating_sub(WAITED_NS.load(Ordering::Relaxed))
+        .min(WAIT_ONCE_NS);
     let mut opened = false;
     let mut waited = 0;
     while !opened && waited < left {
@@ -68,7 +70,9 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
 }
 
 fn open(location: &mut Location, base_time: u64) -> bool {
-    let Some(region) = process::region() else { return false };
+    let Some(region) = process::region() else {
+        return false;
+    };
     let packets = region.packets();
     for i in 1..=packets {
         let index = (location.slot_index + i) % packets;
@@ -87,12 +91,17 @@ fn open(location: &mut Location, base_time: u64) -> bool {
         slot.records.store(0, Ordering::Relaxed);
         slot.first_time.store(base_time, Ordering::Relaxed);
         slot.last_time.store(base_time, Ordering::Relaxed);
-        slot.next_request.store(location.encoder.next_request(), Ordering::Relaxed);
-        slot.epoch.store(location.control.epoch.load(Ordering::Relaxed), Ordering::Relaxed);
+        slot.next_request
+            .store(location.encoder.next_request(), Ordering::Relaxed);
+        slot.epoch
+            .store(location.control.epoch.load(Ordering::Relaxed), Ordering::Relaxed);
         location.encoder.restart(base_time);
         location.open(slot, index);
         add(&location.status.packets, 1);
-        location.status.open_slot.store(index as u32 + 1, Ordering::Relaxed);
+        location
+            .status
+            .open_slot
+            .store(index as u32 + 1, Ordering::Relaxed);
         slot.sequence.store(sequence + 1, Ordering::Release);
         return true;
     }
@@ -127,7 +136,10 @@ fn may_call_mpi(location: &Location) -> bool {
 fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool {
     let Some(page) = process::page() else { return false };
     let header = Header {
-        location: LocationId { rank: Rank(page.rank.load(Ordering::Relaxed)), thread: location.index },
+        location: LocationId {
+            rank: Rank(page.rank.load(Ordering::Relaxed)),
+            thread: location.index,
+        },
         sequence: slot.sequence.load(Ordering::Relaxed) - 1,
         length: written as u32,
         records: location.records(),
@@ -150,7 +162,15 @@ fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool 
             let place = page.place.load(Ordering::Relaxed) as c_int;
             let bytes = (HEADER_BYTES + written) as c_int;
             let buffer = slot.wire.get().cast();
-            let result = real::isend(buffer, bytes, type_byte(), place, TAG_PACKET, process::tool_comm(), &mut request);
+            let result = real::isend(
+                buffer,
+                bytes,
+                type_byte(),
+                place,
+                TAG_PACKET,
+                process::tool_comm(),
+                &mut request,
+            );
             if result != SUCCESS {
                 slot.pass(owner::MPI, owner::RANK);
                 return false;

@@ -24,7 +24,10 @@ pub fn forget() {
 impl Sizes {
     /// Nothing known.
     pub fn new() -> Self {
-        Sizes { generation: 0, slots: [(0, 0); SLOTS] }
+        Sizes {
+            generation: 0,
+            slots: [(0, 0); SLOTS],
+        }
     }
 
     /// Bytes of one element; 0 where MPI does not tell.
@@ -51,5 +54,9 @@ fn ask(datatype: Datatype) -> u64 {
     let mut size: c_int = 0;
     // SAFETY: the application just used this datatype in a successful call.
     let result = unsafe { real::type_size(datatype, &mut size) };
-    if result == SUCCESS { u64::try_from(size).unwrap_or(0) } else { 0 }
+    if result == SUCCESS {
+        u64::try_from(size).unwrap_or(0)
+    } else {
+        0
+    }
 }

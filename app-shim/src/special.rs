@@ -100,4 +100,3 @@ special!(
         unsafe { real(attribute_holder(comm, keyval), keyval, attribute_val, flag) }
     }
 );
-

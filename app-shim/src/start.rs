@@ -39,14 +39,18 @@ fn warn(why: &str) {
 /// Maps the rank's memory, before the real initialisation. Without a supervisor nothing is observed and
 /// nothing is said: the library was loaded by somebody who knows.
 pub fn attach() {
-    let Ok(descriptors) = std::env::var(ENV_DESCRIPTORS) else { return };
+    let Ok(descriptors) = std::env::var(ENV_DESCRIPTORS) else {
+        return;
+    };
     // This process is the one that is observed; programs that it starts are not.
     // SAFETY: the program is in MPI_Init, which it must not call while other threads change the environment.
     unsafe {
         std::env::remove_var(ENV_DESCRIPTORS);
         if let Ok(preload) = std::env::var("LD_PRELOAD") {
-            let rest: Vec<&str> =
-                preload.split([':', ' ']).filter(|l| !l.is_empty() && !l.ends_with(SHIM_FILE)).collect();
+            let rest: Vec<&str> = preload
+                .split([':', ' '])
+                .filter(|l| !l.is_empty() && !l.ends_with(SHIM_FILE))
+                .collect();
             if rest.is_empty() {
                 std::env::remove_var("LD_PRELOAD");
             } else {
@@ -54,8 +58,9 @@ pub fn attach() {
             }
         }
     }
-    let Some((memory, control)) =
-        descriptors.split_once(',').and_then(|(m, c)| Some((m.parse::<c_int>().ok()?, c.parse::<c_int>().ok()?)))
+    let Some((memory, control)) = descriptors
+        .split_once(',')
+        .and_then(|(m, c)| Some((m.parse::<c_int>().ok()?, c.parse::<c_int>().ok()?)))
     else {
         return warn("descriptors from the supervisor make no sense");
     };
@@ -83,7 +88,12 @@ pub fn attach() {
         }
         match Region::attach(base.cast(), bytes) {
             Ok(region) => {
-                let taken = region.page().pid.compare_exchange(0, libc::getpid() as u32, Ordering::AcqRel, Ordering::Relaxed);
+                let taken = region.page().pid.compare_exchange(
+                    0,
+                    libc::getpid() as u32,
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                );
                 if taken.is_ok() {
                     process::set_region(region);
                 }
@@ -153,10 +163,23 @@ fn welcome(place: c_int, tool: Comm) {
     // SAFETY: the buffer has the length that is given; the place sends this message to each of its ranks. The
     // descriptor is ours; a failed write means that the supervisor is gone, which nobody here can mend.
     unsafe {
-        let result = real::recv(path.as_mut_ptr().cast(), path.len() as c_int, type_byte(), place, TAG_WELCOME, tool, &mut status);
+        let result = real::recv(
+            path.as_mut_ptr().cast(),
+            path.len() as c_int,
+            type_byte(),
+            place,
+            TAG_WELCOME,
+            tool,
+            &mut status,
+        );
         if result == SUCCESS {
             let bytes = (status.bytes() as usize).min(path.len());
-            libc::send(CONTROL.load(Ordering::Relaxed), path.as_ptr().cast(), bytes, libc::MSG_NOSIGNAL);
+            libc::send(
+                CONTROL.load(Ordering::Relaxed),
+                path.as_ptr().cast(),
+                bytes,
+                libc::MSG_NOSIGNAL,
+            );
         }
     }
 }
@@ -167,12 +190,24 @@ fn drain_in_finalize() {
     let mut keyval = KEYVAL_INVALID;
     // SAFETY: both callbacks have the signatures that MPI asks for and live for ever.
     unsafe {
-        real::comm_create_keyval(copy_nothing as *const c_void, drain_callback as *const c_void, &mut keyval, core::ptr::null_mut());
+        real::comm_create_keyval(
+            copy_nothing as *const c_void,
+            drain_callback as *const c_void,
+            &mut keyval,
+            core::ptr::null_mut(),
+        );
         real::comm_set_attr(comm_self(), keyval, core::ptr::null_mut());
     }
 }
 
-unsafe extern "C" fn copy_nothing(_: Comm, _: c_int, _: *mut c_void, _: *mut c_void, _: *mut c_void, flag: *mut c_int) -> c_int {
+unsafe extern "C" fn copy_nothing(
+    _: Comm,
+    _: c_int,
+    _: *mut c_void,
+    _: *mut c_void,
+    _: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
     // SAFETY: MPI passes a place for the flag.
     unsafe { *flag = 0 };
     SUCCESS
@@ -214,7 +249,10 @@ pub fn drain() {
     }
     page.phase.store(phase::DRAINED, Ordering::Release);
     if let Some(location) = location::current() {
-        location.status.inside.store(inside::APPLICATION, Ordering::Release);
+        location
+            .status
+            .inside
+            .store(inside::APPLICATION, Ordering::Release);
     }
 }
 

@@ -201,7 +201,7 @@ impl Encoder {
     /// Gives a request number away without a record (its record was dropped), so that numbers stay unique.
     #[inline(always)]
     pub fn skip_request(&mut self) {
-        self.0.next_request += 1;
+        self.0.next_request = self.0.next_request.wrapping_add(1);
     }
 
     /// Writes a call and announces `parts` parts behind it; returns the address behind. `call.request` is
@@ -223,7 +223,7 @@ impl Encoder {
                 self.0.ordinal = call.ordinal;
             }
             if call.facts.kind.posts() {
-                self.0.next_request += 1;
+                self.0.next_request = self.0.next_request.wrapping_add(1);
             }
             if parts != 0 {
                 out = varint::put(out, parts as u64);
@@ -246,7 +246,7 @@ impl Encoder {
                 self.0.last_completed = part.request;
                 out = varint::put(out, self.0.time.saturating_sub(part.posted));
             } else if part.facts.kind.posts() {
-                self.0.next_request += 1;
+                self.0.next_request = self.0.next_request.wrapping_add(1);
             }
             out
         }

@@ -32,8 +32,13 @@ pub struct Status {
 }
 
 impl Status {
-    pub const EMPTY: Status =
-        Status { count_low: 0, count_high_and_cancelled: 0, source: PROC_NULL, tag: -1, error: SUCCESS };
+    pub const EMPTY: Status = Status {
+        count_low: 0,
+        count_high_and_cancelled: 0,
+        source: PROC_NULL,
+        tag: -1,
+        error: SUCCESS,
+    };
 
     /// Bytes received.
     #[inline(always)]

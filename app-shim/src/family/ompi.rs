@@ -34,7 +34,13 @@ pub struct Status {
 }
 
 impl Status {
-    pub const EMPTY: Status = Status { source: PROC_NULL, tag: -1, error: SUCCESS, cancelled: 0, count: 0 };
+    pub const EMPTY: Status = Status {
+        source: PROC_NULL,
+        tag: -1,
+        error: SUCCESS,
+        cancelled: 0,
+        count: 0,
+    };
 
     /// Bytes received.
     #[inline(always)]
