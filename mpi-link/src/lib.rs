@@ -1,1 +1,192 @@
-//! link
+//! The tree's transport on MPI: a tool process' way into the job, packets into buffers posted beforehand,
+//! control messages by non-blocking sends, and the clock of its node. Knows nothing of what it carries.
+//!
+//! Nothing here waits: whoever drives a [`Link`] polls it and rests as [`idle::Idle`] says.
+#![deny(unsafe_code)]
+
+pub mod clock;
+#[allow(unsafe_code)]
+mod ffi;
+pub mod idle;
+
+pub use ffi::Message;
+use invivo_proto::ids::WorldRank;
+use mpi::Threading;
+use mpi::environment::Universe;
+use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
+use std::time::{Duration, Instant};
+
+/// Control messages that may be on their way to one process. They are answered one for one and seldom, so a
+/// process that leaves this many lying is lost or stopped; more would be memory for nobody.
+pub const SENDS_PER_PEER_MAX: usize = 64;
+/// How long the end waits for sends under way before it leaves without finalising.
+const FLUSH: Duration = Duration::from_secs(2);
+/// Fewest buffers for packets: a burst of one rank finds room.
+const BUFFERS_MIN: usize = 8;
+/// Most buffers for packets (6.4 MiB): MPI looks through all of them at each poll.
+const BUFFERS_MAX: usize = 64;
+
+/// What can go wrong between two processes of the job.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// MPI was initialised before, or could not be.
+    #[error("MPI cannot be initialised in this process")]
+    Initialise,
+    /// MPI refused.
+    #[error("{doing} failed with MPI error {code}")]
+    Mpi {
+        /// Which call.
+        doing: &'static str,
+        /// Its return code.
+        code: i32,
+    },
+    /// More bytes than MPI counts.
+    #[error("message of {bytes} bytes is longer than MPI can carry")]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+}
+
+/// Buffers that a place posts for the packets of so many ranks: two each, so that one arrives while another
+/// is read, and a rank that computes in the middle of a transfer leaves room for the others.
+pub fn packet_buffers(ranks: usize) -> usize {
+    (2 * ranks).clamp(BUFFERS_MIN, BUFFERS_MAX)
+}
+
+/// A tool process' share in the job.
+pub struct Link {
+    universe: ManuallyDrop<Universe>,
+    tools: ffi::Tools,
+    receives: Option<ffi::Receives>,
+    sends: VecDeque<ffi::Send>,
+    rank: WorldRank,
+    size: u32,
+    refused_sends: u64,
+}
+
+impl Link {
+    /// Initialises MPI and makes the collective calls that every process of the job makes.
+    ///
+    /// # Errors
+    /// When MPI cannot be had. The process must then leave without touching it again.
+    pub fn start() -> Result<Link, LinkError> {
+        let (universe, _) =
+            mpi::initialize_with_threading(Threading::Funneled).ok_or(LinkError::Initialise)?;
+        // The end of a job is not always one in which MPI may be finalised: `finish` decides.
+        let universe = ManuallyDrop::new(universe);
+        let tools = ffi::Tools::join()?;
+        let (rank, size) = (tools.rank()?, tools.size()?);
+        Ok(Link {
+            universe,
+            tools,
+            receives: None,
+            sends: VecDeque::new(),
+            rank,
+            size,
+            refused_sends: 0,
+        })
+    }
+
+    /// This process' rank in the whole job.
+    pub fn rank(&self) -> WorldRank {
+        self.rank
+    }
+
+    /// Processes of the whole job.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The MPI library's own line about itself.
+    pub fn library(&self) -> String {
+        ffi::library_version()
+    }
+
+    /// Posts `buffers` receives for packets.
+    ///
+    /// # Errors
+    /// When MPI refuses.
+    pub fn post_packets(&mut self, buffers: usize) -> Result<(), LinkError> {
+        self.receives = Some(self.tools.receives(buffers)?);
+        Ok(())
+    }
+
+    /// Hands over the packets that came and posts their buffers again; what MPI failed to bring whole is
+    /// handed over as nothing. Returns how many.
+    ///
+    /// # Errors
+    /// When MPI refuses.
+    pub fn packets(&mut self, mut sink: impl FnMut(WorldRank, Option<&[u8]>)) -> Result<usize, LinkError> {
+        match &mut self.receives {
+            Some(receives) => receives.poll(&mut sink),
+            None => Ok(0),
+        }
+    }
+
+    /// Begins to send. False when the other process has [`SENDS_PER_PEER_MAX`] messages lying: this one is
+    /// not sent, and counted.
+    ///
+    /// # Errors
+    /// When MPI refuses.
+    pub fn send(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<bool, LinkError> {
+        self.progress()?;
+        if self.sends.iter().filter(|send| send.to == to).count() >= SENDS_PER_PEER_MAX {
+            self.refused_sends += 1;
+            return Ok(false);
+        }
+        let send = self.tools.send(to, tag, bytes)?;
+        self.sends.push_back(send);
+        Ok(true)
+    }
+
+    /// Messages that were not sent because the other side takes none.
+    pub fn refused_sends(&self) -> u64 {
+        self.refused_sends
+    }
+
+    /// The next message with this tag, if one came.
+    ///
+    /// # Errors
+    /// When MPI refuses.
+    pub fn receive(&mut self, tag: i32) -> Result<Option<Message>, LinkError> {
+        self.tools.receive(tag)
+    }
+
+    /// Lets sends under way go on and forgets those that are done.
+    ///
+    /// # Errors
+    /// When MPI refuses.
+    pub fn progress(&mut self) -> Result<(), LinkError> {
+        let mut kept = VecDeque::with_capacity(self.sends.len());
+        for mut send in self.sends.drain(..) {
+            if !send.done()? {
+                kept.push_back(send);
+            }
+        }
+        self.sends = kept;
+        Ok(())
+    }
+
+    /// The normal end: lets the sends arrive, takes the receives back and finalises MPI, which waits for the
+    /// other processes. False when a send did not arrive within two seconds: MPI is left as it is then.
+    ///
+    /// # Errors
+    /// When MPI refuses; it is left as it is then.
+    pub fn finish(mut self) -> Result<bool, LinkError> {
+        let until = Instant::now() + FLUSH;
+        while !self.sends.is_empty() {
+            if Instant::now() > until {
+                return Ok(false);
+            }
+            std::thread::sleep(idle::REST_FIRST);
+            self.progress()?;
+        }
+        if let Some(receives) = self.receives.take() {
+            receives.cancel()?;
+        }
+        drop(ManuallyDrop::into_inner(self.universe));
+        Ok(true)
+    }
+}
