@@ -1,2 +1,161 @@
-//! main
-fn main() {}
+//! The tool place's process: MPI on one side, Unix sockets on the other, the place in between.
+#![deny(unsafe_code)]
+
+use clap::Parser;
+use invivo_mpi_link::clock::{NodeClock, monotonic_ns, ticks};
+use invivo_mpi_link::idle::Idle;
+use invivo_mpi_link::{Link, LinkError, packet_buffers};
+use invivo_proto::channel::{TAG_DOWN, TAG_UP, TAG_WELCOME};
+use invivo_proto::control::encode;
+use invivo_proto::ids::WorldRank;
+use invivo_tbon::layout::Layout;
+use invivo_tbon::node::Seat;
+use invivo_tool_place::place::{Exit, Now, Place};
+use invivo_tool_place::supervisors::Supervisors;
+use rustix::event::{Timespec, poll};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long a place goes on after the launcher has asked for the end: the root needs its last answers.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Layer 1 of Invivo: holds the records of its ranks. Started by `invivo exec`.
+#[derive(Parser)]
+#[command(name = "tool-place", version)]
+struct Args {
+    /// Ranks of the application.
+    #[arg(long)]
+    app: u32,
+    /// Ranks per place.
+    #[arg(long)]
+    fan_in: u32,
+    /// Where the sockets for the supervisors are.
+    #[arg(long)]
+    runtime_dir: PathBuf,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("invivo: a tool place failed: {error}; its ranks run on unobserved");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    let asked_to_end = signals()?;
+    let layout = Layout::for_app(args.app, args.fan_in)?;
+    let mut link = Link::start()?;
+    let me = link.rank();
+    let seat = Seat::of(&layout, me).filter(|seat| seat.local.is_some());
+    let seat = seat.ok_or_else(|| format!("process {me} of {} is no place in this layout", link.size()))?;
+    let parent = layout.parent(me).ok_or("a place has a parent")?;
+    let ranks = layout.ranks_of(me);
+    let path = args.runtime_dir.join(format!("place-{me}.sock"));
+    let supervisors = match Supervisors::listen(&path, ranks.clone()) {
+        Ok(supervisors) => Some(supervisors),
+        Err(error) => {
+            eprintln!(
+                "invivo: cannot listen at {}: {error}; no pause, no last records",
+                path.display()
+            );
+            None
+        }
+    };
+    link.post_packets(packet_buffers(ranks.len()))?;
+    // Each rank waits for this, wherever it leads.
+    let address = if supervisors.is_some() {
+        path.as_os_str().as_bytes()
+    } else {
+        &[]
+    };
+    for rank in ranks.clone() {
+        link.send(WorldRank(rank), TAG_WELCOME, address.to_vec())?;
+    }
+    let mut place = Place::new(seat, ranks, supervisors, NodeClock::start(), now());
+    let exit = drive(&mut link, &mut place, parent, &asked_to_end)?;
+    drop(place);
+    leave(link, exit)
+}
+
+/// Runs the place to its end.
+fn drive(
+    link: &mut Link,
+    place: &mut Place,
+    parent: WorldRank,
+    asked_to_end: &AtomicBool,
+) -> Result<Exit, LinkError> {
+    let mut idle = Idle::default();
+    let mut grace: Option<Instant> = None;
+    loop {
+        let mut worked = false;
+        if place.is_ready() {
+            worked |= link.packets(|from, message| place.packet(from, message))? != 0;
+        }
+        while let Some(message) = link.receive(TAG_DOWN)? {
+            worked = true;
+            if message.from == parent {
+                place.down(now(), &message.bytes);
+            }
+        }
+        worked |= place.step(now());
+        for message in place.take_up() {
+            worked = true;
+            // Results have a bounded size; what cannot be encoded is a fault that the root sees as silence.
+            if let Ok(bytes) = encode(&message) {
+                link.send(parent, TAG_UP, bytes)?;
+            }
+        }
+        link.progress()?;
+        if let Some(exit) = place.exit() {
+            return Ok(exit);
+        }
+        if asked_to_end.load(Ordering::Relaxed) && grace.get_or_insert_with(Instant::now).elapsed() > GRACE {
+            return Ok(Exit::Abandon);
+        }
+        let rest = idle.after(worked).unwrap_or(Duration::ZERO);
+        let timeout = Timespec::try_from(rest).unwrap_or_default();
+        let ready = poll(&mut place.poll_fds(), Some(&timeout)).unwrap_or(0);
+        if ready > 0 && place.hear_supervisors(now()) {
+            idle.after(true);
+        }
+    }
+}
+
+fn leave(link: Link, exit: Exit) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    match exit {
+        Exit::Finalize => {
+            link.finish()?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Exit::Abandon => Ok(ExitCode::SUCCESS),
+        Exit::RootLost => Ok(ExitCode::FAILURE),
+    }
+}
+
+fn now() -> Now {
+    Now {
+        ns: monotonic_ns(),
+        ticks: ticks(),
+    }
+}
+
+/// Launchers pass signals for the application to all processes: only those that ask for the end are for us.
+fn signals() -> std::io::Result<Arc<AtomicBool>> {
+    let asked_to_end = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::flag::register(signal, asked_to_end.clone())?;
+    }
+    for signal in [SIGUSR1, SIGUSR2] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    Ok(asked_to_end)
+}

@@ -1,0 +1,37 @@
+//! What the place writes into its ranks' memory: the gate, and the barrier that makes it seen.
+
+use crate::memory::Memory;
+use rustix::thread::futex;
+use rustix::thread::{MembarrierCommand, membarrier};
+use std::sync::atomic::Ordering;
+
+/// Closes a gate until then. To be followed by [`seen_by_all`].
+pub fn close(memory: &Memory, generation: u32, until_ns: u64) {
+    let control = &memory.page().control;
+    control.gate_until_ns.store(until_ns, Ordering::Release);
+    control.gate.store(generation, Ordering::SeqCst);
+}
+
+/// Lets a closed gate stay closed until then.
+pub fn push(memory: &Memory, until_ns: u64) {
+    memory
+        .page()
+        .control
+        .gate_until_ns
+        .store(until_ns, Ordering::Release);
+}
+
+/// Opens a gate and wakes who waits at it.
+pub fn open(memory: &Memory) {
+    let gate = &memory.page().control.gate;
+    gate.store(0, Ordering::SeqCst);
+    // Not the private kind: the waiters are another process. Where it fails they look again by themselves.
+    let _ = futex::wake(gate, futex::Flags::empty(), u32::MAX >> 1);
+}
+
+/// After this, a thread of a rank that reads its gate as open has its flag "in MPI" visible to us. The rank
+/// registered for the barrier and so needs no fence of its own. Where the kernel has no such barrier, stopping
+/// the process, which passes through the kernel, has the same effect a little later.
+pub fn seen_by_all() {
+    let _ = membarrier(MembarrierCommand::GlobalExpedited);
+}

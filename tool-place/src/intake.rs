@@ -1,0 +1,312 @@
+//! One location's records, each once and in order, whichever way they come: as whole packets over MPI, late
+//! and out of order, or piece by piece from shared memory, before, instead of or beside them.
+//!
+//! What has been taken is told by two numbers: the sequence number of the next packet and how much of its
+//! payload is taken already. All that lies before is discarded, all that lies behind waits. A record that
+//! cannot be read spoils the rest of its packet, not the location: the dictionary starts anew in the next.
+
+use invivo_proto::packet::{Header, PAYLOAD_BYTES};
+use invivo_proto::record::{Call, Decoded, Decoder, MAX_PARTS, Part, RecordError};
+use std::collections::BTreeMap;
+
+/// Where records go.
+pub trait Sink {
+    /// A call and its parts.
+    fn call(&mut self, call: &Call, parts: &[Part]);
+    /// More parts of the call before, whose end is given.
+    fn more(&mut self, end: u64, parts: &[Part]);
+}
+
+/// What shared memory shows of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'a> {
+    /// The packet's number.
+    pub sequence: u64,
+    /// As in its header.
+    pub first_time: u64,
+    /// As in its header.
+    pub next_request: u64,
+    /// Calls in all of it, as far as it was committed.
+    pub records: u32,
+    /// The bytes behind those that were taken before: whole records.
+    pub bytes: &'a [u8],
+    /// Nothing will be added to the packet.
+    pub closed: bool,
+}
+
+/// What was taken and what was not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets that came over MPI, and were not there already.
+    pub packets_mpi: u64,
+    /// Pieces taken from shared memory.
+    pub packets_shm: u64,
+    /// Packets of which some part was malformed.
+    pub packets_refused: u64,
+    /// Payload bytes taken, each once.
+    pub payload_bytes: u64,
+    /// Calls given on.
+    pub calls: u64,
+    /// Calls of malformed packets that could not be read.
+    pub unreadable: u64,
+    /// Packets that never came.
+    pub lost: u64,
+}
+
+/// A packet that waits for its predecessors.
+struct Waiting {
+    header: Header,
+    payload: Box<[u8]>,
+}
+
+/// The packet that is being taken.
+#[derive(Default)]
+struct Current {
+    at: usize,
+    /// Calls given on or counted as unreadable.
+    accounted: u64,
+    decoder: Option<Decoder>,
+    spoiled: bool,
+}
+
+/// See the module's head.
+pub struct Intake {
+    next: u64,
+    current: Current,
+    waiting: BTreeMap<u64, Waiting>,
+    waiting_max: usize,
+    counts: Counts,
+    last: Option<(u64, u64)>,
+    parts: Vec<Part>,
+}
+
+impl Intake {
+    /// For a rank with so many packets: more than that cannot be on their way, so more need not wait.
+    pub fn new(packets: usize) -> Intake {
+        Intake {
+            next: 0,
+            current: Current::default(),
+            waiting: BTreeMap::new(),
+            waiting_max: packets,
+            counts: Counts::default(),
+            last: None,
+            parts: Vec::with_capacity(MAX_PARTS),
+        }
+    }
+
+    /// The number of the packet wanted next, and how many of its bytes are taken.
+    pub fn wants(&self) -> (u64, usize) {
+        (self.next, self.current.at)
+    }
+
+    /// What was taken so far.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// When the call taken last began, in ticks.
+    pub fn last_begin(&self) -> Option<u64> {
+        self.last.map(|(begin, _)| begin)
+    }
+
+    /// When the call taken last ended, in ticks.
+    pub fn last_end(&self) -> Option<u64> {
+        self.last.map(|(_, end)| end)
+    }
+
+    /// When the call taken last from the present packet ended, in ticks.
+    pub fn taken_until(&self) -> Option<u64> {
+        self.current.decoder.as_ref().map(Decoder::time)
+    }
+
+    /// Whether packets wait for one that is not here.
+    pub fn has_gap(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Calls that are here or in `elsewhere` (packets in shared memory: number and calls) and not taken.
+    pub fn in_flight(&self, elsewhere: impl Iterator<Item = (u64, u32)>) -> u64 {
+        let behind = |records: u32, sequence: u64| {
+            let taken = if sequence == self.next {
+                self.current.accounted
+            } else {
+                0
+            };
+            u64::from(records).saturating_sub(taken)
+        };
+        let there: u64 = elsewhere
+            .filter(|(sequence, _)| *sequence >= self.next && !self.waiting.contains_key(sequence))
+            .map(|(sequence, records)| behind(records, sequence))
+            .sum();
+        there
+            + self
+                .waiting
+                .iter()
+                .map(|(s, w)| behind(w.header.records, *s))
+                .sum::<u64>()
+    }
+
+    /// Takes a packet that came over MPI, or keeps it until its predecessors are taken.
+    ///
+    /// # Errors
+    /// The first malformed record of those that could be read now.
+    pub fn packet(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), RecordError> {
+        if header.sequence < self.next || self.waiting.contains_key(&header.sequence) {
+            return Ok(());
+        }
+        self.counts.packets_mpi += 1;
+        if header.sequence > self.next {
+            self.waiting.insert(
+                header.sequence,
+                Waiting {
+                    header: *header,
+                    payload: payload.into(),
+                },
+            );
+            if self.waiting.len() <= self.waiting_max {
+                return Ok(());
+            }
+            // Its sender cannot have that many on their way: what is missing was lost.
+            return self.give_up(sink);
+        }
+        let first = self.whole(header, payload, sink);
+        first.and(self.follow(sink))
+    }
+
+    /// Takes what shared memory shows of the packet wanted next. Other packets are not looked at.
+    ///
+    /// # Errors
+    /// The first malformed record.
+    pub fn piece(&mut self, piece: &Piece<'_>, sink: &mut impl Sink) -> Result<(), RecordError> {
+        if piece.sequence != self.next {
+            return Ok(());
+        }
+        if !piece.bytes.is_empty() {
+            self.counts.packets_shm += 1;
+        }
+        let read = self.read(piece.first_time, piece.next_request, piece.bytes, sink);
+        if self.current.spoiled {
+            self.account_unreadable(piece.records);
+        }
+        if !piece.closed {
+            return read;
+        }
+        self.close(piece.records);
+        read.and(self.follow(sink))
+    }
+
+    /// The packet wanted next never comes: goes on with the one that waits first, or with the next number.
+    ///
+    /// # Errors
+    /// The first malformed record of what waited.
+    pub fn give_up(&mut self, sink: &mut impl Sink) -> Result<(), RecordError> {
+        let next = self.waiting.keys().next().copied().unwrap_or(self.next + 1);
+        self.counts.lost += next - self.next;
+        self.next = next;
+        self.current = Current::default();
+        self.follow(sink)
+    }
+
+    /// Takes the packets that waited for the one just closed.
+    fn follow(&mut self, sink: &mut impl Sink) -> Result<(), RecordError> {
+        let mut result = Ok(());
+        while let Some(Waiting { header, payload }) = self.waiting.remove(&self.next) {
+            result = result.and(self.whole(&header, &payload, sink));
+        }
+        result
+    }
+
+    /// Takes what is left of the packet wanted next, and closes it.
+    fn whole(&mut self, header: &Header, payload: &[u8], sink: &mut impl Sink) -> Result<(), RecordError> {
+        // A packet shorter than what shared memory showed of it holds nothing new.
+        let rest = payload.get(self.current.at..).unwrap_or_default();
+        let read = self.read(header.first_time, header.next_request, rest, sink);
+        self.close(header.records);
+        read
+    }
+
+    /// Calls that the packet has by its own account and that were not read are unreadable.
+    fn account_unreadable(&mut self, records: u32) {
+        let missing = u64::from(records).saturating_sub(self.current.accounted);
+        self.current.accounted += missing;
+        self.counts.unreadable += missing;
+    }
+
+    fn close(&mut self, records: u32) {
+        self.account_unreadable(records);
+        self.next += 1;
+        self.current = Current::default();
+    }
+
+    /// Reads records that follow those taken before.
+    fn read(
+        &mut self,
+        first_time: u64,
+        next_request: u64,
+        bytes: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), RecordError> {
+        if self.current.spoiled || bytes.is_empty() {
+            return Ok(());
+        }
+        debug_assert!(self.current.at + bytes.len() <= PAYLOAD_BYTES);
+        let decoder = self
+            .current
+            .decoder
+            .get_or_insert_with(|| Decoder::new(first_time, next_request));
+        let (mut at, mut taken) = (0, 0);
+        let mut result = Ok(());
+        while taken < bytes.len() {
+            match record(decoder, bytes, &mut at, &mut self.parts) {
+                Ok(Decoded::Call(call, _)) => {
+                    sink.call(&call, &self.parts);
+                    self.last = Some((call.end.saturating_sub(call.duration), call.end));
+                    self.current.accounted += 1;
+                    self.counts.calls += 1;
+                }
+                Ok(Decoded::Continuation { end, .. }) => sink.more(end, &self.parts),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+            taken = at;
+        }
+        let before = self.current.at;
+        self.current.at += bytes.len();
+        self.counts.payload_bytes += taken as u64;
+        result.map_err(|error| {
+            self.current.spoiled = true;
+            self.counts.packets_refused += 1;
+            RecordError {
+                offset: before + error.offset,
+                ..error
+            }
+        })
+    }
+}
+
+/// Reads one record with its parts.
+#[inline]
+fn record(
+    decoder: &mut Decoder,
+    bytes: &[u8],
+    at: &mut usize,
+    parts: &mut Vec<Part>,
+) -> Result<Decoded, RecordError> {
+    let decoded = decoder.record(bytes, at)?;
+    let (Decoded::Call(_, count) | Decoded::Continuation { parts: count, .. }) = decoded;
+    parts.clear();
+    for _ in 0..count {
+        parts.push(decoder.part(bytes, at)?);
+    }
+    Ok(decoded)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,27 @@
+//! A tool place: the process of layer 1 that holds the records of its ranks.
+//!
+//! ```text
+//! packets over MPI --+                      +-- buffer, one per location
+//!                    +-- intake -- records -+
+//! shared memory -----+                      +-- analyses -- answers to waves
+//!
+//! commands from the root -- pauses -- gates in shared memory, supervisors on a Unix socket
+//! ```
+//!
+//! Order and completeness are the intake's, pauses a machine of its own, the place brings them together; none
+//! of these knows MPI or the time. `main` does.
+#![deny(unsafe_code)]
+
+pub mod analyses;
+pub mod definitions;
+pub mod gates;
+pub mod intake;
+pub mod location;
+pub mod memory;
+pub mod notes;
+pub mod pause;
+pub mod place;
+pub mod rank;
+pub mod supervisors;
+#[cfg(test)]
+mod testing;

@@ -1,0 +1,103 @@
+//! One location: its intake and its buffer. Calls go to the buffer, within the place's budget, and to the
+//! analyses, which need none.
+
+use crate::intake::{Intake, Sink};
+use invivo_otfx::{Buffer, FlightRecorder};
+use invivo_proto::packet::Losses;
+use invivo_proto::record::{Call, Part};
+
+/// Memory for buffers: locations get the configured size until it is spent.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    buffer_bytes: usize,
+    left_bytes: u64,
+}
+
+impl Budget {
+    /// So many bytes for one location, and so many for all.
+    pub fn new(buffer_bytes: u64, budget_bytes: u64) -> Budget {
+        Budget {
+            buffer_bytes: usize::try_from(buffer_bytes).unwrap_or(usize::MAX),
+            left_bytes: budget_bytes,
+        }
+    }
+
+    /// A buffer, while there is memory for one.
+    fn take(&mut self) -> Option<Buffer> {
+        let left_bytes = self.left_bytes.checked_sub(self.buffer_bytes as u64)?;
+        // Too small a size for any buffer leaves all locations without one, which the ledger tells.
+        let buffer = Buffer::new(self.buffer_bytes, Box::new(FlightRecorder)).ok()?;
+        self.left_bytes = left_bytes;
+        Some(buffer)
+    }
+}
+
+/// Where a location's calls are kept.
+pub enum Store {
+    /// In its buffer.
+    Buffer(Box<Buffer>),
+    /// Nowhere, for want of memory; so many were not stored.
+    Nowhere(u64),
+}
+
+/// See the module's head.
+pub struct Location {
+    /// What came.
+    pub intake: Intake,
+    /// What is kept.
+    pub store: Store,
+    /// The loss ledger of the newest packet that came over MPI.
+    pub losses: Losses,
+    /// Since when its next packet is missing, in ns.
+    pub missing_since_ns: Option<u64>,
+}
+
+impl Location {
+    /// A new location of a rank with so many packets.
+    pub fn new(packets: usize, budget: &mut Budget) -> Location {
+        Location {
+            intake: Intake::new(packets),
+            store: budget
+                .take()
+                .map_or(Store::Nowhere(0), |buffer| Store::Buffer(Box::new(buffer))),
+            losses: Losses::default(),
+            missing_since_ns: None,
+        }
+    }
+
+    /// Bytes of its buffer.
+    pub fn buffer_bytes(&self) -> u64 {
+        match &self.store {
+            Store::Buffer(buffer) => buffer.arena_bytes() as u64,
+            Store::Nowhere(_) => 0,
+        }
+    }
+}
+
+/// A location's calls on their way to both.
+pub struct Both<'a, A> {
+    /// The buffer.
+    pub store: &'a mut Store,
+    /// The analyses.
+    pub analyses: A,
+}
+
+impl<A: Sink> Sink for Both<'_, A> {
+    #[inline]
+    fn call(&mut self, call: &Call, parts: &[Part]) {
+        match self.store {
+            Store::Buffer(buffer) => {
+                buffer.store(call, parts);
+            }
+            Store::Nowhere(calls) => *calls += 1,
+        }
+        self.analyses.call(call, parts);
+    }
+
+    fn more(&mut self, end: u64, parts: &[Part]) {
+        if let Store::Buffer(buffer) = self.store {
+            buffer.store_more(parts);
+        }
+        self.analyses.more(end, parts);
+    }
+}

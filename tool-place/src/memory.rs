@@ -1,0 +1,222 @@
+//! A rank's shared memory, mapped and read. All unsafe code of this crate is here.
+//!
+//! The other side is somebody else's process: it may write anything at any time. What is read is copied
+//! first and checked then, offsets are held against the constants of [`invivo_proto::shm`], and a memory
+//! whose size could still change is refused, because reading behind its end would kill this process.
+#![allow(unsafe_code)]
+
+use invivo_proto::packet::PAYLOAD_BYTES;
+use invivo_proto::shm::{
+    LOCATIONS_MAX, PAGE_BYTES, Page, RING_BYTES, Region, RegionError, SlotHeader, Status,
+};
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use std::ffi::c_void;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{Ordering, fence};
+
+/// Why a descriptor is no rank's memory.
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    /// The kernel refused.
+    #[error("shared memory cannot be mapped: {0}")]
+    Map(#[from] rustix::io::Errno),
+    /// Its size is not fixed.
+    #[error("shared memory is not sealed against shrinking")]
+    NotSealed,
+    /// It holds something else.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+}
+
+/// A mapped memory.
+pub struct Memory {
+    base: *mut c_void,
+    bytes: usize,
+    region: Region,
+}
+
+/// A packet in shared memory, as it stood at one moment. Nothing of it is certain before its bytes were
+/// copied by [`Memory::copy`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Which one.
+    pub index: usize,
+    /// As in [`invivo_proto::shm::owner`].
+    pub owner: u32,
+    /// The thread's number.
+    pub location: u16,
+    /// The packet's number.
+    pub sequence: u64,
+    /// Calls in it.
+    pub records: u32,
+    /// As in a packet's header.
+    pub first_time: u64,
+    /// As in a packet's header.
+    pub next_request: u64,
+    /// Payload bytes that are whole records.
+    pub committed: usize,
+}
+
+impl Memory {
+    /// Maps a descriptor that a supervisor sent.
+    ///
+    /// # Errors
+    /// When it is not a rank's memory, or its size is not fixed.
+    pub fn map(descriptor: &OwnedFd) -> Result<Memory, MemoryError> {
+        if !fcntl_get_seals(descriptor)?.contains(SealFlags::SHRINK) {
+            return Err(MemoryError::NotSealed);
+        }
+        let bytes = usize::try_from(fstat(descriptor)?.st_size).unwrap_or(0);
+        if bytes < PAGE_BYTES {
+            return Err(RegionError::Short.into());
+        }
+        // SAFETY: the kernel chooses the address, so that nothing else is overlaid.
+        let base = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                descriptor,
+                0,
+            )?
+        };
+        // SAFETY: `base` begins a page-aligned, writable, shared mapping of `bytes` bytes, which the seal
+        // keeps from shrinking and `drop` alone unmaps.
+        match unsafe { Region::attach(base.cast(), bytes) } {
+            Ok(region) => Ok(Memory { base, bytes, region }),
+            Err(error) => {
+                // SAFETY: mapped above, used by nobody.
+                unsafe { munmap(base, bytes)? };
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The first part.
+    pub fn page(&self) -> &Page {
+        self.region.page()
+    }
+
+    /// Packets in the pool.
+    pub fn packets(&self) -> usize {
+        self.region.packets()
+    }
+
+    /// The status pages of the locations in use, by number.
+    pub fn locations(&self) -> impl Iterator<Item = &Status> {
+        let used = self.page().locations.load(Ordering::Acquire) as usize;
+        self.page().status[..used.min(LOCATIONS_MAX)].iter()
+    }
+
+    /// Slot `index`, if a packet is in it.
+    pub fn slot(&self, index: usize) -> Option<Slot> {
+        let slot = self.region.slot(index)?;
+        // The number first: if it is the same after all else was read, all else belongs to it.
+        let sequence = slot.sequence.load(Ordering::Acquire).checked_sub(1)?;
+        let owner = slot.owner.load(Ordering::Acquire);
+        if owner == invivo_proto::shm::owner::FREE {
+            return None;
+        }
+        let location = u16::try_from(slot.location.load(Ordering::Relaxed)).ok()?;
+        // Owner before bytes: of a closed packet these are all. Bytes before calls: the calls cover them.
+        let committed = slot.committed.load(Ordering::Acquire) as usize;
+        Some(Slot {
+            index,
+            owner,
+            location,
+            sequence,
+            records: slot.records.load(Ordering::Relaxed),
+            first_time: slot.first_time.load(Ordering::Relaxed),
+            next_request: slot.next_request.load(Ordering::Relaxed),
+            committed: committed.min(PAYLOAD_BYTES),
+        })
+    }
+
+    /// Copies the payload bytes from `from` to the end of what was committed. False when the slot has been
+    /// given to another packet meanwhile: then `out` and `slot` mean nothing.
+    pub fn copy(&self, slot: &Slot, from: usize, out: &mut Vec<u8>) -> bool {
+        out.clear();
+        let Some(header) = self.region.slot(slot.index) else {
+            return false;
+        };
+        let length = slot.committed.min(PAYLOAD_BYTES).saturating_sub(from);
+        out.reserve(length);
+        let payload = header.payload.get().cast::<u8>();
+        if length > 0 {
+            // SAFETY: `from + length` is at most PAYLOAD_BYTES, so the source lies inside the slot, and `out`
+            // has room for `length` bytes. The source may be written meanwhile by another process, which
+            // makes the bytes arbitrary; any bytes are bytes, and they are used only if the packet is still
+            // the same afterwards, in which case its owner had committed them before and rewrites none.
+            unsafe {
+                std::ptr::copy_nonoverlapping(payload.add(from), out.as_mut_ptr(), length);
+                out.set_len(length);
+            }
+        }
+        still(header, slot)
+    }
+
+    /// Says that the packet's bytes so far are taken, so that the rank need not send them. Should the slot
+    /// have another packet by now, that one is left for the place and taken from here: no harm.
+    pub fn mark_taken(&self, slot: &Slot) {
+        if let Some(header) = self.region.slot(slot.index)
+            && still(header, slot)
+        {
+            header.taken.store(slot.committed as u32, Ordering::Release);
+        }
+    }
+
+    /// Gives a packet that was left for the place back to the pool.
+    pub fn free(&self, slot: &Slot) {
+        if let Some(header) = self.region.slot(slot.index)
+            && still(header, slot)
+        {
+            header.pass(invivo_proto::shm::owner::PLACE, invivo_proto::shm::owner::FREE);
+        }
+    }
+
+    /// Takes what the definition channel holds: whole entries, lengths included. Nothing when the writer's
+    /// place makes no sense; the channel then begins anew behind it.
+    pub fn definitions(&self, out: &mut Vec<u8>) -> Option<()> {
+        out.clear();
+        let ring = &self.page().ring;
+        let (head, tail) = (
+            ring.head.load(Ordering::Acquire),
+            ring.tail.load(Ordering::Relaxed),
+        );
+        let length = usize::try_from(head.wrapping_sub(tail))
+            .ok()
+            .filter(|&length| length <= RING_BYTES);
+        if let Some(length) = length {
+            out.reserve(length);
+            let start = (tail % RING_BYTES as u64) as usize;
+            let first = length.min(RING_BYTES - start);
+            let bytes = ring.bytes.as_ptr().cast::<u8>();
+            // SAFETY: both pieces lie inside the ring and together have `length` bytes, for which `out` has
+            // room; `UnsafeCell<u8>` is laid out as `u8`. The writer leaves what lies before head alone.
+            unsafe {
+                std::ptr::copy_nonoverlapping(bytes.add(start), out.as_mut_ptr(), first);
+                std::ptr::copy_nonoverlapping(bytes, out.as_mut_ptr().add(first), length - first);
+                out.set_len(length);
+            }
+        }
+        ring.tail.store(head, Ordering::Release);
+        length.map(|_| ())
+    }
+}
+
+/// Whether the packet is still the one that was looked at: its location's number and its own. Both change when
+/// a packet is opened, before the first byte is written; the fence keeps the copy before.
+fn still(header: &SlotHeader, slot: &Slot) -> bool {
+    fence(Ordering::Acquire);
+    header.location.load(Ordering::Acquire) == u32::from(slot.location)
+        && header.sequence.load(Ordering::Relaxed) == slot.sequence + 1
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `map`; references into it borrow `self`. A failure leaves the memory mapped.
+        let _ = unsafe { munmap(self.base, self.bytes) };
+    }
+}

@@ -1,0 +1,594 @@
+//! The place: what comes from its ranks, its parent and its ranks' supervisors, brought together. Knows no MPI:
+//! `main` carries messages to and fro and tells the time.
+
+use crate::analyses::{Analyses, Merge};
+use crate::gates;
+use crate::location::Budget;
+use crate::memory::Memory;
+use crate::notes::{Notes, Trouble};
+use crate::pause::{Action as PauseAction, Pauses};
+use crate::rank::{Eagerness, Feed, LATENCY_NS, RankRecords};
+use crate::supervisors::{Event, Supervisors};
+use invivo_mpi_link::clock::{self, NodeClock};
+use invivo_proto::control::decode;
+use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
+use invivo_proto::control::results::{Coverage, JobStatus, RankState};
+use invivo_proto::control::tree::{Down, Ended, JobInfo, Partial, Query, RankEnded, Up};
+use invivo_proto::ids::{Rank, WorldRank};
+use invivo_proto::packet::Header;
+use invivo_proto::shm::phase;
+use invivo_tbon::node::{Action, Input, Node, Seat};
+use rustix::event::PollFd;
+use rustix::process::Signal;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+/// Between two looks at all packets of all ranks: a tenth of the latency bound.
+const LOOK_NS: u64 = LATENCY_NS / 10;
+/// A rank whose supervisor has not attached by then has none that could: the supervisor attaches as soon as
+/// the rank is through `MPI_Init`, which is when the place starts. The job's end does not wait for such a rank.
+const ATTACH_NS: u64 = 30_000_000_000;
+/// Between two measurements of the clock's rate.
+const MEASURE_NS: u64 = 1_000_000_000;
+/// How long a place whose ranks are through waits for a lost root to come back.
+const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
+
+/// The time, by the node's two clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// `CLOCK_MONOTONIC`.
+    pub ns: u64,
+    /// The ranks' ticks.
+    pub ticks: u64,
+}
+
+/// How the place is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Finalise MPI.
+    Finalize,
+    /// Leave MPI as it is: a process of the job has died, and finalising would wait for it.
+    Abandon,
+    /// The same, and say by the exit status that the root was lost.
+    RootLost,
+}
+
+/// Where a rank is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    /// Its memory is not here.
+    Absent,
+    /// It may record.
+    Alive,
+    /// It has drained, ended or gone silent: what it left is being taken.
+    Ending,
+    /// All is taken.
+    Finished,
+}
+
+struct OneRank {
+    records: RankRecords,
+    life: Life,
+    /// How it ended, otherwise than through `MPI_Finalize`.
+    ended: Option<Ended>,
+    /// Its supervisor holds the job's end back.
+    lingers: bool,
+}
+
+impl OneRank {
+    fn new(rank: Rank) -> OneRank {
+        OneRank {
+            records: RankRecords::new(rank),
+            life: Life::Absent,
+            ended: None,
+            lingers: false,
+        }
+    }
+}
+
+/// See the module's head.
+pub struct Place {
+    first: u32,
+    ranks: Vec<OneRank>,
+    feed: Feed,
+    pauses: Pauses,
+    node: Node<Merge>,
+    supervisors: Option<Supervisors>,
+    up: Vec<Up>,
+    exit: Option<Exit>,
+    ready: bool,
+    started_ns: u64,
+    seen_ns: Option<u64>,
+    looked_ns: u64,
+    measured_ns: u64,
+    drained: bool,
+    abnormal: bool,
+    root_lost_ns: Option<u64>,
+}
+
+impl Place {
+    /// A place whose supervisors arrive at this socket (without one, its ranks are only heard over MPI).
+    pub fn new(
+        seat: Seat,
+        ranks: Range<u32>,
+        supervisors: Option<Supervisors>,
+        clock: NodeClock,
+        now: Now,
+    ) -> Place {
+        let latency_ticks = clock.duration_ticks(LATENCY_NS);
+        let mut place = Place {
+            first: ranks.start,
+            ranks: ranks.clone().map(|rank| OneRank::new(Rank(rank))).collect(),
+            feed: Feed {
+                analyses: Analyses::new(ranks.clone(), clock),
+                budget: Budget::new(0, 0),
+                notes: Notes::default(),
+                latency_ticks,
+            },
+            pauses: Pauses::new(ranks),
+            node: Node::new(now.ns, seat, invivo_analysis::law::merge as Merge),
+            supervisors,
+            up: Vec::new(),
+            exit: None,
+            ready: false,
+            started_ns: now.ns,
+            seen_ns: None,
+            looked_ns: now.ns,
+            measured_ns: now.ns,
+            drained: false,
+            abnormal: false,
+            root_lost_ns: None,
+        };
+        let ranks = place.ranks.len() as u32;
+        place.run(now, Input::Local(Up::Hello { ranks }));
+        place
+    }
+
+    /// Whether packets may come: the root has said how much memory there is for them.
+    pub fn is_ready(&self) -> bool {
+        self.ready
+    }
+
+    /// How to leave, once it is time.
+    pub fn exit(&self) -> Option<Exit> {
+        self.exit
+    }
+
+    /// What the supervisors' sockets are to be waited for.
+    pub fn poll_fds(&self) -> Vec<PollFd<'_>> {
+        self.supervisors
+            .as_ref()
+            .map(Supervisors::poll_fds)
+            .unwrap_or_default()
+    }
+
+    /// What is to be sent to the parent.
+    pub fn take_up(&mut self) -> Vec<Up> {
+        std::mem::take(&mut self.up)
+    }
+
+    /// A message that should be a packet came from `from`; nothing where MPI could not bring it whole.
+    pub fn packet(&mut self, from: WorldRank, message: Option<&[u8]>) {
+        let why = match message.map(Header::decode) {
+            Some(Ok((header, payload)))
+                if header.location.rank.0 == from.0 && self.index(Rank(from.0)).is_some() =>
+            {
+                let index = (from.0 - self.first) as usize;
+                return self.ranks[index].records.packet(&header, payload, &mut self.feed);
+            }
+            Some(Ok((header, _))) => format!("it says that it is of rank {}", header.location.rank),
+            Some(Err(error)) => error.to_string(),
+            None => "it is longer than a packet".to_owned(),
+        };
+        if let Some(index) = self.index(Rank(from.0)) {
+            self.ranks[index].records.refuse();
+        }
+        self.feed.notes.add(Trouble::Packet, || {
+            format!("process {from} sent no packet: {why}; refused")
+        });
+    }
+
+    /// The parent says something.
+    pub fn down(&mut self, now: Now, bytes: &[u8]) {
+        match decode::<Down>(bytes) {
+            Ok(message) => {
+                self.root_lost_ns = None;
+                self.run(now, Input::Down(message));
+            }
+            Err(error) => self
+                .feed
+                .notes
+                .add(Trouble::Control, || format!("from the parent: {error}; ignored")),
+        }
+    }
+
+    /// Looks after the supervisors; to be called when something came from them. Whether something had.
+    pub fn hear_supervisors(&mut self, now: Now) -> bool {
+        let events = self
+            .supervisors
+            .as_mut()
+            .map(Supervisors::poll)
+            .unwrap_or_default();
+        let worked = !events.is_empty();
+        for event in events {
+            self.supervisor(now, event);
+        }
+        worked
+    }
+
+    /// Looks after everything that time brings. Whether there was something to do.
+    pub fn step(&mut self, now: Now) -> bool {
+        if now.ns.saturating_sub(self.measured_ns) > MEASURE_NS {
+            self.measured_ns = now.ns;
+            let mut clock = self.feed.analyses.clock().clone();
+            clock.refine(clock::read());
+            self.feed.analyses.set_clock(clock);
+        }
+        self.run(now, Input::Tick);
+        let actions = self.pauses.tick(now.ns);
+        self.act(now, actions);
+        let mut worked = false;
+        if self.ready {
+            let look = now.ns.saturating_sub(self.looked_ns) >= LOOK_NS;
+            if look {
+                self.looked_ns = now.ns;
+            }
+            for index in 0..self.ranks.len() {
+                worked |= self.look_at(now, index, look);
+            }
+            let groups = self.feed.analyses.take_groups();
+            if !groups.is_empty() {
+                self.run(now, Input::Local(Up::Groups(groups)));
+            }
+            self.conclude(now);
+        }
+        worked
+    }
+
+    fn index(&self, rank: Rank) -> Option<usize> {
+        let index = rank.0.checked_sub(self.first)? as usize;
+        (index < self.ranks.len()).then_some(index)
+    }
+
+    /// Looks after one rank.
+    fn look_at(&mut self, now: Now, index: usize, look: bool) -> bool {
+        let one = &mut self.ranks[index];
+        let Some(memory) = one.records.memory() else {
+            return false;
+        };
+        if one.life == Life::Alive {
+            let in_phase = memory.page().phase.load(Ordering::Acquire);
+            if in_phase == phase::SILENT {
+                let rank = self.first + index as u32;
+                self.feed.notes.add(Trouble::Silent, || {
+                    format!(
+                        "rank {rank} is not observed: the preloaded library gave up (see its line on stderr)"
+                    )
+                });
+            }
+            if matches!(in_phase, phase::DRAINED | phase::SILENT) {
+                one.life = Life::Ending;
+            }
+        }
+        match one.life {
+            Life::Absent | Life::Finished => false,
+            Life::Alive if look || one.records.has_left_packets() => {
+                one.records
+                    .peek(now.ns, now.ticks, Eagerness::Late, &mut self.feed)
+            }
+            Life::Alive => false,
+            Life::Ending => {
+                let took = one
+                    .records
+                    .peek(now.ns, now.ticks, Eagerness::All, &mut self.feed);
+                if one.records.is_taken() {
+                    self.finish(now, index);
+                }
+                took
+            }
+        }
+    }
+
+    /// All that a rank recorded is taken.
+    fn finish(&mut self, now: Now, index: usize) {
+        let rank = Rank(self.first + index as u32);
+        let one = &mut self.ranks[index];
+        one.life = Life::Finished;
+        let ended = one.ended.map(|how| RankEnded {
+            rank,
+            how,
+            inside: one.records.inside(),
+        });
+        let actions = self.pauses.finished(now.ns, rank);
+        self.act(now, actions);
+        if let Some(ended) = ended {
+            self.abnormal = true;
+            self.run(now, Input::Local(Up::RankEnded(ended)));
+        }
+    }
+
+    /// Says so when all ranks are through, and leaves when nobody is left to say so to.
+    fn conclude(&mut self, now: Now) {
+        let late = now.ns.saturating_sub(self.started_ns) > ATTACH_NS;
+        let through = |one: &OneRank| one.life == Life::Finished || (one.life == Life::Absent && late);
+        if !self.ranks.iter().all(through) {
+            return;
+        }
+        if !self.drained {
+            self.drained = true;
+            self.run(now, Input::Local(Up::Drained));
+        }
+        if let Some(since) = self.root_lost_ns {
+            self.release();
+            if now.ns.saturating_sub(since) > WITHOUT_ROOT_NS {
+                self.exit.get_or_insert(Exit::RootLost);
+            }
+        }
+    }
+
+    /// Lets something happen to the node, and does what it asks for.
+    fn run(&mut self, now: Now, input: Input) {
+        let mut actions = VecDeque::from(self.node.step(now.ns, input));
+        while let Some(action) = actions.pop_front() {
+            match action {
+                Action::Up(message) => self.up.push(message),
+                Action::Local(message) => {
+                    if let Some(answer) = self.local(now, message) {
+                        actions.extend(self.node.step(now.ns, Input::Local(answer)));
+                    }
+                }
+                Action::RootLost => {
+                    self.root_lost_ns = Some(now.ns);
+                    // Without a root there is no word about memory either: analyse, keep nothing.
+                    self.ready = true;
+                    let pause_actions = self.pauses.root_lost();
+                    self.act(now, pause_actions);
+                }
+                // A place has nobody below.
+                Action::Down { .. } => {}
+            }
+        }
+    }
+
+    /// What the node hands to its driver.
+    fn local(&mut self, now: Now, message: Down) -> Option<Up> {
+        match message {
+            Down::Job(JobInfo {
+                buffer_bytes,
+                budget_bytes,
+                ..
+            }) => {
+                self.feed.budget = Budget::new(buffer_bytes, budget_bytes);
+                self.ready = true;
+            }
+            Down::Command(command) => {
+                let actions = self.pauses.command(now.ns, &command);
+                self.act(now, actions);
+            }
+            Down::Query { wave, query } => {
+                let partial = match query {
+                    Query::Functions { per_rank } => {
+                        Partial::Functions(self.feed.analyses.functions(per_rank))
+                    }
+                    Query::Matrix => Partial::Matrix(self.feed.analyses.matrix()),
+                    Query::Status => Partial::Status(self.status(now)),
+                };
+                return Some(Up::Partial {
+                    wave,
+                    partial,
+                    coverage: self.coverage(now),
+                    missing: Vec::new(),
+                });
+            }
+            Down::Heartbeat => {
+                let actions = self.pauses.heartbeat(now.ns);
+                self.act(now, actions);
+            }
+            Down::Release => self.release(),
+            Down::Shutdown => {
+                self.release();
+                self.exit = Some(if self.abnormal {
+                    Exit::Abandon
+                } else {
+                    Exit::Finalize
+                });
+            }
+        }
+        None
+    }
+
+    /// Lets the supervisors of ended ranks leave.
+    fn release(&mut self) {
+        let Some(supervisors) = &mut self.supervisors else {
+            return;
+        };
+        for (rank, one) in (self.first..).zip(&mut self.ranks) {
+            if one.life == Life::Finished && std::mem::take(&mut one.lingers) {
+                // The launcher ends the job now, and with it us.
+                self.abnormal = true;
+                supervisors.tell(Rank(rank), &ToSupervisor::Leave);
+            }
+        }
+    }
+
+    /// Does what a pause asks for.
+    fn act(&mut self, now: Now, actions: Vec<PauseAction>) {
+        let mut actions = VecDeque::from(actions);
+        while let Some(action) = actions.pop_front() {
+            match action {
+                PauseAction::Close {
+                    ranks,
+                    generation,
+                    until_ns,
+                } => {
+                    for &rank in &ranks {
+                        if let Some(memory) = self
+                            .index(rank)
+                            .and_then(|index| self.ranks[index].records.memory())
+                        {
+                            gates::close(memory, generation, until_ns);
+                            self.feed.analyses.pause(rank, now.ticks);
+                        }
+                    }
+                    gates::seen_by_all();
+                    for &rank in &ranks {
+                        if !self.tell(rank, &ToSupervisor::Stop { generation }) {
+                            actions.extend(self.pauses.acted(now.ns, rank, generation, &Outcome::Running));
+                        }
+                    }
+                }
+                PauseAction::Push { until_ns } => {
+                    for memory in self.ranks.iter().filter_map(|one| one.records.memory()) {
+                        gates::push(memory, until_ns);
+                    }
+                }
+                PauseAction::Open { generation } => {
+                    for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
+                        if let Some(memory) = one.records.memory() {
+                            gates::open(memory);
+                        }
+                        if let Some(supervisors) = &mut self.supervisors {
+                            // One that is not there sees by itself that the gate is open.
+                            supervisors.tell(rank, &ToSupervisor::Continue { generation });
+                        }
+                    }
+                    self.feed.analyses.resume(now.ticks);
+                }
+                PauseAction::Ack { command, acks } => self.run(now, Input::Local(Up::Ack { command, acks })),
+            }
+        }
+    }
+
+    fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
+        self.supervisors
+            .as_mut()
+            .is_some_and(|supervisors| supervisors.tell(rank, message))
+    }
+
+    /// Something happened on the supervisors' socket.
+    fn supervisor(&mut self, now: Now, event: Event) {
+        match event {
+            Event::Attached { rank, memory, .. } => self.attach(now, rank, &memory),
+            Event::Said {
+                rank,
+                message: FromSupervisor::Acted { generation, outcome },
+            } => {
+                let actions = self.pauses.acted(now.ns, rank, generation, &outcome);
+                self.act(now, actions);
+            }
+            Event::Said {
+                rank,
+                message: FromSupervisor::Ended(how),
+            } => self.ended(rank, how, true),
+            // Said once, at the beginning, and told as `Attached`.
+            Event::Said {
+                message: FromSupervisor::Attach { .. },
+                ..
+            } => {}
+            Event::Lost { rank } => {
+                let alive = self
+                    .index(rank)
+                    .is_some_and(|index| self.ranks[index].life == Life::Alive);
+                if alive {
+                    self.feed.notes.add(Trouble::Supervisor, || {
+                        format!("the supervisor of rank {rank} went away without a word: the rank counts as killed")
+                    });
+                }
+                // The kernel kills a rank with its supervisor.
+                self.ended(rank, Ended::Signal(Signal::KILL.as_raw()), false);
+            }
+            Event::Refused(why) => self
+                .feed
+                .notes
+                .add(Trouble::Stranger, || format!("turned away: {why}")),
+        }
+    }
+
+    fn attach(&mut self, now: Now, rank: Rank, descriptor: &OwnedFd) {
+        let Some(index) = self.index(rank) else { return };
+        let said = |memory: &Memory| memory.page().rank.load(Ordering::Relaxed);
+        match Memory::map(descriptor) {
+            Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
+                self.ranks[index].records.attach(memory);
+                self.ranks[index].life = Life::Alive;
+                self.seen_ns.get_or_insert(now.ns);
+                let actions = self.pauses.attached(now.ns, rank);
+                self.act(now, actions);
+            }
+            Ok(memory) => {
+                let said = said(&memory);
+                self.feed.notes.add(Trouble::Memory, || {
+                    format!(
+                        "rank {rank}: its memory is refused; it says that it is of rank {said}, or came twice"
+                    )
+                });
+            }
+            Err(error) => self
+                .feed
+                .notes
+                .add(Trouble::Memory, || format!("rank {rank}: {error}; not observed")),
+        }
+    }
+
+    /// A rank's process is gone.
+    fn ended(&mut self, rank: Rank, how: Ended, lingers: bool) {
+        let Some(index) = self.index(rank) else { return };
+        let one = &mut self.ranks[index];
+        one.lingers = lingers;
+        if one.life != Life::Alive {
+            return;
+        }
+        one.life = Life::Ending;
+        let in_phase = one
+            .records
+            .memory()
+            .map_or(phase::STARTING, |m| m.page().phase.load(Ordering::Acquire));
+        let fine = in_phase == phase::DRAINED || (in_phase == phase::SILENT && how == Ended::Code(0));
+        if !fine {
+            one.ended = Some(how);
+        }
+    }
+
+    /// How much of the truth an answer is.
+    fn coverage(&self, now: Now) -> Coverage {
+        let mut coverage = Coverage {
+            tool_cpu_ns: clock::cpu_ns(),
+            ..Coverage::default()
+        };
+        for one in &self.ranks {
+            one.records.add_coverage(
+                now.ticks,
+                |ticks| self.feed.analyses.clock().duration_ns(ticks),
+                &mut coverage,
+            );
+            invivo_tbon::coverage::add(&mut coverage.ledger, &one.records.ledger());
+        }
+        coverage
+    }
+
+    /// What the ranks are doing.
+    fn status(&self, now: Now) -> JobStatus {
+        let mut status = JobStatus {
+            pause: self.pauses.status(now.ns),
+            observed_ns: self.seen_ns.map_or(0, |seen_ns| now.ns.saturating_sub(seen_ns)),
+            notes: self.feed.notes.sentences(),
+            ..JobStatus::default()
+        };
+        for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
+            let mut line = one.records.status(now.ticks, self.feed.analyses.clock());
+            line.mpi_ns = line.mpi_ns.saturating_add(self.feed.analyses.mpi_ns(rank));
+            line.state = match (one.life, line.state) {
+                (Life::Absent, _) => RankState::Starting,
+                (Life::Finished | Life::Ending, _) => RankState::Finished,
+                (Life::Alive, RankState::Computing) if status.pause.is_some() => RankState::Paused,
+                (Life::Alive, state) => state,
+            };
+            status.states[line.state as usize] += 1;
+            status.named.push(line);
+        }
+        invivo_analysis::status::keep_worst(&mut status.named);
+        status
+    }
+}

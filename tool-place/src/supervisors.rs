@@ -1,0 +1,220 @@
+//! The Unix socket on which the supervisors of this place's ranks arrive. Bounded in every way: only our own
+//! user, only our ranks, one connection each, short messages, no waiting.
+
+use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
+use invivo_proto::control::{decode, encode};
+use invivo_proto::ids::Rank;
+use rustix::event::PollFd;
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags,
+    SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, recvmsg, send, socket_with, sockopt,
+};
+use rustix::process::getuid;
+use std::collections::BTreeMap;
+use std::io::IoSliceMut;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// Connections that have not said who they are. Each supervisor says so at once.
+const STRANGERS_MAX: usize = 16;
+
+/// What happened on the socket.
+#[derive(Debug)]
+pub enum Event {
+    /// A rank's supervisor is here, with the rank's memory.
+    Attached {
+        /// The rank.
+        rank: Rank,
+        /// The application's process.
+        pid: u32,
+        /// The memory.
+        memory: OwnedFd,
+    },
+    /// A supervisor said something.
+    Said {
+        /// Whose.
+        rank: Rank,
+        /// What.
+        message: FromSupervisor,
+    },
+    /// A supervisor hung up.
+    Lost {
+        /// Whose.
+        rank: Rank,
+    },
+    /// Somebody was turned away; a sentence for the user.
+    Refused(String),
+}
+
+/// The socket and everybody on it.
+pub struct Supervisors {
+    path: PathBuf,
+    listener: OwnedFd,
+    ranks: Range<u32>,
+    strangers: Vec<OwnedFd>,
+    known: BTreeMap<Rank, OwnedFd>,
+}
+
+/// One message, or why there is none.
+enum Received {
+    Message(FromSupervisor, Option<OwnedFd>),
+    Nothing,
+    HungUp,
+    Garbage(String),
+}
+
+impl Supervisors {
+    /// Listens at `path` for the supervisors of `ranks`.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or the path is too long for a socket.
+    pub fn listen(path: &Path, ranks: Range<u32>) -> Result<Supervisors, Errno> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // Left by a place of the same number that was killed; the directory is this job's alone.
+        let _ = std::fs::remove_file(path);
+        bind(&listener, &SocketAddrUnix::new(path)?)?;
+        listen(&listener, ranks.len() as i32 + STRANGERS_MAX as i32)?;
+        Ok(Supervisors {
+            path: path.to_owned(),
+            listener,
+            ranks,
+            strangers: Vec::new(),
+            known: BTreeMap::new(),
+        })
+    }
+
+    /// What to wait for.
+    pub fn poll_fds(&self) -> Vec<PollFd<'_>> {
+        std::iter::once(&self.listener)
+            .chain(&self.strangers)
+            .chain(self.known.values())
+            .map(|socket| PollFd::new(socket, PollFlags::IN))
+            .collect()
+    }
+
+    /// Looks after everybody; to be called when the wait says that something happened.
+    pub fn poll(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        self.accept(&mut events);
+        let strangers = std::mem::take(&mut self.strangers);
+        for socket in strangers {
+            self.meet(socket, &mut events);
+        }
+        let ranks: Vec<Rank> = self.known.keys().copied().collect();
+        for rank in ranks {
+            self.hear(rank, &mut events);
+        }
+        events
+    }
+
+    /// Tells a supervisor something. False when it is not there or takes nothing.
+    pub fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
+        let Some(socket) = self.known.get(&rank) else {
+            return false;
+        };
+        let Ok(bytes) = encode(message) else { return false };
+        send(socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) == Ok(bytes.len())
+    }
+
+    fn accept(&mut self, events: &mut Vec<Event>) {
+        while let Ok(socket) = accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+            match sockopt::socket_peercred(&socket) {
+                Ok(peer) if peer.uid == getuid() => {}
+                _ => {
+                    events.push(Event::Refused("another user tried to attach to this job".into()));
+                    continue;
+                }
+            }
+            if self.strangers.len() >= STRANGERS_MAX {
+                events.push(Event::Refused(
+                    "too many connections that do not say who they are".into(),
+                ));
+                continue;
+            }
+            self.strangers.push(socket);
+        }
+    }
+
+    /// Hears the first message of a connection.
+    fn meet(&mut self, socket: OwnedFd, events: &mut Vec<Event>) {
+        let why = match receive(&socket) {
+            Received::Nothing => return self.strangers.push(socket),
+            Received::HungUp => return,
+            Received::Garbage(why) => why,
+            Received::Message(FromSupervisor::Attach { rank, pid }, memory) => match memory {
+                _ if !self.ranks.contains(&rank.0) => format!("rank {rank} is not one of this place's"),
+                _ if self.known.contains_key(&rank) => format!("rank {rank} is attached already"),
+                None => format!("rank {rank} brought no memory"),
+                Some(memory) => {
+                    self.known.insert(rank, socket);
+                    return events.push(Event::Attached { rank, pid, memory });
+                }
+            },
+            Received::Message(..) => "a supervisor did not say who it is".into(),
+        };
+        events.push(Event::Refused(why));
+    }
+
+    /// Hears everything that a known supervisor says.
+    fn hear(&mut self, rank: Rank, events: &mut Vec<Event>) {
+        while let Some(socket) = self.known.get(&rank) {
+            match receive(socket) {
+                Received::Nothing => return,
+                Received::Message(FromSupervisor::Attach { .. }, _) => {
+                    events.push(Event::Refused(format!("rank {rank} attached twice")));
+                }
+                Received::Message(message, _) => events.push(Event::Said { rank, message }),
+                Received::HungUp => {
+                    self.known.remove(&rank);
+                    events.push(Event::Lost { rank });
+                }
+                Received::Garbage(why) => {
+                    self.known.remove(&rank);
+                    events.push(Event::Refused(format!(
+                        "from the supervisor of rank {rank}: {why}"
+                    )));
+                    events.push(Event::Lost { rank });
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Supervisors {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn receive(socket: &OwnedFd) -> Received {
+    let mut bytes = [0u8; LOCAL_BYTES_MAX];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+    let received = match recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags) {
+        Ok(received) => received,
+        Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
+        Err(_) => return Received::HungUp,
+    };
+    let mut descriptor = None;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            descriptor = descriptors.last();
+        }
+    }
+    if received.bytes == 0 {
+        return Received::HungUp;
+    }
+    if received.flags.contains(ReturnFlags::TRUNC) {
+        return Received::Garbage(format!("message longer than {LOCAL_BYTES_MAX} bytes"));
+    }
+    match decode(&bytes[..received.bytes]) {
+        Ok(message) => Received::Message(message, descriptor),
+        Err(error) => Received::Garbage(error.to_string()),
+    }
+}
