@@ -72,7 +72,7 @@ impl Call {
             // Last: who reads the count first and then the region sees a region at least as new.
             status.entered.store(location.entered, Ordering::Release);
         }
-        let sampled = recording && location.entered % SAMPLED_CALLS == 0;
+        let sampled = recording && location.entered.is_multiple_of(SAMPLED_CALLS);
         Call {
             facts: Facts {
                 kind: Kind::Plain,

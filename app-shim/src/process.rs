@@ -69,9 +69,9 @@ pub fn page() -> Option<&'static Page> {
 
 /// Keeps the communicators that start-up made.
 pub fn set_comms(real: Comm, application: Comm, tool: Comm) {
-    REAL_WORLD.store(real.0 as usize, Ordering::Relaxed);
-    TOOL_COMM.store(tool.0 as usize, Ordering::Relaxed);
-    APPLICATION_WORLD.store(application.0 as usize, Ordering::Release);
+    REAL_WORLD.store(real.bits() as usize, Ordering::Relaxed);
+    TOOL_COMM.store(tool.bits() as usize, Ordering::Relaxed);
+    APPLICATION_WORLD.store(application.bits() as usize, Ordering::Release);
 }
 
 /// The communicator of ranks and places.
@@ -101,7 +101,7 @@ impl Real for Comm {
     #[inline(always)]
     fn real(self) -> Self {
         let application = APPLICATION_WORLD.load(Ordering::Relaxed);
-        if application != 0 && self.0 as usize == REAL_WORLD.load(Ordering::Relaxed) {
+        if application != 0 && self.bits() as usize == REAL_WORLD.load(Ordering::Relaxed) {
             Comm(application as RawHandle)
         } else {
             self

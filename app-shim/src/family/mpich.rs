@@ -17,8 +17,8 @@ pub const KEYVAL_INVALID: c_int = 0x2400_0000;
 pub const COMM_GRAPH: c_int = 1;
 pub const COMM_CART: c_int = 2;
 pub const COMM_DIST_GRAPH: c_int = 3;
-pub const STATUS_IGNORE: *mut Status = 1 as *mut Status;
-pub const IN_PLACE: *const c_void = usize::MAX as *const c_void;
+pub const STATUS_IGNORE: *mut Status = core::ptr::without_provenance_mut(1);
+pub const IN_PLACE: *const c_void = core::ptr::without_provenance(usize::MAX);
 
 /// `MPI_Status`.
 #[repr(C)]

@@ -20,7 +20,7 @@ pub const COMM_CART: c_int = 1;
 pub const COMM_GRAPH: c_int = 2;
 pub const COMM_DIST_GRAPH: c_int = 3;
 pub const STATUS_IGNORE: *mut Status = core::ptr::null_mut();
-pub const IN_PLACE: *const c_void = 1 as *const c_void;
+pub const IN_PLACE: *const c_void = core::ptr::without_provenance(1);
 
 /// `MPI_Status`.
 #[repr(C)]
