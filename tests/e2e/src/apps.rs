@@ -78,18 +78,43 @@ pub fn counter(family: Family, kind: Counter) -> PathBuf {
     let watched = in_folder("counter", "");
     // Compiled without the wrapper's libraries: it is preloaded into programs that have no MPI, too.
     build(family, name, &watched, |target| {
-        let shown = family.compiler("mpicc").arg("-show").output().expect("mpicc shows its command");
+        let shown = family
+            .compiler("mpicc")
+            .arg("-show")
+            .output()
+            .expect("mpicc shows its command");
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
         let mut compile = Command::new("gcc");
         compile.args(shown.split_whitespace().filter(|word| word.starts_with("-I")));
-        compile.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden"]);
-        compile.args(definitions).arg(&source).arg("-o").arg(target).arg("-ldl");
+        compile.args([
+            "-O1",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-shared",
+            "-fPIC",
+            "-fvisibility=hidden",
+        ]);
+        compile
+            .args(definitions)
+            .arg(&source)
+            .arg("-o")
+            .arg(target)
+            .arg("-ldl");
         vec![compile]
     })
 }
 
 /// Flags for C and C++. MPICH's `MPI_STATUSES_IGNORE` is an address that gcc takes for an array of no room.
-const C_FLAGS: [&str; 6] = ["-O1", "-g", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow"];
+const C_FLAGS: [&str; 6] = [
+    "-O1",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-stringop-overflow",
+];
 
 fn c(family: Family, name: &str, files: &[PathBuf]) -> OsString {
     let mut watched = files.to_vec();
@@ -97,8 +122,16 @@ fn c(family: Family, name: &str, files: &[PathBuf]) -> OsString {
     watched.extend(in_folder("conversation/c", "h"));
     let built = build(family, name, &watched, |target| {
         let mut compile = family.compiler("mpicc");
-        compile.args(C_FLAGS).arg("-pthread").arg("-I").arg(sources().join("common"));
-        compile.args(files).arg(sources().join("common/counting.c")).arg("-o").arg(target);
+        compile
+            .args(C_FLAGS)
+            .arg("-pthread")
+            .arg("-I")
+            .arg(sources().join("common"));
+        compile
+            .args(files)
+            .arg(sources().join("common/counting.c"))
+            .arg("-o")
+            .arg(target);
         vec![compile]
     });
     built.into()
@@ -111,11 +144,24 @@ fn cpp(family: Family) -> OsString {
         let common = sources().join("common");
         let object = target.with_extension("counting.o");
         let mut counting = family.compiler("mpicc");
-        counting.args(C_FLAGS).arg("-c").arg(common.join("counting.c")).arg("-o").arg(&object);
+        counting
+            .args(C_FLAGS)
+            .arg("-c")
+            .arg(common.join("counting.c"))
+            .arg("-o")
+            .arg(&object);
         let mut compile = family.compiler("mpicxx");
         // Open MPI's own C++ header casts functions.
-        compile.args(C_FLAGS).args(["-std=c++17", "-Wno-cast-function-type"]).arg("-I").arg(common);
-        compile.args(in_folder("conversation/cpp", "cpp")).arg(object).arg("-o").arg(target);
+        compile
+            .args(C_FLAGS)
+            .args(["-std=c++17", "-Wno-cast-function-type"])
+            .arg("-I")
+            .arg(common);
+        compile
+            .args(in_folder("conversation/cpp", "cpp"))
+            .arg(object)
+            .arg("-o")
+            .arg(target);
         vec![counting, compile]
     });
     built.into()
@@ -131,11 +177,30 @@ fn fortran(family: Family, binding: &str) -> OsString {
         std::fs::create_dir_all(&modules).expect("a directory for Fortran's module files");
         let mut compile = family.compiler("mpifort");
         // Without interfaces (mpif.h) one name takes buffers of all types, which gfortran forbids by itself.
-        compile.args(["-O0", "-g", "-w", "-fallow-argument-mismatch", "-ffree-line-length-none"]);
-        compile.arg(format!("-D{binding}")).arg("-I").arg(&folder).arg("-J").arg(&modules);
+        compile.args([
+            "-O0",
+            "-g",
+            "-w",
+            "-fallow-argument-mismatch",
+            "-ffree-line-length-none",
+        ]);
+        compile
+            .arg(format!("-D{binding}"))
+            .arg("-I")
+            .arg(&folder)
+            .arg("-J")
+            .arg(&modules);
         compile.arg(sources().join("common/counting.f90"));
         // In the order in which they use each other.
-        for file in ["stage", "communicators", "messages", "wildcard", "requests", "collectives", "main"] {
+        for file in [
+            "stage",
+            "communicators",
+            "messages",
+            "wildcard",
+            "requests",
+            "collectives",
+            "main",
+        ] {
             compile.arg(folder.join(format!("{file}.F90")));
         }
         compile.arg("-o").arg(target);
@@ -149,7 +214,9 @@ fn in_folder(folder: &str, extension: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(sources().join(folder)).expect("a folder of the sources");
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry of the sources").path())
-        .filter(|path| path.is_file() && (extension.is_empty() || path.extension().is_some_and(|e| e == extension)))
+        .filter(|path| {
+            path.is_file() && (extension.is_empty() || path.extension().is_some_and(|e| e == extension))
+        })
         .collect();
     files.sort();
     files
@@ -169,11 +236,22 @@ fn build(
     lock.lock().expect("the lock of the test programs");
     let target = folder.join(name);
     let this_file = root().join("tests/e2e/src/apps.rs");
-    let newest = watched.iter().chain([&this_file]).map(|path| modified(path)).max().flatten();
+    let newest = watched
+        .iter()
+        .chain([&this_file])
+        .map(|path| modified(path))
+        .max()
+        .flatten();
     if modified(&target) <= newest {
         for mut command in commands(&target) {
-            let made = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
-            assert!(made.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&made.stderr));
+            let made = command
+                .output()
+                .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+            assert!(
+                made.status.success(),
+                "{command:?}\n{}",
+                String::from_utf8_lossy(&made.stderr)
+            );
         }
     }
     target

@@ -10,16 +10,31 @@ use std::fmt::{Debug, Write};
 pub fn conserved(report: &Report, ranks: u32) {
     let coverage = &report.coverage;
     assert_eq!(report.job.ranks, ranks, "ranks of the job");
-    assert_eq!((coverage.ranks, coverage.ranks_reporting), (ranks, ranks), "ranks and ranks reporting: {coverage:?}");
-    assert_eq!(coverage.members_missing, 0, "tool processes are missing: {coverage:?}");
+    assert_eq!(
+        (coverage.ranks, coverage.ranks_reporting),
+        (ranks, ranks),
+        "ranks and ranks reporting: {coverage:?}"
+    );
+    assert_eq!(
+        coverage.members_missing, 0,
+        "tool processes are missing: {coverage:?}"
+    );
     assert_eq!(coverage.packets_refused, 0, "packets were refused: {coverage:?}");
     let ledger = &coverage.ledger;
-    assert_eq!(ledger.entered, ledger.placed(), "entered = open + in flight + kept + reduced + dropped + reset: {ledger:?}");
+    assert_eq!(
+        ledger.entered,
+        ledger.placed(),
+        "entered = open + in flight + kept + reduced + dropped + reset: {ledger:?}"
+    );
     let rows: u64 = report.functions.iter().map(|row| row.calls).sum();
     let totals: u64 = report.totals.iter().map(|row| row.calls).sum();
     assert_eq!(rows, totals, "calls by rank and of all ranks");
     let dropped = ledger.dropped.no_packet + ledger.dropped.no_location + ledger.dropped.switched;
-    assert_eq!(rows + dropped + ledger.open + ledger.in_flight, ledger.entered, "calls in the table: {ledger:?}");
+    assert_eq!(
+        rows + dropped + ledger.open + ledger.in_flight,
+        ledger.entered,
+        "calls in the table: {ledger:?}"
+    );
 }
 
 /// The job has ended and all of it was recorded.
@@ -27,8 +42,17 @@ pub fn complete(report: &Report, ranks: u32) {
     conserved(report, ranks);
     let ledger = &report.coverage.ledger;
     assert!(ledger.entered > 0, "a shim that records nothing");
-    assert_eq!(ledger.kept + ledger.reduced, ledger.entered, "nothing is lost: {ledger:?}");
-    assert_eq!(report.ended.len(), 0, "every rank went through MPI_Finalize: {:?}", report.ended);
+    assert_eq!(
+        ledger.kept + ledger.reduced,
+        ledger.entered,
+        "nothing is lost: {ledger:?}"
+    );
+    assert_eq!(
+        report.ended.len(),
+        0,
+        "every rank went through MPI_Finalize: {:?}",
+        report.ended
+    );
 }
 
 /// The report has exactly the calls that were counted, of the functions that are recorded.
@@ -41,22 +65,42 @@ pub fn same_calls(report: &Report, counted: &Calls) {
 /// Of the functions that were counted, the report has exactly these calls; of others it may have more.
 pub fn same_calls_where_counted(report: &Report, counted: &Calls) {
     assert!(!counted.is_empty(), "nothing was counted");
-    same_calls_where_counted_by("calls by rank and function", counted, &without_large_counts(&report.calls()));
+    same_calls_where_counted_by(
+        "calls by rank and function",
+        counted,
+        &without_large_counts(&report.calls()),
+    );
 }
 
 /// Of the functions that the first counted, the second has exactly these calls; queries are left out.
 pub fn same_calls_where_counted_by(what: &str, counted: &Calls, reported: &Calls) {
     let counted = recorded(counted);
     let reported = reported.iter().filter(|(key, _)| counted.contains_key(key));
-    same(what, &counted, &reported.map(|(key, calls)| (key.clone(), *calls)).collect());
+    same(
+        what,
+        &counted,
+        &reported.map(|(key, calls)| (key.clone(), *calls)).collect(),
+    );
 }
 
 /// The matrix is exactly what was counted, as the senders and as the receivers say.
 pub fn same_traffic(report: &Report, counts: &Counts) {
-    same("messages and bytes sent", &counts.sent, &traffic(&report.matrix.sent));
-    same("messages and bytes received", &counts.received, &traffic(&report.matrix.received));
+    same(
+        "messages and bytes sent",
+        &counts.sent,
+        &traffic(&report.matrix.sent),
+    );
+    same(
+        "messages and bytes received",
+        &counts.received,
+        &traffic(&report.matrix.received),
+    );
     let unresolved = report.matrix.unresolved;
-    assert_eq!((unresolved.messages, unresolved.bytes), (0, 0), "traffic with an unknown peer");
+    assert_eq!(
+        (unresolved.messages, unresolved.bytes),
+        (0, 0),
+        "traffic with an unknown peer"
+    );
 }
 
 /// All that was sent has been received: programs without a message that nobody takes.
@@ -65,17 +109,27 @@ pub fn all_received(sent: &Traffic, received: &Traffic) {
 }
 
 /// Compares two tables and shows where they differ.
-pub fn same<K: Ord + Debug, V: PartialEq + Debug>(what: &str, counted: &BTreeMap<K, V>, reported: &BTreeMap<K, V>) {
+pub fn same<K: Ord + Debug, V: PartialEq + Debug>(
+    what: &str,
+    counted: &BTreeMap<K, V>,
+    reported: &BTreeMap<K, V>,
+) {
     let mut differences = String::new();
     let mut number = 0;
-    for key in counted.keys().chain(reported.keys().filter(|key| !counted.contains_key(key))) {
+    for key in counted
+        .keys()
+        .chain(reported.keys().filter(|key| !counted.contains_key(key)))
+    {
         let (expected, found) = (counted.get(key), reported.get(key));
         if expected != found {
             number += 1;
             let _ = writeln!(differences, "  {key:?}: counted {expected:?}, reported {found:?}");
         }
     }
-    assert!(differences.is_empty(), "{what} differ in {number} places:\n{differences}");
+    assert!(
+        differences.is_empty(),
+        "{what} differ in {number} places:\n{differences}"
+    );
 }
 
 #[cfg(test)]

@@ -29,21 +29,30 @@ pub struct PythonReply {
 impl PythonReply {
     /// The reply's messages.
     pub fn messages(&self) -> Vec<Value> {
-        assert!(self.answered, "the call was refused: {} {}", self.stdout, self.stderr);
+        assert!(
+            self.answered,
+            "the call was refused: {} {}",
+            self.stdout, self.stderr
+        );
         self.stdout.lines().map(|line| parse(line.as_bytes())).collect()
     }
 }
 
 impl Client {
     pub(crate) fn of(job: &str, state_home: &Path) -> Client {
-        Client { job: job.to_owned(), state_home: state_home.to_owned() }
+        Client {
+            job: job.to_owned(),
+            state_home: state_home.to_owned(),
+        }
     }
 
     /// Runs `invivo WORDS` on the job.
     pub fn run(&self, words: &[&str]) -> Output {
         let mut command = Command::new("timeout");
         command.arg(SECONDS).arg(places::invivo()).args(words);
-        command.env("XDG_STATE_HOME", &self.state_home).env("INVIVO_JOB", &self.job);
+        command
+            .env("XDG_STATE_HOME", &self.state_home)
+            .env("INVIVO_JOB", &self.job);
         command.output().expect("the invivo command runs")
     }
 
@@ -53,11 +62,57 @@ impl Client {
         output.status.success().then(|| parse(&output.stdout))
     }
 
+    /// The answers of `invivo WORDS --json`, of a command that gives several.
+    pub fn json_stream(&self, words: &[&str]) -> Vec<Value> {
+        let output = self.run(&[words, &["--json"]].concat());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "invivo {}: {} {stderr}",
+            words.join(" "),
+            output.status
+        );
+        let values = serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Value>();
+        values.map(|value| value.expect("a JSON value")).collect()
+    }
+
+    /// Pauses the application; every rank must acknowledge. Returns the answer.
+    pub fn pause(&self, ranks: u32, lease: &str) -> Value {
+        let reply = self.json(&["pause", "--lease", lease]);
+        assert_eq!(
+            (number(&reply, "/targets"), number(&reply, "/done")),
+            (u64::from(ranks), u64::from(ranks)),
+            "{reply}"
+        );
+        reply
+    }
+
+    /// Lets the application go on; every rank must acknowledge.
+    pub fn resume(&self, ranks: u32) -> Value {
+        let reply = self.json(&["resume"]);
+        assert_eq!(
+            (number(&reply, "/targets"), number(&reply, "/done")),
+            (u64::from(ranks), u64::from(ranks)),
+            "{reply}"
+        );
+        reply
+    }
+
+    /// Calls entered so far, by the status.
+    pub fn entered(&self) -> u64 {
+        number(&self.json(&["status"]), "/coverage/ledger/entered")
+    }
+
     /// The answer of `invivo WORDS --json`.
     pub fn json(&self, words: &[&str]) -> Value {
         let output = self.run(&[words, &["--json"]].concat());
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "invivo {}: {} {stderr}", words.join(" "), output.status);
+        assert!(
+            output.status.success(),
+            "invivo {}: {} {stderr}",
+            words.join(" "),
+            output.status
+        );
         parse(&output.stdout)
     }
 
@@ -67,12 +122,31 @@ impl Client {
     }
 
     /// The same, with another token for the reflection.
-    pub fn python_with(&self, method: &str, request: &str, token: &str, reflection_token: &str) -> PythonReply {
-        let connect = self.state_home.join("invivo/jobs").join(&self.job).join("connect.json");
+    pub fn python_with(
+        &self,
+        method: &str,
+        request: &str,
+        token: &str,
+        reflection_token: &str,
+    ) -> PythonReply {
+        let connect = self
+            .state_home
+            .join("invivo/jobs")
+            .join(&self.job)
+            .join("connect.json");
         let mut command = Command::new("timeout");
         command.arg(SECONDS).arg(python::interpreter());
-        command.arg(places::root().join("tests/e2e/python/reflection_client.py")).arg(connect);
-        command.args([method, request, "--token", token, "--reflection-token", reflection_token]);
+        command
+            .arg(places::root().join("tests/e2e/python/reflection_client.py"))
+            .arg(connect);
+        command.args([
+            method,
+            request,
+            "--token",
+            token,
+            "--reflection-token",
+            reflection_token,
+        ]);
         let output = command.output().expect("the Python client runs");
         PythonReply {
             answered: output.status.success(),
@@ -84,4 +158,13 @@ impl Client {
 
 fn parse(text: &[u8]) -> Value {
     serde_json::from_slice(text).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
+}
+
+/// A number in an answer. 64-bit numbers are strings where protobuf's own rules made the JSON.
+pub fn number(answer: &Value, pointer: &str) -> u64 {
+    let value = answer
+        .pointer(pointer)
+        .unwrap_or_else(|| panic!("no {pointer} in {answer}"));
+    let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    number.unwrap_or_else(|| panic!("{pointer} is no number in {answer}"))
 }

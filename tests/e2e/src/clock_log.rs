@@ -17,8 +17,13 @@ impl ClockLog {
         let path = directory.join(format!("{rank}.log"));
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let mut log = ClockLog::default();
-        for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
-            let parsed = line.split_once(' ').and_then(|(thread, ns)| Some((thread, ns.parse().ok()?)));
+        for line in text
+            .split_inclusive('\n')
+            .filter_map(|line| line.strip_suffix('\n'))
+        {
+            let parsed = line
+                .split_once(' ')
+                .and_then(|(thread, ns)| Some((thread, ns.parse().ok()?)));
             let (thread, ns) = parsed.unwrap_or_else(|| panic!("{}: {line:?} is no tick", path.display()));
             log.threads.entry(thread.to_owned()).or_default().push(ns);
         }
@@ -29,7 +34,9 @@ impl ClockLog {
     pub fn longest_gap(&self) -> (Duration, u64) {
         let mut ticks: Vec<u64> = self.threads.values().flatten().copied().collect();
         ticks.sort_unstable();
-        let gaps = ticks.windows(2).map(|pair| (Duration::from_nanos(pair[1] - pair[0]), pair[0]));
+        let gaps = ticks
+            .windows(2)
+            .map(|pair| (Duration::from_nanos(pair[1] - pair[0]), pair[0]));
         gaps.max().unwrap_or_default()
     }
 

@@ -26,9 +26,12 @@ impl Counts {
         let mut counts = Counts::default();
         for rank in 0..ranks {
             let path = directory.join(name(rank));
-            let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let text =
+                std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             for line in text.lines() {
-                counts.take(line).unwrap_or_else(|| panic!("{}: {line:?} is no count", path.display()));
+                counts
+                    .take(line)
+                    .unwrap_or_else(|| panic!("{}: {line:?} is no count", path.display()));
             }
         }
         counts
@@ -38,11 +41,23 @@ impl Counts {
         let fields: Vec<&str> = line.split('\t').collect();
         match *fields.as_slice() {
             ["call", rank, function, calls] => {
-                let before = self.calls.insert((rank.parse().ok()?, function.to_owned()), calls.parse().ok()?);
+                let before = self
+                    .calls
+                    .insert((rank.parse().ok()?, function.to_owned()), calls.parse().ok()?);
                 before.is_none().then_some(())
             }
-            [direction @ ("sent" | "received"), source, destination, messages, bytes] => {
-                let traffic = if direction == "sent" { &mut self.sent } else { &mut self.received };
+            [
+                direction @ ("sent" | "received"),
+                source,
+                destination,
+                messages,
+                bytes,
+            ] => {
+                let traffic = if direction == "sent" {
+                    &mut self.sent
+                } else {
+                    &mut self.received
+                };
                 let between = (source.parse().ok()?, destination.parse().ok()?);
                 let before = traffic.insert(between, (messages.parse().ok()?, bytes.parse().ok()?));
                 before.is_none().then_some(())
@@ -56,9 +71,15 @@ impl Counts {
 pub fn recorded(calls: &Calls) -> Calls {
     let recorded = |name: &str| {
         let function = FUNCTIONS.iter().find(|function| function.name == name);
-        function.unwrap_or_else(|| panic!("{name} is missing in the function table")).recorded
+        function
+            .unwrap_or_else(|| panic!("{name} is missing in the function table"))
+            .recorded
     };
-    calls.iter().filter(|((_, name), _)| recorded(name)).map(|(key, calls)| (key.clone(), *calls)).collect()
+    calls
+        .iter()
+        .filter(|((_, name), _)| recorded(name))
+        .map(|(key, calls)| (key.clone(), *calls))
+        .collect()
 }
 
 /// The same calls, those of `MPI_X_c` (large counts) taken for calls of `MPI_X`.

@@ -2,16 +2,14 @@
 //! when a test panics.
 
 use crate::client::Client;
-use crate::counts::Counts;
+use crate::ended::Ended;
 use crate::family::Family;
-use crate::output::{self, Output};
+use crate::output;
 use crate::places;
 use crate::processes::{self, MARK, Process};
-use crate::report::Report;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -40,12 +38,22 @@ pub struct Job {
 impl Job {
     /// The program by itself.
     pub fn bare(family: Family, ranks: u32, program: &[OsString]) -> Job {
-        Job { family, ranks, program: program.to_vec(), observed: None, environment: Vec::new(), limit: LIMIT }
+        Job {
+            family,
+            ranks,
+            program: program.to_vec(),
+            observed: None,
+            environment: Vec::new(),
+            limit: LIMIT,
+        }
     }
 
     /// The program under Invivo, with the extra processes appended, and with a report.
     pub fn observed(family: Family, ranks: u32, program: &[OsString]) -> Job {
-        Job { observed: Some(Vec::new()), ..Job::bare(family, ranks, program) }
+        Job {
+            observed: Some(Vec::new()),
+            ..Job::bare(family, ranks, program)
+        }
     }
 
     /// With one more variable.
@@ -76,33 +84,64 @@ impl Job {
         let lock = File::create(places::built().join("one-job-at-a-time")).expect("a file to lock");
         lock.lock().expect("the lock of the jobs");
 
-        let directory = tempfile::Builder::new().prefix("ivv").tempdir_in("/tmp").expect("a directory for the job");
+        let directory = tempfile::Builder::new()
+            .prefix("ivv")
+            .tempdir_in("/tmp")
+            .expect("a directory for the job");
         for name in ["run", "state", "out", "counts", "logs"] {
-            DirBuilder::new().mode(0o700).create(directory.path().join(name)).expect("a directory for the job");
+            DirBuilder::new()
+                .mode(0o700)
+                .create(directory.path().join(name))
+                .expect("a directory for the job");
         }
         let at = |name: &str| directory.path().join(name);
         let mut command = Command::new(self.family.launcher());
         command.args(self.family.launcher_arguments(self.processes(), &at("out")));
         if let Some(options) = &self.observed {
-            command.arg(places::invivo()).args(["exec", "--report"]).arg(at("report.json"));
+            command
+                .arg(places::invivo())
+                .args(["exec", "--report"])
+                .arg(at("report.json"));
             command.args(options).arg("--");
         }
         command.args(&self.program).current_dir(directory.path());
         command.envs(self.family.environment()).env(MARK, &mark);
-        command.env("COUNTS_FILE", at("counts/own-%r.tsv")).env("COUNTER_DIR", at("counts")).env("LOG_DIR", at("logs"));
+        command
+            .env("COUNTS_FILE", at("counts/own-%r.tsv"))
+            .env("COUNTER_DIR", at("counts"))
+            .env("LOG_DIR", at("logs"));
         for variable in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "INVIVO_JOB"] {
             command.env_remove(variable);
         }
         if self.observed.is_some() {
-            command.env("XDG_RUNTIME_DIR", at("run")).env("XDG_STATE_HOME", at("state")).env("INVIVO_JOB", &mark);
+            command
+                .env("XDG_RUNTIME_DIR", at("run"))
+                .env("XDG_STATE_HOME", at("state"))
+                .env("INVIVO_JOB", &mark);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let file = |name: &str| Stdio::from(File::create(at(name)).expect("a file for the launcher's output"));
-        command.stdin(Stdio::null()).stdout(file("launcher.stdout")).stderr(file("launcher.stderr"));
+        let file =
+            |name: &str| Stdio::from(File::create(at(name)).expect("a file for the launcher's output"));
+        command
+            .stdin(Stdio::null())
+            .stdout(file("launcher.stdout"))
+            .stderr(file("launcher.stderr"));
         let shown = format!("{command:?}");
-        let child = command.spawn().unwrap_or_else(|error| panic!("cannot start {shown}: {error}"));
+        let child = command
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {shown}: {error}"));
         let begun = Instant::now();
-        Running { processes: self.processes(), job: self, mark, directory, shown, child, begun, status: None, _lock: lock }
+        Running {
+            processes: self.processes(),
+            job: self,
+            mark,
+            directory,
+            shown,
+            child,
+            begun,
+            status: None,
+            _lock: lock,
+        }
     }
 
     /// Runs it to its end.
@@ -131,6 +170,11 @@ impl Running {
         &self.mark
     }
 
+    /// Ranks of the application.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.job.ranks
+    }
+
     /// Its own directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
@@ -143,7 +187,10 @@ impl Running {
 
     /// Its `connect.json`.
     pub fn connect_file(&self) -> PathBuf {
-        self.directory().join("state/invivo/jobs").join(&self.mark).join("connect.json")
+        self.directory()
+            .join("state/invivo/jobs")
+            .join(&self.mark)
+            .join("connect.json")
     }
 
     /// Somebody who watches and steers it from outside.
@@ -153,7 +200,10 @@ impl Running {
 
     /// Its living processes with this name.
     pub fn named(&self, name: &str) -> Vec<Process> {
-        processes::marked(&self.mark).into_iter().filter(|process| process.name == name).collect()
+        processes::marked(&self.mark)
+            .into_iter()
+            .filter(|process| process.name == name)
+            .collect()
     }
 
     /// The only living process with this name.
@@ -170,7 +220,11 @@ impl Running {
                 return value;
             }
             assert!(self.runs(), "the job ended before {what}");
-            assert!(self.begun.elapsed() < self.job.limit, "no {what} in {:?}", self.job.limit);
+            assert!(
+                self.begun.elapsed() < self.job.limit,
+                "no {what} in {:?}",
+                self.job.limit
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -186,7 +240,11 @@ impl Running {
     /// Waits for the end; a job that takes too long is killed and fails its test.
     pub fn end(mut self) -> Ended {
         while self.runs() {
-            assert!(self.begun.elapsed() < self.job.limit, "the job did not end in {:?}", self.job.limit);
+            assert!(
+                self.begun.elapsed() < self.job.limit,
+                "the job did not end in {:?}",
+                self.job.limit
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         let took = self.begun.elapsed();
@@ -194,12 +252,22 @@ impl Running {
         assert!(left.is_empty(), "processes outlived the job: {left:?}");
         let status = self.status.expect("it has ended");
         let outputs = output::read(self.job.family, &self.directory().join("out"), self.processes);
-        Ended { status, outputs, took, running: self }
+        Ended {
+            status,
+            outputs,
+            took,
+            running: self,
+        }
     }
 
     /// Everything that is known about it, for somebody who has to find out what went wrong.
     fn describe(&self) -> String {
-        let mut text = format!("--- {}\nstatus: {:?} after {:?}\n", self.shown, self.status, self.begun.elapsed());
+        let mut text = format!(
+            "--- {}\nstatus: {:?} after {:?}\n",
+            self.shown,
+            self.status,
+            self.begun.elapsed()
+        );
         text.push_str(&format!("alive: {:?}\n", processes::marked(&self.mark)));
         let mut add = |name: String, bytes: &[u8]| {
             if !bytes.is_empty() {
@@ -209,12 +277,18 @@ impl Running {
         let here = |name: &str| std::fs::read(self.directory().join(name)).unwrap_or_default();
         add("the launcher's output".into(), &here("launcher.stdout"));
         add("the launcher's errors".into(), &here("launcher.stderr"));
-        for (process, output) in output::read(self.job.family, &self.directory().join("out"), self.processes).iter().enumerate() {
+        for (process, output) in output::read(self.job.family, &self.directory().join("out"), self.processes)
+            .iter()
+            .enumerate()
+        {
             add(format!("output of process {process}"), &output.stdout);
             add(format!("errors of process {process}"), &output.stderr);
         }
         let log = self.connect_file().with_file_name("gateway.log");
-        add("the gateway's log".into(), &std::fs::read(log).unwrap_or_default());
+        add(
+            "the gateway's log".into(),
+            &std::fs::read(log).unwrap_or_default(),
+        );
         text
     }
 }
@@ -227,86 +301,5 @@ impl Drop for Running {
         processes::kill_marked(&self.mark);
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// A job that has ended by itself.
-#[derive(Debug)]
-pub struct Ended {
-    /// The launcher's status.
-    pub status: ExitStatus,
-    /// What its processes wrote, the application's ranks first.
-    pub outputs: Vec<Output>,
-    /// How long it took.
-    pub took: Duration,
-    running: Running,
-}
-
-impl Ended {
-    /// The status as a shell shows it.
-    pub fn code(&self) -> i32 {
-        self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
-    }
-
-    /// What the ranks wrote to their standard outputs.
-    pub fn stdout(&self) -> Vec<String> {
-        let ranks = &self.outputs[..self.running.job.ranks as usize];
-        ranks.iter().map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).collect()
-    }
-
-    /// What the ranks wrote to their standard error outputs, without Invivo's lines.
-    pub fn stderr(&self) -> Vec<String> {
-        let ranks = &self.outputs[..self.running.job.ranks as usize];
-        ranks.iter().map(|output| output::without_our_lines(&output.stderr)).collect()
-    }
-
-    /// Invivo's lines on all standard error outputs.
-    pub fn our_lines(&self) -> Vec<String> {
-        let launcher = std::fs::read(self.running.directory().join("launcher.stderr")).unwrap_or_default();
-        let all = self.outputs.iter().map(|output| &output.stderr).chain([&launcher]);
-        all.flat_map(|stderr| {
-            let text = String::from_utf8_lossy(stderr);
-            text.lines().filter(|line| line.starts_with("invivo:")).map(str::to_owned).collect::<Vec<_>>()
-        })
-        .collect()
-    }
-
-    /// The report.
-    pub fn report(&self) -> Report {
-        Report::read(&self.running.directory().join("report.json"))
-    }
-
-    /// What the program counted itself.
-    pub fn own_counts(&self) -> Counts {
-        Counts::read(&self.running.directory().join("counts"), self.running.job.ranks, |rank| format!("own-{rank}.tsv"))
-    }
-
-    /// What the PMPI counter counted.
-    pub fn counter_counts(&self) -> Counts {
-        Counts::read(&self.running.directory().join("counts"), self.running.job.ranks, |rank| format!("{rank}.tsv"))
-    }
-
-    /// Where its ranks wrote their clock logs.
-    pub fn logs(&self) -> PathBuf {
-        self.running.logs()
-    }
-
-    /// Nothing of Invivo's is left in the file system but the report: no sockets, no `connect.json`.
-    pub fn assert_nothing_left(&self) {
-        let mut left = Vec::new();
-        for place in ["run", "state"] {
-            files_below(&self.running.directory().join(place), &mut left);
-        }
-        assert!(left.is_empty(), "left behind: {left:?}");
-    }
-}
-
-fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        match path.is_dir() {
-            true => files_below(&path, found),
-            false => found.push(path),
-        }
     }
 }

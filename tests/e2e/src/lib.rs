@@ -13,6 +13,7 @@ pub mod checks;
 pub mod client;
 pub mod clock_log;
 pub mod counts;
+pub mod ended;
 pub mod family;
 pub mod job;
 pub mod output;

@@ -14,14 +14,21 @@ pub struct Output {
 
 /// What every process of the job wrote, in the order of the launcher's ranks.
 pub fn read(family: Family, directory: &Path, processes: u32) -> Vec<Output> {
-    let file = |process, stream| std::fs::read(family.output_file(directory, process, stream)).unwrap_or_default();
+    let file =
+        |process, stream| std::fs::read(family.output_file(directory, process, stream)).unwrap_or_default();
     (0..processes)
-        .map(|process| Output { stdout: file(process, "stdout"), stderr: file(process, "stderr") })
+        .map(|process| Output {
+            stdout: file(process, "stdout"),
+            stderr: file(process, "stderr"),
+        })
         .collect()
 }
 
 /// Text without the lines that Invivo may add to a job's error output.
 pub fn without_our_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
-    text.lines().filter(|line| !line.starts_with("invivo:")).map(|line| format!("{line}\n")).collect()
+    text.lines()
+        .filter(|line| !line.starts_with("invivo:"))
+        .map(|line| format!("{line}\n"))
+        .collect()
 }

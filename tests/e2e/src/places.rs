@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 /// The repository.
 pub fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).expect("tests/e2e lies two levels below the repository")
+    here.ancestors()
+        .nth(2)
+        .expect("tests/e2e lies two levels below the repository")
 }
 
 /// The sources of the test programs.
@@ -26,6 +28,10 @@ pub fn dist() -> PathBuf {
 /// The `invivo` command.
 pub fn invivo() -> PathBuf {
     let invivo = dist().join("bin/invivo");
-    assert!(invivo.exists(), "{} is missing: run `cargo xtask build` first", invivo.display());
+    assert!(
+        invivo.exists(),
+        "{} is missing: run `cargo xtask build` first",
+        invivo.display()
+    );
     invivo
 }

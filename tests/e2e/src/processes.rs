@@ -26,7 +26,9 @@ pub fn marked(mark: &str) -> Vec<Process> {
         .filter_map(|pid| {
             // Whatever ends meanwhile is no process of interest.
             let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-            environment.split(|byte| *byte == 0).find(|variable| *variable == wanted.as_bytes())?;
+            environment
+                .split(|byte| *byte == 0)
+                .find(|variable| *variable == wanted.as_bytes())?;
             let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
             let name = program.file_name()?.to_string_lossy().into_owned();
             let state = state(pid, pid)?;
@@ -44,8 +46,12 @@ fn state(pid: i32, tid: i32) -> Option<char> {
 
 /// States of all threads of a process.
 pub fn thread_states(pid: i32) -> Vec<char> {
-    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    entries.filter_map(|entry| state(pid, entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| state(pid, entry.ok()?.file_name().to_str()?.parse().ok()?))
+        .collect()
 }
 
 /// Kills one process without giving it a chance.

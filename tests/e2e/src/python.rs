@@ -7,13 +7,20 @@ use std::path::PathBuf;
 pub fn interpreter() -> PathBuf {
     let named = std::env::var_os("INVIVO_PYTHON").map(PathBuf::from);
     let interpreter = named.unwrap_or_else(|| root().join("target/python/bin/python"));
-    assert!(interpreter.exists(), "{} is missing: run `cargo xtask test` once", interpreter.display());
+    assert!(
+        interpreter.exists(),
+        "{} is missing: run `cargo xtask test` once",
+        interpreter.display()
+    );
     interpreter
 }
 
 /// The directory in which Debian's MPICH is called as mpi4py wants it.
 pub(crate) fn mpich_directory() -> PathBuf {
     let interpreter = interpreter();
-    let home = interpreter.ancestors().nth(2).expect("the interpreter lies in HOME/bin");
+    let home = interpreter
+        .ancestors()
+        .nth(2)
+        .expect("the interpreter lies in HOME/bin");
     home.join("mpich")
 }

@@ -125,7 +125,8 @@ pub struct RankEnded {
 impl Report {
     /// Reads it.
     pub fn read(path: &Path) -> Report {
-        let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text =
+            std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()))
     }
 
@@ -142,14 +143,20 @@ impl Report {
 
     /// Time in a function, in seconds, by rank.
     pub fn seconds(&self, rank: u32, function: &str) -> f64 {
-        let row = self.functions.iter().find(|row| row.rank == Some(rank) && row.function == function);
-        row.unwrap_or_else(|| panic!("no row for rank {rank} and {function}")).seconds
+        let row = self
+            .functions
+            .iter()
+            .find(|row| row.rank == Some(rank) && row.function == function);
+        row.unwrap_or_else(|| panic!("no row for rank {rank} and {function}"))
+            .seconds
     }
 }
 
 /// Cells as counts have them.
 pub fn traffic(cells: &[Cell]) -> Traffic {
-    let traffic = cells.iter().map(|cell| ((cell.source, cell.destination), (cell.messages, cell.bytes)));
+    let traffic = cells
+        .iter()
+        .map(|cell| ((cell.source, cell.destination), (cell.messages, cell.bytes)));
     let traffic: Traffic = traffic.collect();
     assert_eq!(traffic.len(), cells.len(), "a cell of the matrix stands twice");
     traffic

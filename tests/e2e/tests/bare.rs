@@ -21,7 +21,12 @@ fn six_languages_say_the_same_and_count_right() {
                 let said: Vec<String> = ended
                     .stdout()
                     .iter()
-                    .map(|text| text.lines().filter(|line| !line.starts_with("objects ")).map(|l| format!("{l}\n")).collect())
+                    .map(|text| {
+                        text.lines()
+                            .filter(|line| !line.starts_with("objects "))
+                            .map(|l| format!("{l}\n"))
+                            .collect()
+                    })
                     .collect();
                 match &expected {
                     None => expected = Some(said),
@@ -30,9 +35,17 @@ fn six_languages_say_the_same_and_count_right() {
                 let (own, counted) = (ended.own_counts(), ended.counter_counts());
                 if conversation == Conversation::Python {
                     // mpi4py calls more by itself.
-                    same_calls_where_counted_by("the program and the counter", &own.calls, &without_large_counts(&counted.calls));
+                    same_calls_where_counted_by(
+                        "the program and the counter",
+                        &own.calls,
+                        &without_large_counts(&counted.calls),
+                    );
                 } else {
-                    same("calls by the program and by the counter", &recorded(&own.calls), &recorded(&counted.calls));
+                    same(
+                        "calls by the program and by the counter",
+                        &recorded(&own.calls),
+                        &recorded(&counted.calls),
+                    );
                 }
                 all_received(&own.sent, &own.received);
             }
@@ -45,7 +58,12 @@ fn six_languages_say_the_same_and_count_right() {
 fn the_exit_status_is_the_programs() {
     for family in Family::ALL {
         for status in [0, 3] {
-            let ended = Job::bare(family, 2, &program(family, "init_finalize", [&status.to_string()])).run();
+            let ended = Job::bare(
+                family,
+                2,
+                &program(family, "init_finalize", [&status.to_string()]),
+            )
+            .run();
             assert_eq!(ended.code(), status, "{family:?}");
             assert_eq!(ended.stdout(), ["rank 0\n", "rank 1\n"]);
         }

@@ -1,0 +1,114 @@
+//! What is left of a job that has ended by itself.
+
+use crate::counts::Counts;
+use crate::job::Running;
+use crate::output::{self, Output};
+use crate::report::Report;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+/// A job that has ended by itself.
+#[derive(Debug)]
+pub struct Ended {
+    /// The launcher's status.
+    pub status: ExitStatus,
+    /// What its processes wrote, the application's ranks first.
+    pub outputs: Vec<Output>,
+    /// How long it took.
+    pub took: Duration,
+    pub(crate) running: Running,
+}
+
+impl Ended {
+    /// The status as a shell shows it.
+    pub fn code(&self) -> i32 {
+        self.status
+            .code()
+            .unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
+    }
+
+    /// What the ranks wrote to their standard outputs.
+    pub fn stdout(&self) -> Vec<String> {
+        let ranks = &self.outputs[..self.running.ranks() as usize];
+        ranks
+            .iter()
+            .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+            .collect()
+    }
+
+    /// What the ranks wrote to their standard error outputs, without Invivo's lines.
+    pub fn stderr(&self) -> Vec<String> {
+        let ranks = &self.outputs[..self.running.ranks() as usize];
+        ranks
+            .iter()
+            .map(|output| output::without_our_lines(&output.stderr))
+            .collect()
+    }
+
+    /// Invivo's lines on all standard error outputs.
+    pub fn our_lines(&self) -> Vec<String> {
+        let launcher = std::fs::read(self.running.directory().join("launcher.stderr")).unwrap_or_default();
+        let all = self
+            .outputs
+            .iter()
+            .map(|output| &output.stderr)
+            .chain([&launcher]);
+        all.flat_map(|stderr| {
+            let text = String::from_utf8_lossy(stderr);
+            text.lines()
+                .filter(|line| line.starts_with("invivo:"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .collect()
+    }
+
+    /// The report.
+    pub fn report(&self) -> Report {
+        Report::read(&self.running.directory().join("report.json"))
+    }
+
+    /// What the program counted itself.
+    pub fn own_counts(&self) -> Counts {
+        Counts::read(
+            &self.running.directory().join("counts"),
+            self.running.ranks(),
+            |rank| format!("own-{rank}.tsv"),
+        )
+    }
+
+    /// What the PMPI counter counted.
+    pub fn counter_counts(&self) -> Counts {
+        Counts::read(
+            &self.running.directory().join("counts"),
+            self.running.ranks(),
+            |rank| format!("{rank}.tsv"),
+        )
+    }
+
+    /// Where its ranks wrote their clock logs.
+    pub fn logs(&self) -> PathBuf {
+        self.running.logs()
+    }
+
+    /// Nothing of Invivo's is left in the file system but the report: no sockets, no `connect.json`.
+    pub fn assert_nothing_left(&self) {
+        let mut left = Vec::new();
+        for place in ["run", "state"] {
+            files_below(&self.running.directory().join(place), &mut left);
+        }
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+}
+
+fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => files_below(&path, found),
+            false => found.push(path),
+        }
+    }
+}

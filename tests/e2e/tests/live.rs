@@ -1,0 +1,101 @@
+//! What a running job answers.
+
+use invivo_e2e::apps::program;
+use invivo_e2e::checks;
+use invivo_e2e::client::number;
+use invivo_e2e::family::Family;
+use invivo_e2e::job::Job;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The parts of a running job's ledger are read one after the other: a few calls may be between two counters.
+fn assert_nearly_conserved(answer: &Value) {
+    let part = |name: &str| number(answer, &format!("/coverage/ledger/{name}"));
+    let parts = [
+        "open",
+        "in_flight",
+        "kept",
+        "reduced",
+        "dropped/no_packet",
+        "dropped/no_location",
+        "dropped/switched",
+        "dropped_by_place",
+        "reset",
+    ];
+    let (entered, placed) = (part("entered"), parts.iter().map(|name| part(name)).sum::<u64>());
+    assert!(
+        entered.abs_diff(placed) <= 1000 + entered / 100,
+        "entered {entered}, placed {placed}: {answer}"
+    );
+}
+
+#[test]
+fn a_running_job_answers_all_questions() {
+    for family in Family::ALL {
+        let ranks = 2;
+        let mut running = Job::observed(family, ranks, &program(family, "chatter", ["8"])).start();
+        let client = running.client();
+        let status = running.until("calls", |job| {
+            let status = job.client().try_json(&["status"])?;
+            (number(&status, "/coverage/ledger/entered") > 1000).then_some(status)
+        });
+        assert_eq!(number(&status, "/job/ranks"), u64::from(ranks), "{status}");
+        assert_eq!(
+            number(&status, "/coverage/ranks_reporting"),
+            u64::from(ranks),
+            "{status}"
+        );
+        assert_nearly_conserved(&status);
+
+        let functions = client.json(&["functions", "--per-rank"]);
+        assert_nearly_conserved(&functions);
+        let rows = functions["rows"].as_array().expect("rows");
+        let names: BTreeSet<&str> = rows.iter().filter_map(|row| row["function"].as_str()).collect();
+        for name in [
+            "MPI_Isend",
+            "MPI_Irecv",
+            "MPI_Waitall",
+            "MPI_Allreduce",
+            "MPI_Bcast",
+            "MPI_Init",
+        ] {
+            assert!(names.contains(name), "{name} is missing: {functions}");
+        }
+        let by_rank = functions["rank_rows"].as_array().expect("rows per rank");
+        let calls = |rows: &[Value]| rows.iter().map(|row| number(row, "/calls")).sum::<u64>();
+        assert_eq!(calls(rows), calls(by_rank), "{functions}");
+
+        let matrix = client.json(&["matrix"]);
+        let cells = matrix["cells"].as_array().expect("cells");
+        let pairs: BTreeSet<(u64, u64)> = cells
+            .iter()
+            .map(|cell| (number(cell, "/source"), number(cell, "/destination")))
+            .collect();
+        assert_eq!(pairs, BTreeSet::from([(0, 1), (1, 0)]), "a ring of two: {matrix}");
+        for cell in cells {
+            let (messages, bytes) = (number(cell, "/sent/messages"), number(cell, "/sent/bytes"));
+            assert!(
+                messages > 0 && bytes == messages * 64,
+                "every message has 64 bytes: {matrix}"
+            );
+        }
+
+        let snapshots = client.json_stream(&["watch", "--interval", "200ms", "--count", "4"]);
+        assert_eq!(snapshots.len(), 4);
+        for pair in snapshots.windows(2) {
+            assert!(number(&pair[0], "/sequence") < number(&pair[1], "/sequence"));
+            let entered = |snapshot| number(snapshot, "/coverage/ledger/entered");
+            assert!(
+                entered(&pair[0]) < entered(&pair[1]),
+                "the job goes on while it is watched"
+            );
+        }
+
+        let ended = running.end();
+        assert_eq!(ended.code(), 0);
+        let (report, own) = (ended.report(), ended.own_counts());
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &own.calls);
+        checks::same_traffic(&report, &own);
+    }
+}

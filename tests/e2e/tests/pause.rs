@@ -1,0 +1,287 @@
+//! The application stands still when asked, and goes on when asked, when the lease is over, and when the
+//! measurement is lost; its results are the same.
+
+use invivo_e2e::apps::program;
+use invivo_e2e::checks;
+use invivo_e2e::client::number;
+use invivo_e2e::clock_log::{ClockLog, now_ns};
+use invivo_e2e::family::Family;
+use invivo_e2e::job::{Job, Running};
+use invivo_e2e::processes::{kill, thread_states};
+use std::time::{Duration, Instant};
+
+/// Fewer on MPICH, which spins while it waits.
+fn ranks(family: Family) -> u32 {
+    match family {
+        Family::Ompi => 4,
+        Family::Mpich => 2,
+    }
+}
+
+/// Between two ticks of a rank that runs: 10 ms and what a busy machine adds.
+const TICK_MAX: Duration = Duration::from_millis(700);
+
+fn wait_for_ticks(running: &mut Running, ranks: impl IntoIterator<Item = u32>, ticks: usize) {
+    for rank in ranks {
+        running.until("ticks", |job| {
+            (ClockLog::read(&job.logs(), rank).ticks() >= ticks).then_some(())
+        });
+    }
+}
+
+/// The gateway is there as soon as the job is, but the first answer needs the root.
+fn wait_for_answers(running: &mut Running, ranks: u32) {
+    running.until("an answer", |job| {
+        let status = job.client().try_json(&["status"])?;
+        (number(&status, "/coverage/ranks_reporting") == u64::from(ranks)).then_some(())
+    });
+}
+
+fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
+    (0..ranks)
+        .map(|rank| ClockLog::read(&running.logs(), rank).ticks())
+        .collect()
+}
+
+/// 20 s of computing without an MPI call: every thread stands for as long as the pause lasts.
+fn computing(family: Family) {
+    const SECONDS: &str = "20";
+    let ranks = ranks(family);
+    let command = program(family, "compute", [SECONDS, "3"]);
+    let mut running = Job::observed(family, ranks, &command)
+        .limit(Duration::from_secs(120))
+        .start();
+    wait_for_ticks(&mut running, 0..ranks, 50);
+    wait_for_answers(&mut running, ranks);
+    let client = running.client();
+
+    let asked = now_ns();
+    let reply = client.pause(ranks, "1m");
+    let paused = Instant::now();
+    let before = ticks(&running, ranks);
+    let programs = running.named("compute");
+    assert_eq!(programs.len(), ranks as usize);
+    for process in &programs {
+        let states = thread_states(process.pid);
+        assert!(
+            states.len() >= 2 && states.iter().all(|state| *state == 'T'),
+            "{process:?}: {states:?}"
+        );
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let status = client.json(&["status"]);
+    assert_eq!(
+        number(&status, "/status/ranks/paused"),
+        u64::from(ranks),
+        "{status}"
+    );
+    assert!(
+        number(&status, "/status/pause/lease_left_ns") > 50_000_000_000,
+        "{status}"
+    );
+    assert_eq!(
+        before,
+        ticks(&running, ranks),
+        "nobody has computed meanwhile: {reply}"
+    );
+    let lasted = paused.elapsed();
+    client.resume(ranks);
+
+    let ended = running.end();
+    assert_eq!(ended.code(), 3);
+    for rank in 0..ranks {
+        let log = ClockLog::read(&ended.logs(), rank);
+        let (gap, begun) = log.longest_gap();
+        assert!(
+            gap >= lasted,
+            "rank {rank} stood {gap:?} by its own clock, the pause lasted {lasted:?}"
+        );
+        assert!(
+            gap < lasted + Duration::from_secs(2),
+            "rank {rank} stood {gap:?} for a pause of {lasted:?}"
+        );
+        assert!(
+            begun + 100_000_000 > asked,
+            "rank {rank} stood before it was asked to"
+        );
+        assert_eq!(log.ticks(), 2 * 2000, "rank {rank} did all its work");
+    }
+    let bare =
+        Job::bare(family, ranks, &program(family, "compute", ["20", "3"])).limit(Duration::from_secs(120));
+    assert_eq!(ended.stdout(), bare.run().stdout());
+    let report = ended.report();
+    checks::complete(&report, ranks);
+    checks::same_calls(&report, &ended.own_counts().calls);
+    ended.assert_nothing_left();
+}
+
+#[test]
+fn a_computing_job_stands_still_on_open_mpi() {
+    computing(Family::Ompi);
+}
+
+#[test]
+fn a_computing_job_stands_still_on_mpich() {
+    computing(Family::Mpich);
+}
+
+/// Ranks in `MPI_Recv` count as paused, and get their message when the sender goes on.
+#[test]
+fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let mut running = Job::observed(family, ranks, &program(family, "recv_blocked", ["4"])).start();
+        wait_for_ticks(&mut running, 0..1, 50);
+        wait_for_ticks(&mut running, 1..ranks, 1);
+        wait_for_answers(&mut running, ranks);
+        let client = running.client();
+        let reply = client.pause(ranks, "1m");
+        assert_eq!(
+            number(&reply, "/held_in_mpi"),
+            u64::from(ranks) - 1,
+            "all but rank 0 wait in MPI_Recv: {reply}"
+        );
+        let before = ticks(&running, ranks);
+        std::thread::sleep(Duration::from_secs(2));
+        assert_eq!(before, ticks(&running, ranks), "{family:?}: nobody went on");
+        let resumed = now_ns();
+        client.resume(ranks);
+
+        let ended = running.end();
+        assert_eq!(ended.code(), 0);
+        let (gap, _) = ClockLog::read(&ended.logs(), 0).longest_gap();
+        assert!(gap >= Duration::from_secs(2), "{family:?}: rank 0 stood {gap:?}");
+        for rank in 1..ranks {
+            assert_eq!(ended.stdout()[rank as usize], format!("rank {rank} has {rank}\n"));
+            let received = ClockLog::read(&ended.logs(), rank).threads["received"][0];
+            assert!(
+                received > resumed,
+                "{family:?}: rank {rank} received before the end of the pause"
+            );
+        }
+        let (report, own) = (ended.report(), ended.own_counts());
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &own.calls);
+        checks::same_traffic(&report, &own);
+    }
+}
+
+/// A job that does nothing but communicate: no call begins while it is paused, and no message is lost.
+#[test]
+fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let mut running = Job::observed(family, ranks, &program(family, "chatter", ["6"])).start();
+        wait_for_answers(&mut running, ranks);
+        let client = running.client();
+        running.until("calls", |job| (job.client().entered() > 1000).then_some(()));
+        client.pause(ranks, "1m");
+        let begun = client.entered();
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(
+            begun,
+            client.entered(),
+            "{family:?}: calls began during the pause"
+        );
+        client.resume(ranks);
+        running.until("more calls", |job| {
+            (job.client().entered() > begun + 1000).then_some(())
+        });
+
+        let ended = running.end();
+        assert_eq!(ended.code(), 0);
+        for (rank, stdout) in ended.stdout().iter().enumerate() {
+            assert_eq!(*stdout, format!("rank {rank}: 0 wrong\n"));
+        }
+        let (report, own) = (ended.report(), ended.own_counts());
+        checks::conserved(&report, ranks);
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &own.calls);
+        checks::same_traffic(&report, &own);
+    }
+}
+
+/// A pause that nobody ends is over with its lease.
+#[test]
+fn a_pause_ends_with_its_lease() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let mut running = Job::observed(family, ranks, &program(family, "compute", ["6"])).start();
+        wait_for_ticks(&mut running, 0..ranks, 50);
+        wait_for_answers(&mut running, ranks);
+        let client = running.client();
+        client.pause(ranks, "1s");
+        std::thread::sleep(Duration::from_millis(2500));
+        let status = client.json(&["status"]);
+        assert!(
+            status
+                .pointer("/status/pause")
+                .is_none_or(serde_json::Value::is_null),
+            "{family:?}: {status}"
+        );
+        assert_eq!(number(&status, "/status/ranks/paused"), 0, "{family:?}: {status}");
+
+        let ended = running.end();
+        assert_eq!(ended.code(), 0);
+        for rank in 0..ranks {
+            let (gap, _) = ClockLog::read(&ended.logs(), rank).longest_gap();
+            let expected = Duration::from_millis(900)..Duration::from_millis(3500);
+            assert!(
+                expected.contains(&gap),
+                "{family:?}: rank {rank} stood {gap:?} for a lease of 1 s"
+            );
+        }
+        let report = ended.report();
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &ended.own_counts().calls);
+    }
+}
+
+/// The root is killed while the application stands: nobody is left to end the pause, and it ends all the same.
+#[test]
+fn a_pause_ends_when_the_root_is_lost() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let mut running = Job::observed(family, ranks, &program(family, "compute", ["12"])).start();
+        wait_for_ticks(&mut running, 0..ranks, 50);
+        wait_for_answers(&mut running, ranks);
+        let client = running.client();
+        client.pause(ranks, "10m");
+        std::thread::sleep(Duration::from_secs(1));
+        let standing = ticks(&running, ranks);
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(
+            standing,
+            ticks(&running, ranks),
+            "{family:?}: the pause holds while the root is alive"
+        );
+
+        let killed = now_ns();
+        kill(&running.only("analysis-node"));
+        for rank in 0..ranks {
+            let first = running.until("a tick after the root's death", |job| {
+                let log = ClockLog::read(&job.logs(), rank);
+                log.threads
+                    .values()
+                    .flatten()
+                    .copied()
+                    .filter(|ns| *ns > killed)
+                    .min()
+            });
+            let stood = Duration::from_nanos(first - killed);
+            assert!(
+                stood < Duration::from_secs(3),
+                "{family:?}: rank {rank} stood {stood:?} after the root's death"
+            );
+        }
+        // They do not only twitch.
+        let before = ticks(&running, ranks);
+        std::thread::sleep(TICK_MAX + Duration::from_millis(500));
+        for (rank, (before, after)) in before.iter().zip(ticks(&running, ranks)).enumerate() {
+            assert!(
+                after > before + 20,
+                "{family:?}: rank {rank} ticked {before} and then {after} times"
+            );
+        }
+    }
+}

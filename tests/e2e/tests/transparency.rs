@@ -1,0 +1,159 @@
+//! The application comes first, and what is recorded is true: six programs that talk in every way the script of
+//! `tests/apps/README.md` knows leave the same output and the same status with and without Invivo, and in the
+//! same runs the report equals their own counts, call by call and byte by byte.
+
+use invivo_e2e::apps::{Conversation, Counter, counter, program};
+use invivo_e2e::checks;
+use invivo_e2e::ended::Ended;
+use invivo_e2e::family::Family;
+use invivo_e2e::job::Job;
+
+/// The status that the programs are asked to leave with: not the one of a program that was merely killed.
+const STATUS: i32 = 3;
+
+/// Fewer on MPICH, which spins while it waits: its processes take the cores from each other.
+fn ranks(family: Family) -> u32 {
+    match family {
+        Family::Ompi => 4,
+        Family::Mpich => 3,
+    }
+}
+
+fn same_for_the_user(bare: &Ended, observed: &Ended) {
+    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
+    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
+    assert_eq!(bare.code(), observed.code(), "exit status");
+    let lines = observed.our_lines();
+    assert_eq!(lines.len(), 1, "one line per job: {lines:?}");
+    observed.assert_nothing_left();
+}
+
+fn conversation(program: Conversation, family: Family) {
+    let ranks = ranks(family);
+    let mut command = program.command(family);
+    command.push(STATUS.to_string().into());
+    let bare = Job::bare(family, ranks, &command).run();
+    assert_eq!(bare.code(), STATUS, "the bare run");
+    let mut job = Job::observed(family, ranks, &command);
+    if program == Conversation::Python {
+        // mpi4py makes more calls than the program knows of; another layer counts them all.
+        job = job.env("LD_PRELOAD", counter(family, Counter::Shallow));
+    }
+    let observed = job.run();
+    same_for_the_user(&bare, &observed);
+
+    let (report, own) = (observed.report(), observed.own_counts());
+    checks::complete(&report, ranks);
+    assert!(
+        report.coverage.packets_mpi > 0,
+        "the section `many` fills packets, which go over MPI"
+    );
+    if program == Conversation::Python {
+        checks::same_calls(&report, &observed.counter_counts().calls);
+        checks::same_calls_where_counted(&report, &own.calls);
+    } else {
+        checks::same_calls(&report, &own.calls);
+    }
+    checks::same_traffic(&report, &own);
+}
+
+macro_rules! conversations {
+    ($($test:ident: $program:ident on $family:ident;)*) => {$(
+        #[test]
+        fn $test() {
+            conversation(Conversation::$program, Family::$family);
+        }
+    )*};
+}
+
+conversations! {
+    c_on_open_mpi: C on Ompi;
+    c_on_mpich: C on Mpich;
+    cpp_on_open_mpi: Cpp on Ompi;
+    cpp_on_mpich: Cpp on Mpich;
+    fortran_mpif_h_on_open_mpi: FortranMpifH on Ompi;
+    fortran_mpif_h_on_mpich: FortranMpifH on Mpich;
+    fortran_use_mpi_on_open_mpi: FortranMpi on Ompi;
+    fortran_use_mpi_on_mpich: FortranMpi on Mpich;
+    fortran_mpi_f08_on_open_mpi: FortranF08 on Ompi;
+    fortran_mpi_f08_on_mpich: FortranF08 on Mpich;
+    mpi4py_on_open_mpi: Python on Ompi;
+    mpi4py_on_mpich: Python on Mpich;
+}
+
+/// A PMPI layer behind ours counts what it would count alone: nothing of our own traffic, and nothing twice.
+#[test]
+fn a_pmpi_layer_behind_still_sees_every_call() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let observed = Job::observed(family, ranks, &Conversation::C.command(family))
+            .env("LD_PRELOAD", counter(family, Counter::Shallow))
+            .run();
+        assert_eq!(observed.code(), 0);
+        let (report, own, counted) = (
+            observed.report(),
+            observed.own_counts(),
+            observed.counter_counts(),
+        );
+        checks::same(
+            "calls by the program and by the counter",
+            &own.calls,
+            &counted.calls,
+        );
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &counted.calls);
+    }
+}
+
+/// Callbacks of the application that run in `MPI_Finalize` may still communicate.
+#[test]
+fn callbacks_in_finalize_still_communicate() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let command = program(family, "finalize_callback", []);
+        let bare = Job::bare(family, ranks, &command).run();
+        assert_eq!(bare.stdout()[0], format!("{ranks} ranks said goodbye\n"));
+        let observed = Job::observed(family, ranks, &command).run();
+        same_for_the_user(&bare, &observed);
+        checks::complete(&observed.report(), ranks);
+    }
+}
+
+/// The shortest programs are observed like any other, down to a single rank.
+#[test]
+fn a_program_that_only_begins_and_ends_is_observed() {
+    for family in Family::ALL {
+        for ranks in [1, 2] {
+            let command = program(family, "init_finalize", ["3"]);
+            let bare = Job::bare(family, ranks, &command).run();
+            let observed = Job::observed(family, ranks, &command).run();
+            same_for_the_user(&bare, &observed);
+            let report = observed.report();
+            checks::complete(&report, ranks);
+            checks::same_calls(&report, &observed.own_counts().calls);
+        }
+    }
+}
+
+/// Waiting times that are known by construction: rank r comes r * 60 ms late to each of five barriers.
+#[test]
+fn time_in_a_barrier_is_the_time_that_others_are_late() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let observed = Job::observed(family, ranks, &program(family, "late", ["5", "60"])).run();
+        assert_eq!(observed.code(), 0);
+        let report = observed.report();
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &observed.own_counts().calls);
+        for rank in 0..ranks {
+            let expected = f64::from(ranks - 1 - rank) * 0.060 * 5.0;
+            let found = report.seconds(rank, "MPI_Barrier");
+            // A sleep is never short, but waking up takes its time on a busy machine.
+            let late = found - expected;
+            assert!(
+                (-0.03..0.5).contains(&late),
+                "{family:?}: rank {rank} waited {found} s instead of {expected} s"
+            );
+        }
+    }
+}
