@@ -75,10 +75,8 @@ impl Tools {
     pub(crate) fn rank(&self) -> Result<WorldRank, LinkError> {
         let mut rank = 0;
         // SAFETY: see the module.
-        check(
-            unsafe { ffi::MPI_Comm_rank(self.comm, &mut rank) },
-            "MPI_Comm_rank",
-        )?;
+        let code = unsafe { ffi::MPI_Comm_rank(self.comm, &mut rank) };
+        check(code, "MPI_Comm_rank")?;
         Ok(WorldRank(rank as u32))
     }
 
@@ -86,10 +84,8 @@ impl Tools {
     pub(crate) fn size(&self) -> Result<u32, LinkError> {
         let mut size = 0;
         // SAFETY: see the module.
-        check(
-            unsafe { ffi::MPI_Comm_size(self.comm, &mut size) },
-            "MPI_Comm_size",
-        )?;
+        let code = unsafe { ffi::MPI_Comm_size(self.comm, &mut size) };
+        check(code, "MPI_Comm_size")?;
         Ok(size as u32)
     }
 
@@ -198,10 +194,8 @@ impl Tools {
 unsafe fn count(status: &ffi::MPI_Status) -> Result<usize, LinkError> {
     let mut length = 0;
     // SAFETY: as the caller says.
-    check(
-        unsafe { ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &mut length) },
-        "MPI_Get_count",
-    )?;
+    let code = unsafe { ffi::MPI_Get_count(status, ffi::RSMPI_UINT8_T, &mut length) };
+    check(code, "MPI_Get_count")?;
     usize::try_from(length).map_err(|_| LinkError::Mpi {
         doing: "MPI_Get_count",
         code: length,
@@ -223,10 +217,8 @@ impl Send {
         };
         let mut flag = 0;
         // SAFETY: the request is active; completion makes it null, after which it is not used again.
-        check(
-            unsafe { ffi::MPI_Test(request, &mut flag, ffi::RSMPI_STATUS_IGNORE) },
-            "MPI_Test of a send",
-        )?;
+        let code = unsafe { ffi::MPI_Test(request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
+        check(code, "MPI_Test of a send")?;
         if flag != 0 {
             self.request = None;
         }

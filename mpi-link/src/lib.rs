@@ -8,6 +8,7 @@ pub mod clock;
 #[allow(unsafe_code)]
 mod ffi;
 pub mod idle;
+pub mod signals;
 
 pub use ffi::Message;
 use invivo_proto::ids::WorldRank;
@@ -169,19 +170,31 @@ impl Link {
         Ok(())
     }
 
-    /// The normal end: lets the sends arrive, takes the receives back and finalises MPI, which waits for the
-    /// other processes. False when a send did not arrive within two seconds: MPI is left as it is then.
+    /// Lets sends under way arrive. False when they have not within `patience`.
     ///
     /// # Errors
-    /// When MPI refuses; it is left as it is then.
-    pub fn finish(mut self) -> Result<bool, LinkError> {
-        let until = Instant::now() + FLUSH;
+    /// When MPI refuses.
+    pub fn flush(&mut self, patience: Duration) -> Result<bool, LinkError> {
+        let until = Instant::now() + patience;
+        self.progress()?;
         while !self.sends.is_empty() {
             if Instant::now() > until {
                 return Ok(false);
             }
             std::thread::sleep(idle::REST_FIRST);
             self.progress()?;
+        }
+        Ok(true)
+    }
+
+    /// The normal end: lets the sends arrive, takes the receives back and finalises MPI, which waits for the
+    /// other processes. False when a send did not arrive within two seconds: MPI is left as it is then.
+    ///
+    /// # Errors
+    /// When MPI refuses; it is left as it is then.
+    pub fn finish(mut self) -> Result<bool, LinkError> {
+        if !self.flush(FLUSH)? {
+            return Ok(false);
         }
         if let Some(receives) = self.receives.take() {
             receives.cancel()?;

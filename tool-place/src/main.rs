@@ -4,7 +4,7 @@
 use clap::Parser;
 use invivo_mpi_link::clock::{NodeClock, monotonic_ns, ticks};
 use invivo_mpi_link::idle::Idle;
-use invivo_mpi_link::{Link, LinkError, packet_buffers};
+use invivo_mpi_link::{Link, LinkError, packet_buffers, signals};
 use invivo_proto::channel::{TAG_DOWN, TAG_UP, TAG_WELCOME};
 use invivo_proto::control::encode;
 use invivo_proto::ids::WorldRank;
@@ -13,11 +13,9 @@ use invivo_tbon::node::Seat;
 use invivo_tool_place::place::{Exit, Now, Place};
 use invivo_tool_place::supervisors::Supervisors;
 use rustix::event::{Timespec, poll};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -51,7 +49,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let asked_to_end = signals()?;
+    let asked_to_end = signals::asked_to_end()?;
     let layout = Layout::for_app(args.app, args.fan_in)?;
     let mut link = Link::start()?;
     let me = link.rank();
@@ -146,16 +144,4 @@ fn now() -> Now {
         ns: monotonic_ns(),
         ticks: ticks(),
     }
-}
-
-/// Launchers pass signals for the application to all processes: only those that ask for the end are for us.
-fn signals() -> std::io::Result<Arc<AtomicBool>> {
-    let asked_to_end = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT] {
-        signal_hook::flag::register(signal, asked_to_end.clone())?;
-    }
-    for signal in [SIGUSR1, SIGUSR2] {
-        signal_hook::flag::register(signal, Arc::default())?;
-    }
-    Ok(asked_to_end)
 }

@@ -386,7 +386,11 @@ impl Place {
                 let actions = self.pauses.heartbeat(now.ns);
                 self.act(now, actions);
             }
-            Down::Release => self.release(),
+            Down::Release => {
+                // A rank has died: the launcher ends the job, and nobody can finalise MPI any more.
+                self.abnormal = true;
+                self.release();
+            }
             Down::Shutdown => {
                 self.release();
                 self.exit = Some(if self.abnormal {
@@ -406,8 +410,6 @@ impl Place {
         };
         for (rank, one) in (self.first..).zip(&mut self.ranks) {
             if one.life == Life::Finished && std::mem::take(&mut one.lingers) {
-                // The launcher ends the job now, and with it us.
-                self.abnormal = true;
                 supervisors.tell(Rank(rank), &ToSupervisor::Leave);
             }
         }

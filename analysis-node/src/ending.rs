@@ -1,0 +1,259 @@
+//! The end of a job: what has to happen in which order. Pure: time is an argument, steps come out.
+//!
+//! ```text
+//! Observing -- a rank died --> Settling -- quiet --> Asking --> Reporting --> Reported
+//!     |                                                ^
+//!     +-- all drained, or the launcher asks for the end+
+//! ```
+//!
+//! Reported is where the ranks' supervisors and the tool processes may leave: before that, the last questions
+//! are answered and the result is with our supervisor, so that a launcher may kill everybody. After a death the
+//! rest of the job may go on for a while, if its launcher lets it; there is one result all the same.
+
+/// How long no further rank must have died before the result is made: ranks that die together (a signal to
+/// all, an assertion that all reach) do so within some tens of milliseconds.
+pub const QUIET_NS: u64 = 250_000_000;
+/// The longest that the result waits for further deaths; supervisors wait ten seconds.
+pub const SETTLE_NS_MAX: u64 = 2_000_000_000;
+/// The longest that the last answers may take. The tree gives up on silent members after a second per layer.
+pub const ANSWERS_NS_MAX: u64 = 5_000_000_000;
+/// The longest that our supervisor may take to deal with the result.
+pub const REPORT_NS_MAX: u64 = 5_000_000_000;
+/// Both once the launcher has asked for the end: it kills after a few seconds, MPICH's after less.
+pub const HURRY_NS: u64 = 500_000_000;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Ask the last questions.
+    Ask,
+    /// Write the result, with the answers that came.
+    Write,
+    /// Let the supervisors of dead ranks leave.
+    Release,
+    /// Let every tool process leave, and leave.
+    Leave {
+        /// Through `MPI_Finalize`: nobody died, so nobody is missing there.
+        finalize: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Observing,
+    Settling { first_ns: u64, last_ns: u64 },
+    Asking { until_ns: u64 },
+    Reporting { until_ns: u64 },
+    Reported,
+    Left,
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub struct Ending {
+    phase: Phase,
+    abnormal: bool,
+    drained: bool,
+    hurry: bool,
+    answered: bool,
+    dealt_with: bool,
+    release: bool,
+}
+
+impl Default for Ending {
+    fn default() -> Self {
+        Ending {
+            phase: Phase::Observing,
+            abnormal: false,
+            drained: false,
+            hurry: false,
+            answered: false,
+            dealt_with: false,
+            release: false,
+        }
+    }
+}
+
+impl Ending {
+    /// Whether the last questions have been asked: no others are answered any more.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self.phase, Phase::Observing | Phase::Settling { .. })
+    }
+
+    /// A rank died.
+    pub fn rank_ended(&mut self, now_ns: u64) {
+        self.abnormal = true;
+        self.release = true;
+        self.phase = match self.phase {
+            Phase::Observing => Phase::Settling {
+                first_ns: now_ns,
+                last_ns: now_ns,
+            },
+            Phase::Settling { first_ns, .. } => Phase::Settling {
+                first_ns,
+                last_ns: now_ns,
+            },
+            later => later,
+        };
+    }
+
+    /// Every rank is through.
+    pub fn all_drained(&mut self) {
+        self.drained = true;
+    }
+
+    /// The launcher asks for the end.
+    pub fn asked_to_end(&mut self, now_ns: u64) {
+        if std::mem::replace(&mut self.hurry, true) {
+            return;
+        }
+        self.abnormal = true;
+        match &mut self.phase {
+            Phase::Asking { until_ns } | Phase::Reporting { until_ns } => {
+                *until_ns = (*until_ns).min(now_ns + HURRY_NS);
+            }
+            _ => {}
+        }
+    }
+
+    /// All last questions are answered.
+    pub fn all_answered(&mut self) {
+        self.answered = true;
+    }
+
+    /// Our supervisor has dealt with the result, or never will.
+    pub fn dealt_with(&mut self) {
+        self.dealt_with = true;
+    }
+
+    /// The next step, if it is time for one.
+    pub fn next(&mut self, now_ns: u64) -> Option<Step> {
+        match self.phase {
+            Phase::Observing if self.drained || self.hurry => Some(self.ask(now_ns)),
+            Phase::Settling { first_ns, last_ns } => {
+                let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
+                    || now_ns.saturating_sub(first_ns) >= SETTLE_NS_MAX;
+                (settled || self.drained || self.hurry).then(|| self.ask(now_ns))
+            }
+            Phase::Asking { until_ns } if self.answered || now_ns >= until_ns => {
+                self.phase = Phase::Reporting {
+                    until_ns: now_ns + self.bound(REPORT_NS_MAX),
+                };
+                Some(Step::Write)
+            }
+            Phase::Reporting { until_ns } if self.dealt_with || now_ns >= until_ns => {
+                self.phase = Phase::Reported;
+                self.next(now_ns)
+            }
+            Phase::Reported if std::mem::take(&mut self.release) => Some(Step::Release),
+            Phase::Reported if self.drained || self.hurry => {
+                self.phase = Phase::Left;
+                Some(Step::Leave {
+                    finalize: !self.abnormal,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn ask(&mut self, now_ns: u64) -> Step {
+        self.phase = Phase::Asking {
+            until_ns: now_ns + self.bound(ANSWERS_NS_MAX),
+        };
+        Step::Ask
+    }
+
+    fn bound(&self, usual_ns: u64) -> u64 {
+        if self.hurry { HURRY_NS } else { usual_ns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn the_normal_end() {
+        let mut ending = Ending::default();
+        assert_eq!(ending.next(5), None);
+        ending.all_drained();
+        assert_eq!(ending.next(5), Some(Step::Ask));
+        assert!(ending.has_begun());
+        assert_eq!(ending.next(6), None);
+        ending.all_answered();
+        assert_eq!(ending.next(7), Some(Step::Write));
+        assert_eq!(ending.next(8), None);
+        ending.dealt_with();
+        assert_eq!(ending.next(9), Some(Step::Leave { finalize: true }));
+        assert_eq!(ending.next(10), None);
+    }
+
+    #[test]
+    fn after_a_death_the_result_comes_first_and_nobody_finalises() {
+        let mut ending = Ending::default();
+        ending.rank_ended(0);
+        assert_eq!(ending.next(QUIET_NS - 1), None);
+        ending.rank_ended(100 * MS);
+        assert_eq!(ending.next(QUIET_NS + 99 * MS), None);
+        assert_eq!(ending.next(QUIET_NS + 100 * MS), Some(Step::Ask));
+        ending.all_answered();
+        assert_eq!(ending.next(400 * MS), Some(Step::Write));
+        ending.dealt_with();
+        assert_eq!(ending.next(401 * MS), Some(Step::Release));
+        assert_eq!(ending.next(402 * MS), None);
+        // Another one dies later: one result, but its supervisor is let go, too.
+        ending.rank_ended(500 * MS);
+        assert_eq!(ending.next(500 * MS), Some(Step::Release));
+        ending.all_drained();
+        assert_eq!(ending.next(600 * MS), Some(Step::Leave { finalize: false }));
+    }
+
+    #[test]
+    fn deaths_without_end_do_not_delay_the_result() {
+        let mut ending = Ending::default();
+        let mut now = 0;
+        loop {
+            ending.rank_ended(now);
+            if ending.next(now).is_some() {
+                break;
+            }
+            now += 100 * MS;
+        }
+        assert_eq!(now, SETTLE_NS_MAX);
+    }
+
+    #[test]
+    fn silence_is_waited_for_only_so_long() {
+        let mut ending = Ending::default();
+        ending.all_drained();
+        assert_eq!(ending.next(0), Some(Step::Ask));
+        assert_eq!(ending.next(ANSWERS_NS_MAX - 1), None);
+        assert_eq!(ending.next(ANSWERS_NS_MAX), Some(Step::Write));
+        assert_eq!(
+            ending.next(ANSWERS_NS_MAX + REPORT_NS_MAX),
+            Some(Step::Leave { finalize: true })
+        );
+    }
+
+    #[test]
+    fn in_a_hurry_everything_takes_at_most_a_second() {
+        for begun in [false, true] {
+            let mut ending = Ending::default();
+            if begun {
+                ending.all_drained();
+                assert_eq!(ending.next(0), Some(Step::Ask));
+            }
+            ending.asked_to_end(MS);
+            if !begun {
+                assert_eq!(ending.next(MS), Some(Step::Ask));
+            }
+            // Asking again does not give more time.
+            ending.asked_to_end(400 * MS);
+            assert_eq!(ending.next(MS + HURRY_NS), Some(Step::Write));
+            let end = ending.next(MS + 2 * HURRY_NS);
+            assert_eq!(end, Some(Step::Leave { finalize: false }));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The result on its way to our supervisor: written to the descriptor that it gave us, without waiting, until
+//! it has closed its end. All unsafe code of this crate is here.
+#![allow(unsafe_code)]
+
+use crate::frames::frame;
+use invivo_proto::control::link::Final;
+use invivo_proto::control::{ControlError, encode};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Where the result goes.
+pub struct Report {
+    descriptor: OwnedFd,
+    bytes: Vec<u8>,
+    sent: usize,
+    closed: bool,
+}
+
+impl Report {
+    /// On a descriptor that our supervisor left open for us, by its number. To be called first thing, before
+    /// anything else can have opened one of the same number.
+    ///
+    /// # Errors
+    /// When there is no such descriptor.
+    pub fn inherited(number: RawFd) -> Result<Report, Errno> {
+        if number <= 2 {
+            return Err(Errno::BADF);
+        }
+        // SAFETY: borrowed for one question, whose answer tells whether it is open at all.
+        let flags = fcntl_getfl(unsafe { BorrowedFd::borrow_raw(number) })?;
+        // SAFETY: it is open, and the supervisor's word for it makes it ours: nobody else in this process was
+        // told the number.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
+        fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK)?;
+        Ok(Report {
+            descriptor,
+            bytes: Vec::new(),
+            sent: 0,
+            closed: false,
+        })
+    }
+
+    /// Begins to send the result.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn write(&mut self, result: &Final) -> Result<(), ControlError> {
+        self.bytes = frame(&encode(result)?);
+        self.look();
+        Ok(())
+    }
+
+    /// Goes on sending. Whether the other side has dealt with the result, which it tells by closing its end, or
+    /// never will.
+    pub fn look(&mut self) -> bool {
+        while !self.closed && self.sent < self.bytes.len() {
+            match rustix::io::write(&self.descriptor, &self.bytes[self.sent..]) {
+                Ok(written) => self.sent += written,
+                Err(Errno::AGAIN) => return false,
+                Err(Errno::INTR) => {}
+                Err(_) => self.closed = true,
+            }
+        }
+        if !self.closed {
+            // The other side says nothing: whatever there is to see is its end. (A pipe shows an error.)
+            let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
+            self.closed = poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+        }
+        self.closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::decode;
+    use invivo_proto::control::results::FunctionTable;
+    use invivo_proto::ids::{Rank, RegionId};
+    use std::io::Read;
+    use std::os::fd::IntoRawFd;
+    use std::os::unix::net::UnixStream;
+
+    fn pair() -> (Report, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (Report::inherited(ours.into_raw_fd()).unwrap(), theirs)
+    }
+
+    fn result(rows: u32) -> Final {
+        let stats = invivo_proto::control::results::FunctionStats {
+            time: invivo_analysis::moments::EMPTY,
+            bytes_out: 1,
+            bytes_in: 2,
+        };
+        let rows = (0..rows)
+            .map(|rank| ((Some(Rank(rank)), RegionId(1)), stats))
+            .collect();
+        Final {
+            job: Default::default(),
+            functions: FunctionTable { rows },
+            matrix: Default::default(),
+            status: Default::default(),
+            coverage: Default::default(),
+            ended: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_result_of_any_size_arrives_and_its_reader_says_so() {
+        let (mut report, mut theirs) = pair();
+        let expected = result(100_000);
+        report.write(&expected).unwrap();
+        let mut bytes = Vec::new();
+        let mut piece = vec![0; 1 << 16];
+        loop {
+            assert!(!report.look(), "nobody has closed anything yet");
+            let read = theirs.read(&mut piece).unwrap();
+            bytes.extend_from_slice(&piece[..read]);
+            if bytes.len() >= 4
+                && bytes.len() == 4 + u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize
+            {
+                break;
+            }
+        }
+        assert_eq!(decode::<Final>(&bytes[4..]).unwrap(), expected);
+        assert!(!report.look());
+        drop(theirs);
+        assert!(report.look());
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_not_waited_for() {
+        let (mut report, theirs) = pair();
+        drop(theirs);
+        report.write(&result(10)).unwrap();
+        assert!(report.look());
+        assert!(Report::inherited(987_654).is_err() && Report::inherited(1).is_err());
+    }
+}

@@ -1,0 +1,293 @@
+//! The root as its surroundings see it: who asked what, what partial results mean as answers, and what is to
+//! happen when the job ends. Knows no MPI: `main` carries messages to and fro and tells the time.
+
+use crate::ending::{Ending, Step};
+use crate::gateway::{ConnectionId, Gateway};
+use invivo_analysis::groups::{self, Groups};
+use invivo_analysis::law::Mismatch;
+use invivo_analysis::matrix::resolve;
+use invivo_proto::control::decode;
+use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Request};
+use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
+use invivo_proto::control::tree::{Down, JobInfo, Partial, Query, RankEnded, Up};
+use invivo_proto::ids::WorldRank;
+use invivo_tbon::node::Seat;
+use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
+use std::collections::BTreeMap;
+
+/// Questions and commands of gateways under way in the tree; fewer than it takes, so that the root's own find
+/// room at the end.
+pub const ASKED_MAX: usize = 32;
+/// Deaths that the result names. A report shows the first few; more than so many die together of one cause.
+pub const ENDED_MAX: usize = 1024;
+
+const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() <= invivo_tbon::limits::WAVES_MAX);
+
+/// What the result is made of.
+const LAST_QUESTIONS: [Query; 3] = [Query::Functions { per_rank: true }, Query::Matrix, Query::Status];
+
+/// How partial results become one: by the analyses' own law.
+type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+
+/// Who asked.
+#[derive(Clone, Copy, Debug)]
+enum Asker {
+    Gateway(ConnectionId, u64),
+    /// The root itself, for the result.
+    Ending,
+}
+
+/// What `main` has to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Send to a child.
+    Send(WorldRank, Down),
+    /// Hand the result to our supervisor.
+    Report(Box<Final>),
+    /// Leave, finalising MPI or not.
+    Leave {
+        /// Whether MPI can be finalised.
+        finalize: bool,
+    },
+}
+
+/// See the module's head.
+pub struct Station {
+    root: Root<Merge>,
+    job: Job,
+    groups: Groups,
+    gateway: Option<Gateway>,
+    asked: BTreeMap<AskId, Asker>,
+    next_ask: u64,
+    ending: Ending,
+    result: Final,
+    unanswered: usize,
+    own_cpu_ns: u64,
+    actions: Vec<Action>,
+}
+
+impl Station {
+    /// The root at its seat. The tree learns the job with the first action.
+    pub fn new(now_ns: u64, seat: Seat, job: Job, info: JobInfo, gateway: Option<Gateway>) -> Station {
+        let mut station = Station {
+            root: Root::new(now_ns, seat, invivo_analysis::law::merge as Merge),
+            groups: Groups::new(),
+            gateway,
+            asked: BTreeMap::new(),
+            next_ask: 0,
+            ending: Ending::default(),
+            result: Final {
+                job: job.clone(),
+                functions: FunctionTable::default(),
+                matrix: Matrix::default(),
+                status: JobStatus::default(),
+                coverage: Coverage::default(),
+                ended: Vec::new(),
+            },
+            job,
+            unanswered: 0,
+            own_cpu_ns: 0,
+            actions: Vec::new(),
+        };
+        station.run(now_ns, RootInput::Job(info));
+        station
+    }
+
+    /// The link to the gateway, for waiting.
+    pub fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.as_ref()
+    }
+
+    /// A child says something.
+    pub fn up(&mut self, now_ns: u64, from: WorldRank, bytes: &[u8]) {
+        let input = match decode::<Up>(bytes) {
+            Ok(message) => RootInput::Up { from, message },
+            Err(_) => RootInput::Garbage(from),
+        };
+        self.run(now_ns, input);
+    }
+
+    /// Takes the gateway's requests. Whether there were any.
+    pub fn hear_gateway(&mut self, now_ns: u64) -> bool {
+        let requests = self.gateway.as_mut().map(Gateway::poll).unwrap_or_default();
+        let worked = !requests.is_empty();
+        for (connection, request) in requests {
+            self.request(now_ns, connection, request);
+        }
+        worked
+    }
+
+    /// The launcher asks for the end.
+    pub fn asked_to_end(&mut self, now_ns: u64) {
+        self.ending.asked_to_end(now_ns);
+    }
+
+    /// Our supervisor has dealt with the result, or never will.
+    pub fn dealt_with(&mut self) {
+        self.ending.dealt_with();
+    }
+
+    /// Time passes. `own_cpu_ns` is the processor time of this process so far.
+    pub fn tick(&mut self, now_ns: u64, own_cpu_ns: u64) {
+        self.own_cpu_ns = own_cpu_ns;
+        self.run(now_ns, RootInput::Tick);
+        while let Some(step) = self.ending.next(now_ns) {
+            match step {
+                Step::Ask => self.ask_last(now_ns),
+                Step::Write => {
+                    let result = Box::new(self.result.clone());
+                    self.actions.push(Action::Report(result));
+                }
+                Step::Release => self.run(now_ns, RootInput::Release),
+                Step::Leave { finalize } => {
+                    self.run(now_ns, RootInput::Shutdown);
+                    self.actions.push(Action::Leave { finalize });
+                }
+            }
+        }
+    }
+
+    /// What is to be done now.
+    pub fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.actions)
+    }
+
+    fn request(&mut self, now_ns: u64, connection: ConnectionId, request: Request) {
+        let Request { id, ask } = request;
+        let what = match ask {
+            LinkAsk::Job => return self.answer(connection, id, Answer::Job(self.job.clone())),
+            LinkAsk::Query(query) => Ask::Query(query),
+            LinkAsk::Command(command) => Ask::Command(command),
+        };
+        if self.ending.has_begun() {
+            return self.answer(
+                connection,
+                id,
+                Answer::Refused("the job is ending; its report comes next".into()),
+            );
+        }
+        if self.asked.len() >= ASKED_MAX {
+            let why =
+                format!("{ASKED_MAX} questions are being answered already; ask again when one of them is");
+            return self.answer(connection, id, Answer::Refused(why));
+        }
+        let ask = self.new_ask(Asker::Gateway(connection, id));
+        self.run(now_ns, RootInput::Ask { ask, what });
+    }
+
+    fn ask_last(&mut self, now_ns: u64) {
+        self.unanswered = LAST_QUESTIONS.len();
+        for query in LAST_QUESTIONS {
+            let ask = self.new_ask(Asker::Ending);
+            self.run(
+                now_ns,
+                RootInput::Ask {
+                    ask,
+                    what: Ask::Query(query),
+                },
+            );
+        }
+    }
+
+    fn new_ask(&mut self, asker: Asker) -> AskId {
+        self.next_ask += 1;
+        let ask = AskId(self.next_ask);
+        self.asked.insert(ask, asker);
+        ask
+    }
+
+    fn answer(&mut self, connection: ConnectionId, id: u64, answer: Answer) {
+        if let Some(gateway) = &mut self.gateway {
+            gateway.answer(connection, id, answer);
+        }
+    }
+
+    /// Lets something happen to the root, and does what it asks for.
+    fn run(&mut self, now_ns: u64, input: RootInput) {
+        for action in self.root.step(now_ns, input) {
+            match action {
+                RootAction::Down { to, message } => self.actions.push(Action::Send(to, message)),
+                RootAction::Answer {
+                    ask,
+                    partial,
+                    coverage,
+                    ..
+                } => {
+                    let answer = self.present(partial, coverage);
+                    self.answered(ask, answer);
+                }
+                RootAction::Acked { ask, acks } => self.answered(ask, Answer::Command(acks)),
+                RootAction::Refused { ask, refusal } => {
+                    self.answered(ask, Answer::Refused(refusal.to_string()))
+                }
+                RootAction::Present { .. } => {}
+                RootAction::Groups(groups) => groups::merge_all(&mut self.groups, groups),
+                RootAction::RankEnded(ended) => self.rank_ended(now_ns, ended),
+                RootAction::Drained => self.ending.all_drained(),
+            }
+        }
+    }
+
+    fn rank_ended(&mut self, now_ns: u64, ended: RankEnded) {
+        if self.result.ended.len() < ENDED_MAX {
+            self.result.ended.push(ended);
+        }
+        self.ending.rank_ended(now_ns);
+    }
+
+    /// Makes an answer of what the tree found.
+    fn present(&self, partial: Partial, mut coverage: Coverage) -> Answer {
+        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.own_cpu_ns);
+        match partial {
+            Partial::Functions(table) => Answer::Functions(table, coverage),
+            Partial::Matrix(partial) => {
+                Answer::Matrix(resolve(&partial, &self.groups, self.job.ranks), coverage)
+            }
+            Partial::Status(mut status) => {
+                status.notes.extend(self.own_notes());
+                status.notes.truncate(NOTES_MAX);
+                Answer::Status(status, coverage)
+            }
+        }
+    }
+
+    /// What went wrong at the root itself.
+    fn own_notes(&self) -> Option<String> {
+        let (count, why) = self.gateway.as_ref()?.refusals()?;
+        Some(format!(
+            "{count} connections of a gateway were closed, the first because {why}"
+        ))
+    }
+
+    /// An answer for whoever asked.
+    fn answered(&mut self, ask: AskId, answer: Answer) {
+        match self.asked.remove(&ask) {
+            Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer),
+            Some(Asker::Ending) => self.last_answer(answer),
+            None => {}
+        }
+    }
+
+    fn last_answer(&mut self, answer: Answer) {
+        match answer {
+            Answer::Functions(functions, coverage) => {
+                self.result.functions = functions;
+                self.result.coverage = coverage;
+            }
+            Answer::Matrix(matrix, _) => self.result.matrix = matrix,
+            Answer::Status(status, coverage) => {
+                self.result.status = status;
+                self.result.coverage = coverage;
+            }
+            // The tree is shut down only after the result; nothing to take over.
+            Answer::Refused(_) | Answer::Job(_) | Answer::Command(_) => {}
+        }
+        self.unanswered = self.unanswered.saturating_sub(1);
+        if self.unanswered == 0 {
+            self.ending.all_answered();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,23 @@
+//! Signals of a tool process. Launchers send what is meant for the application to every process of the job: only
+//! what asks for the end is for us.
+
+use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::flag::register;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// From now on the flag tells whether the end has been asked for; no signal for the application ends this
+/// process.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn asked_to_end() -> std::io::Result<Arc<AtomicBool>> {
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGTERM, SIGINT] {
+        register(signal, asked.clone())?;
+    }
+    for signal in [SIGUSR1, SIGUSR2] {
+        register(signal, Arc::default())?;
+    }
+    Ok(asked)
+}
