@@ -37,8 +37,8 @@ pub const BACKOFF_MIN: Duration = Duration::from_millis(20);
 pub const BACKOFF_MAX: Duration = Duration::from_millis(500);
 /// How often the gateway looks whether the job's supervisor still lives.
 pub const LIVENESS_INTERVAL: Duration = Duration::from_secs(2);
-/// The time that calls under way are given at the end.
-pub const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(2);
+/// The time that calls under way are given at the end: the job's own end must not wait for a client.
+pub const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The lease of a pause that asks for none: long enough to look at something, short enough that a forgotten
 /// pause does not burn a night's allocation.

@@ -1,0 +1,454 @@
+//! The real `invivo` against a gateway with a scripted root behind it: what is printed, and the exit status.
+
+#[path = "../../ui-gateway/tests/scripted_root/mod.rs"]
+mod scripted_root;
+
+use invivo_grpc::connect::Connect;
+use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::tree::{Acks, Query};
+use invivo_proto::ids::{Rank, WorldRank};
+use invivo_ui_gateway::server::{self, Config};
+use scripted_root::{Reply, ScriptedRoot, known};
+use serde_json::Value;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+
+/// A user's state directory.
+struct User {
+    home: TempDir,
+}
+
+impl User {
+    fn new() -> User {
+        let private = std::fs::Permissions::from_mode(0o700);
+        User {
+            home: tempfile::Builder::new()
+                .permissions(private)
+                .tempdir()
+                .expect("directory"),
+        }
+    }
+
+    fn invivo(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_invivo"));
+        command
+            .args(arguments)
+            .env("XDG_STATE_HOME", self.home.path())
+            .env_remove("INVIVO_JOB");
+        // A proxy that nobody serves: it must not be asked.
+        command
+            .env("http_proxy", "http://127.0.0.1:1")
+            .env("https_proxy", "http://127.0.0.1:1");
+        command.kill_on_drop(true);
+        command
+    }
+
+    /// Exit status, standard output and standard error of a command.
+    async fn said(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.invivo(arguments).output().await.expect("started");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (
+            output.status.code().expect("no signal"),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    }
+
+    /// The answer of a command that must succeed without a word on standard error.
+    async fn text(&self, arguments: &[&str]) -> String {
+        let (status, out, err) = self.said(arguments).await;
+        assert_eq!((status, err.as_str()), (0, ""), "{arguments:?}");
+        out
+    }
+
+    async fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.text(arguments).await).expect("json")
+    }
+
+    fn job(&self, id: &str) -> Job {
+        let dir = self.home.path().join("invivo/jobs").join(id);
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&dir)
+            .expect("made");
+        let connect =
+            Connect::new(id, &dir.join("gateway.sock"), vec!["./app".into(), "-v".into()]).expect("random");
+        let job = Job { dir, connect };
+        job.publish();
+        job
+    }
+}
+
+/// A job's directory.
+struct Job {
+    dir: PathBuf,
+    connect: Connect,
+}
+
+impl Job {
+    fn connect_path(&self) -> PathBuf {
+        self.dir.join("connect.json")
+    }
+
+    fn publish(&self) {
+        let file = std::fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(self.connect_path());
+        serde_json::to_writer(file.expect("opened"), &self.connect).expect("written");
+    }
+
+    fn root(&self, script: impl Fn(&Ask) -> Reply + Send + Sync + 'static) -> ScriptedRoot {
+        ScriptedRoot::start(&self.dir.join("link.sock"), script)
+    }
+
+    async fn gateway(&self) -> Gateway {
+        let (end, ended) = oneshot::channel::<()>();
+        let link = self.dir.join("link.sock");
+        let config = Config {
+            socket: self.connect.socket.clone(),
+            link,
+            connect: self.connect_path(),
+        };
+        let serving = tokio::spawn(server::serve(config, async {
+            let _ = ended.await;
+        }));
+        wait_for(&self.connect.socket).await;
+        Gateway { end, serving }
+    }
+}
+
+async fn wait_for(path: &Path) {
+    let there = async {
+        while !path.exists() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(Duration::from_secs(5), there).await.expect("it appears");
+}
+
+struct Gateway {
+    end: oneshot::Sender<()>,
+    serving: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Gateway {
+    async fn end(self) {
+        let _ = self.end.send(());
+        self.serving.await.expect("joined").expect("ended well");
+    }
+}
+
+#[tokio::test]
+async fn views_are_text_for_people_and_json_for_programs() {
+    let user = User::new();
+    let job = user.job("known");
+    let _root = job.root(known);
+    let _gateway = job.gateway().await;
+
+    let status = user.text(&["status"]).await;
+    assert!(
+        status.starts_with(
+            "job known: ./app -v on 4 ranks (Open MPI), watched for 1.00 us\nranks: 3 computing, 1 in MPI\n"
+        ),
+        "{status}"
+    );
+    assert!(
+        status.contains("coverage: 4 of 4 ranks; 60 calls entered: 40 kept, 10 given up"),
+        "{status}"
+    );
+    assert!(
+        status.contains("losses: 4 calls dropped as no packet was free, 2 calls dropped"),
+        "{status}"
+    );
+    let status = user.json(&["status", "--json", "--job", "known"]).await;
+    assert_eq!(
+        (&status["job"]["ranks"], &status["status"]["named"][0]["state"]),
+        (&4.into(), &"in MPI".into())
+    );
+    assert_eq!(status["coverage"]["ledger"]["entered"], 60);
+
+    let functions = user.text(&["functions", "--per-rank", "--rows", "2"]).await;
+    assert!(
+        functions.contains("66.7 %") && functions.contains("... and 2 rows with less time\n"),
+        "{functions}"
+    );
+    let functions = user.json(&["functions", "--per-rank", "--json"]).await;
+    let ranks: Vec<_> = functions["rank_rows"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| row["rank"].as_u64())
+        .collect();
+    assert_eq!(ranks, [Some(3), Some(2), Some(1), Some(0)]);
+
+    let matrix = user.text(&["matrix"]).await;
+    assert!(
+        matrix.contains("sent: 4 messages with 320 B; received: 4 messages with 280 B\n"),
+        "{matrix}"
+    );
+    let matrix = user.json(&["matrix", "--json", "--side", "2"]).await;
+    assert_eq!(
+        (&matrix["block_ranks"], &matrix["unresolved"]["bytes"]),
+        (&2.into(), &9.into())
+    );
+}
+
+#[tokio::test]
+async fn a_command_succeeds_only_if_every_rank_has_acknowledged() {
+    let user = User::new();
+    let job = user.job("known");
+    let root = job.root(known);
+    let gateway = job.gateway().await;
+    let paused = user.text(&["pause", "--lease", "90s"]).await;
+    assert!(
+        paused.starts_with("paused 4 of 4 ranks in ") && paused.contains(", slowest rank 2 (1 held in MPI)"),
+        "{paused}"
+    );
+    assert!(
+        paused.ends_with("; to go on: invivo resume (or in 1 min 30 s by itself)\n"),
+        "{paused}"
+    );
+    let resumed = user.json(&["resume", "--json"]).await;
+    assert_eq!((&resumed["done"], &resumed["targets"]), (&4.into(), &4.into()));
+    assert!(resumed["command_id"].as_u64().expect("id") > 0);
+    gateway.end().await;
+    drop(root);
+
+    let _root = job.root(|ask| match ask {
+        Ask::Command(_) => Reply::Answer(Answer::Command(Acks {
+            targets: 4,
+            done: 2,
+            failures: vec![(Rank(3), "its supervisor is gone".into())],
+            missing: vec![WorldRank(5)],
+            ..Acks::default()
+        })),
+        other => known(other),
+    });
+    let _gateway = job.gateway().await;
+    let (status, out, err) = user.said(&["pause"]).await;
+    assert_eq!(status, 1);
+    assert!(out.starts_with("paused 2 of 4 ranks in "), "{out}");
+    for line in [
+        "invivo: rank 3: its supervisor is gone\n",
+        "world rank 5 did not answer\n",
+        "invivo status\n",
+    ] {
+        assert!(err.contains(line), "{line:?} in {err:?}");
+    }
+    let (status, out, _) = user.said(&["pause", "--json"]).await;
+    assert_eq!(
+        (
+            status,
+            serde_json::from_str::<Value>(&out).expect("json")["done"].as_u64()
+        ),
+        (1, Some(2))
+    );
+}
+
+#[tokio::test]
+async fn watch_counts_its_lines_and_ends_with_the_job() {
+    let user = User::new();
+    let job = user.job("known");
+    let _root = job.root(known);
+    let gateway = job.gateway().await;
+    let lines = user.text(&["watch", "--count", "3", "--interval", "100ms"]).await;
+    assert_eq!(lines.lines().count(), 3);
+    assert!(
+        lines
+            .lines()
+            .all(|line| line.contains(" | 3 computing, 1 in MPI | 60 calls")),
+        "{lines}"
+    );
+    assert!(!lines.contains('\r') && !lines.contains('\x1b'), "not a terminal");
+    let lines = user
+        .text(&["watch", "--count", "2", "--interval", "100ms", "--json"])
+        .await;
+    let sequences: Vec<_> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("json")["sequence"].as_u64())
+        .collect();
+    assert!(
+        sequences.len() == 2 && sequences[0] < sequences[1],
+        "{sequences:?}"
+    );
+
+    let mut command = user.invivo(&["watch", "--interval", "100ms"]);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("started");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    lines.next_line().await.expect("read").expect("a line");
+    // A gateway that ends while the job goes on is waited for.
+    gateway.end().await;
+    let again = job.gateway().await;
+    for _ in 0..20 {
+        lines
+            .next_line()
+            .await
+            .expect("read")
+            .expect("a line from the new gateway");
+    }
+    // The end of a job: first the gateway is told to end, then the file goes.
+    again.end().await;
+    std::fs::remove_file(job.connect_path()).expect("removed");
+    tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
+    let output = timeout(Duration::from_secs(10), child.wait_with_output())
+        .await
+        .expect("it ends")
+        .expect("waited");
+    assert!(output.status.success());
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "invivo: job known has ended\n"
+    );
+}
+
+#[tokio::test]
+async fn a_root_that_comes_late_is_waited_for_and_one_that_never_comes_is_told() {
+    let user = User::new();
+    let job = user.job("known");
+    let _gateway = job.gateway().await;
+    let mut command = user.invivo(&["status"]);
+    let waiting = tokio::spawn(async move { command.output().await });
+    sleep(Duration::from_millis(500)).await;
+    let root = job.root(known);
+    let output = waiting.await.expect("joined").expect("started");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    drop(root);
+    let begun = Instant::now();
+    let (status, _, err) = user.said(&["functions"]).await;
+    assert_eq!(status, 1);
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert!(
+        err.starts_with("invivo: job known: the root of the measurement is not connected"),
+        "{err}"
+    );
+    assert!(
+        err.contains("the application is not affected") && err.contains("invivo list"),
+        "{err}"
+    );
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_not_there_is_told() {
+    let user = User::new();
+    let _job = user.job("known");
+    let (status, out, err) = user.said(&["pause"]).await;
+    assert_eq!((status, out.as_str()), (1, ""));
+    assert!(
+        err.starts_with("invivo: the gateway of job known does not answer on "),
+        "{err}"
+    );
+    assert!(
+        err.contains("No such file") && err.contains("invivo list"),
+        "{err}"
+    );
+}
+
+#[tokio::test]
+async fn jobs_are_listed_chosen_and_cleaned_up() {
+    let user = User::new();
+    let (status, _, err) = user.said(&["status"]).await;
+    assert_eq!(status, 1);
+    assert!(err.contains("no job is running; start one: invivo run"), "{err}");
+    let first = user.job("one");
+    let _second = user.job("two");
+    let mut dead = user.job("dead");
+    dead.connect.pid_start_ticks += 1;
+    dead.publish();
+
+    let (status, out, err) = user.said(&["list"]).await;
+    assert_eq!((status, out.lines().count()), (0, 3), "{out}");
+    assert_eq!(
+        err,
+        "invivo: job dead ended without cleaning up; its files have been removed\n"
+    );
+    assert!(!dead.dir.exists());
+    let list = user.json(&["list", "--json"]).await;
+    let jobs: Vec<_> = list
+        .as_array()
+        .expect("jobs")
+        .iter()
+        .map(|job| job["job"].as_str())
+        .collect();
+    assert_eq!(jobs, [Some("one"), Some("two")]);
+    assert!(!list.to_string().contains(&first.connect.control));
+
+    let (status, _, err) = user.said(&["functions"]).await;
+    assert_eq!(status, 1);
+    assert!(
+        err.contains("2 jobs are running; say which with --job ID:\n  one  ./app -v\n  two  ./app -v\n"),
+        "{err}"
+    );
+    let _root = first.root(known);
+    let _gateway = first.gateway().await;
+    user.text(&["functions", "--job", "one"]).await;
+    let chosen = user
+        .invivo(&["matrix"])
+        .env("INVIVO_JOB", "one")
+        .output()
+        .await
+        .expect("started");
+    assert!(chosen.status.success());
+}
+
+#[tokio::test]
+async fn a_reader_who_has_enough_is_no_failure() {
+    let user = User::new();
+    let job = user.job("known");
+    let _root = job.root(known);
+    let _gateway = job.gateway().await;
+    let (reader, writer) = std::io::pipe().expect("pipe");
+    drop(reader);
+    let status = user
+        .invivo(&["functions"])
+        .stdout(writer)
+        .status()
+        .await
+        .expect("started");
+    assert!(status.success(), "{status}");
+}
+
+#[tokio::test]
+async fn a_repeated_pause_is_the_same_command() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let user = User::new();
+    let job = user.job("known");
+    let first = AtomicBool::new(true);
+    // The first answer is lost with its connection.
+    let root = job.root(move |ask| match ask {
+        Ask::Command(_) if first.swap(false, Ordering::SeqCst) => Reply::HangUp,
+        other => known(other),
+    });
+    let _gateway = job.gateway().await;
+    user.text(&["pause"]).await;
+    let ids = root.asked().into_iter().filter_map(|ask| {
+        if let Ask::Command(c) = ask {
+            Some(c.id)
+        } else {
+            None
+        }
+    });
+    let ids: Vec<_> = ids.collect();
+    assert_eq!(ids.len(), 2, "asked twice");
+    assert_eq!(ids[0], ids[1], "with one id");
+    assert_eq!(root.times(&Ask::Query(Query::Status)), 0);
+}

@@ -1,0 +1,362 @@
+//! What clients are told when all is well: known answers of a scripted root.
+
+mod house;
+mod scripted_root;
+
+use house::House;
+use invivo_grpc::v1;
+use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::tree::{Acks, Command, Verb};
+use invivo_proto::ids::{CommandId, Rank, RegionId, WorldRank};
+use scripted_root::{Reply, ScriptedRoot, known};
+use tonic::Code;
+
+async fn known_house() -> (House, ScriptedRoot, house::Gateway) {
+    let house = House::new();
+    let root = ScriptedRoot::start(&house.link(), known);
+    let gateway = house.gateway().await;
+    house.root_connected(true).await;
+    (house, root, gateway)
+}
+
+fn name(region: u16) -> String {
+    invivo_proto::mpi::name(RegionId(region)).to_owned()
+}
+
+#[tokio::test]
+async fn hello_tells_versions_capabilities_and_the_job() {
+    let (house, _root, _gateway) = known_house().await;
+    let hello = house
+        .viewer()
+        .hello(v1::HelloRequest::default())
+        .await
+        .expect("hello")
+        .into_inner();
+    assert_eq!(hello.gateway_version, env!("CARGO_PKG_VERSION"));
+    assert_eq!(
+        hello.capabilities,
+        ["status", "watch", "functions", "matrix", "pause", "resume"]
+    );
+    assert_eq!(hello.scope, "view");
+    let job = hello.job.expect("job");
+    assert_eq!(
+        (
+            job.id.as_str(),
+            job.ranks,
+            job.places,
+            job.nodes,
+            job.family.as_str()
+        ),
+        ("known", 4, 1, 1, "ompi")
+    );
+    let hello = house
+        .controller()
+        .hello(v1::HelloRequest::default())
+        .await
+        .expect("hello")
+        .into_inner();
+    assert_eq!(hello.scope, "control");
+}
+
+#[tokio::test]
+async fn views_carry_their_coverage_and_ledger() {
+    let (house, _root, _gateway) = known_house().await;
+    let mut client = house.viewer();
+    let status = client
+        .status(v1::StatusRequest {})
+        .await
+        .expect("status")
+        .into_inner();
+    let functions = client
+        .functions(v1::FunctionsRequest::default())
+        .await
+        .expect("functions")
+        .into_inner();
+    let matrix = client
+        .matrix(v1::MatrixRequest::default())
+        .await
+        .expect("matrix")
+        .into_inner();
+    let mut snapshots = client
+        .watch(v1::WatchRequest::default())
+        .await
+        .expect("watch")
+        .into_inner();
+    let snapshot = snapshots.message().await.expect("no error").expect("a snapshot");
+    for coverage in [
+        status.coverage,
+        functions.coverage,
+        matrix.coverage,
+        snapshot.coverage,
+    ] {
+        let coverage = coverage.expect("coverage");
+        assert_eq!(
+            (coverage.ranks, coverage.ranks_reporting, coverage.lag_ns),
+            (4, 4, 5_000_000)
+        );
+        let ledger = coverage.ledger.expect("ledger");
+        let dropped = ledger.dropped.expect("dropped");
+        assert_eq!(
+            (dropped.no_packet, dropped.no_location, dropped.switched),
+            (4, 2, 1)
+        );
+        let placed = ledger.open + ledger.in_flight + ledger.kept + ledger.reduced + 4 + 2 + 1;
+        assert_eq!((ledger.entered, placed), (60, 60));
+    }
+}
+
+#[tokio::test]
+async fn status_names_ranks_and_functions() {
+    let (house, _root, _gateway) = known_house().await;
+    let status = house
+        .viewer()
+        .status(v1::StatusRequest {})
+        .await
+        .expect("status")
+        .into_inner()
+        .status
+        .expect("status");
+    let ranks = status.ranks.expect("counts");
+    assert_eq!((ranks.computing, ranks.in_mpi, ranks.paused), (3, 1, 0));
+    let worst = &status.named[0];
+    assert_eq!(
+        (worst.rank, worst.state(), worst.function.clone()),
+        (3, v1::RankState::InMpi, name(1))
+    );
+    assert!(status.pause.is_none());
+}
+
+#[tokio::test]
+async fn functions_are_sorted_by_time_and_bounded() {
+    let (house, _root, _gateway) = known_house().await;
+    let mut client = house.viewer();
+    let merged = client
+        .functions(v1::FunctionsRequest::default())
+        .await
+        .expect("functions")
+        .into_inner();
+    let rows: Vec<_> = merged
+        .rows
+        .iter()
+        .map(|row| (row.function.clone(), row.calls, row.time_ns))
+        .collect();
+    assert_eq!(rows, [(name(2), 50, 1000), (name(1), 10, 500)]);
+    assert!(merged.rank_rows.is_empty());
+    let asked = v1::FunctionsRequest {
+        per_rank: true,
+        rank_rows_max: 3,
+    };
+    let by_rank = client.functions(asked).await.expect("functions").into_inner();
+    let rows: Vec<_> = by_rank
+        .rank_rows
+        .iter()
+        .map(|row| (row.rank, row.time_ns))
+        .collect();
+    assert_eq!(rows, [(Some(3), 400), (Some(2), 300), (Some(1), 200)]);
+    assert_eq!(by_rank.rank_rows_total, 4);
+}
+
+#[tokio::test]
+async fn a_matrix_is_exact_or_folded_as_asked() {
+    let (house, _root, _gateway) = known_house().await;
+    let mut client = house.viewer();
+    let exact = client
+        .matrix(v1::MatrixRequest { side_max: 0 })
+        .await
+        .expect("matrix")
+        .into_inner();
+    assert_eq!((exact.block_ranks, exact.cells.len()), (1, 4));
+    assert_eq!(
+        exact.unresolved,
+        Some(v1::Traffic {
+            messages: 2,
+            bytes: 9
+        })
+    );
+    let folded = client
+        .matrix(v1::MatrixRequest { side_max: 2 })
+        .await
+        .expect("matrix")
+        .into_inner();
+    assert_eq!((folded.block_ranks, folded.cells.len()), (2, 4));
+    let sent: u64 = folded
+        .cells
+        .iter()
+        .map(|cell| cell.sent.expect("sent").bytes)
+        .sum();
+    assert_eq!(sent, 4 * 80);
+}
+
+fn commands(root: &ScriptedRoot) -> Vec<Command> {
+    let command = |ask| {
+        if let Ask::Command(command) = ask {
+            Some(command)
+        } else {
+            None
+        }
+    };
+    root.asked().into_iter().filter_map(command).collect()
+}
+
+#[tokio::test]
+async fn commands_carry_the_clients_id_and_lease_or_defaults() {
+    let (house, root, _gateway) = known_house().await;
+    let mut client = house.controller();
+    let asked = v1::PauseRequest {
+        command_id: 77,
+        lease_ns: 5_000_000_000,
+    };
+    let reply = client.pause(asked).await.expect("paused").into_inner();
+    assert_eq!(
+        (reply.command_id, reply.targets, reply.done, reply.held_in_mpi),
+        (77, 4, 4, 1)
+    );
+    assert_eq!(
+        reply.slowest,
+        Some(v1::SlowestRank {
+            rank: 2,
+            time_ns: 1_000_000
+        })
+    );
+    assert!(reply.took_ns > 0);
+    assert_eq!(reply.lease_ns, 5_000_000_000);
+    let reply = client
+        .pause(v1::PauseRequest::default())
+        .await
+        .expect("paused")
+        .into_inner();
+    assert_ne!(reply.command_id, 0);
+    assert_eq!(reply.lease_ns, 600_000_000_000);
+    let resumed = client
+        .resume(v1::ResumeRequest { command_id: 78 })
+        .await
+        .expect("resumed")
+        .into_inner();
+    let expected = [
+        Command {
+            id: CommandId(77),
+            verb: Verb::Pause {
+                lease_ns: 5_000_000_000,
+            },
+        },
+        Command {
+            id: CommandId(reply.command_id),
+            verb: Verb::Pause {
+                lease_ns: 600_000_000_000,
+            },
+        },
+        Command {
+            id: CommandId(resumed.command_id),
+            verb: Verb::Resume,
+        },
+    ];
+    assert_eq!(commands(&root), expected);
+    assert_eq!(resumed.command_id, 78);
+}
+
+#[tokio::test]
+async fn a_lease_of_weeks_is_refused_before_it_reaches_the_root() {
+    let (house, root, _gateway) = known_house().await;
+    let asked = v1::PauseRequest {
+        command_id: 1,
+        lease_ns: u64::MAX,
+    };
+    let refused = house.controller().pause(asked).await.expect_err("refused");
+    assert_eq!(refused.code(), Code::InvalidArgument);
+    assert!(refused.message().contains("24 hours"));
+    assert_eq!(commands(&root), []);
+}
+
+#[tokio::test]
+async fn those_who_did_not_acknowledge_are_named_and_a_refusal_is_a_sentence() {
+    let house = House::new();
+    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+        Ask::Command(Command {
+            verb: Verb::Resume, ..
+        }) => Reply::Answer(Answer::Refused("nothing is paused".into())),
+        Ask::Command(_) => Reply::Answer(Answer::Command(Acks {
+            targets: 4,
+            done: 2,
+            failures: vec![(Rank(1), "its supervisor is gone".into())],
+            missing: vec![WorldRank(5)],
+            ..Acks::default()
+        })),
+        other => known(other),
+    });
+    let _gateway = house.gateway().await;
+    house.root_connected(true).await;
+    let mut client = house.controller();
+    let reply = client
+        .pause(v1::PauseRequest::default())
+        .await
+        .expect("answered")
+        .into_inner();
+    assert_eq!((reply.targets, reply.done, reply.missing), (4, 2, vec![5]));
+    assert_eq!(
+        reply.failures,
+        [v1::CommandFailure {
+            rank: 1,
+            why: "its supervisor is gone".into()
+        }]
+    );
+    let refused = client
+        .resume(v1::ResumeRequest::default())
+        .await
+        .expect_err("refused");
+    assert_eq!(
+        (refused.code(), refused.message()),
+        (Code::FailedPrecondition, "nothing is paused")
+    );
+}
+
+#[tokio::test]
+async fn every_command_is_in_the_audit_log() {
+    let (house, _root, gateway) = known_house().await;
+    house
+        .controller()
+        .pause(v1::PauseRequest {
+            command_id: 5,
+            lease_ns: 9,
+        })
+        .await
+        .expect("paused");
+    house
+        .viewer()
+        .resume(v1::ResumeRequest { command_id: 6 })
+        .await
+        .expect_err("denied");
+    gateway.end().await;
+    let text = std::fs::read_to_string(house.path().join("audit.jsonl")).expect("audit log");
+    let lines: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("json"))
+        .collect();
+    let told: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            (
+                line["verb"].as_str(),
+                line["event"].as_str(),
+                line["scope"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Some("Pause"), Some("sent"), Some("control")),
+            (Some("Pause"), Some("answered"), Some("control")),
+            (Some("Resume"), Some("denied"), Some("view")),
+        ]
+    );
+    for line in &lines {
+        assert_eq!(line["uid"], rustix::process::geteuid().as_raw());
+        assert_eq!(line["pid"], std::process::id());
+    }
+    assert_eq!(
+        (&lines[0]["command_id"], &lines[0]["lease_ns"]),
+        (&5.into(), &9.into())
+    );
+    assert_eq!((&lines[1]["done"], &lines[1]["targets"]), (&4.into(), &4.into()));
+    assert!(!text.contains(&house.connect.control) && !text.contains(&house.connect.view));
+}

@@ -1,0 +1,179 @@
+//! Every call with every kind of token: nothing is open, and what is closed says how to open it.
+
+mod house;
+mod scripted_root;
+
+use house::{Bearer, House};
+use invivo_grpc::v1;
+use scripted_root::{ScriptedRoot, known};
+use tonic::{Code, Request, Status};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_reflection::pb::{v1 as reflection, v1alpha as reflection_alpha};
+
+/// How a call ended.
+async fn outcome<T>(call: impl Future<Output = Result<T, Status>>) -> Result<(), Status> {
+    call.await.map(drop)
+}
+
+/// Makes every call there is and says how each ended.
+async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Result<(), Status>)> {
+    let mut client = house.client(token);
+    let bearer = Bearer(token.map(str::to_owned));
+    let mut health = HealthClient::with_interceptor(house.channel(), bearer.clone());
+    let mut reflection = reflection::server_reflection_client::ServerReflectionClient::with_interceptor(
+        house.channel(),
+        bearer.clone(),
+    );
+    let mut reflection_alpha =
+        reflection_alpha::server_reflection_client::ServerReflectionClient::with_interceptor(
+            house.channel(),
+            bearer,
+        );
+    let list = reflection::ServerReflectionRequest {
+        message_request: Some(
+            reflection::server_reflection_request::MessageRequest::ListServices(String::new()),
+        ),
+        ..Default::default()
+    };
+    let list_alpha = reflection_alpha::ServerReflectionRequest {
+        message_request: Some(
+            reflection_alpha::server_reflection_request::MessageRequest::ListServices(String::new()),
+        ),
+        ..Default::default()
+    };
+    vec![
+        ("Hello", outcome(client.hello(v1::HelloRequest::default())).await),
+        ("Status", outcome(client.status(v1::StatusRequest {})).await),
+        ("Watch", outcome(client.watch(v1::WatchRequest::default())).await),
+        (
+            "Functions",
+            outcome(client.functions(v1::FunctionsRequest::default())).await,
+        ),
+        (
+            "Matrix",
+            outcome(client.matrix(v1::MatrixRequest::default())).await,
+        ),
+        (
+            "Health",
+            outcome(health.check(HealthCheckRequest::default())).await,
+        ),
+        (
+            "Health watch",
+            outcome(health.watch(HealthCheckRequest::default())).await,
+        ),
+        (
+            "Reflection",
+            outcome(reflection.server_reflection_info(tokio_stream::once(list))).await,
+        ),
+        (
+            "Reflection alpha",
+            outcome(reflection_alpha.server_reflection_info(tokio_stream::once(list_alpha))).await,
+        ),
+        ("Pause", outcome(client.pause(v1::PauseRequest::default())).await),
+        (
+            "Resume",
+            outcome(client.resume(v1::ResumeRequest::default())).await,
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn each_token_opens_its_scope_and_no_more() {
+    let house = House::new();
+    let root = ScriptedRoot::start(&house.link(), known);
+    let _gateway = house.gateway().await;
+    house.root_connected(true).await;
+    let commands_before = root.asked().len();
+
+    let nearly = house.connect.control[1..].to_owned();
+    for token in [None, Some("wrong"), Some(""), Some(nearly.as_str())] {
+        for (call, ended) in all_calls(&house, token).await {
+            let status = ended.expect_err(call);
+            assert_eq!(status.code(), Code::Unauthenticated, "{call} with {token:?}");
+            assert!(
+                status.message().contains("connect.json"),
+                "{call}: {}",
+                status.message()
+            );
+        }
+    }
+    assert_eq!(
+        root.asked().len(),
+        commands_before,
+        "a refused call must not reach the root"
+    );
+
+    for (call, ended) in all_calls(&house, Some(&house.connect.view)).await {
+        match call {
+            "Pause" | "Resume" => {
+                let status = ended.expect_err(call);
+                assert_eq!(status.code(), Code::PermissionDenied, "{call}");
+                assert!(
+                    status
+                        .message()
+                        .contains(&format!("{call} needs the scope control"))
+                );
+                assert!(
+                    status.message().contains("token \"control\""),
+                    "{}",
+                    status.message()
+                );
+            }
+            _ => ended.unwrap_or_else(|status| panic!("{call} with view: {status}")),
+        }
+    }
+    for (call, ended) in all_calls(&house, Some(&house.connect.control)).await {
+        ended.unwrap_or_else(|status| panic!("{call} with control: {status}"));
+    }
+}
+
+#[tokio::test]
+async fn the_token_must_come_as_a_bearer() {
+    let house = House::new();
+    let _gateway = house.gateway().await;
+    let mut client = v1::invivo_client::InvivoClient::new(house.channel());
+    for header in [
+        house.connect.control.clone(),
+        format!("Basic {}", house.connect.control),
+    ] {
+        let mut request = Request::new(v1::HelloRequest::default());
+        request
+            .metadata_mut()
+            .insert("authorization", header.parse().expect("ascii"));
+        assert_eq!(
+            client.hello(request).await.expect_err("refused").code(),
+            Code::Unauthenticated
+        );
+    }
+}
+
+#[tokio::test]
+async fn health_follows_the_root() {
+    let house = House::new();
+    let gateway = house.gateway().await;
+    let mut health =
+        HealthClient::with_interceptor(house.channel(), Bearer(Some(house.connect.view.clone())));
+    let asked = HealthCheckRequest {
+        service: "invivo.v1.Invivo".into(),
+    };
+    let serving =
+        |reply: tonic::Response<tonic_health::pb::HealthCheckResponse>| reply.into_inner().status() as i32;
+    assert_eq!(
+        serving(health.check(asked.clone()).await.expect("known")),
+        2,
+        "without a root it does not serve"
+    );
+    let _root = ScriptedRoot::start(&house.link(), known);
+    house.root_connected(true).await;
+    let mut changes = health.watch(asked).await.expect("known").into_inner();
+    while changes
+        .message()
+        .await
+        .expect("no error")
+        .expect("goes on")
+        .status() as i32
+        != 1
+    {}
+    gateway.end().await;
+}

@@ -1,0 +1,104 @@
+//! A Python program that knows the service only through reflection.
+
+mod house;
+mod scripted_root;
+
+use house::House;
+use invivo_proto::control::link::Ask;
+use invivo_proto::control::tree::{Command as RankCommand, Verb};
+use invivo_proto::ids::CommandId;
+use scripted_root::{ScriptedRoot, known};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use tokio::process::Command;
+
+/// The interpreter that the set-up made, or the one that `INVIVO_PYTHON` names.
+fn python() -> PathBuf {
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/python/bin/python");
+    let python = std::env::var_os("INVIVO_PYTHON").map_or(made, PathBuf::from);
+    assert!(
+        python.exists(),
+        "{} is not there; make it: cargo xtask setup",
+        python.display()
+    );
+    python
+}
+
+async fn client(house: &House, arguments: &[&str], token: Option<&str>) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/examples/reflect_client.py");
+    let mut command = Command::new(python());
+    command
+        .arg(script)
+        .arg("--connect")
+        .arg(house.connect_path())
+        .args(arguments);
+    // A proxy that nobody serves: it must not be asked.
+    command
+        .env("http_proxy", "http://127.0.0.1:1")
+        .env_remove("INVIVO_TOKEN");
+    if let Some(token) = token {
+        command.env("INVIVO_TOKEN", token);
+    }
+    command.output().await.expect("started")
+}
+
+fn answer(output: &Output) -> Value {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    serde_json::from_slice(&output.stdout).expect("json")
+}
+
+#[tokio::test]
+async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
+    let house = House::new();
+    let root = ScriptedRoot::start(&house.link(), known);
+    let _gateway = house.gateway().await;
+    house.root_connected(true).await;
+
+    let status = answer(&client(&house, &["status"], None).await);
+    assert_eq!(status["status"]["ranks"]["computing"], 3);
+    assert_eq!(status["status"]["named"][0]["state"], "RANK_STATE_IN_MPI");
+    assert_eq!(status["coverage"]["ledger"]["dropped"]["no_packet"], 4);
+    let functions = answer(&client(&house, &["functions", "--set", "per_rank=true"], None).await);
+    assert_eq!(
+        (&functions["rows"][0]["calls"], &functions["rank_rows"][0]["rank"]),
+        (&50.into(), &3.into())
+    );
+
+    let paused = answer(
+        &client(
+            &house,
+            &["pause", "--set", "command_id=9", "--set", "lease_ns=7"],
+            None,
+        )
+        .await,
+    );
+    assert_eq!(
+        (&paused["done"], &paused["slowest"]["rank"]),
+        (&4.into(), &2.into())
+    );
+    answer(&client(&house, &["resume"], None).await);
+    let commands = root.asked();
+    assert!(commands.contains(&Ask::Command(RankCommand {
+        id: CommandId(9),
+        verb: Verb::Pause { lease_ns: 7 }
+    })));
+
+    let before = root.asked().len();
+    for (arguments, token, error) in [
+        (&["pause", "--scope", "none"][..], None, "UNAUTHENTICATED"),
+        (&["pause"], Some("wrong"), "UNAUTHENTICATED"),
+        (&["pause", "--scope", "view"], None, "PERMISSION_DENIED"),
+    ] {
+        let refused = client(&house, arguments, token).await;
+        assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
+        let reason: Value = serde_json::from_slice(&refused.stderr).expect("a reason as JSON");
+        assert_eq!(reason["error"], error, "{reason}");
+    }
+    assert_eq!(
+        root.asked().len(),
+        before,
+        "a refused command must not reach the root"
+    );
+}

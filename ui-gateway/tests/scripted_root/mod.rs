@@ -1,0 +1,241 @@
+//! A root that does what a script says, speaking the real protocol over a real socket. Its framing is written
+//! out here by hand, so that the gateway's is not tested against itself.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use invivo_proto::control;
+use invivo_proto::control::link::{Answer, Ask, Job, Request, Response};
+use invivo_proto::control::results::{
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, RankState, RankStatus,
+    Traffic,
+};
+use invivo_proto::control::tree::{Acks, Query};
+use invivo_proto::ids::{Rank, RegionId};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// What the root does on a request.
+pub enum Reply {
+    Answer(Answer),
+    Late(Duration, Answer),
+    Silence,
+    /// These bytes as they are.
+    Raw(Vec<u8>),
+    HangUp,
+}
+
+type Script = dyn Fn(&Ask) -> Reply + Send + Sync;
+
+/// A running root; it is gone, socket and connections, when it is dropped.
+pub struct ScriptedRoot {
+    path: PathBuf,
+    asked: Arc<Mutex<Vec<Ask>>>,
+    task: JoinHandle<()>,
+}
+
+impl ScriptedRoot {
+    pub fn start(path: &Path, script: impl Fn(&Ask) -> Reply + Send + Sync + 'static) -> ScriptedRoot {
+        let listener = UnixListener::bind(path).expect("bound");
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (log, script): (_, Arc<Script>) = (asked.clone(), Arc::new(script));
+        let task = tokio::spawn(async move {
+            let mut connections = tokio::task::JoinSet::new();
+            loop {
+                let (stream, _) = listener.accept().await.expect("accepted");
+                connections.spawn(serve(stream, log.clone(), script.clone()));
+            }
+        });
+        ScriptedRoot {
+            path: path.to_owned(),
+            asked,
+            task,
+        }
+    }
+
+    /// What it has been asked so far.
+    pub fn asked(&self) -> Vec<Ask> {
+        self.asked.lock().expect("not poisoned").clone()
+    }
+
+    /// How often it has been asked this.
+    pub fn times(&self, ask: &Ask) -> usize {
+        self.asked().iter().filter(|asked| *asked == ask).count()
+    }
+}
+
+impl Drop for ScriptedRoot {
+    fn drop(&mut self) {
+        self.task.abort();
+        std::fs::remove_file(&self.path).expect("the socket was there");
+    }
+}
+
+async fn serve(stream: UnixStream, log: Arc<Mutex<Vec<Ask>>>, script: Arc<Script>) {
+    let (mut reader, mut writer) = stream.into_split();
+    let (out, mut outgoing) = mpsc::unbounded_channel::<Vec<u8>>();
+    let mut writing = tokio::task::JoinSet::new();
+    writing.spawn(async move {
+        while let Some(bytes) = outgoing.recv().await {
+            if writer.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    });
+    while let Ok(length) = reader.read_u32_le().await {
+        let mut bytes = vec![0; length as usize];
+        if reader.read_exact(&mut bytes).await.is_err() {
+            return;
+        }
+        let Request { id, ask } = control::decode(&bytes).expect("a request");
+        let reply = script(&ask);
+        log.lock().expect("not poisoned").push(ask);
+        let out = out.clone();
+        match reply {
+            Reply::Answer(answer) => drop(out.send(framed(id, answer))),
+            Reply::Late(after, answer) => drop(writing.spawn(async move {
+                tokio::time::sleep(after).await;
+                drop(out.send(framed(id, answer)));
+            })),
+            Reply::Silence => {}
+            Reply::Raw(bytes) => drop(out.send(bytes)),
+            Reply::HangUp => return,
+        }
+    }
+}
+
+fn framed(id: u64, answer: Answer) -> Vec<u8> {
+    let message = control::encode(&Response { id, answer }).expect("encoded");
+    let mut bytes = u32::try_from(message.len())
+        .expect("short")
+        .to_le_bytes()
+        .to_vec();
+    bytes.extend(message);
+    bytes
+}
+
+/// The status query.
+pub const STATUS: Ask = Ask::Query(Query::Status);
+
+/// A job of four ranks with known answers.
+pub fn known(ask: &Ask) -> Reply {
+    Reply::Answer(match ask {
+        Ask::Job => Answer::Job(job()),
+        Ask::Query(Query::Status) => Answer::Status(status(), coverage()),
+        Ask::Query(Query::Functions { per_rank }) => Answer::Functions(functions(*per_rank), coverage()),
+        Ask::Query(Query::Matrix) => Answer::Matrix(matrix(), coverage()),
+        Ask::Command(_) => Answer::Command(acks()),
+    })
+}
+
+pub fn job() -> Job {
+    Job {
+        id: "known".into(),
+        ranks: 4,
+        places: 1,
+        nodes: 1,
+        family: "ompi".into(),
+        library: "Open MPI".into(),
+    }
+}
+
+pub fn coverage() -> Coverage {
+    let ledger = Ledger {
+        entered: 60,
+        open: 1,
+        in_flight: 2,
+        kept: 40,
+        reduced: 10,
+        dropped: [4, 2, 1],
+        ..Ledger::default()
+    };
+    Coverage {
+        ranks: 4,
+        ranks_reporting: 4,
+        lag_ns: 5_000_000,
+        ledger,
+        ..Coverage::default()
+    }
+}
+
+pub fn status() -> JobStatus {
+    let named = RankStatus {
+        rank: Rank(3),
+        state: RankState::InMpi,
+        region: RegionId(1),
+        since_ns: 7,
+        entered: 15,
+        mpi_ns: 900,
+    };
+    JobStatus {
+        states: [0, 3, 1, 0, 0],
+        named: vec![named],
+        observed_ns: 1_000,
+        ..JobStatus::default()
+    }
+}
+
+fn stats(count: u64, sum_ns: u64, max_rank: u32) -> FunctionStats {
+    let mean_ns = sum_ns as f64 / count as f64;
+    let time = Moments {
+        count,
+        sum_ns,
+        mean_ns,
+        m2: 0.0,
+        min_ns: 1,
+        max_ns: sum_ns,
+        max_rank: Rank(max_rank),
+    };
+    FunctionStats {
+        time,
+        bytes_out: 100,
+        bytes_in: 50,
+    }
+}
+
+/// Two functions; by rank, the second one on four ranks with 100, 200, 300 and 400 ns.
+pub fn functions(per_rank: bool) -> FunctionTable {
+    let mut rows = BTreeMap::from([
+        ((None, RegionId(1)), stats(10, 500, 0)),
+        ((None, RegionId(2)), stats(50, 1000, 3)),
+    ]);
+    if per_rank {
+        rows.extend((0..4).map(|rank| {
+            (
+                (Some(Rank(rank)), RegionId(2)),
+                stats(5, 100 * (u64::from(rank) + 1), rank),
+            )
+        }));
+    }
+    FunctionTable { rows }
+}
+
+pub fn matrix() -> Matrix {
+    let ring = |bytes| {
+        (0..4)
+            .map(|rank| ((Rank(rank), Rank((rank + 1) % 4)), Traffic { messages: 1, bytes }))
+            .collect()
+    };
+    Matrix {
+        sent: ring(80),
+        received: ring(70),
+        unresolved: Traffic {
+            messages: 2,
+            bytes: 9,
+        },
+    }
+}
+
+pub fn acks() -> Acks {
+    Acks {
+        targets: 4,
+        done: 4,
+        held_in_mpi: 1,
+        slowest: Some((Rank(2), 1_000_000)),
+        ..Acks::default()
+    }
+}
