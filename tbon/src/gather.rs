@@ -83,10 +83,10 @@ impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
         }
     }
 
-    /// Takes out what is complete or overdue, with the absent members noted.
-    pub fn finish(&mut self, now_ns: u64, members: &Members) -> Vec<(K, T)> {
+    /// Takes out what is complete, or overdue at `overdue_ns`, with the absent members noted.
+    pub fn finish(&mut self, overdue_ns: u64, members: &Members) -> Vec<(K, T)> {
         self.open
-            .extract_if(.., |gather| gather.left == 0 || gather.deadline_ns <= now_ns)
+            .extract_if(.., |gather| gather.left == 0 || gather.deadline_ns <= overdue_ns)
             .map(|mut gather| {
                 gather
                     .awaited

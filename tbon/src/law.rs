@@ -5,7 +5,7 @@ use invivo_proto::control::results::{FunctionTable, JobStatus, MatrixPartial};
 use invivo_proto::control::tree::{Partial, Query};
 
 /// Merges partial results. The merge is associative and commutative up to rounding, because results come in
-/// any order from any depth.
+/// any order from any depth. A function like `invivo_analysis::law::merge` is a law as it stands.
 pub trait Law {
     /// Adds `from` to `into`.
     ///
@@ -14,47 +14,29 @@ pub trait Law {
     fn merge(&self, into: &mut Partial, from: Partial) -> Result<(), Mismatch>;
 }
 
-/// Two partial results that answer different questions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mismatch {
-    /// What was asked for.
-    pub asked: &'static str,
-    /// What came.
-    pub came: &'static str,
-}
-
-impl Mismatch {
-    /// Of these two results.
-    pub fn of(asked: &Partial, came: &Partial) -> Mismatch {
-        Mismatch {
-            asked: name(asked),
-            came: name(came),
-        }
+impl<F, E> Law for F
+where
+    F: Fn(&mut Partial, Partial) -> Result<(), E>,
+{
+    fn merge(&self, into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
+        self(into, from).map_err(|_| Mismatch)
     }
 }
 
+/// Two partial results that answer different questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mismatch;
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "a partial result of the wrong kind: asked for {}, came {}",
-            self.asked, self.came
-        )
+        f.write_str("a partial result that answers another question")
     }
 }
 
 impl core::error::Error for Mismatch {}
 
-fn name(partial: &Partial) -> &'static str {
-    match partial {
-        Partial::Functions(_) => "functions",
-        Partial::Matrix(_) => "matrix",
-        Partial::Status(_) => "status",
-    }
-}
-
 /// The answer of nobody.
-pub fn nothing(query: Query) -> Partial {
+pub(crate) fn nothing(query: Query) -> Partial {
     match query {
         Query::Functions { .. } => Partial::Functions(FunctionTable::default()),
         Query::Matrix => Partial::Matrix(MatrixPartial::default()),

@@ -196,6 +196,8 @@ impl<L: Law> Node<L> {
             self.ignored.after_shutdown += u64::from(input != Input::Tick);
             return out;
         }
+        // Only a tick makes late what has not come, because only then has everything been handed in.
+        let overdue_ns = if input == Input::Tick { now_ns } else { 0 };
         match input {
             Input::Down(message) => self.descend(now_ns, message, &mut out),
             Input::Up { from, message } => match self.living(from) {
@@ -211,7 +213,7 @@ impl<L: Law> Node<L> {
             Input::Tick if self.pulse.stops(now_ns) => out.push(Action::RootLost),
             Input::Tick => {}
         }
-        self.conclude(now_ns, &mut out);
+        self.conclude(overdue_ns, &mut out);
         out
     }
 
@@ -339,18 +341,18 @@ impl<L: Law> Node<L> {
         self.commands.under_way.lose(member, self.members.get(member));
     }
 
-    /// Sends up whatever is complete or overdue.
-    fn conclude(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+    /// Sends up whatever is complete, or overdue at `overdue_ns`.
+    fn conclude(&mut self, overdue_ns: u64, out: &mut Vec<Action>) {
         if self.closed {
             return;
         }
         if self.present.complete() {
             out.push(Action::Up(Up::Hello { ranks: self.ranks() }));
         }
-        for (wave, sum) in self.waves.finish(now_ns, &self.members) {
+        for (wave, sum) in self.waves.finish(overdue_ns, &self.members) {
             out.push(Action::Up(sum.into_answer(wave)));
         }
-        for (command, course) in self.commands.under_way.finish(now_ns, &self.members) {
+        for (command, course) in self.commands.under_way.finish(overdue_ns, &self.members) {
             out.push(Action::Up(Up::Ack {
                 command,
                 acks: course.acks.clone(),

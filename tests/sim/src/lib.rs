@@ -1,1 +1,29 @@
-//! sim
+//! Whole trees in one process, from a seed: simulated ranks feed simulated places, the machines of the crate
+//! `tbon` talk over links that delay (and so reorder between links), members die, stall or send garbage, and
+//! afterwards a checker compares every answer with a flat computation over what the places had in hand.
+//!
+//! The same case always runs the same way; a failing one prints the command that reruns it, and that prints
+//! one line per event:
+//!
+//! ```text
+//! 0.104233000 T9 > N12 Partial wave 3        T9 sends, N12 receives, N the nodes, R the root, T the places
+//! ```
+#![allow(
+    clippy::large_enum_variant,
+    reason = "messages are moved once or twice, a box would cost more than the copy"
+)]
+
+pub mod agenda;
+pub mod case;
+pub mod checker;
+pub mod faults;
+pub mod flat;
+pub mod history;
+pub mod law;
+pub mod links;
+pub mod place;
+pub mod plant;
+pub mod rank;
+pub mod script;
+pub mod simulation;
+pub mod trace;

@@ -1,0 +1,101 @@
+//! What goes wrong: which tool process dies, stands still or talks nonsense, and when.
+
+use crate::agenda::{MS, SECOND, Time};
+use crate::case::{Case, stream};
+use invivo_proto::ids::WorldRank;
+use invivo_tbon::layout::{Layout, Role};
+
+/// What a process says instead of, or beside, its next answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nonsense {
+    /// A message cut short, in place of the answer.
+    Cut,
+    /// The answer to another question, in place of the answer.
+    WrongKind,
+    /// More ranks than it has, in place of the answer.
+    Boast,
+    /// The answer twice.
+    Twice,
+    /// An answer that nobody asked for, beside the answer.
+    Unasked,
+}
+
+/// What is wrong with a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ailment {
+    /// It dies; its parent learns it after `noticed` more nanoseconds.
+    Death {
+        /// Until its parent knows.
+        noticed: Time,
+    },
+    /// It stands still until this time.
+    Stall {
+        /// When it goes on.
+        until: Time,
+    },
+    /// It sends nonsense once.
+    Garble(Nonsense),
+}
+
+/// One thing that goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Where.
+    pub who: WorldRank,
+    /// When.
+    pub at: Time,
+    /// What.
+    pub what: Ailment,
+}
+
+impl Fault {
+    /// Whether it can keep an answer back that was asked for at `from` and given at `to`.
+    pub fn touches(&self, from: Time, to: Time) -> bool {
+        let ends = match self.what {
+            Ailment::Stall { until } => until,
+            // Nonsense waits for its victim's next answer.
+            Ailment::Death { .. } | Ailment::Garble(_) => Time::MAX,
+        };
+        self.at <= to && from <= ends
+    }
+}
+
+/// The faults of a case.
+pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
+    let mut rng = stream(case.seed, "faults");
+    let victims: Vec<WorldRank> = (0..layout.total())
+        .map(WorldRank)
+        .filter(|&world| matches!(layout.role(world), Some(Role::Place { .. } | Role::Node { .. })))
+        .collect();
+    let mut faults = Vec::new();
+    let mut fault = |count, ail: fn(&mut fastrand::Rng, Time) -> Ailment| {
+        for _ in 0..count {
+            let at = rng.u64(..4 * SECOND);
+            let who = victims[rng.usize(..victims.len())];
+            faults.push(Fault {
+                who,
+                at,
+                what: ail(&mut rng, at),
+            });
+        }
+    };
+    fault(case.deaths, |rng, _| Ailment::Death {
+        noticed: rng.u64(..3 * SECOND),
+    });
+    fault(case.stalls, |rng, at| Ailment::Stall {
+        until: at + rng.u64(MS..6 * SECOND),
+    });
+    fault(case.garbles, |rng, _| {
+        use Nonsense::{Boast, Cut, Twice, Unasked, WrongKind};
+        Ailment::Garble([Cut, WrongKind, Boast, Twice, Unasked][rng.usize(..5)])
+    });
+    if case.root_dies {
+        let at = rng.u64(..4 * SECOND);
+        faults.push(Fault {
+            who: layout.root(),
+            at,
+            what: Ailment::Death { noticed: 0 },
+        });
+    }
+    faults
+}
