@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// The longest job id, in bytes: with it, a socket's path fits below `/tmp` whatever the user's number.
 pub const JOB_ID_BYTES_MAX: usize = 60;
+/// Audit logs of jobs that are over that are kept: some weeks of one user's jobs.
+pub const AUDITS_KEPT: usize = 50;
 /// The longest name of a socket in the runtime directory, in bytes (`place-4294967295.sock` has 21).
 pub const SOCKET_NAME_BYTES_MAX: usize = 21;
 /// The longest path of a Unix socket, in bytes: `sun_path` has 108 with the zero at its end.
@@ -208,13 +210,66 @@ fn publish_in(jobs: &Path, connect: &Connect) -> Result<PathBuf, PlaceError> {
     Ok(path)
 }
 
-/// Removes a job's directory in the state directory. That it is not there is no error.
+/// Takes a job off the list: removes its directory in the state directory, but for an audit log if there is one.
+/// Of jobs that are over, the newest [`AUDITS_KEPT`] logs are kept.
 ///
 /// # Errors
 /// When something in it cannot be removed.
 pub fn withdraw(job: &str) -> Result<(), PlaceError> {
     check_job_id(job)?;
-    remove(&jobs_dir()?.join(job))
+    let jobs = jobs_dir()?;
+    clear(&jobs.join(job))?;
+    prune(&jobs, AUDITS_KEPT)
+}
+
+/// Removes all but an audit log, and the directory if it is empty then. That it is not there is no error.
+fn clear(dir: &Path) -> Result<(), PlaceError> {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io("read", dir)(error)),
+    };
+    let mut kept = false;
+    for entry in entries {
+        let path = entry.map_err(io("read", dir))?.path();
+        if is_audit(&path) {
+            kept = true;
+            continue;
+        }
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(io("remove", &path)(error));
+            }
+            _ => {}
+        }
+    }
+    if kept { Ok(()) } else { remove(dir) }
+}
+
+fn is_audit(path: &Path) -> bool {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    name.starts_with("audit.") && name.ends_with(".jsonl")
+}
+
+/// Removes the directories of all jobs that are over but the newest `keep`.
+fn prune(jobs: &Path, keep: usize) -> Result<(), PlaceError> {
+    let Ok(entries) = std::fs::read_dir(jobs) else {
+        return Ok(());
+    };
+    let over = entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|dir| !dir.join(FILE_NAME).exists());
+    // A job that is about to publish has the newest directory, and is not among those removed.
+    let age = |dir: &PathBuf| std::fs::metadata(dir).and_then(|meta| meta.modified()).ok();
+    let mut over: Vec<PathBuf> = over.collect();
+    over.sort_by_cached_key(age);
+    over.iter()
+        .take(over.len().saturating_sub(keep))
+        .try_for_each(|dir| remove(dir))
 }
 
 fn remove(dir: &Path) -> Result<(), PlaceError> {
@@ -229,7 +284,7 @@ fn remove(dir: &Path) -> Result<(), PlaceError> {
 pub struct Jobs {
     /// Jobs that run (or that run on another host, as far as can be told), the oldest first.
     pub running: Vec<(PathBuf, Connect)>,
-    /// Ids of jobs whose supervisor is gone; their directories have been removed.
+    /// Ids of jobs whose supervisor is gone; their files have been removed, but for audit logs.
     pub stale: Vec<String>,
     /// Files that cannot be used, with the reason.
     pub unusable: Vec<ConnectError>,
@@ -255,7 +310,7 @@ fn jobs_in(dir: &Path) -> Result<Jobs, PlaceError> {
         match Connect::read(&path) {
             Ok(connect) if connect.liveness() == Liveness::Stale => {
                 if let Some(left) = path.parent() {
-                    remove(left)?;
+                    clear(left)?;
                 }
                 jobs.stale.push(connect.job);
             }

@@ -73,19 +73,18 @@ enum Entry {
 }
 
 impl Audit {
-    /// Opens the log in `dir` for appending and starts its thread; the thread ends with the last handle.
+    /// A log in `dir`, which is made with its first line, and its thread, which ends with the last handle.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// When no thread can be started.
     pub fn open(dir: &Path) -> std::io::Result<Audit> {
         let path = dir.join(FILE_NAME);
-        let mut file = append(&path)?;
         let (entries, queue) = mpsc::sync_channel(limits::AUDIT_QUEUE_MAX);
         std::thread::Builder::new().name("audit".to_owned()).spawn(move || {
             while let Ok(entry) = queue.recv() {
                 match entry {
                     Entry::Line(line) => {
-                        if let Err(error) = write(&mut file, &path, &line, limits::AUDIT_BYTES_MAX) {
+                        if let Err(error) = append(&path, &line, limits::AUDIT_BYTES_MAX) {
                             tracing::error!(%error, path = %path.display(), "the audit log cannot be written");
                         }
                     }
@@ -125,15 +124,13 @@ impl Audit {
     }
 }
 
-fn append(path: &Path) -> std::io::Result<File> {
-    File::options().append(true).create(true).mode(0o600).open(path)
-}
-
 /// Appends a line; a file that has become too long is put aside first, in place of the one put aside before.
-fn write(file: &mut File, path: &Path, line: &str, bytes_max: u64) -> std::io::Result<()> {
+fn append(path: &Path, line: &str, bytes_max: u64) -> std::io::Result<()> {
+    let open = || File::options().append(true).create(true).mode(0o600).open(path);
+    let mut file = open()?;
     if file.metadata()?.len() + line.len() as u64 > bytes_max {
         std::fs::rename(path, aside(path))?;
-        *file = append(path)?;
+        file = open()?;
     }
     file.write_all(line.as_bytes())
 }
@@ -187,9 +184,8 @@ mod tests {
     fn a_long_log_is_put_aside() {
         let dir = tempfile::tempdir().expect("directory");
         let path = dir.path().join(FILE_NAME);
-        let mut file = append(&path).expect("opened");
         for line in ["one\n", "two\n", "three\n"] {
-            write(&mut file, &path, line, 8).expect("written");
+            append(&path, line, 8).expect("written");
         }
         assert_eq!(std::fs::read_to_string(&path).expect("read"), "three\n");
         assert_eq!(

@@ -35,8 +35,7 @@ pub struct Config {
 pub async fn serve(config: Config, end: impl Future<Output = ()>) -> anyhow::Result<()> {
     let connect = Connect::read(&config.connect)?;
     let dir = config.connect.parent().context("connect.json has no directory")?;
-    let audit =
-        Audit::open(dir).with_context(|| format!("cannot open the audit log in {}", dir.display()))?;
+    let audit = Audit::open(dir).context("cannot start the audit log")?;
     let listener = Listener::bind(&config.socket).await?;
     tracing::info!(socket = %config.socket.display(), job = connect.job, "serving");
 

@@ -34,8 +34,9 @@ fn a_published_job_is_private_listed_and_gone_after_withdrawal() {
     let listed = jobs_in(&jobs).expect("listed");
     assert_eq!(listed.running, vec![(path, connect)]);
     assert!(listed.stale.is_empty() && listed.unusable.is_empty());
-    remove(&jobs.join("one")).expect("removed");
-    remove(&jobs.join("one")).expect("twice is no error");
+    clear(&jobs.join("one")).expect("removed");
+    assert!(!jobs.join("one").exists());
+    clear(&jobs.join("one")).expect("twice is no error");
     assert!(jobs_in(&jobs).expect("listed").running.is_empty());
 }
 
@@ -51,6 +52,36 @@ fn a_dead_jobs_leftovers_are_named_and_removed() {
     assert_eq!(listed.stale, ["dead"]);
     assert_eq!(listed.running.len(), 1);
     assert!(!jobs.join("dead").exists());
+}
+
+#[test]
+fn audit_logs_outlive_their_jobs_in_bounded_number() {
+    let dir = tempfile::tempdir().expect("directory");
+    let jobs = dir.path().join("state/invivo/jobs");
+    for (age, job) in ["oldest", "older", "old", "alive"].into_iter().enumerate() {
+        let path = publish_in(&jobs, &connect(job)).expect("published");
+        std::fs::write(path.with_file_name("audit.jsonl"), "{}\n").expect("written");
+        std::fs::write(path.with_file_name("gateway.log"), "").expect("written");
+        if job != "alive" {
+            clear(&jobs.join(job)).expect("cleared");
+            let names: Vec<_> = std::fs::read_dir(jobs.join(job))
+                .expect("kept")
+                .flatten()
+                .collect();
+            assert_eq!(
+                names.iter().map(|name| name.file_name()).collect::<Vec<_>>(),
+                ["audit.jsonl"]
+            );
+            let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(age as u64);
+            std::fs::File::open(jobs.join(job))
+                .and_then(|file| file.set_modified(then))
+                .expect("aged");
+        }
+    }
+    assert_eq!(jobs_in(&jobs).expect("listed").running.len(), 1);
+    prune(&jobs, 2).expect("pruned");
+    let left = ["oldest", "older", "old", "alive"].map(|job| jobs.join(job).exists());
+    assert_eq!(left, [false, true, true, true]);
 }
 
 #[test]
