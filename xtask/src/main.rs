@@ -1,6 +1,8 @@
 //! `cargo xtask`: everything a developer or a CI system does with this repository, as one program.
 
+mod bench;
 mod build;
+mod demo;
 mod fuzz;
 mod generate;
 mod run;
@@ -38,6 +40,14 @@ enum Task {
     },
     /// Check everything, cheapest first (sets up and builds too).
     Test(test::Options),
+    /// Run LAMMPS under Invivo, watch it, pause it, resume it, and read the report (sets up and builds too).
+    Demo,
+    /// Measure, and write target/bench/NAME.json (sets up and builds too).
+    Bench {
+        /// Which; all without one.
+        #[arg(value_parser = bench::NAMES)]
+        name: Option<String>,
+    },
     /// Run the generators: what is generated is checked in, and a test compares.
     Generate,
 }
@@ -47,6 +57,8 @@ fn main() -> ExitCode {
         Task::Setup { json } => setup::run(json),
         Task::Build { family, json } => setup::run(false).and_then(|()| build::run(family.as_deref(), json)),
         Task::Test(options) => test::run(&options),
+        Task::Demo => ready().and_then(|()| demo::run()),
+        Task::Bench { name } => ready().and_then(|()| bench::run(name.as_deref())),
         Task::Generate => generate::run(run::root()),
     };
     match result {
@@ -57,4 +69,10 @@ fn main() -> ExitCode {
             ExitCode::from(if error.is::<setup::Missing>() { 2 } else { 1 })
         }
     }
+}
+
+/// The machine is set up and the tree is built.
+fn ready() -> anyhow::Result<()> {
+    setup::run(false)?;
+    build::run(None, false)
 }

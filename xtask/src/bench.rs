@@ -1,0 +1,112 @@
+//! `cargo xtask bench`: figures beside a baseline measured in the same run. Each goes to target/bench/NAME.json
+//! with name, value, unit, baseline, ratio (value / baseline), and a paragraph about what was measured.
+
+mod bytes;
+mod pause;
+mod shim;
+
+use crate::run::{FAMILIES, allow_root, check, dist, root};
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The benches by name.
+pub const NAMES: [&str; 3] = ["shim", "pause", "bytes"];
+
+/// Runs one, or all.
+pub fn run(name: Option<&str>) -> Result<()> {
+    for bench in NAMES
+        .into_iter()
+        .filter(|bench| name.is_none_or(|name| name == *bench))
+    {
+        match bench {
+            "shim" => shim::run()?,
+            "pause" => pause::run()?,
+            _ => bytes::run()?,
+        }
+    }
+    Ok(())
+}
+
+/// One figure.
+pub struct Figure {
+    /// Also the file's name.
+    pub name: &'static str,
+    /// What was measured.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What it is to be compared with, in the same unit.
+    pub baseline: f64,
+    /// How to read it.
+    pub about: String,
+}
+
+impl Figure {
+    /// Writes it and says it.
+    pub fn write(&self) -> Result<()> {
+        let folder = root().join("target/bench");
+        std::fs::create_dir_all(&folder)?;
+        let ratio = self.value / self.baseline;
+        let text = serde_json::to_string_pretty(&serde_json::json!({
+            "name": self.name, "value": self.value, "unit": self.unit, "baseline": self.baseline, "ratio": ratio,
+            "about": self.about,
+        }))?;
+        std::fs::write(folder.join(format!("{}.json", self.name)), text + "\n")?;
+        println!(
+            "{:<18} {:>9.2} {:<14} baseline {:>9.2}  ratio {ratio:.2}",
+            self.name, self.value, self.unit, self.baseline
+        );
+        Ok(())
+    }
+}
+
+/// Compiles a program of xtask/bench for Open MPI, where something changed.
+fn compile(source: &str, output: &str, options: &[&str]) -> Result<PathBuf> {
+    let folder = root().join("target/bench");
+    std::fs::create_dir_all(&folder)?;
+    let output = folder.join(output);
+    let mut compiler = Command::new(FAMILIES[0].compiler);
+    compiler
+        .args(["-O2", "-Wall", "-o"])
+        .arg(&output)
+        .arg(root().join("xtask/bench").join(source))
+        .args(options);
+    check(&mut compiler)?;
+    Ok(output)
+}
+
+/// `mpiexec -n COUNT` of Open MPI, allowed to start more processes than there are cores.
+fn mpiexec(count: u32) -> Command {
+    let mut launch = Command::new("mpiexec.openmpi");
+    allow_root(&mut launch);
+    launch
+        .args(["--oversubscribe", "-n", &count.to_string()])
+        .current_dir(root().join("target/bench"));
+    launch
+}
+
+/// The tree's command.
+fn invivo() -> PathBuf {
+    dist().join("bin/invivo")
+}
+
+/// The value below which this part of all values lies.
+fn quantile(values: &mut [f64], part: f64) -> Result<f64> {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().checked_sub(1).context("nothing was measured")?;
+    Ok(values[(last as f64 * part).round() as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quantile;
+
+    #[test]
+    fn quantiles_are_values_that_were_measured() {
+        let mut values: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        assert_eq!(quantile(&mut values, 0.5).unwrap(), 50.0);
+        assert_eq!(quantile(&mut values, 0.99).unwrap(), 99.0);
+        assert!(quantile(&mut [], 0.5).is_err());
+    }
+}
