@@ -51,7 +51,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
             text.push_str(&format!(
                 " on {} ({})",
                 counted(job.ranks.into(), "rank"),
-                job.library.trim()
+                status::library(&job.library)
             ));
         }
         text.push_str(&format!(", watched for {}\n", duration(status.observed_ns)));

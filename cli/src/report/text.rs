@@ -25,7 +25,11 @@ pub fn text(report: &Final) -> String {
         duration(report.status.observed_ns),
     );
     if !job.library.is_empty() {
-        page.push_str(&format!("{} (family {})\n", job.library.trim(), job.family));
+        page.push_str(&format!(
+            "{} (family {})\n",
+            status::library(&job.library),
+            job.family
+        ));
     }
     for ended in &report.ended {
         page.push_str(&format!("{}\n", how_ended(ended)));
@@ -47,12 +51,9 @@ pub fn text(report: &Final) -> String {
 /// One line without an end: what the job did, what was lost, and who died.
 pub fn one_line(report: &Final) -> String {
     let observed = report.status.observed_ns;
-    let rows = report.functions.rows.iter();
-    let (calls, mpi_ns) = rows
-        .filter(|((rank, _), _)| rank.is_none())
-        .fold((0, 0u64), |(calls, time), (_, stats)| {
-            (calls + stats.time.count, time + stats.time.sum_ns)
-        });
+    let (rows, _) = convert::function_rows(&report.functions);
+    let calls = rows.iter().map(|row| row.calls).sum();
+    let mpi_ns = functions::observed_mpi_ns(&rows);
     let rank_ns = observed as f64 * f64::from(report.job.ranks);
     let counted_for = v1::Coverage::from(&report.coverage);
     let mut line = format!(

@@ -4,6 +4,15 @@ use super::table::{Side, Table};
 use super::units::{bytes, count, duration, duration_f64, share};
 use invivo_grpc::v1::FunctionRow;
 
+/// Time in MPI, but for initialisation: that lies before the first rank is seen, so that it is no part of the time
+/// observed.
+pub fn observed_mpi_ns(rows: &[FunctionRow]) -> u64 {
+    let rows = rows
+        .iter()
+        .filter(|row| !matches!(row.function.as_str(), "MPI_Init" | "MPI_Init_thread"));
+    rows.map(|row| row.time_ns).sum()
+}
+
 /// All ranks together, the function with the most time first.
 pub fn text(rows: &[FunctionRow]) -> String {
     if rows.is_empty() {
@@ -109,6 +118,16 @@ mod tests {
              MPI_Recv      2  3.00 ms  75.0 %  1.50 ms    0 s  1 ns  3.00 ms        3  2.00 KiB       0 B\n\
              MPI_Send      2  1.00 ms  25.0 %   500 us    0 s  1 ns  1.00 ms        3  2.00 KiB       0 B\n"
         );
+    }
+
+    #[test]
+    fn initialisation_is_no_part_of_the_time_observed() {
+        let rows = [
+            row("MPI_Init_thread", None, 900),
+            row("MPI_Init", None, 800),
+            row("MPI_Recv", None, 5),
+        ];
+        assert_eq!(observed_mpi_ns(&rows), 5);
     }
 
     #[test]

@@ -23,7 +23,6 @@ pub fn text(status: &JobStatus) -> String {
             ("since", Side::Right),
             ("calls", Side::Right),
             ("in MPI", Side::Right),
-            ("share", Side::Right),
         ]);
         for rank in &status.named {
             table.row([
@@ -37,7 +36,6 @@ pub fn text(status: &JobStatus) -> String {
                 duration(rank.since_ns),
                 count(rank.entered),
                 duration(rank.mpi_ns),
-                share(rank.mpi_ns as f64, status.observed_ns as f64),
             ]);
         }
         text.push_str(&table.text());
@@ -46,6 +44,16 @@ pub fn text(status: &JobStatus) -> String {
         text.push_str(&format!("note: {note}\n"));
     }
     text
+}
+
+/// The name and version out of an MPI library's own version line, which may go on for a paragraph.
+pub fn library(version: &str) -> String {
+    let line = version.lines().next().unwrap_or_default();
+    let name = line.split(',').next().unwrap_or_default();
+    name.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace(" Version:", "")
 }
 
 /// Numbers of ranks by state, those that are none left out.
@@ -82,7 +90,7 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
         Some(Some(rate)) => format!("{} ({}/s)", counted(ledger.entered, "call"), count(rate)),
         _ => counted(ledger.entered, "call"),
     });
-    let mpi_ns: u64 = snapshot.functions.iter().map(|row| row.time_ns).sum();
+    let mpi_ns = super::functions::observed_mpi_ns(&snapshot.functions);
     let rank_ns = status.observed_ns as f64 * f64::from(coverage.ranks_reporting);
     if mpi_ns > 0 {
         parts.push(format!("{} in MPI", share(mpi_ns as f64, rank_ns)));
@@ -146,9 +154,19 @@ mod tests {
         assert_eq!(
             text(&status()),
             "ranks: 1 computing, 1 in MPI\n\
-             rank  state   function    since  calls  in MPI   share\n\
-             \u{20}  1  in MPI  MPI_Recv  2.50 ms  1,234  1.00 s  25.0 %\n\
+             rank  state   function    since  calls  in MPI\n\
+             \u{20}  1  in MPI  MPI_Recv  2.50 ms  1,234  1.00 s\n\
              note: something odd\n"
+        );
+    }
+
+    #[test]
+    fn a_library_is_named_briefly() {
+        let ompi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022";
+        let mpich = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022\n";
+        assert_eq!(
+            [ompi, mpich, ""].map(library),
+            ["Open MPI v4.1.4", "MPICH 4.0.2", ""]
         );
     }
 
