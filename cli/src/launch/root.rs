@@ -56,11 +56,10 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
         result: None,
         asked_to_end: false,
         signals,
+        dir,
     };
-    let ended = root.start_node(&dir).map(|()| root.run());
+    let ended = root.start_node().map(|()| root.run());
     root.close();
-    // A directory that others have emptied already is none of our trouble.
-    let _ = connect::remove_runtime_dir(&dir);
     ended
 }
 
@@ -112,12 +111,12 @@ impl Public {
         Ok(Public { job, gateway })
     }
 
-    /// Ends the gateway and takes the job off the list.
+    /// Takes the job off the list and ends the gateway, in this order: there may be little time.
     fn close(self) {
-        self.gateway.stop();
         if let Err(error) = connect::withdraw(&self.job.id) {
             say(&error.to_string());
         }
+        self.gateway.stop();
     }
 }
 
@@ -137,10 +136,12 @@ struct Root<'a> {
     /// The result, once it is here.
     result: Option<Result<(), String>>,
     asked_to_end: bool,
+    /// The sockets' directory.
+    dir: PathBuf,
 }
 
 impl Root<'_> {
-    fn start_node(&mut self, dir: &Path) -> Result<(), String> {
+    fn start_node(&mut self) -> Result<(), String> {
         let Assignment {
             layout,
             world,
@@ -156,7 +157,7 @@ impl Root<'_> {
         command.arg("--app").arg(layout.app().to_string());
         command.arg("--fan-in").arg(layout.fan_in().to_string());
         command.arg("--job").arg(&job.id);
-        command.arg("--link").arg(link(dir));
+        command.arg("--link").arg(link(&self.dir));
         command.arg("--report-fd").arg(theirs.as_raw_fd().to_string());
         command.arg("--buffer-bytes").arg(asked.buffer.to_string());
         command.arg("--budget-bytes").arg(asked.budget().to_string());
@@ -246,7 +247,10 @@ impl Root<'_> {
         }
     }
 
+    /// Removes what we made. A second time is not needed, and does no harm.
     fn close(&mut self) {
+        // A directory that is gone already, or filled again by a place, is none of our trouble.
+        let _ = connect::remove_runtime_dir(&self.dir);
         if let Some(public) = self.public.take() {
             public.close();
         }
