@@ -266,9 +266,9 @@ async fn watch_counts_its_lines_and_ends_with_the_job() {
     let lines = user.text(&["watch", "--count", "3", "--interval", "100ms"]).await;
     assert_eq!(lines.lines().count(), 3);
     assert!(
-        lines
-            .lines()
-            .all(|line| line.contains(" | 3 computing, 1 in MPI | 60 calls")),
+        lines.lines().all(|line| line
+            .contains(" | 3 computing, 1 in MPI | LOSSES: 4 calls dropped as no packet was free, ")
+            && line.contains(" | 60 calls")),
         "{lines}"
     );
     assert!(!lines.contains('\r') && !lines.contains('\x1b'), "not a terminal");
