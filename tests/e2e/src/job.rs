@@ -140,7 +140,7 @@ impl Job {
             child,
             begun,
             status: None,
-            _lock: lock,
+            lock: Some(lock),
         }
     }
 
@@ -161,7 +161,8 @@ pub struct Running {
     child: Child,
     begun: Instant,
     status: Option<ExitStatus>,
-    _lock: File,
+    /// Held while it runs: one job at a time.
+    lock: Option<File>,
 }
 
 impl Running {
@@ -250,6 +251,7 @@ impl Running {
         let took = self.begun.elapsed();
         let left = processes::left_after(&self.mark, AFTERMATH);
         assert!(left.is_empty(), "processes outlived the job: {left:?}");
+        self.lock = None;
         let status = self.status.expect("it has ended");
         let outputs = output::read(self.job.family, &self.directory().join("out"), self.processes);
         Ended {
