@@ -333,12 +333,8 @@ pub(crate) fn library_version() -> String {
             return String::new();
         }
         text[BYTES - 1] = 0;
-        CStr::from_ptr(text.as_ptr())
-            .to_string_lossy()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned()
+        let text = CStr::from_ptr(text.as_ptr()).to_string_lossy();
+        let words: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
+        words.join(" ")
     }
 }

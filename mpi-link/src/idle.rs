@@ -10,7 +10,7 @@ pub const POLLS_BEFORE_REST: u32 = 200;
 pub const REST_FIRST: Duration = Duration::from_micros(100);
 /// The longest rest. A command passes two processes on its way down and two on its way up, so that each may
 /// rest a millisecond and the command is still acknowledged within five. A thousand polls a second cost
-/// below one percent of a core.
+/// 1 to 3 % of a core, mostly for waking up.
 pub const REST_LONGEST: Duration = Duration::from_millis(1);
 
 /// Counts empty polls.

@@ -26,7 +26,7 @@ const FLUSH: Duration = Duration::from_secs(2);
 /// Fewest buffers for packets: a burst of one rank finds room.
 const BUFFERS_MIN: usize = 8;
 /// Most buffers for packets (6.4 MiB): MPI looks through all of them at each poll.
-const BUFFERS_MAX: usize = 64;
+pub const BUFFERS_MAX: usize = 64;
 
 /// What can go wrong between two processes of the job.
 #[derive(Debug, thiserror::Error)]

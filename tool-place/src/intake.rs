@@ -81,13 +81,13 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// For a rank with so many packets: more than that cannot be on their way, so more need not wait.
-    pub fn new(packets: usize) -> Intake {
+    /// For at most so many packets that can have overtaken one which is still on its way.
+    pub fn new(waiting_max: usize) -> Intake {
         Intake {
             next: 0,
             current: Current::default(),
             waiting: BTreeMap::new(),
-            waiting_max: packets,
+            waiting_max,
             counts: Counts::default(),
             last: None,
             parts: Vec::with_capacity(MAX_PARTS),
@@ -144,6 +144,14 @@ impl Intake {
                 .iter()
                 .map(|(s, w)| behind(w.header.records, *s))
                 .sum::<u64>()
+    }
+
+    /// Whether some of the packets below `opened` are neither taken, nor here, nor in `elsewhere`: between the
+    /// two processes, or lost.
+    pub fn is_between(&self, opened: u64, elsewhere: impl Iterator<Item = u64>) -> bool {
+        let known =
+            elsewhere.filter(|&sequence| sequence >= self.next && !self.waiting.contains_key(&sequence));
+        opened.saturating_sub(self.next) > (known.count() + self.waiting.len()) as u64
     }
 
     /// Takes a packet that came over MPI, or keeps it until its predecessors are taken.

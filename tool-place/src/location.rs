@@ -2,7 +2,9 @@
 //! analyses, which need none.
 
 use crate::intake::{Intake, Sink};
+use invivo_mpi_link::BUFFERS_MAX;
 use invivo_otfx::{Buffer, FlightRecorder};
+use invivo_proto::control::results::Ledger;
 use invivo_proto::packet::Losses;
 use invivo_proto::record::{Call, Part};
 
@@ -53,16 +55,56 @@ pub struct Location {
 }
 
 impl Location {
-    /// A new location of a rank with so many packets.
+    /// A new location of a rank with so many packets. All of them may overtake one, and those that lie in our
+    /// receive buffers, which are handed over in any order, as well: their slots may be in use again.
     pub fn new(packets: usize, budget: &mut Budget) -> Location {
         Location {
-            intake: Intake::new(packets),
+            intake: Intake::new(packets + BUFFERS_MAX),
             store: budget
                 .take()
                 .map_or(Store::Nowhere(0), |buffer| Store::Buffer(Box::new(buffer))),
             losses: Losses::default(),
             missing_since_ns: None,
         }
+    }
+
+    /// What became of the calls that were taken.
+    pub fn taken(&self) -> Ledger {
+        let dropped_by_place = self.intake.counts().unreadable;
+        match &self.store {
+            Store::Buffer(buffer) => {
+                let invivo_otfx::Ledger {
+                    kept, reduced, reset, ..
+                } = buffer.ledger();
+                Ledger {
+                    kept,
+                    reduced,
+                    reset,
+                    dropped_by_place,
+                    ..Ledger::default()
+                }
+            }
+            Store::Nowhere(calls) => Ledger {
+                dropped_by_place: dropped_by_place + calls,
+                ..Ledger::default()
+            },
+        }
+    }
+
+    /// Books with what cannot be seen. A packet between the two processes, or one that never came, says nothing
+    /// of what it holds: that is told by what is missing, as in flight or as dropped. Where every packet is
+    /// accounted for, nothing is added, and the books balance or they do not.
+    pub fn balanced(&self, mut ledger: Ledger, packets_between: bool) -> Ledger {
+        let missing = match invivo_tbon::coverage::balance(&ledger) {
+            Err(imbalance) => ledger.entered.saturating_sub(imbalance.accounted),
+            Ok(()) => 0,
+        };
+        if self.intake.counts().lost != 0 {
+            ledger.dropped_by_place += missing;
+        } else if packets_between {
+            ledger.in_flight += missing;
+        }
+        ledger
     }
 
     /// Bytes of its buffer.

@@ -1,28 +1,26 @@
 //! The place: what comes from its ranks, its parent and its ranks' supervisors, brought together. Knows no MPI:
 //! `main` carries messages to and fro and tells the time.
 
+mod answers;
+mod supervised;
+
 use crate::analyses::{Analyses, Merge};
-use crate::gates;
 use crate::location::Budget;
-use crate::memory::Memory;
 use crate::notes::{Notes, Trouble};
-use crate::pause::{Action as PauseAction, Pauses};
+use crate::pause::Pauses;
 use crate::rank::{Eagerness, Feed, LATENCY_NS, RankRecords};
-use crate::supervisors::{Event, Supervisors};
+use crate::supervisors::Supervisors;
 use invivo_mpi_link::clock::{self, NodeClock};
 use invivo_proto::control::decode;
-use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
-use invivo_proto::control::results::{Coverage, JobStatus, RankState};
+use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::tree::{Down, Ended, JobInfo, Partial, Query, RankEnded, Up};
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::packet::Header;
 use invivo_proto::shm::phase;
 use invivo_tbon::node::{Action, Input, Node, Seat};
 use rustix::event::PollFd;
-use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 /// Between two looks at all packets of all ranks: a tenth of the latency bound.
@@ -255,6 +253,9 @@ impl Place {
     /// Looks after one rank.
     fn look_at(&mut self, now: Now, index: usize, look: bool) -> bool {
         let one = &mut self.ranks[index];
+        if one.life == Life::Alive {
+            one.records.prepare(&mut self.feed);
+        }
         let Some(memory) = one.records.memory() else {
             return false;
         };
@@ -413,184 +414,5 @@ impl Place {
                 supervisors.tell(Rank(rank), &ToSupervisor::Leave);
             }
         }
-    }
-
-    /// Does what a pause asks for.
-    fn act(&mut self, now: Now, actions: Vec<PauseAction>) {
-        let mut actions = VecDeque::from(actions);
-        while let Some(action) = actions.pop_front() {
-            match action {
-                PauseAction::Close {
-                    ranks,
-                    generation,
-                    until_ns,
-                } => {
-                    for &rank in &ranks {
-                        if let Some(memory) = self
-                            .index(rank)
-                            .and_then(|index| self.ranks[index].records.memory())
-                        {
-                            gates::close(memory, generation, until_ns);
-                            self.feed.analyses.pause(rank, now.ticks);
-                        }
-                    }
-                    gates::seen_by_all();
-                    for &rank in &ranks {
-                        if !self.tell(rank, &ToSupervisor::Stop { generation }) {
-                            actions.extend(self.pauses.acted(now.ns, rank, generation, &Outcome::Running));
-                        }
-                    }
-                }
-                PauseAction::Push { until_ns } => {
-                    for memory in self.ranks.iter().filter_map(|one| one.records.memory()) {
-                        gates::push(memory, until_ns);
-                    }
-                }
-                PauseAction::Open { generation } => {
-                    for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
-                        if let Some(memory) = one.records.memory() {
-                            gates::open(memory);
-                        }
-                        if let Some(supervisors) = &mut self.supervisors {
-                            // One that is not there sees by itself that the gate is open.
-                            supervisors.tell(rank, &ToSupervisor::Continue { generation });
-                        }
-                    }
-                    self.feed.analyses.resume(now.ticks);
-                }
-                PauseAction::Ack { command, acks } => self.run(now, Input::Local(Up::Ack { command, acks })),
-            }
-        }
-    }
-
-    fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
-        self.supervisors
-            .as_mut()
-            .is_some_and(|supervisors| supervisors.tell(rank, message))
-    }
-
-    /// Something happened on the supervisors' socket.
-    fn supervisor(&mut self, now: Now, event: Event) {
-        match event {
-            Event::Attached { rank, memory, .. } => self.attach(now, rank, &memory),
-            Event::Said {
-                rank,
-                message: FromSupervisor::Acted { generation, outcome },
-            } => {
-                let actions = self.pauses.acted(now.ns, rank, generation, &outcome);
-                self.act(now, actions);
-            }
-            Event::Said {
-                rank,
-                message: FromSupervisor::Ended(how),
-            } => self.ended(rank, how, true),
-            // Said once, at the beginning, and told as `Attached`.
-            Event::Said {
-                message: FromSupervisor::Attach { .. },
-                ..
-            } => {}
-            Event::Lost { rank } => {
-                let alive = self
-                    .index(rank)
-                    .is_some_and(|index| self.ranks[index].life == Life::Alive);
-                if alive {
-                    self.feed.notes.add(Trouble::Supervisor, || {
-                        format!("the supervisor of rank {rank} went away without a word: the rank counts as killed")
-                    });
-                }
-                // The kernel kills a rank with its supervisor.
-                self.ended(rank, Ended::Signal(Signal::KILL.as_raw()), false);
-            }
-            Event::Refused(why) => self
-                .feed
-                .notes
-                .add(Trouble::Stranger, || format!("turned away: {why}")),
-        }
-    }
-
-    fn attach(&mut self, now: Now, rank: Rank, descriptor: &OwnedFd) {
-        let Some(index) = self.index(rank) else { return };
-        let said = |memory: &Memory| memory.page().rank.load(Ordering::Relaxed);
-        match Memory::map(descriptor) {
-            Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
-                self.ranks[index].records.attach(memory);
-                self.ranks[index].life = Life::Alive;
-                self.seen_ns.get_or_insert(now.ns);
-                let actions = self.pauses.attached(now.ns, rank);
-                self.act(now, actions);
-            }
-            Ok(memory) => {
-                let said = said(&memory);
-                self.feed.notes.add(Trouble::Memory, || {
-                    format!(
-                        "rank {rank}: its memory is refused; it says that it is of rank {said}, or came twice"
-                    )
-                });
-            }
-            Err(error) => self
-                .feed
-                .notes
-                .add(Trouble::Memory, || format!("rank {rank}: {error}; not observed")),
-        }
-    }
-
-    /// A rank's process is gone.
-    fn ended(&mut self, rank: Rank, how: Ended, lingers: bool) {
-        let Some(index) = self.index(rank) else { return };
-        let one = &mut self.ranks[index];
-        one.lingers = lingers;
-        if one.life != Life::Alive {
-            return;
-        }
-        one.life = Life::Ending;
-        let in_phase = one
-            .records
-            .memory()
-            .map_or(phase::STARTING, |m| m.page().phase.load(Ordering::Acquire));
-        let fine = in_phase == phase::DRAINED || (in_phase == phase::SILENT && how == Ended::Code(0));
-        if !fine {
-            one.ended = Some(how);
-        }
-    }
-
-    /// How much of the truth an answer is.
-    fn coverage(&self, now: Now) -> Coverage {
-        let mut coverage = Coverage {
-            tool_cpu_ns: clock::cpu_ns(),
-            ..Coverage::default()
-        };
-        for one in &self.ranks {
-            one.records.add_coverage(
-                now.ticks,
-                |ticks| self.feed.analyses.clock().duration_ns(ticks),
-                &mut coverage,
-            );
-            invivo_tbon::coverage::add(&mut coverage.ledger, &one.records.ledger());
-        }
-        coverage
-    }
-
-    /// What the ranks are doing.
-    fn status(&self, now: Now) -> JobStatus {
-        let mut status = JobStatus {
-            pause: self.pauses.status(now.ns),
-            observed_ns: self.seen_ns.map_or(0, |seen_ns| now.ns.saturating_sub(seen_ns)),
-            notes: self.feed.notes.sentences(),
-            ..JobStatus::default()
-        };
-        for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
-            let mut line = one.records.status(now.ticks, self.feed.analyses.clock());
-            line.mpi_ns = line.mpi_ns.saturating_add(self.feed.analyses.mpi_ns(rank));
-            line.state = match (one.life, line.state) {
-                (Life::Absent, _) => RankState::Starting,
-                (Life::Finished | Life::Ending, _) => RankState::Finished,
-                (Life::Alive, RankState::Computing) if status.pause.is_some() => RankState::Paused,
-                (Life::Alive, state) => state,
-            };
-            status.states[line.state as usize] += 1;
-            status.named.push(line);
-        }
-        invivo_analysis::status::keep_worst(&mut status.named);
-        status
     }
 }

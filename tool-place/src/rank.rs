@@ -3,18 +3,18 @@
 //! Records come as packets over MPI. What is late, was left, or belongs to a rank that has ended is taken from
 //! shared memory. Nothing here waits: everything is a look at how things stand now.
 
+mod account;
+
 use crate::analyses::Analyses;
 use crate::definitions;
 use crate::intake::Piece;
 use crate::location::{Both, Budget, Location, Store};
 use crate::memory::{Memory, Slot};
 use crate::notes::{Notes, Trouble};
-use invivo_mpi_link::clock::NodeClock;
-use invivo_proto::control::results::{Coverage, Ledger, RankState, RankStatus};
-use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::ids::Rank;
 use invivo_proto::packet::Header;
 use invivo_proto::record::RecordError;
-use invivo_proto::shm::{LOCATIONS_MAX, PACKETS_DEFAULT, Status, inside, owner, phase};
+use invivo_proto::shm::{LOCATIONS_MAX, PACKETS_DEFAULT, owner};
 use std::sync::atomic::Ordering;
 
 /// The latency bound: what a packet holds is looked at no later than this after it was recorded. A tenth of a
@@ -76,6 +76,14 @@ impl RankRecords {
         self.memory = Some(memory);
     }
 
+    /// Makes room for the rank's first thread, which every rank has, before its records come: the buffer's
+    /// memory takes some milliseconds.
+    pub fn prepare(&mut self, feed: &mut Feed) {
+        if self.locations.is_empty() {
+            self.location(0, feed);
+        }
+    }
+
     /// The memory.
     pub fn memory(&self) -> Option<&Memory> {
         self.memory.as_ref()
@@ -110,8 +118,12 @@ impl RankRecords {
             store: &mut location.store,
             analyses: feed.analyses.sink(self.rank),
         };
+        let (missing, lost) = (location.intake.wants().0, location.intake.counts().lost);
         let read = location.intake.packet(header, payload, &mut sink);
-        self.told(read, feed);
+        if location.intake.counts().lost != lost {
+            self.tell_lost(thread, missing, feed);
+        }
+        self.tell(read, feed);
     }
 
     /// Reads the definitions that came.
@@ -193,7 +205,7 @@ impl RankRecords {
         if slot.owner == owner::PLACE {
             memory.free(slot);
         }
-        self.told(read, feed);
+        self.tell(read, feed);
         true
     }
 
@@ -229,7 +241,7 @@ impl RankRecords {
                     "rank {rank}, thread {thread}: packet {next} never came; its records count as dropped"
                 )
             });
-            self.told(read, feed);
+            self.tell(read, feed);
         }
     }
 
@@ -264,157 +276,6 @@ impl RankRecords {
         status.map_or(0, |status| status.packets.load(Ordering::Acquire))
     }
 
-    /// Adds this rank's share to how much of the truth an answer is.
-    pub fn add_coverage(&self, now_ticks: u64, duration_ns: impl Fn(u64) -> u64, coverage: &mut Coverage) {
-        coverage.ranks += 1;
-        coverage.packets_refused += self.packets_refused;
-        for location in &self.locations {
-            let counts = location.intake.counts();
-            coverage.packets_mpi += counts.packets_mpi;
-            coverage.packets_shm += counts.packets_shm;
-            coverage.packets_refused += counts.packets_refused;
-            coverage.payload_bytes += counts.payload_bytes;
-            coverage.buffer_bytes += location.buffer_bytes();
-        }
-        let Some(memory) = &self.memory else { return };
-        coverage.ranks_reporting += u32::from(memory.page().phase.load(Ordering::Relaxed) != phase::SILENT);
-        for status in memory.locations() {
-            let samples = status.overhead_samples.load(Ordering::Relaxed);
-            let ticks = status.overhead_ticks.load(Ordering::Relaxed);
-            let entered = status.entered.load(Ordering::Relaxed);
-            if samples != 0 {
-                let scaled = u128::from(ticks) * u128::from(entered) / u128::from(samples);
-                coverage.overhead_ns += duration_ns(u64::try_from(scaled).unwrap_or(u64::MAX));
-            }
-        }
-        for slot in slots(memory) {
-            let Some(location) = self.locations.get(usize::from(slot.location)) else {
-                continue;
-            };
-            let (next, at) = location.intake.wants();
-            if slot.sequence > next || (slot.sequence == next && slot.committed > at) {
-                let taken_until = location
-                    .intake
-                    .taken_until()
-                    .filter(|_| slot.sequence == next)
-                    .unwrap_or(0);
-                let age = now_ticks.saturating_sub(taken_until.max(slot.first_time));
-                coverage.lag_ns = coverage.lag_ns.max(duration_ns(age));
-            }
-        }
-    }
-
-    /// Where the rank's records are, each term counted by itself.
-    pub fn ledger(&self) -> Ledger {
-        let mut ledger = Ledger::default();
-        let slots: Vec<Slot> = self.memory.iter().flat_map(slots).collect();
-        let mut lost = false;
-        for (thread, location) in self.locations.iter().enumerate() {
-            let counts = location.intake.counts();
-            lost |= counts.lost != 0;
-            let there = slots.iter().filter(|slot| usize::from(slot.location) == thread);
-            ledger.in_flight += location
-                .intake
-                .in_flight(there.map(|slot| (slot.sequence, slot.records)));
-            ledger.dropped_by_place += counts.unreadable;
-            match &location.store {
-                Store::Buffer(buffer) => {
-                    let stored = buffer.ledger();
-                    ledger.kept += stored.kept;
-                    ledger.reduced += stored.reduced;
-                    ledger.reset += stored.reset;
-                }
-                Store::Nowhere(calls) => ledger.dropped_by_place += calls,
-            }
-            if self.memory.is_none() {
-                ledger.entered += location.losses.entered;
-                add(&mut ledger.dropped, location.losses.dropped);
-            }
-        }
-        if let Some(memory) = &self.memory {
-            // All pages: the last is that of threads without a location.
-            for (thread, status) in memory.page().status.iter().enumerate() {
-                ledger.entered += status.entered.load(Ordering::Acquire);
-                add(
-                    &mut ledger.dropped,
-                    status
-                        .dropped
-                        .each_ref()
-                        .map(|dropped| dropped.load(Ordering::Relaxed)),
-                );
-                let last_begin = self
-                    .locations
-                    .get(thread)
-                    .and_then(|location| location.intake.last_begin());
-                ledger.open += u64::from(is_open(status, last_begin));
-            }
-        }
-        if lost {
-            // What a packet held that never came can only be told from what is missing.
-            let Ledger {
-                entered,
-                open,
-                in_flight,
-                kept,
-                reduced,
-                dropped,
-                dropped_by_place,
-                reset,
-            } = ledger;
-            let told =
-                open + in_flight + kept + reduced + dropped.iter().sum::<u64>() + dropped_by_place + reset;
-            ledger.dropped_by_place += entered.saturating_sub(told);
-        }
-        ledger
-    }
-
-    /// What the rank's first thread is doing, its time in MPI being that of the present call alone.
-    pub fn status(&self, now_ticks: u64, clock: &NodeClock) -> RankStatus {
-        let mut line = RankStatus {
-            rank: self.rank,
-            state: RankState::Starting,
-            region: RegionId(0),
-            since_ns: 0,
-            entered: self.ledger().entered,
-            mpi_ns: 0,
-        };
-        let Some(page) = self.memory.as_ref().map(Memory::page) else {
-            return line;
-        };
-        if page.phase.load(Ordering::Acquire) == phase::STARTING {
-            return line;
-        }
-        let status = &page.status[0];
-        line.region = region(status);
-        let last_end = self
-            .locations
-            .first()
-            .and_then(|location| location.intake.last_end());
-        line.state = match status.inside.load(Ordering::Acquire) {
-            inside::MPI => RankState::InMpi,
-            inside::HELD_AT_ENTER | inside::HELD_AT_LEAVE => RankState::Paused,
-            _ => RankState::Computing,
-        };
-        let entered_at = status.entered_at.load(Ordering::Relaxed);
-        let since = if line.state == RankState::InMpi {
-            entered_at
-        } else {
-            entered_at.max(last_end.unwrap_or(0))
-        };
-        line.since_ns = clock.duration_ns(now_ticks.saturating_sub(since));
-        if line.state == RankState::InMpi {
-            line.mpi_ns = line.since_ns;
-        }
-        line
-    }
-
-    /// The call that the rank's first thread is in.
-    pub fn inside(&self) -> Option<RegionId> {
-        let status = self.memory.as_ref()?.page().status.first()?;
-        let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
-        is_inside.then(|| region(status))
-    }
-
     /// The thread's location, made if it is new.
     fn location(&mut self, thread: usize, feed: &mut Feed) {
         let packets = self.memory.as_ref().map_or(PACKETS_DEFAULT, Memory::packets);
@@ -433,7 +294,14 @@ impl RankRecords {
         }
     }
 
-    fn told(&mut self, read: Result<(), RecordError>, feed: &mut Feed) {
+    fn tell_lost(&self, thread: usize, packet: u64, feed: &mut Feed) {
+        let rank = self.rank;
+        feed.notes.add(Trouble::LostPacket, || {
+            format!("rank {rank}, thread {thread}: packet {packet} never came; its records count as dropped")
+        });
+    }
+
+    fn tell(&self, read: Result<(), RecordError>, feed: &mut Feed) {
         if let Err(error) = read {
             let rank = self.rank;
             feed.notes.add(Trouble::Record, || {
@@ -443,23 +311,9 @@ impl RankRecords {
     }
 }
 
-/// Whether a call was entered and not left. The page says so, unless the call that it names has been recorded
-/// already: then the thread is between its record and its way out, or in a call that is not recorded.
-fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
-    status.inside.load(Ordering::Acquire) == inside::MPI
-        && status.entered.load(Ordering::Relaxed) != 0
-        && last_begin != Some(status.entered_at.load(Ordering::Relaxed))
-}
-
-/// The region on a status page; a number that is none is no function.
-pub fn region(status: &Status) -> RegionId {
-    RegionId(u16::try_from(status.region.load(Ordering::Relaxed)).unwrap_or(0))
-}
-
 fn slots(memory: &Memory) -> impl Iterator<Item = Slot> + '_ {
     (0..memory.packets()).filter_map(|index| memory.slot(index))
 }
 
-fn add(into: &mut [u64; 3], from: [u64; 3]) {
-    into.iter_mut().zip(from).for_each(|(into, from)| *into += from);
-}
+#[cfg(test)]
+mod tests;

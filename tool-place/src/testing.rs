@@ -1,7 +1,15 @@
-//! Test helper: writes records as the preloaded library does. The only unsafe code of the tests.
+//! Test helper: a rank as the preloaded library is one, for its place to look at. The only unsafe code of the
+//! tests.
 #![allow(unsafe_code)]
 
+use invivo_proto::ids::{LocationId, Rank};
+use invivo_proto::packet::{HEADER_BYTES, Header, Losses, PACKET_BYTES, PAYLOAD_BYTES};
 use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, Part};
+use invivo_proto::shm::{Page, Region, SlotHeader, owner, region_bytes};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{Ordering, fence};
 
 /// Appends a call with its parts, or a continuation where there is no call.
 pub fn write(encoder: &mut Encoder, call: Option<&Call>, parts: &[Part], out: &mut Vec<u8>) {
@@ -16,4 +24,169 @@ pub fn write(encoder: &mut Encoder, call: Option<&Call>, parts: &[Part], out: &m
         parts.iter().fold(behind, |out, part| encoder.part(out, part))
     };
     out.extend_from_slice(&bytes[..end as usize - start as usize]);
+}
+
+/// A rank's memory as its supervisor makes it, and the rank's own mapping of it.
+pub fn memory(rank: u32, packets: usize) -> (OwnedFd, Region) {
+    let bytes = region_bytes(packets);
+    let descriptor = memfd_create("rank", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    ftruncate(&descriptor, bytes as u64).unwrap();
+    fcntl_add_seals(&descriptor, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).unwrap();
+    // SAFETY: a new mapping at an address of the kernel's choice, never unmapped, zeroed as it is new.
+    let region = unsafe {
+        let prot = ProtFlags::READ | ProtFlags::WRITE;
+        let base = mmap(
+            std::ptr::null_mut(),
+            bytes,
+            prot,
+            MapFlags::SHARED,
+            &descriptor,
+            0,
+        )
+        .unwrap();
+        Region::create(base.cast(), packets, rank, 4, 4)
+    };
+    (descriptor, region)
+}
+
+/// Writes one location's packets, slot by slot, in the order of stores that the preloaded library keeps to.
+pub struct Writer {
+    region: Region,
+    thread: u16,
+    slot: Option<&'static SlotHeader>,
+    sending: Vec<&'static SlotHeader>,
+    encoder: Encoder,
+    time: u64,
+    written: usize,
+    records: u32,
+    entered: u64,
+}
+
+impl Writer {
+    /// Of a new location.
+    pub fn new(region: Region) -> Writer {
+        let thread = region.page().locations.fetch_add(1, Ordering::AcqRel) as u16;
+        Writer {
+            region,
+            thread,
+            slot: None,
+            sending: Vec::new(),
+            encoder: Encoder::new(0, 1),
+            time: 0,
+            written: 0,
+            records: 0,
+            entered: 0,
+        }
+    }
+
+    /// The memory.
+    pub fn region(&self) -> Region {
+        self.region
+    }
+
+    /// The first part of the memory.
+    pub fn page(&self) -> &'static Page {
+        self.region.page()
+    }
+
+    /// Opens a packet; false when none is free.
+    pub fn open(&mut self) -> bool {
+        let free = |index: &usize| {
+            self.region
+                .slot(*index)
+                .is_some_and(|slot| slot.pass(owner::FREE, owner::RANK))
+        };
+        let Some(slot) = (0..self.region.packets())
+            .find(free)
+            .and_then(|index| self.region.slot(index))
+        else {
+            return false;
+        };
+        let status = &self.page().status[usize::from(self.thread)];
+        let sequence = status.packets.load(Ordering::Relaxed);
+        slot.sequence.store(0, Ordering::Release);
+        fence(Ordering::Release);
+        slot.location.store(u32::from(self.thread), Ordering::Relaxed);
+        slot.committed.store(0, Ordering::Relaxed);
+        slot.taken.store(0, Ordering::Relaxed);
+        slot.records.store(0, Ordering::Relaxed);
+        slot.first_time.store(self.time, Ordering::Relaxed);
+        slot.next_request
+            .store(self.encoder.next_request(), Ordering::Relaxed);
+        self.encoder.restart(self.time);
+        self.slot = Some(slot);
+        self.written = 0;
+        self.records = 0;
+        status.packets.store(sequence + 1, Ordering::Relaxed);
+        slot.sequence.store(sequence + 1, Ordering::Release);
+        true
+    }
+
+    /// Writes a call into the open packet. Its end must not be before the previous one's.
+    pub fn call(&mut self, call: &Call, parts: &[Part]) {
+        let slot = self.slot.expect("an open packet");
+        let mut bytes = Vec::new();
+        write(&mut self.encoder, Some(call), parts, &mut bytes);
+        assert!(self.written + bytes.len() <= PAYLOAD_BYTES);
+        self.entered += 1;
+        self.page().status[usize::from(self.thread)]
+            .entered
+            .store(self.entered, Ordering::Release);
+        // SAFETY: the bytes lie inside the payload, behind what is committed, which is the writer's alone.
+        unsafe {
+            let to = slot.payload.get().cast::<u8>().add(self.written);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+        self.written += bytes.len();
+        self.records += 1;
+        self.time = call.end;
+        slot.records.store(self.records, Ordering::Relaxed);
+        slot.committed.store(self.written as u32, Ordering::Release);
+    }
+
+    /// Leaves the open packet for the place.
+    pub fn leave(&mut self) {
+        if let Some(slot) = self.slot.take() {
+            self.page().left_packets.fetch_add(1, Ordering::Relaxed);
+            slot.pass(owner::RANK, owner::PLACE);
+        }
+    }
+
+    /// Closes the open packet as one on its way over MPI, and gives the message.
+    pub fn send(&mut self) -> Vec<u8> {
+        let slot = self.slot.take().expect("an open packet");
+        // SAFETY: as much was committed, and nobody writes it any more.
+        let payload =
+            unsafe { std::slice::from_raw_parts(slot.payload.get().cast::<u8>(), self.written) }.to_vec();
+        let header = Header {
+            location: LocationId {
+                rank: Rank(self.page().rank.load(Ordering::Relaxed)),
+                thread: self.thread,
+            },
+            sequence: slot.sequence.load(Ordering::Relaxed) - 1,
+            records: self.records,
+            first_time: slot.first_time.load(Ordering::Relaxed),
+            last_time: self.time,
+            next_request: slot.next_request.load(Ordering::Relaxed),
+            losses: Losses {
+                entered: self.entered,
+                dropped: [0; 3],
+            },
+            ..Header::default()
+        };
+        let mut head = [0; HEADER_BYTES];
+        header.encode(&payload, &mut head);
+        slot.pass(owner::RANK, owner::MPI);
+        self.sending.push(slot);
+        let message = [&head[..], &payload].concat();
+        assert!(message.len() <= PACKET_BYTES);
+        message
+    }
+
+    /// The oldest send is complete.
+    pub fn sent(&mut self) {
+        if !self.sending.is_empty() {
+            self.sending.remove(0).pass(owner::MPI, owner::FREE);
+        }
+    }
 }

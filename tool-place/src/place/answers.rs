@@ -1,0 +1,49 @@
+//! What the place answers about itself and its ranks.
+
+use super::{Life, Now, Place};
+use invivo_mpi_link::clock;
+use invivo_proto::control::results::{Coverage, JobStatus, RankState};
+use invivo_proto::ids::Rank;
+
+impl Place {
+    /// How much of the truth an answer is.
+    pub(super) fn coverage(&self, now: Now) -> Coverage {
+        let mut coverage = Coverage {
+            tool_cpu_ns: clock::cpu_ns(),
+            ..Coverage::default()
+        };
+        for one in &self.ranks {
+            one.records.add_coverage(
+                now.ticks,
+                |ticks| self.feed.analyses.clock().duration_ns(ticks),
+                &mut coverage,
+            );
+            invivo_tbon::coverage::add(&mut coverage.ledger, &one.records.ledger());
+        }
+        coverage
+    }
+
+    /// What the ranks are doing.
+    pub(super) fn status(&self, now: Now) -> JobStatus {
+        let mut status = JobStatus {
+            pause: self.pauses.status(now.ns),
+            observed_ns: self.seen_ns.map_or(0, |seen_ns| now.ns.saturating_sub(seen_ns)),
+            notes: self.feed.notes.sentences(),
+            ..JobStatus::default()
+        };
+        for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
+            let mut line = one.records.status(now.ticks, self.feed.analyses.clock());
+            line.mpi_ns = line.mpi_ns.saturating_add(self.feed.analyses.mpi_ns(rank));
+            line.state = match (one.life, line.state) {
+                (Life::Absent, _) => RankState::Starting,
+                (Life::Finished | Life::Ending, _) => RankState::Finished,
+                (Life::Alive, RankState::Computing) if status.pause.is_some() => RankState::Paused,
+                (Life::Alive, state) => state,
+            };
+            status.states[line.state as usize] += 1;
+            status.named.push(line);
+        }
+        invivo_analysis::status::keep_worst(&mut status.named);
+        status
+    }
+}

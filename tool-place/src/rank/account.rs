@@ -1,0 +1,211 @@
+//! What a rank's page and its locations' books say together: where its records are, how far behind we are, what
+//! the rank is doing. Everything here only looks.
+
+use super::{RankRecords, slots};
+use crate::intake::Intake;
+use crate::location::Location;
+use crate::memory::Memory;
+use invivo_mpi_link::clock::NodeClock;
+use invivo_proto::control::results::{Coverage, Ledger, RankState, RankStatus};
+use invivo_proto::ids::RegionId;
+use invivo_proto::shm::{Status, inside, phase};
+use invivo_tbon::coverage;
+use std::sync::atomic::Ordering;
+
+impl RankRecords {
+    /// Adds this rank's share to how much of the truth an answer is.
+    pub fn add_coverage(&self, now_ticks: u64, duration_ns: impl Fn(u64) -> u64, coverage: &mut Coverage) {
+        coverage.ranks += 1;
+        coverage.packets_refused += self.packets_refused;
+        for location in &self.locations {
+            let counts = location.intake.counts();
+            coverage.packets_mpi += counts.packets_mpi;
+            coverage.packets_shm += counts.packets_shm;
+            coverage.packets_refused += counts.packets_refused;
+            coverage.payload_bytes += counts.payload_bytes;
+            coverage.buffer_bytes += location.buffer_bytes();
+        }
+        let Some(memory) = &self.memory else { return };
+        coverage.ranks_reporting += u32::from(memory.page().phase.load(Ordering::Relaxed) != phase::SILENT);
+        for status in memory.locations() {
+            let samples = status.overhead_samples.load(Ordering::Relaxed);
+            let ticks = status.overhead_ticks.load(Ordering::Relaxed);
+            let entered = status.entered.load(Ordering::Relaxed);
+            if samples != 0 {
+                let scaled = u128::from(ticks) * u128::from(entered) / u128::from(samples);
+                coverage.overhead_ns += duration_ns(u64::try_from(scaled).unwrap_or(u64::MAX));
+            }
+        }
+        for slot in slots(memory) {
+            let Some(location) = self.locations.get(usize::from(slot.location)) else {
+                continue;
+            };
+            let (next, at) = location.intake.wants();
+            if slot.sequence > next || (slot.sequence == next && slot.committed > at) {
+                let taken_until = location
+                    .intake
+                    .taken_until()
+                    .filter(|_| slot.sequence == next)
+                    .unwrap_or(0);
+                let age = now_ticks.saturating_sub(taken_until.max(slot.first_time));
+                coverage.lag_ns = coverage.lag_ns.max(duration_ns(age));
+            }
+        }
+    }
+
+    /// Where the rank's records are, each term counted by itself.
+    pub fn ledger(&self) -> Ledger {
+        let mut ledger = Ledger::default();
+        let Some(memory) = &self.memory else {
+            // What its packets say is all that is known.
+            for location in &self.locations {
+                let of_packets = Ledger {
+                    entered: location.losses.entered,
+                    dropped: location.losses.dropped,
+                    ..location.taken()
+                };
+                coverage::add(&mut ledger, &location.balanced(of_packets, false));
+            }
+            return ledger;
+        };
+        // All pages: the last is that of threads without a location.
+        for (thread, status) in memory.page().status.iter().enumerate() {
+            coverage::add(&mut ledger, &self.books(memory, thread, status));
+        }
+        ledger
+    }
+
+    /// The books of one location. They are looked at while its thread writes on: a look during which a call
+    /// was entered is repeated, so that most are of one moment.
+    fn books(&self, memory: &Memory, thread: usize, status: &Status) -> Ledger {
+        const LOOKS_MAX: usize = 4;
+        let location = self.locations.get(thread);
+        if location.is_none() && status.packets.load(Ordering::Acquire) == 0 {
+            // A page in no use, or one that only counts what it drops.
+            let dropped = status
+                .dropped
+                .each_ref()
+                .map(|dropped| dropped.load(Ordering::Relaxed));
+            let open = u64::from(is_open(status, None));
+            return Ledger {
+                entered: status.entered.load(Ordering::Acquire),
+                open,
+                dropped,
+                ..Ledger::default()
+            };
+        }
+        let mut looks = 0;
+        loop {
+            let entered = status.entered.load(Ordering::Acquire);
+            let there: Vec<(u64, u32)> = slots(memory)
+                .filter(|slot| usize::from(slot.location) == thread)
+                .map(|slot| (slot.sequence, slot.records))
+                .collect();
+            let opened = status.packets.load(Ordering::Acquire);
+            let last_begin = location.and_then(|location| location.intake.last_begin());
+            let untaken = |intake: &Intake| intake.in_flight(there.iter().copied());
+            let ledger = Ledger {
+                entered,
+                open: u64::from(is_open(status, last_begin)),
+                in_flight: match location {
+                    Some(location) => untaken(&location.intake),
+                    None => there.iter().map(|(_, records)| u64::from(*records)).sum(),
+                },
+                dropped: status
+                    .dropped
+                    .each_ref()
+                    .map(|dropped| dropped.load(Ordering::Relaxed)),
+                ..location.map(Location::taken).unwrap_or_default()
+            };
+            looks += 1;
+            if looks == LOOKS_MAX || status.entered.load(Ordering::Acquire) == entered {
+                return match location {
+                    Some(location) => {
+                        let between = location
+                            .intake
+                            .is_between(opened, there.iter().map(|(sequence, _)| *sequence));
+                        location.balanced(ledger, between)
+                    }
+                    None => ledger,
+                };
+            }
+        }
+    }
+
+    /// Calls entered so far.
+    fn entered(&self) -> u64 {
+        match &self.memory {
+            Some(memory) => memory
+                .page()
+                .status
+                .iter()
+                .map(|status| status.entered.load(Ordering::Relaxed))
+                .sum(),
+            None => self
+                .locations
+                .iter()
+                .map(|location| location.losses.entered)
+                .sum(),
+        }
+    }
+
+    /// What the rank's first thread is doing, its time in MPI being that of the present call alone.
+    pub fn status(&self, now_ticks: u64, clock: &NodeClock) -> RankStatus {
+        let mut line = RankStatus {
+            rank: self.rank,
+            state: RankState::Starting,
+            region: RegionId(0),
+            since_ns: 0,
+            entered: self.entered(),
+            mpi_ns: 0,
+        };
+        let Some(page) = self.memory.as_ref().map(Memory::page) else {
+            return line;
+        };
+        if page.phase.load(Ordering::Acquire) == phase::STARTING {
+            return line;
+        }
+        let status = &page.status[0];
+        line.region = region(status);
+        let last_end = self
+            .locations
+            .first()
+            .and_then(|location| location.intake.last_end());
+        line.state = match status.inside.load(Ordering::Acquire) {
+            inside::MPI => RankState::InMpi,
+            inside::HELD_AT_ENTER | inside::HELD_AT_LEAVE => RankState::Paused,
+            _ => RankState::Computing,
+        };
+        let entered_at = status.entered_at.load(Ordering::Relaxed);
+        let since = if line.state == RankState::InMpi {
+            entered_at
+        } else {
+            entered_at.max(last_end.unwrap_or(0))
+        };
+        line.since_ns = clock.duration_ns(now_ticks.saturating_sub(since));
+        if line.state == RankState::InMpi {
+            line.mpi_ns = line.since_ns;
+        }
+        line
+    }
+
+    /// The call that the rank's first thread is in.
+    pub fn inside(&self) -> Option<RegionId> {
+        let status = self.memory.as_ref()?.page().status.first()?;
+        let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
+        is_inside.then(|| region(status))
+    }
+}
+
+/// Whether a call was entered and not left. The page says so, unless the call that it names has been recorded
+/// already: then the thread is between its record and its way out, or in a call that is not recorded.
+fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
+    status.inside.load(Ordering::Acquire) == inside::MPI
+        && status.entered.load(Ordering::Relaxed) != 0
+        && last_begin != Some(status.entered_at.load(Ordering::Relaxed))
+}
+
+/// The region on a status page; a number that is none is no function.
+fn region(status: &Status) -> RegionId {
+    RegionId(u16::try_from(status.region.load(Ordering::Relaxed)).unwrap_or(0))
+}
