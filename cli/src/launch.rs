@@ -6,7 +6,8 @@
 //! environment  launcher  plan              pure: what the launcher says, what the user typed, how many
 //! run  exec                                the two ways in
 //! supervisor <- stop, place_socket, memory, signals, child, process     a rank's supervisor
-//! root <- gateway, final_message                                         the root's supervisor
+//! root <- public, gateway, final_message                                the root's supervisor
+//! opening                               tool processes wait until the application calls MPI
 //! ```
 
 mod artefacts;
@@ -18,10 +19,12 @@ mod gateway;
 mod job;
 mod launcher;
 mod memory;
+mod opening;
 mod place_socket;
 mod plan;
 mod process;
 mod program;
+mod public;
 mod root;
 mod run;
 mod signals;

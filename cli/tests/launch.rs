@@ -4,7 +4,7 @@
 
 mod stage;
 
-use stage::{LAUNCHERS, Stage, lines_of};
+use stage::{LAUNCHERS, Stage, in_mpi, lines_of};
 use std::time::Duration;
 
 /// Ranks of the application in these tests, and processes in all.
@@ -268,7 +268,7 @@ fn the_report_is_told_once_and_written_where_it_was_asked_for() {
             launcher,
             TOTAL,
             &["--report", "report.json"],
-            "sleep 0.3; echo out $RANK",
+            &format!("{}; sleep 0.5; echo out $RANK", in_mpi()),
         );
         assert!(output.status.success(), "{output:?}");
         let text = String::from_utf8_lossy(&output.stderr);
@@ -284,7 +284,7 @@ fn the_report_is_told_once_and_written_where_it_was_asked_for() {
         let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
         assert!(report.is_object());
         assert!(stage.jobs().is_empty() && stage.sockets().is_empty());
-        let quiet = stage.run_with(launcher, TOTAL, &["--quiet"], "sleep 0.3");
+        let quiet = stage.run_with(launcher, TOTAL, &["--quiet"], &format!("{}; sleep 0.5", in_mpi()));
         assert!(!String::from_utf8_lossy(&quiet.stderr).contains("invivo:"));
     }
 }
@@ -297,7 +297,10 @@ fn a_killed_analysis_node_ends_neither_the_job_nor_its_supervisor() {
             launcher,
             TOTAL,
             true,
-            "echo $$ > pid.$RANK; until [ -e stop ]; do sleep 0.02; done",
+            &format!(
+                "{}; echo $$ > pid.$RANK; until [ -e stop ]; do sleep 0.02; done",
+                in_mpi()
+            ),
         );
         let node = || lines_of(&stage.path("node.pid")).first()?.parse::<i32>().ok();
         stage::until("the job runs", || {
@@ -341,7 +344,6 @@ fn run_is_the_launcher_with_the_extra_ranks() {
         );
 
         let mut command = stage.invivo();
-        std::fs::write(stage.path("stop"), "").expect("written");
         command
             .args(["run", "--", launcher.name])
             .args(launcher.options)
@@ -358,6 +360,23 @@ fn run_is_the_launcher_with_the_extra_ranks() {
                 .count(),
             2
         );
+    }
+}
+
+#[test]
+fn a_program_without_mpi_ends_the_job_and_is_named() {
+    for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
+        let stage = Stage::new();
+        let output = stage.run_with(launcher, TOTAL, &[], "echo usage: app FILE");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert_eq!(printed(&output), ["usage: app FILE", "usage: app FILE"]);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(
+            text,
+            "invivo: the program ended without calling MPI: nothing was observed\n"
+        );
+        assert!(!stage.path("node.pid").exists(), "nothing of MPI was started");
+        assert!(stage.jobs().is_empty() && stage.sockets().is_empty());
     }
 }
 

@@ -211,15 +211,14 @@ pub fn world(env: &Environment) -> Result<World, WorldError> {
 }
 
 /// Changes to the environment that make the application see what it would see without us: a new value, or
-/// nothing for a variable that goes. `ranks` is the size of its world; without `descriptors` it runs unobserved,
-/// but still with the shim, which keeps the tool processes out of its world.
+/// nothing for a variable that goes. `ranks` is the size of its world.
 pub fn for_application(
     env: &Environment,
     world: &World,
     ranks: u32,
     program: &[OsString],
     shim: &Path,
-    descriptors: Option<&str>,
+    descriptors: &str,
 ) -> Vec<(OsString, Option<OsString>)> {
     let mut changes: Vec<(OsString, Option<OsString>)> = env
         .keys()
@@ -253,12 +252,10 @@ pub fn for_application(
         preload.push(theirs);
     }
     changes.push((PRELOAD.into(), Some(preload)));
-    if let Some(descriptors) = descriptors {
-        changes.push((
-            invivo_proto::channel::ENV_DESCRIPTORS.into(),
-            Some(descriptors.into()),
-        ));
-    }
+    changes.push((
+        invivo_proto::channel::ENV_DESCRIPTORS.into(),
+        Some(descriptors.into()),
+    ));
     changes
 }
 

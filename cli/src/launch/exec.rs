@@ -1,18 +1,21 @@
 //! `invivo exec`: what every process of the job starts as. It finds its place in the world and takes its role.
 
 use super::artefacts::Artefacts;
-use super::child;
+use super::child::{self, Ended};
 use super::environment::{self, Environment, World};
 use super::job::Job;
 use super::memory::Identity;
+use super::opening::{Opening, Stage, look_again};
+use super::signals::{Signals, for_tools};
 use super::supervisor::{Assignment, supervise};
-use super::{launcher, program, root, say, signals, size};
+use super::{launcher, program, root, say, size};
 use clap::Args;
 use invivo_tbon::layout::{FAN_IN_DEFAULT, Layout, Role};
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 
 /// Start one process of a job under Invivo; the launcher's total counts application ranks and tool processes.
 #[derive(Args, Clone, Debug)]
@@ -126,6 +129,13 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
                 warn_of_mismatch(&args.program, &environment, world);
             }
             let place = layout.place_of(rank).0;
+            let opening = match world.one_node() {
+                true => Some(Opening::new(
+                    &job.runtime_dir().map_err(|error| error.to_string())?,
+                    layout.app(),
+                )),
+                false => None,
+            };
             let assignment = Assignment {
                 identity: Identity {
                     rank: rank.0,
@@ -136,17 +146,23 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
                 environment,
                 program: args.program,
                 shim: artefacts.shim(world.family),
+                opening,
             };
             child::leave_as(supervise(&assignment, let_go_of_standard_streams))
         }
         Role::Place { .. } => {
             let dir = job.runtime_dir().map_err(|error| error.to_string())?;
+            // While it waits, signals to the application must not end it; those that ask for the end act later.
+            let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
+            if world.one_node() && wait_for_ranks(&Opening::new(&dir, layout.app())) == Stage::Over {
+                child::leave_as(Ended::Code(0));
+            }
             let mut command = Command::new(artefacts.tool_place(world.family));
             command.arg("--app").arg(layout.app().to_string());
             command.arg("--fan-in").arg(layout.fan_in().to_string());
             command.arg("--runtime-dir").arg(dir);
             tool(&mut command);
-            let error = child::become_program(command, signals::for_tools(signals::mask()));
+            let error = child::become_program(command, for_tools(signals.mask_before));
             Err(format!("cannot start the tool place: {error}"))
         }
         Role::Root => {
@@ -166,6 +182,22 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
             child::leave_as(root::supervise(&assignment)?)
         }
         Role::Node { .. } => Err("this version runs no analysis nodes but the root".to_owned()),
+    }
+}
+
+/// Waits until a rank is in `MPI_Init`, or none can be any more.
+fn wait_for_ranks(opening: &Opening) -> Stage {
+    let since = Instant::now();
+    let launcher = std::os::unix::process::parent_id();
+    loop {
+        match opening.stage() {
+            // A launcher that was killed would leave us here for ever.
+            Stage::Waiting if std::os::unix::process::parent_id() == launcher => {
+                std::thread::sleep(look_again(since))
+            }
+            Stage::Waiting => return Stage::Over,
+            stage => return stage,
+        }
     }
 }
 

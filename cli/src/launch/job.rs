@@ -54,7 +54,9 @@ impl Job {
     /// # Errors
     /// When it cannot be made or is not ours.
     pub fn runtime_dir(&self) -> Result<PathBuf, connect::PlaceError> {
-        connect::runtime_dir(&self.unique())
+        // With the launcher's start, so that what a killed job left is not taken for this one's.
+        let start = process::stat(self.launcher).map_or(0, |stat| stat.start);
+        connect::runtime_dir(&connect::job_id(&format!("{}.{start}", self.unique())))
     }
 }
 

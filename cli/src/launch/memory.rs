@@ -5,6 +5,9 @@ use invivo_proto::shm::{PACKETS_DEFAULT, Region, region_bytes};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+/// One packet open and one on its way: below that nothing could be recorded.
+const PACKETS_LEAST: usize = 2;
+
 /// Whose memory it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
@@ -23,12 +26,15 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Makes it.
+    /// Makes it; with little memory left, with the smallest pool that there can be.
     ///
     /// # Errors
-    /// When there is not enough memory (no space left, most often), or the system knows no memfd.
+    /// When even that much is not there, or the system knows no memfd.
     pub fn create(identity: Identity) -> std::io::Result<Memory> {
-        let packets = PACKETS_DEFAULT;
+        Memory::of(identity, PACKETS_DEFAULT).or_else(|_| Memory::of(identity, PACKETS_LEAST))
+    }
+
+    fn of(identity: Identity, packets: usize) -> std::io::Result<Memory> {
         let bytes = region_bytes(packets);
         let fd = rustix::fs::memfd_create("invivo", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&fd, bytes as u64)?;
@@ -80,6 +86,21 @@ mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
     use std::sync::atomic::Ordering;
+
+    #[test]
+    fn the_smallest_pool_is_a_ranks_memory_too() {
+        let memory = Memory::of(
+            Identity {
+                rank: 0,
+                ranks: 1,
+                place: 1,
+            },
+            PACKETS_LEAST,
+        )
+        .expect("memory");
+        assert_eq!(memory.region().packets(), PACKETS_LEAST);
+        assert!(memory.region().slot(PACKETS_LEAST).is_none());
+    }
 
     #[test]
     fn memory_is_whole_sealed_and_says_whose_it_is() {

@@ -15,6 +15,8 @@ pub struct Stat {
     pub parent: i32,
     /// Its process group.
     pub group: i32,
+    /// When it started, in clock ticks since the boot.
+    pub start: u64,
 }
 
 /// Reads a line of `/proc/PID/stat`. The name in it may hold anything, parentheses too, so the last one ends it.
@@ -23,7 +25,14 @@ fn parse(line: &str) -> Option<Stat> {
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
-    Some(Stat { state, parent, group })
+    // Field 22 of the line; state, parent and group are 3 to 5.
+    let start = fields.nth(16)?.parse().ok()?;
+    Some(Stat {
+        state,
+        parent,
+        group,
+        start,
+    })
 }
 
 /// A process, or nothing when it is gone.
@@ -79,16 +88,24 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_anything() {
-        let line = "4711 (a) R 1 (b\u{fffd}) S 12 34 34 0 -1";
+        let line = "4711 (a) R 1 (b\u{fffd}) S 12 34 34 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 987 0";
         assert_eq!(
             parse(line),
             Some(Stat {
                 state: 'S',
                 parent: 12,
-                group: 34
+                group: 34,
+                start: 987
             })
         );
-        for line in ["", "4711 (x", "4711 (x)", "4711 (x) S", "4711 (x) S y 3"] {
+        for line in [
+            "",
+            "4711 (x",
+            "4711 (x)",
+            "4711 (x) S",
+            "4711 (x) S y 3",
+            "4711 (x) S 1 3 3",
+        ] {
             assert_eq!(parse(line), None, "{line:?}");
         }
     }

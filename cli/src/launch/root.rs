@@ -6,20 +6,22 @@ use super::child::{self, Ended, Inheritance};
 use super::environment::World;
 use super::exec::{ToolArgs, tool};
 use super::final_message::{FinalMessage, Progress};
-use super::gateway::{self, Gateway, how};
+use super::gateway::how;
 use super::job::{ENV_TTY, Job};
+use super::opening::{Opening, Stage, look_again};
+use super::public::{Public, link};
 use super::say;
 use super::signals::{Relations, Signals, asks_to_end, for_tools};
-use crate::connect::{self, Connect, PlaceError};
+use crate::connect;
 use crate::report;
 use invivo_proto::control::link::Final;
 use invivo_tbon::layout::Layout;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
-use std::os::fd::{AsFd, AsRawFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// What the root's supervisor has to do.
 #[derive(Debug)]
@@ -44,100 +46,57 @@ pub struct Assignment {
 /// When the analysis node cannot be started: without it there is nothing to wait for.
 pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
     let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
-    // Should the launcher be killed, somebody has to remove what we made.
-    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
     let dir = assignment.job.runtime_dir().map_err(|error| error.to_string())?;
+    let relations = Relations::here();
+    let opening = Opening::new(&dir, assignment.layout.app());
     let mut root = Root {
         assignment,
-        relations: Relations::here(),
-        public: Public::open(assignment, &dir, &signals),
+        opening: assignment.world.one_node().then(|| (opening, Instant::now())),
+        launcher: relations.launcher_fd(),
+        relations,
+        public: Public::open(assignment, &dir, for_tools(signals.mask_before)),
         node: None,
         message: None,
         result: None,
         asked_to_end: false,
+        launcher_gone: None,
         signals,
         dir,
     };
-    let ended = root.start_node().map(|()| root.run());
+    let ended = root.run();
     root.close();
     ended
-}
-
-/// What makes the job findable from outside.
-struct Public {
-    job: Job,
-    gateway: Gateway,
-}
-
-impl Public {
-    /// Publishes the job and starts the gateway. What goes wrong is told; the job runs without.
-    fn open(assignment: &Assignment, dir: &Path, signals: &Signals) -> Option<Public> {
-        match Public::try_open(assignment, dir, signals) {
-            Ok(public) => Some(public),
-            Err(error) => {
-                say(&format!("this job cannot be watched while it runs: {error}"));
-                None
-            }
-        }
-    }
-
-    fn try_open(assignment: &Assignment, dir: &Path, signals: &Signals) -> Result<Public, PlaceError> {
-        let socket = dir.join("gateway.sock");
-        let publish = |job: &Job| {
-            let command = assignment.command.clone();
-            let connect = Connect::new(&job.id, &socket, command).map_err(|source| PlaceError::Io {
-                what: "read random numbers for",
-                path: PathBuf::from(connect::FILE_NAME),
-                source,
-            })?;
-            connect::publish(&connect)
-        };
-        let (job, path) = match publish(&assignment.job) {
-            // Another step of the same batch job, most likely.
-            Err(PlaceError::Running { .. }) => {
-                let job = assignment.job.renamed();
-                publish(&job).map(|path| (job, path))?
-            }
-            other => (assignment.job.clone(), other?),
-        };
-        let gateway = Gateway::start(gateway::Settings {
-            program: assignment.artefacts.gateway(),
-            socket,
-            link: link(dir),
-            log: path.with_file_name("gateway.log"),
-            connect: path,
-            mask: for_tools(signals.mask_before),
-        });
-        Ok(Public { job, gateway })
-    }
-
-    /// Takes the job off the list and ends the gateway, in this order: there may be little time.
-    fn close(self) {
-        if let Err(error) = connect::withdraw(&self.job.id) {
-            say(&error.to_string());
-        }
-        self.gateway.stop();
-    }
-}
-
-/// Where the root listens for the gateway.
-fn link(dir: &Path) -> PathBuf {
-    dir.join("link.sock")
 }
 
 struct Root<'a> {
     assignment: &'a Assignment,
     relations: Relations,
+    /// Readable once the launcher's process is gone: then nobody but us removes what we made.
+    launcher: Option<OwnedFd>,
     signals: Signals,
+    /// Waits for the application to begin, since then; nothing once it has, and where it cannot be told.
+    opening: Option<(Opening, Instant)>,
     public: Option<Public>,
     node: Option<Pid>,
     /// The result on its way; nothing before the node runs, and once the result is told.
     message: Option<FinalMessage>,
     /// The result, once it is here.
     result: Option<Result<(), String>>,
+    /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
+    /// Since when the launcher is gone.
+    launcher_gone: Option<Instant>,
     /// The sockets' directory.
     dir: PathBuf,
+}
+
+/// What the analysis node is given to end when the launcher is gone.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// Whether there is something to read, an end included.
+fn is_readable(fd: &OwnedFd) -> bool {
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 impl Root<'_> {
@@ -172,7 +131,10 @@ impl Root<'_> {
         Ok(())
     }
 
-    fn run(&mut self) -> Ended {
+    fn run(&mut self) -> Result<Ended, String> {
+        if self.opening.is_none() {
+            self.start_node()?;
+        }
         loop {
             self.wait();
             self.take_signals();
@@ -180,17 +142,34 @@ impl Root<'_> {
             if let Some(public) = &mut self.public {
                 public.gateway.look();
             }
+            match self.opening.as_ref().map(|(opening, _)| opening.stage()) {
+                Some(Stage::Began) => {
+                    self.opening = None;
+                    self.start_node()?;
+                }
+                Some(Stage::Over) => {
+                    self.tell("the program ended without calling MPI: nothing was observed");
+                    return Ok(Ended::Code(0));
+                }
+                Some(Stage::Waiting) | None => {}
+            }
             if let Some(ended) = self.node.and_then(child::ended) {
                 self.node = None;
                 // What it wrote last may have come after the look above.
                 self.take_result();
                 if let Some(status) = self.node_ended(ended) {
-                    return status;
+                    return Ok(status);
                 }
-            } else if self.node.is_none() && self.asked_to_end {
-                return Ended::Code(0);
+            } else if self.may_leave() {
+                return Ok(Ended::Code(0));
             }
         }
+    }
+
+    /// Whether the job is to end and nothing is left to wait for.
+    fn may_leave(&self) -> bool {
+        let asked = self.asked_to_end && self.node.is_none();
+        asked || self.launcher_gone.is_some_and(|since| since.elapsed() >= LINGER)
     }
 
     /// The job's status as far as the root is concerned, or nothing when it has to stay.
@@ -226,24 +205,46 @@ impl Root<'_> {
                 .as_ref()
                 .map(|message| PollFd::new(message, PollFlags::IN)),
         );
-        let due = self.public.as_ref().and_then(|public| public.gateway.due());
-        let timeout =
-            due.and_then(|due| Timespec::try_from(due.saturating_duration_since(Instant::now())).ok());
+        fds.extend(
+            self.launcher
+                .as_ref()
+                .map(|launcher| PollFd::new(launcher, PollFlags::IN)),
+        );
+        let gateway = self.public.as_ref().and_then(|public| public.gateway.due());
+        let times = [
+            gateway.map(|due| due.saturating_duration_since(Instant::now())),
+            self.opening.as_ref().map(|(_, since)| look_again(*since)),
+            self.launcher_gone
+                .map(|since| LINGER.saturating_sub(since.elapsed())),
+        ];
+        let timeout = times
+            .into_iter()
+            .flatten()
+            .min()
+            .and_then(|time| Timespec::try_from(time).ok());
         // Whatever it says, everything is looked at.
         let _ = poll(&mut fds, timeout.as_ref());
     }
 
     fn take_signals(&mut self) {
         while let Some(incoming) = self.signals.next() {
-            if !asks_to_end(incoming.signal) {
-                continue;
+            if asks_to_end(incoming.signal) {
+                self.end_was_asked_for(self.relations.sent_to_us_alone(incoming));
             }
-            self.asked_to_end = true;
-            // A launcher that asks kills soon after: what others can see goes first, the result may still come.
-            self.close();
-            if let (Some(node), true) = (self.node, self.relations.sent_to_us_alone(incoming)) {
-                let _ = rustix::process::kill_process(node, Signal::TERM);
-            }
+        }
+        if self.launcher.as_ref().is_some_and(is_readable) {
+            self.launcher = None;
+            self.launcher_gone = Some(Instant::now());
+            self.end_was_asked_for(true);
+        }
+    }
+
+    /// A launcher that asks kills soon after: what others can see goes first, the result may still come.
+    fn end_was_asked_for(&mut self, tell_the_node: bool) {
+        self.asked_to_end = true;
+        self.close();
+        if let (Some(node), true) = (self.node, tell_the_node) {
+            let _ = rustix::process::kill_process(node, Signal::TERM);
         }
     }
 

@@ -16,7 +16,7 @@
 use super::process;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A signal that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,12 @@ impl Relations {
             own,
             launcher: process::launcher(own),
         }
+    }
+
+    /// Becomes readable when the launcher's process is gone; nothing where the kernel cannot tell.
+    pub fn launcher_fd(&self) -> Option<OwnedFd> {
+        let launcher = rustix::process::Pid::from_raw(self.launcher)?;
+        rustix::process::pidfd_open(launcher, rustix::process::PidfdFlags::empty()).ok()
     }
 
     /// Whether the application has not got this signal by itself.

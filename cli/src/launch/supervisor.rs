@@ -18,6 +18,7 @@
 use super::child::{self, Ended, Inheritance};
 use super::environment::{self, Environment, World};
 use super::memory::{Identity, Memory};
+use super::opening::{Opening, look_again};
 use super::place_socket::{Packet, PlaceSocket, Received, packet};
 use super::say;
 use super::signals::{Relations, Signals, asks_to_end};
@@ -42,6 +43,9 @@ const LINGER: Duration = Duration::from_secs(10);
 /// The same once the launcher has asked for the end: it kills soon after.
 const LINGER_ASKED: Duration = Duration::from_secs(1);
 
+/// What to do when the system has too little left for us.
+const TRY_WITHOUT: &str = "ask for more memory and descriptors, or run it without invivo";
+
 /// What a supervisor has to do.
 #[derive(Debug)]
 pub struct Assignment {
@@ -55,6 +59,8 @@ pub struct Assignment {
     pub program: Vec<OsString>,
     /// The library to preload.
     pub shim: PathBuf,
+    /// Where to note that the rank is in MPI; nothing where nobody waits for that.
+    pub opening: Option<Opening>,
 }
 
 /// Runs the application to its end; calls `started` once it runs.
@@ -65,6 +71,9 @@ pub fn supervise(assignment: &Assignment, started: impl FnOnce()) -> Ended {
             supervisor.run()
         }
         Err((code, why)) => {
+            if let Some(opening) = &assignment.opening {
+                opening.ended(assignment.identity.rank);
+            }
             // Every rank fails alike; one sentence per node is enough.
             if assignment.world.speaks() {
                 say(&why);
@@ -74,13 +83,6 @@ pub fn supervise(assignment: &Assignment, started: impl FnOnce()) -> Ended {
     }
 }
 
-/// What is shared with the application while it is observed.
-struct Shared {
-    memory: Memory,
-    /// Our end of the pair that the shim writes to; nothing once it is closed.
-    shim: Option<OwnedFd>,
-}
-
 struct Supervisor<'a> {
     assignment: &'a Assignment,
     relations: Relations,
@@ -88,13 +90,18 @@ struct Supervisor<'a> {
     child: Pid,
     /// Wakes us when the child ends. An old kernel has none; there the signal does it alone.
     child_fd: Option<OwnedFd>,
-    shared: Option<Shared>,
+    memory: Memory,
+    /// Our end of the pair that the shim writes to; nothing once it is closed.
+    shim: Option<OwnedFd>,
     place: Option<PlaceSocket>,
     pause: Pause,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// How the application ended, once it has.
     ended: Option<Ended>,
+    /// The rank has called `MPI_Init`.
+    in_mpi: bool,
+    since: Instant,
 }
 
 fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
@@ -103,28 +110,23 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         .first()
         .map(|name| name.to_string_lossy())
         .unwrap_or_default();
-    let cannot = |code: i32, what: &str, error: &std::io::Error| {
-        (
-            code,
-            format!("cannot start {name}: {what} ({error}); check the path, or run it without invivo"),
-        )
+    let cannot = |code: i32, what: &str, error: &std::io::Error, advice: &str| {
+        (code, format!("cannot start {name}: {what} ({error}); {advice}"))
     };
     let relations = Relations::here();
-    let signals = Signals::take().map_err(|error| cannot(126, "no descriptor for signals", &error))?;
-    let shared = match share(assignment.identity) {
-        Ok(shared) => Some(shared),
-        Err(error) => {
-            if assignment.world.speaks() {
-                say(&format!(
-                    "no memory to share with the ranks ({error}): they run unobserved"
-                ));
-            }
-            None
-        }
-    };
-    let numbers = shared
-        .as_ref()
-        .map(|(ours, theirs)| format!("{},{}", ours.memory.as_fd().as_raw_fd(), theirs.as_raw_fd()));
+    let signals =
+        Signals::take().map_err(|error| cannot(1, "no descriptor for its signals", &error, TRY_WITHOUT))?;
+    let unshared = |error: std::io::Error| cannot(1, "no memory to share with it", &error, TRY_WITHOUT);
+    // Without its memory a rank cannot be told from a tool process, so it cannot run unobserved either.
+    let memory = Memory::create(assignment.identity).map_err(unshared)?;
+    let (ours, theirs) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(|error| unshared(error.into()))?;
+    let descriptors = [memory.as_fd(), theirs.as_fd()];
     let mut command = child::command(&assignment.program);
     for (name, value) in environment::for_application(
         &assignment.environment,
@@ -132,17 +134,13 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         assignment.identity.ranks,
         &assignment.program,
         &assignment.shim,
-        numbers.as_deref(),
+        &descriptors.map(|fd| fd.as_raw_fd().to_string()).join(","),
     ) {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
         };
     }
-    let descriptors: Vec<_> = shared
-        .iter()
-        .flat_map(|(ours, theirs)| [ours.memory.as_fd(), theirs.as_fd()])
-        .collect();
     let inheritance = Inheritance {
         mask: signals.mask_before,
         descriptors: &descriptors,
@@ -150,7 +148,7 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
     };
     let child = child::start(command, inheritance).map_err(|error| {
         let (code, what) = child::failure(&error);
-        cannot(code, what, &error)
+        cannot(code, what, &error, "check the path and its mode")
     })?;
     Ok(Supervisor {
         assignment,
@@ -158,56 +156,64 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         signals,
         child,
         child_fd: rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty()).ok(),
-        shared: shared.map(|(ours, _)| ours),
+        memory,
+        shim: Some(ours),
         place: None,
         pause: Pause::of(child),
         asked_to_end: false,
         ended: None,
+        in_mpi: false,
+        since: Instant::now(),
     })
-}
-
-/// Makes the memory and the pair of sockets; the second value is the application's end.
-fn share(identity: Identity) -> std::io::Result<(Shared, OwnedFd)> {
-    let memory = Memory::create(identity)?;
-    let (ours, theirs) = rustix::net::socketpair(
-        rustix::net::AddressFamily::UNIX,
-        rustix::net::SocketType::SEQPACKET,
-        rustix::net::SocketFlags::CLOEXEC,
-        None,
-    )?;
-    Ok((
-        Shared {
-            memory,
-            shim: Some(ours),
-        },
-        theirs,
-    ))
 }
 
 impl Supervisor<'_> {
     fn run(&mut self) -> Ended {
         loop {
-            self.wait(self.pause.in_force().then_some(TICK));
-            if let Some(shared) = &self.shared {
-                self.pause.tick(&shared.memory.region());
-            }
+            self.wait(
+                self.pause
+                    .in_force()
+                    .then_some(TICK)
+                    .or_else(|| self.before_mpi()),
+            );
+            self.note_mpi();
+            self.pause.tick(&self.memory.region());
             self.look();
             if let Some(ended) = child::ended(self.child) {
                 self.ended = Some(ended);
+                self.note_mpi();
+                if let (false, Some(opening)) = (self.in_mpi, &self.assignment.opening) {
+                    opening.ended(self.assignment.identity.rank);
+                }
                 self.farewell(ended);
                 return ended;
             }
         }
     }
 
+    /// How long to sleep at most while the rank has not called MPI: nobody tells us when it does.
+    fn before_mpi(&self) -> Option<Duration> {
+        (!self.in_mpi && self.assignment.opening.is_some()).then(|| look_again(self.since))
+    }
+
+    /// Looks whether the shim has taken the rank's memory, which it does first thing in `MPI_Init`.
+    fn note_mpi(&mut self) {
+        if self.in_mpi {
+            return;
+        }
+        self.in_mpi = self.memory.region().page().pid.load(Ordering::Acquire) != 0;
+        if let (true, Some(opening)) = (self.in_mpi, &self.assignment.opening) {
+            opening.began();
+        }
+    }
+
     /// Sleeps until something comes.
     fn wait(&self, at_most: Option<Duration>) {
-        let shim = self.shared.as_ref().and_then(|shared| shared.shim.as_ref());
         let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if self.ended.is_none() {
             fds.extend(self.child_fd.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         }
-        fds.extend(shim.map(|fd| PollFd::new(fd, PollFlags::IN)));
+        fds.extend(self.shim.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         fds.extend(self.place.as_ref().map(|place| PollFd::new(place, PollFlags::IN)));
         let timeout = at_most.and_then(|duration| Timespec::try_from(duration).ok());
         // Whatever it says, everything is looked at.
@@ -241,14 +247,13 @@ impl Supervisor<'_> {
 
     /// Takes the place's address from the shim and attaches.
     fn take_welcome(&mut self) {
-        let Some(shared) = &mut self.shared else { return };
-        let Some(shim) = &shared.shim else { return };
+        let Some(shim) = &self.shim else { return };
         let path = match packet::<WELCOME_BYTES_MAX>(shim.as_fd()) {
             Packet::Bytes(bytes) => PathBuf::from(OsStr::from_bytes(&bytes)),
             Packet::Nothing => return,
             // The program closed it, replaced itself, or ended.
             Packet::Closed => {
-                shared.shim = None;
+                self.shim = None;
                 return;
             }
         };
@@ -258,11 +263,10 @@ impl Supervisor<'_> {
     }
 
     fn attach(&mut self, path: &Path) {
-        let Some(shared) = &self.shared else { return };
         let rank = Rank(self.assignment.identity.rank);
         let pid = self.child.as_raw_nonzero().get() as u32;
         let hello = FromSupervisor::Attach { rank, pid };
-        match PlaceSocket::attach(path, &hello, shared.memory.as_fd()) {
+        match PlaceSocket::attach(path, &hello, self.memory.as_fd()) {
             Ok(place) => self.place = Some(place),
             Err(error) if self.assignment.world.speaks() => {
                 say(&format!(
@@ -288,10 +292,9 @@ impl Supervisor<'_> {
     }
 
     fn act(&mut self, message: ToSupervisor) {
-        let Some(shared) = &self.shared else { return };
         let (generation, outcome) = match message {
             ToSupervisor::Stop { generation } => {
-                (generation, self.pause.begin(&shared.memory.region(), generation))
+                (generation, self.pause.begin(&self.memory.region(), generation))
             }
             ToSupervisor::Continue { generation } => {
                 self.pause.end();
@@ -318,8 +321,7 @@ impl Supervisor<'_> {
         // It may have died right after the welcome.
         self.take_welcome();
         self.tell(&FromSupervisor::Ended(ended));
-        let Some(shared) = &self.shared else { return };
-        let left = shared.memory.region().page().phase.load(Ordering::Acquire);
+        let left = self.memory.region().page().phase.load(Ordering::Acquire);
         // Drained: nothing is left. Starting: there was nothing. Silent: nobody knows.
         if matches!(left, phase::DRAINED | phase::STARTING | phase::SILENT) {
             return;

@@ -47,6 +47,14 @@ impl Launcher {
     }
 }
 
+/// What the shim does first thing in `MPI_Init`, for scripts: it takes the rank's memory.
+pub fn in_mpi() -> String {
+    let offset = std::mem::offset_of!(invivo_proto::shm::Page, pid);
+    format!(
+        "printf '\\1\\0\\0\\0' | dd of=/proc/$$/fd/${{INVIVO_FDS%,*}} bs=1 seek={offset} conv=notrunc status=none"
+    )
+}
+
 /// The directory with the installation, in which the jobs run.
 pub struct Stage {
     dir: tempfile::TempDir,
@@ -181,7 +189,7 @@ impl Stage {
         self.launch(launcher, processes, observed, &["bash", "-c", &script, "app"])
     }
 
-    /// Runs a script to its end; the analysis node ends with the ranks.
+    /// Runs a script to its end.
     pub fn run(&self, launcher: &Launcher, processes: u32, observed: bool, script: &str) -> Output {
         self.run_reading(launcher, processes, observed, script, None)
     }
@@ -195,7 +203,6 @@ impl Stage {
         script: &str,
         input: Option<&str>,
     ) -> Output {
-        let _ = std::fs::write(self.path("stop"), "");
         let script = format!("RANK=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; {script}");
         let mut command = match observed {
             true => self.launch_line(launcher, processes, &["exec", "--quiet", "--"]),

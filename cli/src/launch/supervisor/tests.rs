@@ -51,6 +51,7 @@ impl Job {
             environment: Environment::new(),
             program,
             shim: self.dir.path().join("shim.so"),
+            opening: Some(Opening::new(self.dir.path(), 1)),
         };
         std::thread::spawn(move || supervise(&assignment, || ()))
     }
@@ -195,6 +196,7 @@ fn a_missing_program_is_answered_as_by_a_shell() {
         environment: Environment::new(),
         program: vec!["/nonexistent/app".into()],
         shim: "/nonexistent/shim.so".into(),
+        opening: None,
     };
     assert_eq!(supervise(&assignment, || ()), Ended::Code(127));
 }

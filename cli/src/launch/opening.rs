@@ -1,0 +1,116 @@
+//! Tool processes wait with `MPI_Init` until a rank of the application is in it.
+//!
+//! A program may end without ever calling MPI: it prints its usage, or is no MPI program at all. Were the tool
+//! processes in `MPI_Init` by then, they would wait there for ever (MPICH), or the launcher would take the
+//! program's end for a failure (Open MPI). So they wait outside, and leave when all ranks have.
+//!
+//! The ranks' supervisors leave notes, empty files in the job's directory on this node: `began` when a rank is in
+//! `MPI_Init`, `ended-RANK` when one ended before. Where the job has several nodes there may be tool processes
+//! on a node without ranks, whom nobody would tell; then nobody waits.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+const BEGAN: &str = "began";
+const ENDED: &str = "ended-";
+
+/// Between two looks for something that nobody tells: short at first, because most programs call MPI at once, and
+/// longer after a second, because some compute for hours before.
+pub fn look_again(since: Instant) -> Duration {
+    if since.elapsed() < Duration::from_secs(1) {
+        Duration::from_millis(5)
+    } else {
+        Duration::from_millis(50)
+    }
+}
+
+/// How far the application is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// No rank has called MPI, and some run.
+    Waiting,
+    /// A rank is in `MPI_Init`, or was.
+    Began,
+    /// All ranks have ended without MPI.
+    Over,
+}
+
+/// The notes of one job on one node.
+#[derive(Clone, Debug)]
+pub struct Opening {
+    dir: PathBuf,
+    ranks: u32,
+}
+
+impl Opening {
+    /// Of a job of `ranks` ranks whose directory on this node is `dir`.
+    pub fn new(dir: &Path, ranks: u32) -> Opening {
+        Opening {
+            dir: dir.to_owned(),
+            ranks,
+        }
+    }
+
+    /// Notes that a rank is in `MPI_Init`.
+    pub fn began(&self) {
+        self.note(BEGAN);
+    }
+
+    /// Notes that a rank ended before.
+    pub fn ended(&self, rank: u32) {
+        self.note(&format!("{ENDED}{rank}"));
+    }
+
+    fn note(&self, name: &str) {
+        // Where it cannot be written the tool processes cannot have sockets either: they end the job.
+        let _ = std::fs::File::create(self.dir.join(name));
+    }
+
+    /// How far the application is.
+    pub fn stage(&self) -> Stage {
+        // A directory that is gone was removed because the job is to end.
+        let Ok(notes) = std::fs::read_dir(&self.dir) else {
+            return Stage::Over;
+        };
+        let mut ended = 0;
+        for note in notes.flatten() {
+            let name = note.file_name();
+            if name == BEGAN {
+                return Stage::Began;
+            }
+            ended += u32::from(name.as_encoded_bytes().starts_with(ENDED.as_bytes()));
+        }
+        if ended >= self.ranks {
+            Stage::Over
+        } else {
+            Stage::Waiting
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_rank_in_mpi_is_enough_and_without_it_all_must_have_ended() {
+        let dir = tempfile::tempdir().expect("directory");
+        let opening = Opening::new(dir.path(), 2);
+        assert_eq!(opening.stage(), Stage::Waiting);
+        opening.ended(1);
+        opening.ended(1);
+        assert_eq!(opening.stage(), Stage::Waiting);
+        std::fs::write(dir.path().join("gateway.sock"), "").expect("written");
+        assert_eq!(opening.stage(), Stage::Waiting, "other files say nothing");
+        opening.ended(0);
+        assert_eq!(opening.stage(), Stage::Over);
+        opening.began();
+        assert_eq!(
+            opening.stage(),
+            Stage::Began,
+            "a rank that began needs the tools, whoever ended"
+        );
+        std::fs::remove_dir_all(dir.path()).expect("removed");
+        assert_eq!(opening.stage(), Stage::Over);
+    }
+}

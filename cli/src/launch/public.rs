@@ -1,0 +1,73 @@
+//! What makes a job findable from outside: its entry in the list of jobs, and its gateway.
+
+use super::gateway::{self, Gateway};
+use super::job::Job;
+use super::root::Assignment;
+use super::say;
+use crate::connect::{self, Connect, PlaceError};
+use nix::sys::signal::SigSet;
+use std::path::{Path, PathBuf};
+
+/// What makes the job findable from outside.
+pub struct Public {
+    /// The job, by the name under which it is published.
+    pub job: Job,
+    /// The gateway.
+    pub gateway: Gateway,
+}
+
+impl Public {
+    /// Publishes the job and starts the gateway. What goes wrong is told; the job runs without.
+    pub fn open(assignment: &Assignment, dir: &Path, mask: SigSet) -> Option<Public> {
+        match Public::try_open(assignment, dir, mask) {
+            Ok(public) => Some(public),
+            Err(error) => {
+                say(&format!("this job cannot be watched while it runs: {error}"));
+                None
+            }
+        }
+    }
+
+    fn try_open(assignment: &Assignment, dir: &Path, mask: SigSet) -> Result<Public, PlaceError> {
+        let socket = dir.join("gateway.sock");
+        let publish = |job: &Job| {
+            let command = assignment.command.clone();
+            let connect = Connect::new(&job.id, &socket, command).map_err(|source| PlaceError::Io {
+                what: "read random numbers for",
+                path: PathBuf::from(connect::FILE_NAME),
+                source,
+            })?;
+            connect::publish(&connect)
+        };
+        let (job, path) = match publish(&assignment.job) {
+            // Another step of the same batch job, most likely.
+            Err(PlaceError::Running { .. }) => {
+                let job = assignment.job.renamed();
+                publish(&job).map(|path| (job, path))?
+            }
+            other => (assignment.job.clone(), other?),
+        };
+        let gateway = Gateway::start(gateway::Settings {
+            program: assignment.artefacts.gateway(),
+            socket,
+            link: link(dir),
+            log: path.with_file_name("gateway.log"),
+            connect: path,
+            mask,
+        });
+        Ok(Public { job, gateway })
+    }
+
+    /// Takes the job off the list and ends the gateway, in this order: there may be little time.
+    pub fn close(self) {
+        if let Err(error) = connect::withdraw(&self.job.id) {
+            say(&error.to_string());
+        }
+        self.gateway.stop();
+    }
+}
+
+/// Where the root listens for the gateway.
+pub fn link(dir: &Path) -> PathBuf {
+    dir.join("link.sock")
+}
