@@ -416,3 +416,6 @@ impl Place {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,410 @@
+use super::*;
+use crate::testing::{Writer, memory};
+use invivo_mpi_link::clock::Reading;
+use invivo_proto::control::encode;
+use invivo_proto::control::local::{FromSupervisor, Outcome};
+use invivo_proto::control::results::{JobStatus, RankState};
+use invivo_proto::control::tree::{Acks, Command, Ended, Verb};
+use invivo_proto::ids::{CommandId, RegionId, WaveId};
+use invivo_proto::record::{Call, Facts};
+use invivo_tbon::layout::Layout;
+use invivo_tbon::limits::SILENCE_NS_MAX;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketType, connect, recv, sendmsg, socket,
+};
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+const MS: u64 = 1_000_000;
+
+/// A place of two ranks; the test plays the root, the supervisors and the ranks.
+struct Scene {
+    place: Place,
+    now: Now,
+    path: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+struct OneSupervisor(OwnedFd);
+
+impl Scene {
+    fn new() -> Scene {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("place.sock");
+        let layout = Layout::for_app(2, 4).unwrap();
+        let seat = Seat::of(&layout, WorldRank(2)).unwrap();
+        let supervisors = Supervisors::listen(&path, 0..2).unwrap();
+        let reading = Reading {
+            ticks: 0,
+            ns: 0,
+            width_ticks: 0,
+        };
+        let clock = NodeClock::from_readings(reading, reading);
+        let now = Now { ns: 0, ticks: 0 };
+        let mut place = Place::new(seat, 0..2, Some(supervisors), clock, now);
+        assert_eq!(place.take_up(), [Up::Hello { ranks: 2 }]);
+        assert!(!place.is_ready());
+        let info = JobInfo {
+            buffer_bytes: 1 << 20,
+            budget_bytes: 1 << 22,
+            ..JobInfo::default()
+        };
+        place.down(now, &encode(&Down::Job(info)).unwrap());
+        assert!(place.is_ready());
+        Scene {
+            place,
+            now,
+            path,
+            _dir: dir,
+        }
+    }
+
+    /// Time passes and the place looks after everything; what it says to its parent.
+    fn step(&mut self, ms: u64) -> Vec<Up> {
+        self.now.ns += ms * MS;
+        self.now.ticks += ms * MS;
+        self.place.hear_supervisors(self.now);
+        self.place.step(self.now);
+        self.place.take_up()
+    }
+
+    fn down(&mut self, message: Down) {
+        self.place.down(self.now, &encode(&message).unwrap());
+    }
+
+    fn command(&mut self, id: u64, verb: Verb) {
+        self.down(Down::Command(Command {
+            id: CommandId(id),
+            verb,
+        }));
+    }
+
+    fn connect(&self) -> OneSupervisor {
+        let fd = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        connect(&fd, &SocketAddrUnix::new(&self.path).unwrap()).unwrap();
+        OneSupervisor(fd)
+    }
+
+    /// A rank with its supervisor and its memory.
+    fn attach(&mut self, rank: u32) -> (OneSupervisor, Writer) {
+        let (descriptor, region) = memory(rank, 4);
+        let supervisor = self.connect();
+        supervisor.attach(rank, Some(&descriptor));
+        region.page().phase.store(phase::RUNNING, Ordering::Release);
+        self.step(1);
+        (supervisor, Writer::new(region))
+    }
+
+    fn status(&mut self) -> JobStatus {
+        self.down(Down::Query {
+            wave: WaveId(1),
+            query: Query::Status,
+        });
+        match self.place.take_up().pop() {
+            Some(Up::Partial {
+                partial: Partial::Status(status),
+                ..
+            }) => status,
+            other => panic!("no status but {other:?}"),
+        }
+    }
+}
+
+impl OneSupervisor {
+    fn attach(&self, rank: u32, memory: Option<&OwnedFd>) {
+        let bytes = encode(&FromSupervisor::Attach {
+            rank: Rank(rank),
+            pid: 1,
+        })
+        .unwrap();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let descriptors: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
+        if !descriptors.is_empty() {
+            assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
+        }
+        sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut control, SendFlags::empty()).unwrap();
+    }
+
+    fn say(&self, message: &FromSupervisor) {
+        self.send(&encode(message).unwrap());
+    }
+
+    fn send(&self, bytes: &[u8]) {
+        rustix::net::send(&self.0, bytes, SendFlags::empty()).unwrap();
+    }
+
+    fn hear(&self) -> Option<ToSupervisor> {
+        let mut bytes = [0u8; 100];
+        let (length, _) = recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
+        decode(&bytes[..length]).ok()
+    }
+}
+
+fn call(number: u64) -> Call {
+    let facts = Facts {
+        region: RegionId(3),
+        ..Facts::default()
+    };
+    Call {
+        facts,
+        end: 10 * number + 5,
+        duration: 4,
+        ..Call::default()
+    }
+}
+
+#[test]
+fn a_pause_closes_gates_stops_ranks_and_ends_on_resume() {
+    let mut scene = Scene::new();
+    let (first, rank0) = scene.attach(0);
+    let (second, rank1) = scene.attach(1);
+    scene.command(
+        1,
+        Verb::Pause {
+            lease_ns: 60_000 * MS,
+        },
+    );
+    for (supervisor, rank) in [(&first, &rank0), (&second, &rank1)] {
+        let control = &rank.page().control;
+        assert_eq!(control.gate.load(Ordering::Acquire), 1);
+        assert!(control.gate_until_ns.load(Ordering::Acquire) > scene.now.ns);
+        assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+        supervisor.say(&FromSupervisor::Acted {
+            generation: 1,
+            outcome: Outcome::Stopped,
+        });
+    }
+    let acks = Acks {
+        targets: 2,
+        done: 2,
+        slowest: Some((Rank(0), MS)),
+        ..Acks::default()
+    };
+    assert_eq!(
+        scene.step(1),
+        [Up::Ack {
+            command: CommandId(1),
+            acks
+        }]
+    );
+    let status = scene.status();
+    assert_eq!(status.states[RankState::Paused as usize], 2);
+    assert_eq!(status.pause.map(|pause| pause.command), Some(CommandId(1)));
+
+    scene.command(2, Verb::Resume);
+    for (supervisor, rank) in [(&first, &rank0), (&second, &rank1)] {
+        assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
+        assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
+        supervisor.say(&FromSupervisor::Acted {
+            generation: 1,
+            outcome: Outcome::Running,
+        });
+    }
+    assert!(matches!(&scene.step(1)[..], [Up::Ack { command: CommandId(2), acks }] if acks.done == 2));
+    assert_eq!(scene.status().states[RankState::Computing as usize], 2);
+}
+
+#[test]
+fn a_rank_that_comes_during_a_pause_is_held() {
+    let mut scene = Scene::new();
+    scene.command(
+        1,
+        Verb::Pause {
+            lease_ns: 60_000 * MS,
+        },
+    );
+    let (supervisor, rank) = scene.attach(1);
+    assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+    assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 1);
+}
+
+#[test]
+fn the_normal_end() {
+    let mut scene = Scene::new();
+    let mut ranks = [scene.attach(0), scene.attach(1)];
+    for (_, rank) in &mut ranks {
+        rank.open();
+        (0..3).for_each(|number| rank.call(&call(number), &[]));
+        rank.leave();
+        rank.page().phase.store(phase::DRAINED, Ordering::Release);
+    }
+    assert_eq!(scene.step(1), [Up::Drained]);
+    let status = scene.status();
+    assert_eq!(status.states[RankState::Finished as usize], 2);
+    assert!(status.named.iter().all(|rank| rank.entered == 3));
+    // That the processes end now is no news.
+    ranks[0].0.say(&FromSupervisor::Ended(Ended::Code(3)));
+    assert_eq!(scene.step(1), []);
+    scene.down(Down::Shutdown);
+    assert_eq!(scene.place.exit(), Some(Exit::Finalize));
+}
+
+#[test]
+fn what_a_dead_rank_left_is_taken_before_it_is_told() {
+    let mut scene = Scene::new();
+    let (supervisor, mut rank) = scene.attach(0);
+    let (_other, drained) = scene.attach(1);
+    rank.open();
+    (0..5).for_each(|number| rank.call(&call(number), &[]));
+    supervisor.say(&FromSupervisor::Ended(Ended::Signal(11)));
+    let mut said = scene.step(1);
+    said.extend(scene.step(1));
+    let ended = RankEnded {
+        rank: Rank(0),
+        how: Ended::Signal(11),
+        inside: None,
+    };
+    assert_eq!(said, [Up::RankEnded(ended)]);
+    scene.down(Down::Query {
+        wave: WaveId(2),
+        query: Query::Matrix,
+    });
+    let [Up::Partial { coverage, .. }] = &scene.place.take_up()[..] else {
+        panic!("no answer")
+    };
+    assert_eq!((coverage.ledger.entered, coverage.ledger.kept), (5, 5));
+    assert_eq!(supervisor.hear(), None, "it must stay until the result is made");
+    scene.down(Down::Release);
+    assert_eq!(supervisor.hear(), Some(ToSupervisor::Leave));
+    drained.page().phase.store(phase::DRAINED, Ordering::Release);
+    assert_eq!(scene.step(1), [Up::Drained]);
+    scene.down(Down::Shutdown);
+    assert_eq!(scene.place.exit(), Some(Exit::Abandon));
+}
+
+#[test]
+fn a_lost_root_ends_the_pause_and_holds_no_job_back() {
+    let mut scene = Scene::new();
+    let (supervisor, rank) = scene.attach(0);
+    let (_other, second) = scene.attach(1);
+    scene.command(
+        1,
+        Verb::Pause {
+            lease_ns: 600_000 * MS,
+        },
+    );
+    assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+    scene.step(SILENCE_NS_MAX / MS - 1);
+    assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 1);
+    scene.step(2);
+    assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
+    assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
+    scene.step(60_000);
+    assert_eq!(scene.place.exit(), None, "the application runs on");
+    for rank in [&rank, &second] {
+        rank.page().phase.store(phase::DRAINED, Ordering::Release);
+    }
+    scene.step(1);
+    scene.step(1);
+    assert_eq!(scene.place.exit(), Some(Exit::RootLost));
+}
+
+#[test]
+fn a_rank_whose_library_gave_up_does_not_hold_the_end_back() {
+    let mut scene = Scene::new();
+    let (_first, rank) = scene.attach(0);
+    let (_second, other) = scene.attach(1);
+    rank.page().phase.store(phase::SILENT, Ordering::Release);
+    other.page().phase.store(phase::DRAINED, Ordering::Release);
+    assert_eq!(scene.step(1), [Up::Drained]);
+    assert_eq!(scene.status().notes.len(), 1);
+}
+
+#[test]
+fn a_rank_that_nobody_attached_does_not_hold_the_end_back_for_ever() {
+    let mut scene = Scene::new();
+    let (_first, rank) = scene.attach(0);
+    rank.page().phase.store(phase::DRAINED, Ordering::Release);
+    for _ in 0..ATTACH_NS / MS / 1000 {
+        scene.down(Down::Heartbeat);
+        assert_eq!(scene.step(1000 - 1), []);
+    }
+    scene.down(Down::Heartbeat);
+    assert_eq!(scene.step(1000), [Up::Drained]);
+}
+
+#[test]
+fn whoever_does_not_belong_here_is_turned_away_and_nobody_else_notices() {
+    let mut scene = Scene::new();
+    let (descriptor, _region) = memory(0, 4);
+    let (foreign, _region) = memory(1, 4);
+    let strangers: Vec<OneSupervisor> = (0..6).map(|_| scene.connect()).collect();
+    strangers[0].send(b"\xff\xff garbage");
+    strangers[1].attach(7, Some(&descriptor));
+    strangers[2].attach(0, None);
+    strangers[3].say(&FromSupervisor::Ended(Ended::Code(0)));
+    strangers[4].send(&[0; 5000]);
+    strangers[5].attach(0, Some(&foreign));
+    scene.step(1);
+    let notes = scene.status().notes;
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.contains("the first of 5")),
+        "{notes:?}"
+    );
+    for index in [0, 1, 2, 3, 4] {
+        assert_eq!(
+            recv(&strangers[index].0, &mut [0u8; 1][..], RecvFlags::empty())
+                .unwrap()
+                .0,
+            0
+        );
+    }
+    drop(strangers);
+    scene.step(1);
+    let (supervisor, rank) = scene.attach(0);
+    scene.command(1, Verb::Pause { lease_ns: MS });
+    assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+    assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 1);
+}
+
+#[test]
+fn what_is_no_packet_of_its_sender_is_refused_and_counted() {
+    let mut scene = Scene::new();
+    let (_supervisor, mut rank) = scene.attach(0);
+    rank.open();
+    rank.call(&call(0), &[]);
+    let message = rank.send();
+    let mut corrupt = message.clone();
+    corrupt[100] ^= 1;
+    scene.place.packet(WorldRank(0), Some(&corrupt));
+    scene.place.packet(WorldRank(1), Some(&message));
+    scene.place.packet(WorldRank(9), Some(&message));
+    scene.place.packet(WorldRank(0), Some(&message[..50]));
+    scene.place.packet(WorldRank(0), None);
+    scene.down(Down::Query {
+        wave: WaveId(1),
+        query: Query::Matrix,
+    });
+    let [Up::Partial { coverage, .. }] = &scene.place.take_up()[..] else {
+        panic!("no answer")
+    };
+    assert_eq!(
+        (
+            coverage.packets_refused,
+            coverage.ledger.kept,
+            coverage.ledger.in_flight
+        ),
+        (4, 0, 1)
+    );
+    let notes = scene.status().notes;
+    assert!(
+        notes.len() == 1 && notes[0].contains("the first of 5"),
+        "{notes:?}"
+    );
+    scene.place.packet(WorldRank(0), Some(&message));
+    scene.down(Down::Query {
+        wave: WaveId(2),
+        query: Query::Matrix,
+    });
+    let [Up::Partial { coverage, .. }] = &scene.place.take_up()[..] else {
+        panic!("no answer")
+    };
+    assert_eq!((coverage.ledger.entered, coverage.ledger.kept), (1, 1));
+    scene.place.down(scene.now, &[0xff; 20]);
+    assert_eq!(scene.status().notes.len(), 2);
+}
