@@ -33,6 +33,11 @@ impl<E> Agenda<E> {
         self.now
     }
 
+    /// Events so far, those to come included.
+    pub fn noted(&self) -> u64 {
+        self.noted
+    }
+
     /// Lets `event` happen at `time`, or now where that is past.
     pub fn at(&mut self, time: Time, event: E) {
         self.events.insert((time.max(self.now), self.noted), event);

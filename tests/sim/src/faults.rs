@@ -2,23 +2,9 @@
 
 use crate::agenda::{MS, SECOND, Time};
 use crate::case::{Case, stream};
+use crate::nonsense::Nonsense;
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, Role};
-
-/// What a process says instead of, or beside, its next answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nonsense {
-    /// A message cut short, in place of the answer.
-    Cut,
-    /// The answer to another question, in place of the answer.
-    WrongKind,
-    /// More ranks than it has, in place of the answer.
-    Boast,
-    /// The answer twice.
-    Twice,
-    /// An answer that nobody asked for, beside the answer.
-    Unasked,
-}
 
 /// What is wrong with a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

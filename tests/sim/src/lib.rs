@@ -21,6 +21,7 @@ pub mod flat;
 pub mod history;
 pub mod law;
 pub mod links;
+pub mod nonsense;
 pub mod place;
 pub mod plant;
 pub mod rank;

@@ -1,48 +1,32 @@
 //! Runs a case: the machines, the links between them, and the drivers' part of the work.
 
+mod drivers;
+mod process;
+mod root;
+
 use crate::agenda::{Agenda, MS, SECOND, Time};
 use crate::case::{Case, stream};
-use crate::faults::{self, Ailment, Nonsense};
-use crate::history::{Asked, Delivery, History};
-use crate::law::SimLaw;
+use crate::faults::{self, Ailment};
+use crate::history::{Asked, History};
 use crate::links::Links;
 use crate::place::SimPlace;
-use crate::plant::Plant;
 use crate::rank::Deed;
 use crate::{script, trace};
 use fastrand::Rng;
-use invivo_proto::control;
-use invivo_proto::control::tree::{Acks, Down, JobInfo, Partial, Query, Up};
-use invivo_proto::ids::{CommandId, WaveId, WorldRank};
-use invivo_proto::record::Call;
+use invivo_proto::control::tree::{JobInfo, Up};
+use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, LayoutError};
-use invivo_tbon::node::{Action, Input, Node, Seat};
-use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
-use std::collections::VecDeque;
+use invivo_tbon::node::Input;
+use invivo_tbon::root::{AskId, RootInput};
+use process::{Machine, Mail, Process};
 
 /// How late a driver may come with a tick: it polls.
 pub const TICK_NS_LATE_MAX: Time = 20 * MS;
 /// When the simulator gives up: long after every time-out of every ask.
 const END_NS: Time = 60 * SECOND;
-
-/// What reaches a process.
-#[derive(Debug)]
-enum Mail {
-    /// A message from the parent, encoded.
-    Down(Vec<u8>),
-    /// A message from a child, encoded.
-    Up(WorldRank, Vec<u8>),
-    /// Records of one of a place's ranks.
-    Packet(usize, Vec<Call>),
-    /// One of a place's ranks is finished.
-    Finished(usize),
-    /// A place's supervisors have answered.
-    Acted(CommandId, Acks),
-    /// A child will not be heard again.
-    Lost(WorldRank),
-    /// Somebody asks the root.
-    Ask(usize),
-}
+/// Events after which the simulator gives up: a machine that asks for a tick again and again at the same time
+/// never comes to the end. The largest random cases have some ten thousand.
+const EVENTS_MAX: u64 = 5_000_000;
 
 #[derive(Debug)]
 enum Event {
@@ -54,25 +38,6 @@ enum Event {
     Tick(WorldRank),
     Fault(usize),
     GoOn(WorldRank),
-}
-
-#[derive(Debug)]
-enum Machine {
-    Node(Node<SimLaw>),
-    Root(Root<SimLaw>),
-}
-
-/// A tool process.
-#[derive(Debug)]
-struct Process {
-    machine: Machine,
-    place: Option<SimPlace>,
-    alive: bool,
-    stalled: bool,
-    /// What arrived while it stood still.
-    inbox: VecDeque<Mail>,
-    ticks_at: Option<Time>,
-    nonsense: Option<Nonsense>,
 }
 
 /// A job in simulation.
@@ -170,7 +135,7 @@ impl Simulation {
         }));
         self.finish_if_done();
         while let Some(event) = self.agenda.take() {
-            if self.agenda.now() > END_NS {
+            if self.agenda.now() > END_NS || self.agenda.noted() > EVENTS_MAX {
                 self.history.endless = true;
                 break;
             }
@@ -279,343 +244,4 @@ impl Simulation {
             Ailment::Garble(nonsense) => self.process(who).nonsense = Some(nonsense),
         }
     }
-
-    /// What a driver does with what has arrived.
-    fn deliver(&mut self, to: WorldRank, mail: Mail) {
-        match mail {
-            Mail::Down(bytes) => {
-                let message = control::decode(&bytes).expect("nobody garbles what comes from above");
-                self.step(to, Input::Down(message));
-            }
-            Mail::Up(from, bytes) => match control::decode(&bytes) {
-                Ok(message) => self.step(to, Input::Up { from, message }),
-                Err(_) => self.step(to, Input::Garbage(from)),
-            },
-            Mail::Lost(child) => self.step(to, Input::ChildLost(child)),
-            Mail::Packet(rank, calls) => {
-                self.place(to).receive(rank, calls);
-                self.drain(to);
-            }
-            Mail::Finished(rank) => {
-                if let Some(ended) = self.place(to).take_the_rest(rank) {
-                    self.history.ended.push(ended.rank);
-                    self.local(to, Up::RankEnded(ended));
-                }
-                self.drain(to);
-            }
-            Mail::Acted(command, acks) => self.local(to, Up::Ack { command, acks }),
-            Mail::Ask(index) => self.ask(index),
-        }
-    }
-
-    fn drain(&mut self, place: WorldRank) {
-        if self.place(place).is_drained() {
-            self.local(place, Up::Drained);
-        }
-    }
-
-    fn local(&mut self, place: WorldRank, message: Up) {
-        self.step(place, Input::Local(message));
-    }
-
-    /// Lets something happen to a process' machine and carries out what it says.
-    fn step(&mut self, world: WorldRank, input: Input) {
-        let now = self.agenda.now();
-        match &mut self.process(world).machine {
-            Machine::Node(node) => {
-                for action in node.step(now, input) {
-                    self.carry_out(world, action);
-                }
-            }
-            Machine::Root(_) => match input {
-                Input::Up { from, message } => self.root(RootInput::Up { from, message }),
-                Input::ChildLost(child) => self.root(RootInput::ChildLost(child)),
-                Input::Garbage(child) => self.root(RootInput::Garbage(child)),
-                Input::Tick => self.root(RootInput::Tick),
-                Input::Down(_) | Input::Local(_) => unreachable!("the root has neither parent nor ranks"),
-            },
-        }
-        self.wind(world);
-    }
-
-    /// Sets the process' alarm.
-    fn wind(&mut self, world: WorldRank) {
-        let (now, late) = (self.agenda.now(), self.jitter.u64(..=TICK_NS_LATE_MAX));
-        let process = self.process(world);
-        let next = match &process.machine {
-            Machine::Node(node) => node.next_tick_ns(),
-            Machine::Root(root) => root.next_tick_ns(),
-        };
-        let Some(next) = next.map(|next| now.max(next + late)) else {
-            return;
-        };
-        if process.ticks_at.is_none_or(|at| at > next) {
-            process.ticks_at = Some(next);
-            self.agenda.at(next, Event::Tick(world));
-        }
-    }
-
-    fn carry_out(&mut self, world: WorldRank, action: Action) {
-        match action {
-            Action::Down { to, message } => self.send_down(world, to, &message),
-            Action::Up(message) => self.send_up(world, message),
-            Action::Local(Down::Command(command)) => {
-                let now = self.agenda.now();
-                let (acks, outcomes, after) = self.place(world).obey(now, &command);
-                self.history
-                    .outcomes
-                    .entry((command.id, world))
-                    .or_default()
-                    .extend(outcomes);
-                self.agenda
-                    .at(now + after, Event::Mail(world, Mail::Acted(command.id, acks)));
-            }
-            Action::Local(Down::Query { wave, query }) => {
-                let (partial, in_hand) = self.place(world).answer(query);
-                let coverage = in_hand.coverage;
-                self.history.in_hand.insert((wave, world), in_hand);
-                self.local(
-                    world,
-                    Up::Partial {
-                        wave,
-                        partial,
-                        coverage,
-                        missing: Vec::new(),
-                    },
-                );
-            }
-            Action::Local(Down::Shutdown) => {
-                self.history.left.insert(world, self.agenda.now());
-            }
-            Action::Local(Down::Job(_) | Down::Heartbeat | Down::Release) => {}
-            Action::RootLost => {
-                self.say(|layout| format!("{} has lost the root", trace::name(layout, world)));
-                self.history
-                    .root_lost
-                    .entry(world)
-                    .or_default()
-                    .push(self.agenda.now());
-            }
-        }
-    }
-
-    fn send_down(&mut self, from: WorldRank, to: WorldRank, message: &Down) {
-        self.say(|layout| {
-            format!(
-                "{} > {} {}",
-                trace::name(layout, from),
-                trace::name(layout, to),
-                trace::down(message)
-            )
-        });
-        let arrival = self.links.arrival(self.agenda.now(), from, to);
-        let bytes = control::encode(message).expect("messages of a simulated job are short");
-        self.agenda.at(arrival, Event::Mail(to, Mail::Down(bytes)));
-    }
-
-    fn send_up(&mut self, from: WorldRank, message: Up) {
-        let to = self
-            .layout
-            .parent(from)
-            .expect("only the root has no parent, and its node sends nothing up");
-        if self.case.plant == Some(Plant::Swallow)
-            && matches!(message, Up::Partial { .. })
-            && !std::mem::replace(&mut self.swallowed, true)
-        {
-            return;
-        }
-        let answer = matches!(message, Up::Partial { .. } | Up::Ack { .. });
-        let nonsense = if answer {
-            self.process(from).nonsense.take()
-        } else {
-            None
-        };
-        self.say(|layout| {
-            let what = trace::up(&message);
-            format!(
-                "{} > {} {what} {}",
-                trace::name(layout, from),
-                trace::name(layout, to),
-                garbled(nonsense)
-            )
-        });
-        for bytes in garble(message, nonsense) {
-            let arrival = self.links.arrival(self.agenda.now(), from, to);
-            self.agenda.at(arrival, Event::Mail(to, Mail::Up(from, bytes)));
-        }
-    }
-
-    fn ask(&mut self, index: usize) {
-        let what = self.history.asks[index].what.clone();
-        self.say(|_| format!("ask {index}: {what:?}"));
-        if let Ask::Command(command) = &what
-            && !self.history.command_order.contains(&command.id)
-        {
-            self.history.command_order.push(command.id);
-        }
-        let ask = AskId(index as u64);
-        self.last_ask = Some(ask);
-        self.root(RootInput::Ask { ask, what });
-        self.last_ask = None;
-    }
-
-    fn root(&mut self, input: RootInput) {
-        let (now, root) = (self.agenda.now(), self.layout.root());
-        let actions = match &mut self.process(root).machine {
-            Machine::Root(machine) => machine.step(now, input),
-            Machine::Node(_) => unreachable!("the last process is the root"),
-        };
-        for action in actions {
-            match action {
-                RootAction::Down { to, message } => {
-                    if let (Down::Query { wave, .. }, Some(ask)) = (&message, self.last_ask) {
-                        self.history.asks[ask.0 as usize].wave = Some(*wave);
-                    }
-                    self.send_down(root, to, &message);
-                }
-                RootAction::Answer {
-                    ask,
-                    partial,
-                    coverage,
-                    missing,
-                } => {
-                    self.hand_out(
-                        ask,
-                        Delivery::Answer {
-                            partial,
-                            coverage,
-                            missing,
-                        },
-                    );
-                }
-                RootAction::Acked { ask, acks } => self.hand_out(ask, Delivery::Acks(acks)),
-                RootAction::Refused { ask, refusal } => self.hand_out(ask, Delivery::Refused(refusal)),
-                RootAction::Present { ranks } => self.history.present.push(ranks),
-                RootAction::Groups(groups) => self.history.groups_at_root.extend(groups.into_keys()),
-                RootAction::RankEnded(ended) => self.history.ended_at_root.push(ended.rank),
-                RootAction::Drained => {
-                    self.say(|_| "all drained".into());
-                    self.history.drained.push(now);
-                    self.finish_if_done();
-                }
-            }
-        }
-        self.wind(root);
-    }
-
-    fn hand_out(&mut self, ask: AskId, delivery: Delivery) {
-        let mute = self.case.plant == Some(Plant::Mute) && ask.0 == 0;
-        if mute {
-            return;
-        }
-        self.say(|_| format!("answer {}: {delivery:?}", ask.0));
-        self.history.asks[ask.0 as usize]
-            .delivered
-            .push((self.agenda.now(), delivery));
-        self.waiting -= 1;
-        self.finish_if_done();
-    }
-
-    /// When all is drained and answered: one last question, then everybody leaves.
-    fn finish_if_done(&mut self) {
-        if self.waiting > 0
-            || self.history.drained.is_empty()
-            || self.history.left.contains_key(&self.layout.root())
-        {
-            return;
-        }
-        let last = Ask::Query(LAST_QUERY);
-        let asked = self
-            .history
-            .asks
-            .last()
-            .is_some_and(|asked| asked.what == last && asked.at >= script::SCRIPT_NS);
-        let now = self.agenda.now();
-        if asked {
-            self.history.left.insert(self.layout.root(), now);
-            self.root(RootInput::Release);
-            self.root(RootInput::Shutdown);
-        } else {
-            let index = self.history.asks.len();
-            let at = now.max(script::SCRIPT_NS);
-            self.history.asks.push(Asked {
-                at,
-                what: last,
-                wave: None,
-                delivered: Vec::new(),
-            });
-            self.waiting += 1;
-            self.agenda
-                .at(at, Event::Mail(self.layout.root(), Mail::Ask(index)));
-        }
-    }
-}
-
-/// What the root asks when the job is over.
-pub const LAST_QUERY: Query = Query::Functions { per_rank: true };
-
-impl Process {
-    fn new(case: &Case, layout: &Layout, world: WorldRank) -> Process {
-        let seat = Seat::of(layout, world).expect("every process behind the application is a tool");
-        let law = SimLaw::new(case.plant);
-        let place = seat.local.map(|_| SimPlace::new(case, layout, world));
-        let machine = if world == layout.root() {
-            Machine::Root(Root::new(0, seat, law))
-        } else {
-            Machine::Node(Node::new(0, seat, law))
-        };
-        Process {
-            machine,
-            place,
-            alive: true,
-            stalled: false,
-            inbox: VecDeque::new(),
-            ticks_at: None,
-            nonsense: None,
-        }
-    }
-}
-
-fn garbled(nonsense: Option<Nonsense>) -> String {
-    nonsense.map_or_else(String::new, |nonsense| format!("as nonsense: {nonsense:?}"))
-}
-
-/// The bytes that are sent in place of `message`.
-fn garble(mut message: Up, nonsense: Option<Nonsense>) -> Vec<Vec<u8>> {
-    let encode = |message: &Up| control::encode(message).expect("messages of a simulated job are short");
-    let honest = encode(&message);
-    match nonsense {
-        None => return vec![honest],
-        Some(Nonsense::Twice) => return vec![honest.clone(), honest],
-        Some(Nonsense::Cut) => return vec![honest[..honest.len() / 2].to_vec()],
-        Some(Nonsense::Unasked) => {
-            let unasked = Up::Ack {
-                command: CommandId(u64::MAX),
-                acks: Acks::default(),
-            };
-            return vec![encode(&unasked), honest];
-        }
-        Some(Nonsense::WrongKind) => match &mut message {
-            Up::Partial {
-                partial: partial @ Partial::Matrix(_),
-                ..
-            } => *partial = Partial::Status(Default::default()),
-            Up::Partial { partial, .. } => *partial = Partial::Matrix(Default::default()),
-            other => {
-                let (partial, coverage) = (Partial::Status(Default::default()), Default::default());
-                *other = Up::Partial {
-                    wave: WaveId(u64::MAX),
-                    partial,
-                    coverage,
-                    missing: Vec::new(),
-                };
-            }
-        },
-        Some(Nonsense::Boast) => match &mut message {
-            Up::Partial { coverage, .. } => coverage.ranks += 1,
-            Up::Ack { acks, .. } => acks.targets += 1,
-            _ => {}
-        },
-    }
-    vec![encode(&message)]
 }

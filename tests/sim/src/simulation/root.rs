@@ -1,0 +1,119 @@
+//! The driver of the root: asks, answers, and the end of the job.
+
+use super::process::{Machine, Mail};
+use super::{Event, Simulation};
+use crate::history::{Asked, Delivery};
+use crate::plant::Plant;
+use crate::script;
+use invivo_proto::control::tree::{Down, Query};
+use invivo_tbon::root::{Ask, AskId, RootAction, RootInput};
+
+/// What the root asks when the job is over.
+const LAST_QUERY: Query = Query::Functions { per_rank: true };
+
+impl Simulation {
+    pub(super) fn ask(&mut self, index: usize) {
+        let what = self.history.asks[index].what.clone();
+        self.say(|_| format!("ask {index}: {what:?}"));
+        if let Ask::Command(command) = &what
+            && !self.history.command_order.contains(&command.id)
+        {
+            self.history.command_order.push(command.id);
+        }
+        let ask = AskId(index as u64);
+        self.last_ask = Some(ask);
+        self.root(RootInput::Ask { ask, what });
+        self.last_ask = None;
+    }
+
+    pub(super) fn root(&mut self, input: RootInput) {
+        let (now, root) = (self.agenda.now(), self.layout.root());
+        let actions = match &mut self.process(root).machine {
+            Machine::Root(machine) => machine.step(now, input),
+            Machine::Node(_) => unreachable!("the last process is the root"),
+        };
+        for action in actions {
+            match action {
+                RootAction::Down { to, message } => {
+                    if let (Down::Query { wave, .. }, Some(ask)) = (&message, self.last_ask) {
+                        self.history.asks[ask.0 as usize].wave = Some(*wave);
+                    }
+                    self.send_down(root, to, &message);
+                }
+                RootAction::Answer {
+                    ask,
+                    partial,
+                    coverage,
+                    missing,
+                } => {
+                    self.hand_out(
+                        ask,
+                        Delivery::Answer {
+                            partial,
+                            coverage,
+                            missing,
+                        },
+                    );
+                }
+                RootAction::Acked { ask, acks } => self.hand_out(ask, Delivery::Acks(acks)),
+                RootAction::Refused { ask, refusal } => self.hand_out(ask, Delivery::Refused(refusal)),
+                RootAction::Present { ranks } => self.history.present.push(ranks),
+                RootAction::Groups(groups) => self.history.groups_at_root.extend(groups.into_keys()),
+                RootAction::RankEnded(ended) => self.history.ended_at_root.push(ended.rank),
+                RootAction::Drained => {
+                    self.say(|_| "all drained".into());
+                    self.history.drained.push(now);
+                    self.finish_if_done();
+                }
+            }
+        }
+        self.wind(root);
+    }
+
+    pub(super) fn hand_out(&mut self, ask: AskId, delivery: Delivery) {
+        let mute = self.case.plant == Some(Plant::Mute) && ask.0 == 0;
+        if mute {
+            return;
+        }
+        self.say(|_| format!("answer {}: {delivery:?}", ask.0));
+        self.history.asks[ask.0 as usize]
+            .delivered
+            .push((self.agenda.now(), delivery));
+        self.waiting -= 1;
+        self.finish_if_done();
+    }
+
+    /// When all is drained and answered: one last question, then everybody leaves.
+    pub(super) fn finish_if_done(&mut self) {
+        if self.waiting > 0
+            || self.history.drained.is_empty()
+            || self.history.left.contains_key(&self.layout.root())
+        {
+            return;
+        }
+        let last = Ask::Query(LAST_QUERY);
+        let asked = self
+            .history
+            .asks
+            .last()
+            .is_some_and(|asked| asked.what == last && asked.at >= script::SCRIPT_NS);
+        let now = self.agenda.now();
+        if asked {
+            self.history.left.insert(self.layout.root(), now);
+            self.root(RootInput::Release);
+            self.root(RootInput::Shutdown);
+        } else {
+            let index = self.history.asks.len();
+            let at = now.max(script::SCRIPT_NS);
+            self.history.asks.push(Asked {
+                at,
+                what: last,
+                wave: None,
+                delivered: Vec::new(),
+            });
+            self.waiting += 1;
+            self.agenda
+                .at(at, Event::Mail(self.layout.root(), Mail::Ask(index)));
+        }
+    }
+}
