@@ -1,4 +1,4 @@
-// The conversation in C++. `conversation_cpp [STATUS]` leaves with STATUS after MPI_Finalize.
+// The conversation in C++. `conversation_cpp [STATUS]`: the last rank leaves with STATUS.
 #include "conversation.hpp"
 
 #include <chrono>
@@ -14,6 +14,17 @@ struct Early {
 } early;
 
 long running = 7;
+
+// The last rank leaves late and with the status that was asked for: some launchers end all others at once when one
+// leaves with another status than 0, be it after MPI_Finalize.
+int leaving(bool last, int status)
+{
+    if (status == 0 || !last)
+        return 0;
+    std::cout.flush();
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    return status;
+}
 
 } // namespace
 
@@ -49,14 +60,16 @@ int main(int argc, char **argv)
     int provided;
     CALL(MPI_Init_thread)(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     int rank;
+    bool last;
     {
         const Cast cast;
         rank = cast.rank;
+        last = rank == cast.size - 1;
         for (auto section : {blocking, nonblocking, completion, persistent, wildcard, sendrecv, nobody, probe, collectives,
                              nonblocking_collectives, intercommunicator, groups, cancelled, derived, zero, freed, many})
             section(cast);
     }
     CALL(MPI_Finalize)();
     counting_write(rank);
-    return argc > 1 ? std::stoi(argv[1]) : 0;
+    return leaving(last, argc > 1 ? std::stoi(argv[1]) : 0);
 }
