@@ -91,7 +91,7 @@ fn write_all(mut writer: Writer, calls: u64, seed: u64, messages: &Sender<Vec<u8
             writer.sent();
             std::thread::yield_now();
         }
-        for _ in 0..1 + dice.roll(200) {
+        for _ in 0..1 + dice.roll(24) {
             if number < calls {
                 writer.call(&call(number), &parts(number));
                 number += 1;
@@ -382,4 +382,37 @@ fn memory_that_is_no_ranks_is_refused() {
     assert!(why.contains("shorter"), "{why}");
     let why = make(1 << 20, SealFlags::SHRINK).unwrap();
     assert!(why.contains("magic"), "{why}");
+}
+
+/// Between a look at a packet and the copy of its bytes its slot may be given to another packet: one with
+/// another number, or another location's with the same number.
+#[test]
+fn a_slot_that_changed_hands_is_not_taken_for_what_it_was() {
+    let (rank, mut first) = attached(2);
+    let mut second = Writer::new(first.region());
+    let memory = rank.memory().unwrap();
+    let mut bytes = Vec::new();
+    first.open();
+    first.call(&call(0), &[]);
+    let seen = memory.slot(0).unwrap();
+    assert!(memory.copy(&seen, 0, &mut bytes) && !bytes.is_empty());
+    first.send();
+    assert!(
+        memory.copy(&seen, 0, &mut bytes),
+        "it is the same packet, whoever owns it"
+    );
+    first.sent();
+    second.open();
+    assert_eq!(memory.slot(0).unwrap().sequence, seen.sequence);
+    assert!(!memory.copy(&seen, 0, &mut bytes), "another location's packet");
+    memory.free(&seen);
+    let seen = memory.slot(0).unwrap();
+    second.send();
+    second.sent();
+    second.open();
+    assert!(!memory.copy(&seen, 0, &mut bytes), "the location's next packet");
+    // Nor is a packet given back that is not the one that was left.
+    second.leave();
+    memory.free(&seen);
+    assert_eq!(memory.slot(0).unwrap().owner, owner::PLACE);
 }
