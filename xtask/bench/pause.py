@@ -29,7 +29,10 @@ class WithToken(grpc.UnaryUnaryClientInterceptor, grpc.StreamStreamClientInterce
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
-    channel = grpc.intercept_channel(grpc.insecure_channel(f"unix:{job['socket']}"), WithToken(job["control"]))
+    # A path is no host name: without this the client would send one that HTTP/2 servers refuse.
+    options = [("grpc.default_authority", "localhost")]
+    plain = grpc.insecure_channel(f"unix:{job['socket']}", options)
+    channel = grpc.intercept_channel(plain, WithToken(job["control"]))
     service = DescriptorPool(ProtoReflectionDescriptorDatabase(channel)).FindServiceByName("invivo.v1.Invivo")
 
     def caller(name):

@@ -15,6 +15,7 @@ pub const NAMES: [&str; 3] = ["shim", "pause", "bytes"];
 
 /// Runs one, or all.
 pub fn run(name: Option<&str>) -> Result<()> {
+    std::fs::create_dir_all(folder())?;
     for bench in NAMES
         .into_iter()
         .filter(|bench| name.is_none_or(|name| name == *bench))
@@ -45,14 +46,12 @@ pub struct Figure {
 impl Figure {
     /// Writes it and says it.
     pub fn write(&self) -> Result<()> {
-        let folder = root().join("target/bench");
-        std::fs::create_dir_all(&folder)?;
         let ratio = self.value / self.baseline;
         let text = serde_json::to_string_pretty(&serde_json::json!({
             "name": self.name, "value": self.value, "unit": self.unit, "baseline": self.baseline, "ratio": ratio,
             "about": self.about,
         }))?;
-        std::fs::write(folder.join(format!("{}.json", self.name)), text + "\n")?;
+        std::fs::write(folder().join(format!("{}.json", self.name)), text + "\n")?;
         println!(
             "{:<18} {:>9.2} {:<14} baseline {:>9.2}  ratio {ratio:.2}",
             self.name, self.value, self.unit, self.baseline
@@ -61,11 +60,14 @@ impl Figure {
     }
 }
 
+/// Where results and programs go.
+fn folder() -> PathBuf {
+    root().join("target/bench")
+}
+
 /// Compiles a program of xtask/bench for Open MPI, where something changed.
 fn compile(source: &str, output: &str, options: &[&str]) -> Result<PathBuf> {
-    let folder = root().join("target/bench");
-    std::fs::create_dir_all(&folder)?;
-    let output = folder.join(output);
+    let output = folder().join(output);
     let mut compiler = Command::new(FAMILIES[0].compiler);
     compiler
         .args(["-O2", "-Wall", "-o"])
@@ -82,7 +84,7 @@ fn mpiexec(count: u32) -> Command {
     allow_root(&mut launch);
     launch
         .args(["--oversubscribe", "-n", &count.to_string()])
-        .current_dir(root().join("target/bench"));
+        .current_dir(folder());
     launch
 }
 
