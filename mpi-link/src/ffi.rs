@@ -334,7 +334,12 @@ pub(crate) fn library_version() -> String {
         }
         text[BYTES - 1] = 0;
         let text = CStr::from_ptr(text.as_ptr()).to_string_lossy();
-        let words: Vec<&str> = text.lines().next().unwrap_or_default().split_whitespace().collect();
+        let words: Vec<&str> = text
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect();
         words.join(" ")
     }
 }

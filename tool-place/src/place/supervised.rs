@@ -149,6 +149,12 @@ impl Place {
             .records
             .memory()
             .map_or(phase::STARTING, |m| m.page().phase.load(Ordering::Acquire));
+        // What the rank asked for tells more than how its launcher then killed it.
+        let abort_code = |memory: &Memory| memory.page().abort_code.load(Ordering::Relaxed);
+        let how = match one.records.memory().filter(|_| in_phase == phase::ABORTING) {
+            Some(memory) => Ended::Code(abort_code(memory) as i32),
+            None => how,
+        };
         let fine = in_phase == phase::DRAINED || (in_phase == phase::SILENT && how == Ended::Code(0));
         if !fine {
             one.ended = Some(how);

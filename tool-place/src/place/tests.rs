@@ -277,6 +277,21 @@ fn what_a_dead_rank_left_is_taken_before_it_is_told() {
 }
 
 #[test]
+fn a_rank_that_aborted_is_told_by_its_own_code() {
+    let mut scene = Scene::new();
+    let (supervisor, rank) = scene.attach(1);
+    rank.page().abort_code.store(7, Ordering::Release);
+    rank.page().phase.store(phase::ABORTING, Ordering::Release);
+    supervisor.say(&FromSupervisor::Ended(Ended::Signal(9)));
+    let ended = RankEnded {
+        rank: Rank(1),
+        how: Ended::Code(7),
+        inside: None,
+    };
+    assert_eq!(scene.step(1), [Up::RankEnded(ended)]);
+}
+
+#[test]
 fn a_lost_root_ends_the_pause_and_holds_no_job_back() {
     let mut scene = Scene::new();
     let (supervisor, rank) = scene.attach(0);
