@@ -58,12 +58,11 @@ impl Public {
         Ok(Public { job, gateway })
     }
 
-    /// Takes the job off the list and ends the gateway, in this order: there may be little time.
-    pub fn close(self) {
+    /// Takes the job off the list.
+    pub fn withdraw(&self) {
         if let Err(error) = connect::withdraw(&self.job.id) {
             say(&error.to_string());
         }
-        self.gateway.stop();
     }
 }
 

@@ -248,12 +248,20 @@ impl Root<'_> {
         }
     }
 
-    /// Removes what we made. A second time is not needed, and does no harm.
-    fn close(&mut self) {
+    /// Removes what others could find of us. A second time is not needed, and does no harm.
+    fn withdraw(&mut self) {
         // A directory that is gone already, or filled again by a place, is none of our trouble.
         let _ = connect::remove_runtime_dir(&self.dir);
+        if let Some(public) = &self.public {
+            public.withdraw();
+        }
+    }
+
+    /// The same, and ends the gateway: that may take a moment, so it comes last.
+    fn close(&mut self) {
+        self.withdraw();
         if let Some(public) = self.public.take() {
-            public.close();
+            public.gateway.stop();
         }
     }
 
@@ -275,8 +283,10 @@ impl Root<'_> {
             }
         });
         // The node waits for this end to close before it lets the ranks leave: from then on a launcher may
-        // kill us.
+        // kill us, so nothing may be left behind.
+        self.withdraw();
         self.message = None;
+        self.close();
     }
 
     fn present(&self, result: &Final) {
