@@ -1,4 +1,4 @@
-//! Test helper: a rank as the preloaded library is one, for its place to look at. The only unsafe code of the
+//! For tests: a rank as the preloaded library is one, for its place to look at. The only unsafe code of the
 //! tests.
 #![allow(unsafe_code)]
 
