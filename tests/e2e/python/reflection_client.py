@@ -17,6 +17,8 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 SERVICE = "invivo.v1.Invivo"
 MESSAGES = 3
 SECONDS = 20
+# grpc makes the authority of a Unix socket out of its path, escaped; HTTP/2 servers in Rust refuse that.
+OPTIONS = [("grpc.default_authority", "localhost")]
 
 
 class Authorization(
@@ -39,7 +41,7 @@ class Authorization(
 def channel(connect, token):
     """A channel to the job's gateway. The token is a scope's name, `none`, or itself."""
     token = {"none": None, "view": connect["view"], "control": connect["control"]}.get(token, token)
-    return grpc.intercept_channel(grpc.insecure_channel("unix:" + connect["socket"]), Authorization(token))
+    return grpc.intercept_channel(grpc.insecure_channel("unix:" + connect["socket"], OPTIONS), Authorization(token))
 
 
 def call(arguments):

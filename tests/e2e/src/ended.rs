@@ -93,12 +93,14 @@ impl Ended {
         self.running.logs()
     }
 
-    /// Nothing of Invivo's is left in the file system but the report: no sockets, no `connect.json`.
+    /// Nothing of Invivo's is left in the file system but the report and the audit log of commands: no sockets,
+    /// no `connect.json`.
     pub fn assert_nothing_left(&self) {
         let mut left = Vec::new();
         for place in ["run", "state"] {
             files_below(&self.running.directory().join(place), &mut left);
         }
+        left.retain(|path| path.file_name().is_none_or(|name| name != "audit.jsonl"));
         assert!(left.is_empty(), "left behind: {left:?}");
     }
 }

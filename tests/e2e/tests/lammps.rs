@@ -52,7 +52,7 @@ fn melt_computes_the_same_and_every_call_is_recorded() {
             .fold((0, 0), |sum, cell| (sum.0 + cell.messages, sum.1 + cell.bytes))
     };
     let (sent, received) = (messages(&report.matrix.sent), messages(&report.matrix.received));
-    assert!(sent.0 > 10_000, "melt sends many messages: {sent:?}");
+    assert!(sent.0 > 5000, "melt sends many messages: {sent:?}");
     assert_eq!(sent, received, "what was sent has arrived");
     assert_eq!(report.matrix.unresolved.messages, 0);
     observed.assert_nothing_left();

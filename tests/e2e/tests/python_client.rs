@@ -100,7 +100,10 @@ fn a_pause_needs_the_control_token() {
             "Status with {token}: {status:?}"
         );
         let reflection = client.python_with("Status", "{}", "view", token);
-        assert!(!reflection.answered, "reflection with {token}: {reflection:?}");
+        assert!(
+            !reflection.answered && reflection.stdout == "UNAUTHENTICATED",
+            "reflection with {token}: {reflection:?}"
+        );
     }
     let connect = running.connect_file();
     let mode = connect.metadata().expect("connect.json").permissions().mode();
