@@ -39,10 +39,15 @@ impl core::fmt::Display for ControlError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             ControlError::TooLong { bytes } => {
-                write!(f, "control message of {bytes} bytes, at most {MESSAGE_BYTES_MAX} allowed")
+                write!(
+                    f,
+                    "control message of {bytes} bytes, at most {MESSAGE_BYTES_MAX} allowed"
+                )
             }
             ControlError::Malformed(error) => write!(f, "malformed control message: {error}"),
-            ControlError::Trailing { offset } => write!(f, "control message ends at offset {offset}, more bytes follow"),
+            ControlError::Trailing { offset } => {
+                write!(f, "control message ends at offset {offset}, more bytes follow")
+            }
             ControlError::Unencodable(error) => write!(f, "control message cannot be encoded: {error}"),
         }
     }

@@ -9,7 +9,10 @@ pub const DEFINITION_BYTES_MAX: usize = crate::shm::RING_BYTES / 4;
 
 /// A run of ranks `first, first + stride, ...`, `count` of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "control",
+    derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize)
+)]
 pub struct Run {
     /// The first rank.
     pub first: Rank,
@@ -100,7 +103,9 @@ impl Out<'_> {
     }
 
     fn all(&mut self, bytes: &[u8]) -> Option<()> {
-        self.bytes.get_mut(self.at..self.at + bytes.len())?.copy_from_slice(bytes);
+        self.bytes
+            .get_mut(self.at..self.at + bytes.len())?
+            .copy_from_slice(bytes);
         self.at += bytes.len();
         Some(())
     }
@@ -111,7 +116,13 @@ impl<'a> Definition<'a> {
     pub fn encode(&self, out: &mut [u8]) -> Option<usize> {
         let mut out = Out { bytes: out, at: 0 };
         match *self {
-            Definition::Communicator { local, id, rank, size, remote } => {
+            Definition::Communicator {
+                local,
+                id,
+                rank,
+                size,
+                remote,
+            } => {
                 out.number(u64::from(COMMUNICATOR))?;
                 out.number(u64::from(local.0))?;
                 out.id(id)?;
@@ -143,7 +154,10 @@ impl<'a> Definition<'a> {
     /// What is wrong and where.
     pub fn decode(bytes: &'a [u8]) -> Result<Definition<'a>, DefinitionError> {
         if bytes.len() > DEFINITION_BYTES_MAX {
-            return Err(DefinitionError { offset: 0, why: "longer than a definition may be" });
+            return Err(DefinitionError {
+                offset: 0,
+                why: "longer than a definition may be",
+            });
         }
         let mut at = 0;
         let kind: u8 = number(bytes, &mut at)?;
@@ -156,12 +170,26 @@ impl<'a> Definition<'a> {
                 let remote = match number::<u8>(bytes, &mut at)? {
                     0 => None,
                     1 => Some(comm_id(bytes, &mut at)?),
-                    _ => return Err(DefinitionError { offset: at, why: "a flag that is neither 0 nor 1" }),
+                    _ => {
+                        return Err(DefinitionError {
+                            offset: at,
+                            why: "a flag that is neither 0 nor 1",
+                        });
+                    }
                 };
                 if at != bytes.len() {
-                    return Err(DefinitionError { offset: at, why: "bytes behind the end" });
+                    return Err(DefinitionError {
+                        offset: at,
+                        why: "bytes behind the end",
+                    });
                 }
-                Definition::Communicator { local, id, rank, size, remote }
+                Definition::Communicator {
+                    local,
+                    id,
+                    rank,
+                    size,
+                    remote,
+                }
             }
             GROUP => {
                 let id = comm_id(bytes, &mut at)?;
@@ -169,12 +197,23 @@ impl<'a> Definition<'a> {
                 let runs = Runs(&bytes[at..]);
                 let offset = at;
                 for run in runs.iter() {
-                    run.map_err(|e| DefinitionError { offset: offset + e.offset, ..e })?;
+                    run.map_err(|e| DefinitionError {
+                        offset: offset + e.offset,
+                        ..e
+                    })?;
                 }
                 Definition::Group { id, start, runs }
             }
-            NAME => Definition::Name { id: comm_id(bytes, &mut at)?, name: &bytes[at..] },
-            _ => return Err(DefinitionError { offset: 0, why: "unknown kind" }),
+            NAME => Definition::Name {
+                id: comm_id(bytes, &mut at)?,
+                name: &bytes[at..],
+            },
+            _ => {
+                return Err(DefinitionError {
+                    offset: 0,
+                    why: "unknown kind",
+                });
+            }
         };
         Ok(definition)
     }
@@ -204,11 +243,17 @@ impl<'a> Runs<'a> {
                 let offset = at;
                 let stride = varint::unzigzag(number(bytes, &mut at)?)
                     .try_into()
-                    .map_err(|_| DefinitionError { offset, why: "stride too large" })?;
+                    .map_err(|_| DefinitionError {
+                        offset,
+                        why: "stride too large",
+                    })?;
                 let count: u32 = number(bytes, &mut at)?;
                 let last = i64::from(first.0) + i64::from(stride) * (i64::from(count) - 1);
                 if count == 0 || u32::try_from(last).is_err() {
-                    return Err(DefinitionError { offset, why: "run is empty or leaves the world" });
+                    return Err(DefinitionError {
+                        offset,
+                        why: "run is empty or leaves the world",
+                    });
                 }
                 Ok(Run { first, stride, count })
             })();
@@ -223,12 +268,24 @@ impl<'a> Runs<'a> {
 fn number<T: TryFrom<u64>>(bytes: &[u8], at: &mut usize) -> Result<T, DefinitionError> {
     let offset = *at;
     let value = varint::get(bytes, at).map_err(|e| match e {
-        VarintError::Truncated => DefinitionError { offset: *at, why: "ends early" },
-        VarintError::Overflow => DefinitionError { offset: *at, why: "number of more than 64 bits" },
+        VarintError::Truncated => DefinitionError {
+            offset: *at,
+            why: "ends early",
+        },
+        VarintError::Overflow => DefinitionError {
+            offset: *at,
+            why: "number of more than 64 bits",
+        },
     })?;
-    value.try_into().map_err(|_| DefinitionError { offset, why: "number too large for its field" })
+    value.try_into().map_err(|_| DefinitionError {
+        offset,
+        why: "number too large for its field",
+    })
 }
 
 fn comm_id(bytes: &[u8], at: &mut usize) -> Result<CommId, DefinitionError> {
-    Ok(CommId { leader: Rank(number(bytes, at)?), counter: number(bytes, at)? })
+    Ok(CommId {
+        leader: Rank(number(bytes, at)?),
+        counter: number(bytes, at)?,
+    })
 }

@@ -54,7 +54,10 @@ impl CommLocal {
 
 /// One thread of a rank (OTF2's word).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "control",
+    derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize)
+)]
 pub struct LocationId {
     /// The process.
     pub rank: Rank,
@@ -65,7 +68,10 @@ pub struct LocationId {
 /// A communicator's id in the whole job: the world rank (in the application's world) of the process that is
 /// rank 0 in it, and that process' own counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "control", derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "control",
+    derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize)
+)]
 pub struct CommId {
     /// The process that is rank 0.
     pub leader: Rank,
@@ -75,5 +81,8 @@ pub struct CommId {
 
 impl CommId {
     /// `MPI_COMM_WORLD` of the application.
-    pub const WORLD: CommId = CommId { leader: Rank(0), counter: 0 };
+    pub const WORLD: CommId = CommId {
+        leader: Rank(0),
+        counter: 0,
+    };
 }

@@ -10,10 +10,10 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-#[cfg(feature = "control")]
-pub mod control;
 pub mod channel;
 pub mod clock;
+#[cfg(feature = "control")]
+pub mod control;
 pub mod definition;
 pub mod ids;
 pub mod mpi;

@@ -28,5 +28,7 @@ pub const FUNCTIONS: &[Function] = &include!("functions.rs");
 
 /// The name of a region.
 pub fn name(region: crate::ids::RegionId) -> &'static str {
-    FUNCTIONS.get(usize::from(region.0)).map_or("unknown function", |f| f.name)
+    FUNCTIONS
+        .get(usize::from(region.0))
+        .map_or("unknown function", |f| f.name)
 }

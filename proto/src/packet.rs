@@ -99,17 +99,32 @@ pub enum PacketError {
 impl core::fmt::Display for PacketError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match *self {
-            PacketError::Short { bytes } => write!(f, "packet of {bytes} bytes at offset 0, the header alone has {HEADER_BYTES}"),
-            PacketError::Magic(found) => write!(f, "no packet: magic {found:#010x} at offset 0 instead of {MAGIC:#010x}"),
+            PacketError::Short { bytes } => write!(
+                f,
+                "packet of {bytes} bytes at offset 0, the header alone has {HEADER_BYTES}"
+            ),
+            PacketError::Magic(found) => write!(
+                f,
+                "no packet: magic {found:#010x} at offset 0 instead of {MAGIC:#010x}"
+            ),
             PacketError::Version(found) => {
-                write!(f, "packet version {found} at offset 4, this program reads up to {VERSION}: update the tool processes")
+                write!(
+                    f,
+                    "packet version {found} at offset 4, this program reads up to {VERSION}: update the tool processes"
+                )
             }
             PacketError::Field { offset, why } => write!(f, "packet header field at offset {offset}: {why}"),
             PacketError::Length { said, bytes } => {
-                write!(f, "packet payload of {bytes} bytes, the header at offset 28 says {said}")
+                write!(
+                    f,
+                    "packet payload of {bytes} bytes, the header at offset 28 says {said}"
+                )
             }
             PacketError::Checksum { said, found } => {
-                write!(f, "packet checksum {found:#010x}, the header at offset 88 says {said:#010x}")
+                write!(
+                    f,
+                    "packet checksum {found:#010x}, the header at offset 88 says {said:#010x}"
+                )
             }
         }
     }
@@ -162,24 +177,39 @@ impl Header {
             return Err(PacketError::Version(version));
         }
         if usize::from(u16::from_le_bytes([head[6], head[7]])) != HEADER_BYTES {
-            return Err(PacketError::Field { offset: 6, why: "header length is not 96" });
+            return Err(PacketError::Field {
+                offset: 6,
+                why: "header length is not 96",
+            });
         }
         let said = u32_at(head, 28) as usize;
         if said > PAYLOAD_BYTES {
-            return Err(PacketError::Field { offset: 28, why: "payload longer than 100 KiB" });
+            return Err(PacketError::Field {
+                offset: 28,
+                why: "payload longer than 100 KiB",
+            });
         }
         if said != payload.len() {
-            return Err(PacketError::Length { said, bytes: payload.len() });
+            return Err(PacketError::Length {
+                said,
+                bytes: payload.len(),
+            });
         }
         let (said, found) = (u32_at(head, CHECKSUM_AT), checksum(head, payload));
         if said != found {
             return Err(PacketError::Checksum { said, found });
         }
         let Ok(thread) = u16::try_from(u32_at(head, 12)) else {
-            return Err(PacketError::Field { offset: 12, why: "thread number above 65535" });
+            return Err(PacketError::Field {
+                offset: 12,
+                why: "thread number above 65535",
+            });
         };
         let header = Header {
-            location: LocationId { rank: Rank(u32_at(head, 8)), thread },
+            location: LocationId {
+                rank: Rank(u32_at(head, 8)),
+                thread,
+            },
             sequence: u64_at(head, 16),
             epoch: u32_at(head, 24),
             length: payload.len() as u32,
@@ -193,7 +223,10 @@ impl Header {
             records: u32_at(head, 92),
         };
         if header.last_time < header.first_time {
-            return Err(PacketError::Field { offset: 40, why: "last time before first time" });
+            return Err(PacketError::Field {
+                offset: 40,
+                why: "last time before first time",
+            });
         }
         Ok((header, payload))
     }

@@ -242,7 +242,10 @@ impl Encoder {
         unsafe {
             let mut out = self.facts(out, &part.facts, false);
             if part.facts.kind.completes() {
-                out = varint::put(out, zigzag(part.request.wrapping_sub(self.0.last_completed) as i64));
+                out = varint::put(
+                    out,
+                    zigzag(part.request.wrapping_sub(self.0.last_completed) as i64),
+                );
                 self.0.last_completed = part.request;
                 out = varint::put(out, self.0.time.saturating_sub(part.posted));
             } else if part.facts.kind.posts() {
@@ -323,10 +326,18 @@ impl core::fmt::Display for RecordError {
             RecordFault::Truncated => write!(f, "record ends early at payload offset {at}"),
             RecordFault::Overflow => write!(f, "number too large for its field at payload offset {at}"),
             RecordFault::UnknownToken(token) => write!(f, "unknown token {token} at payload offset {at}"),
-            RecordFault::UnknownKind(kind) => write!(f, "unknown or misplaced kind {kind} at payload offset {at}"),
-            RecordFault::EmptySlot(slot) => write!(f, "dictionary slot {slot} used before it was filled at payload offset {at}"),
+            RecordFault::UnknownKind(kind) => {
+                write!(f, "unknown or misplaced kind {kind} at payload offset {at}")
+            }
+            RecordFault::EmptySlot(slot) => write!(
+                f,
+                "dictionary slot {slot} used before it was filled at payload offset {at}"
+            ),
             RecordFault::TooManyParts(parts) => {
-                write!(f, "{parts} parts in one record, at most {MAX_PARTS} allowed, at payload offset {at}")
+                write!(
+                    f,
+                    "{parts} parts in one record, at most {MAX_PARTS} allowed, at payload offset {at}"
+                )
             }
         }
     }
@@ -371,15 +382,30 @@ impl Decoder {
         let token = next(bytes, at)?;
         if token == TOKEN_CONTINUATION {
             let parts = self.parts(bytes, at)?;
-            return Ok(Decoded::Continuation { end: self.0.time, parts });
+            return Ok(Decoded::Continuation {
+                end: self.0.time,
+                parts,
+            });
         }
         let facts = self.facts(bytes, at, token & 0x7f)?;
         if facts.kind.completes() {
-            return Err(RecordError { offset: start, fault: RecordFault::UnknownKind(facts.kind as u8) });
+            return Err(RecordError {
+                offset: start,
+                fault: RecordFault::UnknownKind(facts.kind as u8),
+            });
         }
         let since = number(bytes, at)?;
-        self.0.time = self.0.time.checked_add(since).ok_or(RecordError { offset: start, fault: RecordFault::Overflow })?;
-        let mut call = Call { facts, end: self.0.time, duration: number(bytes, at)?, ordinal: 0, request: 0 };
+        self.0.time = self.0.time.checked_add(since).ok_or(RecordError {
+            offset: start,
+            fault: RecordFault::Overflow,
+        })?;
+        let mut call = Call {
+            facts,
+            end: self.0.time,
+            duration: number(bytes, at)?,
+            ordinal: 0,
+            request: 0,
+        };
         if facts.kind.has_ordinal() {
             self.0.ordinal = self.0.ordinal.wrapping_add(unzigzag(number(bytes, at)?) as u64);
             call.ordinal = self.0.ordinal;
@@ -387,7 +413,11 @@ impl Decoder {
         if facts.kind.posts() {
             call.request = self.take_request();
         }
-        let parts = if token & 0x80 != 0 { self.parts(bytes, at)? } else { 0 };
+        let parts = if token & 0x80 != 0 {
+            self.parts(bytes, at)?
+        } else {
+            0
+        };
         Ok(Decoded::Call(call, parts))
     }
 
@@ -396,9 +426,16 @@ impl Decoder {
     pub fn part(&mut self, bytes: &[u8], at: &mut usize) -> Result<Part, RecordError> {
         let token = next(bytes, at)?;
         let facts = self.facts(bytes, at, token)?;
-        let mut part = Part { facts, request: 0, posted: 0 };
+        let mut part = Part {
+            facts,
+            request: 0,
+            posted: 0,
+        };
         if facts.kind.completes() {
-            self.0.last_completed = self.0.last_completed.wrapping_add(unzigzag(number(bytes, at)?) as u64);
+            self.0.last_completed = self
+                .0
+                .last_completed
+                .wrapping_add(unzigzag(number(bytes, at)?) as u64);
             part.request = self.0.last_completed;
             part.posted = self.0.time.saturating_sub(number(bytes, at)?);
         } else if facts.kind.posts() {
@@ -417,7 +454,10 @@ impl Decoder {
         let offset = *at;
         let parts = number(bytes, at)?;
         if parts > MAX_PARTS as u64 {
-            return Err(RecordError { offset, fault: RecordFault::TooManyParts(parts) });
+            return Err(RecordError {
+                offset,
+                fault: RecordFault::TooManyParts(parts),
+            });
         }
         Ok(parts as usize)
     }
@@ -429,16 +469,25 @@ impl Decoder {
             let facts = self.0.dictionary[usize::from(token)];
             // Region 0 is no function: the slot was never filled.
             if facts.region.0 == 0 {
-                return Err(RecordError { offset, fault: RecordFault::EmptySlot(token) });
+                return Err(RecordError {
+                    offset,
+                    fault: RecordFault::EmptySlot(token),
+                });
             }
             return Ok(facts);
         }
         if token != TOKEN_LITERAL {
-            return Err(RecordError { offset, fault: RecordFault::UnknownToken(token) });
+            return Err(RecordError {
+                offset,
+                fault: RecordFault::UnknownToken(token),
+            });
         }
         let kind = next(bytes, at)?;
         let Some(&kind) = Kind::ALL.get(usize::from(kind)) else {
-            return Err(RecordError { offset: *at - 1, fault: RecordFault::UnknownKind(kind) });
+            return Err(RecordError {
+                offset: *at - 1,
+                fault: RecordFault::UnknownKind(kind),
+            });
         };
         let facts = Facts {
             kind,
@@ -456,7 +505,10 @@ impl Decoder {
 
 #[inline(always)]
 fn next(bytes: &[u8], at: &mut usize) -> Result<u8, RecordError> {
-    let byte = *bytes.get(*at).ok_or(RecordError { offset: *at, fault: RecordFault::Truncated })?;
+    let byte = *bytes.get(*at).ok_or(RecordError {
+        offset: *at,
+        fault: RecordFault::Truncated,
+    })?;
     *at += 1;
     Ok(byte)
 }
@@ -475,11 +527,17 @@ fn number(bytes: &[u8], at: &mut usize) -> Result<u64, RecordError> {
 #[inline(always)]
 fn narrow<T: TryFrom<u64>>(bytes: &[u8], at: &mut usize) -> Result<T, RecordError> {
     let offset = *at;
-    number(bytes, at)?.try_into().map_err(|_| RecordError { offset, fault: RecordFault::Overflow })
+    number(bytes, at)?.try_into().map_err(|_| RecordError {
+        offset,
+        fault: RecordFault::Overflow,
+    })
 }
 
 #[inline(always)]
 fn narrow_signed(bytes: &[u8], at: &mut usize) -> Result<i32, RecordError> {
     let offset = *at;
-    unzigzag(number(bytes, at)?).try_into().map_err(|_| RecordError { offset, fault: RecordFault::Overflow })
+    unzigzag(number(bytes, at)?).try_into().map_err(|_| RecordError {
+        offset,
+        fault: RecordFault::Overflow,
+    })
 }

@@ -204,7 +204,10 @@ const _: () = {
     assert!(size_of::<Control>() == 64);
     assert!(size_of::<Status>() == 128);
     assert!(PAGE_BYTES.is_multiple_of(4096));
-    assert!(core::mem::offset_of!(SlotHeader, wire) + crate::packet::HEADER_BYTES == core::mem::offset_of!(SlotHeader, payload));
+    assert!(
+        core::mem::offset_of!(SlotHeader, wire) + crate::packet::HEADER_BYTES
+            == core::mem::offset_of!(SlotHeader, payload)
+    );
 };
 
 /// Bytes of the memory with `packets` packets.
@@ -242,8 +245,13 @@ impl core::fmt::Display for RegionError {
         match self {
             RegionError::Short => f.write_str("shared memory is shorter than its own header says"),
             RegionError::Magic => f.write_str("shared memory is not a rank's (wrong magic number)"),
-            RegionError::Version(v) => write!(f, "shared memory has layout {v}, this program knows {VERSION}"),
-            RegionError::Packets(n) => write!(f, "shared memory says {n} packets, allowed are 2 to {PACKETS_MAX}"),
+            RegionError::Version(v) => {
+                write!(f, "shared memory has layout {v}, this program knows {VERSION}")
+            }
+            RegionError::Packets(n) => write!(
+                f,
+                "shared memory says {n} packets, allowed are 2 to {PACKETS_MAX}"
+            ),
         }
     }
 }
@@ -297,7 +305,10 @@ impl Region {
         if bytes < region_bytes(packets as usize) {
             return Err(RegionError::Short);
         }
-        Ok(Region { base, packets: packets as usize })
+        Ok(Region {
+            base,
+            packets: packets as usize,
+        })
     }
 
     /// The first part.
@@ -322,7 +333,12 @@ impl Region {
         }
         // SAFETY: `index` is below the number of slots that the mapping has room for; alignment follows from
         // PAGE_BYTES and SLOT_BYTES being multiples of 64.
-        Some(unsafe { &*self.base.add(PAGE_BYTES + index * SLOT_BYTES).cast::<SlotHeader>() })
+        Some(unsafe {
+            &*self
+                .base
+                .add(PAGE_BYTES + index * SLOT_BYTES)
+                .cast::<SlotHeader>()
+        })
     }
 }
 
@@ -330,6 +346,8 @@ impl SlotHeader {
     /// Passes the packet on; false when it was not `from`'s.
     #[inline]
     pub fn pass(&self, from: u32, to: u32) -> bool {
-        self.owner.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        self.owner
+            .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
     }
 }

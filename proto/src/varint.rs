@@ -39,7 +39,9 @@ pub fn get(bytes: &[u8], at: &mut usize) -> Result<u64, VarintError> {
     let mut value = 0u64;
     let mut shift = 0;
     loop {
-        let Some(&byte) = bytes.get(*at) else { return Err(VarintError::Truncated) };
+        let Some(&byte) = bytes.get(*at) else {
+            return Err(VarintError::Truncated);
+        };
         let group = u64::from(byte & 0x7f);
         if shift == 63 && group > 1 {
             return Err(VarintError::Overflow);
@@ -91,6 +93,9 @@ mod tests {
     #[test]
     fn a_number_of_more_than_64_bits_is_refused() {
         assert_eq!(get(&[0xff; 11], &mut 0), Err(VarintError::Overflow));
-        assert_eq!(get(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2], &mut 0), Err(VarintError::Overflow));
+        assert_eq!(
+            get(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2], &mut 0),
+            Err(VarintError::Overflow)
+        );
     }
 }

@@ -20,7 +20,10 @@ fn rows(head: &str, column: usize) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut lines = document.lines().peekable();
     let cells = |line: &str| -> Vec<String> {
-        line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
+        line.trim_matches('|')
+            .split('|')
+            .map(|cell| cell.trim().trim_matches('`').to_owned())
+            .collect()
     };
     while let Some(line) = lines.next() {
         let is_head = line.starts_with('|') && lines.peek().is_some_and(|next| next.starts_with("|---"));
@@ -31,7 +34,10 @@ fn rows(head: &str, column: usize) -> Vec<Vec<String>> {
             }
         }
     }
-    assert!(!found.is_empty(), "wire.md has no table with column {column} `{head}`");
+    assert!(
+        !found.is_empty(),
+        "wire.md has no table with column {column} `{head}`"
+    );
     found
 }
 
@@ -39,12 +45,22 @@ fn rows(head: &str, column: usize) -> Vec<Vec<String>> {
 fn pairs(head: &str, column: usize, name: usize, value: usize) -> Vec<(String, i64)> {
     rows(head, column)
         .into_iter()
-        .map(|row| (row[name].clone(), row[value].parse().unwrap_or_else(|_| panic!("no number in {row:?}"))))
+        .map(|row| {
+            (
+                row[name].clone(),
+                row[value]
+                    .parse()
+                    .unwrap_or_else(|_| panic!("no number in {row:?}")),
+            )
+        })
         .collect()
 }
 
 fn expected(values: &[(&str, i64)]) -> Vec<(String, i64)> {
-    values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    values
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), *value))
+        .collect()
 }
 
 #[test]
@@ -70,7 +86,12 @@ fn the_packet_header_is_drawn_as_it_is_written() {
             "first time" => number(header.first_time),
             "last time" => number(header.last_time),
             "entered" => number(header.losses.entered),
-            "dropped" => header.losses.dropped.iter().flat_map(|count| count.to_le_bytes()).collect(),
+            "dropped" => header
+                .losses
+                .dropped
+                .iter()
+                .flat_map(|count| count.to_le_bytes())
+                .collect(),
             "next request" => number(header.next_request),
             // Its value is held by the golden bytes; here, that it stands where it is drawn.
             "checksum" => {
@@ -104,9 +125,15 @@ fn limits_are_the_sources() {
         ("shm::PACKETS_DEFAULT", shm::PACKETS_DEFAULT as i64),
         ("shm::PACKETS_MAX", shm::PACKETS_MAX as i64),
         ("shm::RING_BYTES", shm::RING_BYTES as i64),
-        ("definition::DEFINITION_BYTES_MAX", definition::DEFINITION_BYTES_MAX as i64),
+        (
+            "definition::DEFINITION_BYTES_MAX",
+            definition::DEFINITION_BYTES_MAX as i64,
+        ),
         ("control::MESSAGE_BYTES_MAX", control::MESSAGE_BYTES_MAX as i64),
-        ("control::local::LOCAL_BYTES_MAX", control::local::LOCAL_BYTES_MAX as i64),
+        (
+            "control::local::LOCAL_BYTES_MAX",
+            control::local::LOCAL_BYTES_MAX as i64,
+        ),
     ]);
     assert_eq!(pairs("name", 0, 0, 1), all);
 }
@@ -126,12 +153,23 @@ fn enumerations_are_the_sources() {
         Kind::CompletedCollective,
         Kind::CompletedNothing,
     ];
-    let kinds: Vec<_> = kinds.iter().map(|kind| (format!("{kind:?}"), *kind as i64)).collect();
+    let kinds: Vec<_> = kinds
+        .iter()
+        .map(|kind| (format!("{kind:?}"), *kind as i64))
+        .collect();
     assert_eq!(pairs("kind", 0, 1, 0), kinds);
 
     use mpi::peer;
-    let peers = [("NONE", peer::NONE), ("ANY", peer::ANY), ("NULL", peer::NULL), ("ROOT", peer::ROOT)];
-    assert_eq!(pairs("special peer", 0, 0, 1), expected(&peers.map(|(name, value)| (name, value.into()))));
+    let peers = [
+        ("NONE", peer::NONE),
+        ("ANY", peer::ANY),
+        ("NULL", peer::NULL),
+        ("ROOT", peer::ROOT),
+    ];
+    assert_eq!(
+        pairs("special peer", 0, 0, 1),
+        expected(&peers.map(|(name, value)| (name, value.into())))
+    );
 
     use shm::{inside, owner, phase};
     let tables: [(&str, &[(&str, u32)]); 3] = [
@@ -156,11 +194,19 @@ fn enumerations_are_the_sources() {
         ),
         (
             "owner",
-            &[("FREE", owner::FREE), ("RANK", owner::RANK), ("MPI", owner::MPI), ("PLACE", owner::PLACE)],
+            &[
+                ("FREE", owner::FREE),
+                ("RANK", owner::RANK),
+                ("MPI", owner::MPI),
+                ("PLACE", owner::PLACE),
+            ],
         ),
     ];
     for (head, values) in tables {
-        let values: Vec<_> = values.iter().map(|(name, value)| ((*name).to_owned(), i64::from(*value))).collect();
+        let values: Vec<_> = values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), i64::from(*value)))
+            .collect();
         assert_eq!(pairs(head, 0, 0, 1), values, "{head}");
     }
 
@@ -170,7 +216,10 @@ fn enumerations_are_the_sources() {
         ("TAG_DOWN", channel::TAG_DOWN),
         ("TAG_UP", channel::TAG_UP),
     ];
-    assert_eq!(pairs("tag", 0, 0, 1), expected(&tags.map(|(name, value)| (name, value.into()))));
+    assert_eq!(
+        pairs("tag", 0, 0, 1),
+        expected(&tags.map(|(name, value)| (name, value.into())))
+    );
 }
 
 /// Compares a layout table with the structure: each row's offset and size, no hole between them, the whole size.
@@ -216,10 +265,17 @@ fn examples_are_the_golden_bytes() {
     for block in document.split("```hex ").skip(1) {
         let (name, rest) = block.split_once('\n').unwrap();
         let text = rest.split("```").next().unwrap();
-        let bytes: Vec<u8> =
-            text.split_whitespace().map(|word| u8::from_str_radix(word, 16).expect("hexadecimal")).collect();
+        let bytes: Vec<u8> = text
+            .split_whitespace()
+            .map(|word| u8::from_str_radix(word, 16).expect("hexadecimal"))
+            .collect();
         let wanted: Vec<String> = golden[name].iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(Some(&bytes), golden.get(name), "{name} should read: {}", wanted.join(" "));
+        assert_eq!(
+            Some(&bytes),
+            golden.get(name),
+            "{name} should read: {}",
+            wanted.join(" ")
+        );
         compared += 1;
     }
     assert!(compared > 10, "the examples are gone");
@@ -229,9 +285,13 @@ fn examples_are_the_golden_bytes() {
 fn fingerprint(source: &str) -> u64 {
     let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));
-    let text = lines.flat_map(str::bytes).filter(|byte| !byte.is_ascii_whitespace() && *byte != b',');
+    let text = lines
+        .flat_map(str::bytes)
+        .filter(|byte| !byte.is_ascii_whitespace() && *byte != b',');
     // FNV-1a: this finds changes, not attackers.
-    text.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    text.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 #[test]
@@ -249,11 +309,18 @@ fn the_document_has_seen_the_source() {
         "control/results.rs",
         "control/tree.rs",
     ];
-    let said: BTreeMap<String, String> =
-        rows("source", 0).into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    let said: BTreeMap<String, String> = rows("source", 0)
+        .into_iter()
+        .map(|row| (row[0].clone(), row[1].clone()))
+        .collect();
     let stale: Vec<String> = files
         .iter()
-        .map(|file| (file, format!("{:016x}", fingerprint(&read(&format!("src/{file}"))))))
+        .map(|file| {
+            (
+                file,
+                format!("{:016x}", fingerprint(&read(&format!("src/{file}")))),
+            )
+        })
         .filter(|(file, now)| said.get(**file) != Some(now))
         .map(|(file, now)| format!("| `{file}` | `{now}` |"))
         .collect();
@@ -262,12 +329,19 @@ fn the_document_has_seen_the_source() {
         "the source moved: read wire.md again, correct it, and only then put these rows into its last table\n{}",
         stale.join("\n")
     );
-    assert_eq!(said.len(), files.len(), "wire.md names files that nobody compares");
+    assert_eq!(
+        said.len(),
+        files.len(),
+        "wire.md names files that nobody compares"
+    );
 }
 
 #[test]
 fn a_comment_does_not_move_the_source_and_a_number_does() {
     let before = fingerprint("/// Old words.\nconst A: u32 = 1;\n");
-    assert_eq!(before, fingerprint("// New words.\nconst A: u32 =\n    1;\n#[cfg(test)]\nmod tests {}\n"));
+    assert_eq!(
+        before,
+        fingerprint("// New words.\nconst A: u32 =\n    1;\n#[cfg(test)]\nmod tests {}\n")
+    );
     assert_ne!(before, fingerprint("/// Old words.\nconst A: u32 = 2;\n"));
 }

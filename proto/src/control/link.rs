@@ -3,8 +3,8 @@
 
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix};
 use super::tree::{Acks, Command, Query, RankEnded};
-use alloc::vec::Vec;
 use alloc::string::String;
+use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
 /// From the gateway to the root.

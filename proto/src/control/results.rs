@@ -66,7 +66,9 @@ pub struct MatrixPartial {
 }
 
 /// A communicator in a partial result: by the job's id once the definition came, by the rank's number before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, Serialize, Deserialize,
+)]
 pub enum CommKey {
     /// Peers are ranks in this communicator.
     Group(CommId),
