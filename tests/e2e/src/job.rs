@@ -23,14 +23,25 @@ const AFTERMATH: Duration = Duration::from_secs(5);
 /// Ranks that one tool place takes by default.
 const FAN_IN: u32 = 4;
 
+/// How a job starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// The launcher alone.
+    Bare,
+    /// `mpiexec -n TOTAL invivo exec -- PROGRAM`
+    Exec,
+    /// `invivo run -- mpiexec -n RANKS PROGRAM`
+    Run,
+}
+
 /// A job that has not started.
 #[derive(Debug)]
 pub struct Job {
     family: Family,
     ranks: u32,
     program: Vec<OsString>,
-    /// Options of `invivo exec`; nothing for a bare run.
-    observed: Option<Vec<OsString>>,
+    how: How,
+    fan_in: u32,
     environment: Vec<(OsString, OsString)>,
     limit: Duration,
 }
@@ -42,7 +53,8 @@ impl Job {
             family,
             ranks,
             program: program.to_vec(),
-            observed: None,
+            how: How::Bare,
+            fan_in: FAN_IN,
             environment: Vec::new(),
             limit: LIMIT,
         }
@@ -51,7 +63,15 @@ impl Job {
     /// The program under Invivo, with the extra processes appended, and with a report.
     pub fn observed(family: Family, ranks: u32, program: &[OsString]) -> Job {
         Job {
-            observed: Some(Vec::new()),
+            how: How::Exec,
+            ..Job::bare(family, ranks, program)
+        }
+    }
+
+    /// The same, with `invivo run` before the user's own launcher line.
+    pub fn run_by_invivo(family: Family, ranks: u32, program: &[OsString]) -> Job {
+        Job {
+            how: How::Run,
             ..Job::bare(family, ranks, program)
         }
     }
@@ -62,6 +82,11 @@ impl Job {
         self
     }
 
+    /// With another number of ranks per tool place.
+    pub fn fan_in(self, fan_in: u32) -> Job {
+        Job { fan_in, ..self }
+    }
+
     /// With another limit of its time.
     pub fn limit(self, limit: Duration) -> Job {
         Job { limit, ..self }
@@ -69,10 +94,42 @@ impl Job {
 
     /// Processes of the whole job.
     fn processes(&self) -> u32 {
-        match self.observed {
-            Some(_) => self.ranks + self.ranks.div_ceil(FAN_IN) + 1,
-            None => self.ranks,
+        match self.how {
+            How::Bare => self.ranks,
+            How::Exec | How::Run => self.ranks + self.ranks.div_ceil(self.fan_in) + 1,
         }
+    }
+
+    /// The command line.
+    fn command(&self, output: &Path, report: &Path) -> Command {
+        let launcher = self.family.launcher();
+        let line = |processes| self.family.launcher_arguments(processes, output);
+        let fan_in = self.fan_in.to_string();
+        let mut command;
+        match self.how {
+            How::Bare => {
+                command = Command::new(launcher);
+                command.args(line(self.ranks));
+            }
+            How::Exec => {
+                command = Command::new(launcher);
+                command.args(line(self.processes())).arg(places::invivo());
+                command
+                    .args(["exec", "--fan-in", &fan_in, "--report"])
+                    .arg(report)
+                    .arg("--");
+            }
+            How::Run => {
+                command = Command::new(places::invivo());
+                command
+                    .args(["run", "--fan-in", &fan_in, "--report"])
+                    .arg(report)
+                    .arg("--");
+                command.arg(launcher).args(line(self.ranks));
+            }
+        }
+        command.args(&self.program);
+        command
     }
 
     /// Starts it.
@@ -95,17 +152,11 @@ impl Job {
                 .expect("a directory for the job");
         }
         let at = |name: &str| directory.path().join(name);
-        let mut command = Command::new(self.family.launcher());
-        command.args(self.family.launcher_arguments(self.processes(), &at("out")));
-        if let Some(options) = &self.observed {
-            command
-                .arg(places::invivo())
-                .args(["exec", "--report"])
-                .arg(at("report.json"));
-            command.args(options).arg("--");
-        }
-        command.args(&self.program).current_dir(directory.path());
-        command.envs(self.family.environment()).env(MARK, &mark);
+        let mut command = self.command(&at("out"), &at("report.json"));
+        command
+            .current_dir(directory.path())
+            .envs(self.family.environment())
+            .env(MARK, &mark);
         command
             .env("COUNTS_FILE", at("counts/own-%r.tsv"))
             .env("COUNTER_DIR", at("counts"))
@@ -113,7 +164,7 @@ impl Job {
         for variable in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "INVIVO_JOB"] {
             command.env_remove(variable);
         }
-        if self.observed.is_some() {
+        if self.how != How::Bare {
             command
                 .env("XDG_RUNTIME_DIR", at("run"))
                 .env("XDG_STATE_HOME", at("state"))

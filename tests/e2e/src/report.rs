@@ -65,11 +65,18 @@ pub struct Dropped {
     pub switched: u64,
 }
 
+impl Dropped {
+    /// For whatever reason.
+    pub fn all(&self) -> u64 {
+        self.no_packet + self.no_location + self.switched
+    }
+}
+
 impl Ledger {
     /// Calls whose records are somewhere: the right side of the conservation law.
     pub fn placed(&self) -> u64 {
-        let dropped = self.dropped.no_packet + self.dropped.no_location + self.dropped.switched;
-        self.open + self.in_flight + self.kept + self.reduced + dropped + self.dropped_by_place + self.reset
+        let lost = self.dropped.all() + self.dropped_by_place + self.reset;
+        self.open + self.in_flight + self.kept + self.reduced + lost
     }
 }
 

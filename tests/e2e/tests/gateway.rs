@@ -34,9 +34,7 @@ fn a_killed_gateway_is_replaced_and_the_job_unharmed() {
         assert_eq!(ended.code(), 0);
         assert_eq!(ended.stdout(), ["rank 0: 0 wrong\n", "rank 1: 0 wrong\n"]);
         let (report, own) = (ended.report(), ended.own_counts());
-        checks::complete(&report, ranks);
-        checks::same_calls(&report, &own.calls);
-        checks::same_traffic(&report, &own);
+        checks::same_but_for_drops(&report, ranks, &own);
         ended.assert_nothing_left();
     }
 }

@@ -94,8 +94,6 @@ fn a_running_job_answers_all_questions() {
         let ended = running.end();
         assert_eq!(ended.code(), 0);
         let (report, own) = (ended.report(), ended.own_counts());
-        checks::complete(&report, ranks);
-        checks::same_calls(&report, &own.calls);
-        checks::same_traffic(&report, &own);
+        checks::same_but_for_drops(&report, ranks, &own);
     }
 }

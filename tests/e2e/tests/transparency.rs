@@ -105,6 +105,39 @@ fn a_pmpi_layer_behind_still_sees_every_call() {
     }
 }
 
+/// Two tool places: senders and receivers, leaders and members of communicators are known in different ones.
+#[test]
+fn two_places_together_know_what_one_knows() {
+    for family in Family::ALL {
+        let observed = Job::observed(family, 3, &Conversation::C.command(family))
+            .fan_in(2)
+            .run();
+        assert_eq!(observed.code(), 0);
+        let (report, own) = (observed.report(), observed.own_counts());
+        assert_eq!(report.job.places, 2);
+        checks::complete(&report, 3);
+        checks::same_calls(&report, &own.calls);
+        checks::same_traffic(&report, &own);
+    }
+}
+
+/// `invivo run` before the line that the user has typed all along: the same output, status and counts.
+#[test]
+fn invivo_run_adds_its_processes_to_the_launchers_line() {
+    for family in Family::ALL {
+        let ranks = ranks(family);
+        let mut command = Conversation::C.command(family);
+        command.push(STATUS.to_string().into());
+        let bare = Job::bare(family, ranks, &command).run();
+        let observed = Job::run_by_invivo(family, ranks, &command).run();
+        same_for_the_user(&bare, &observed);
+        let (report, own) = (observed.report(), observed.own_counts());
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &own.calls);
+        checks::same_traffic(&report, &own);
+    }
+}
+
 /// Callbacks of the application that run in `MPI_Finalize` may still communicate.
 #[test]
 fn callbacks_in_finalize_still_communicate() {
