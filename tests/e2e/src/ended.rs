@@ -7,7 +7,6 @@ use crate::report::Report;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
 
 /// A job that has ended by itself.
 #[derive(Debug)]
@@ -16,8 +15,6 @@ pub struct Ended {
     pub status: ExitStatus,
     /// What its processes wrote, the application's ranks first.
     pub outputs: Vec<Output>,
-    /// How long it took.
-    pub took: Duration,
     pub(crate) running: Running,
 }
 

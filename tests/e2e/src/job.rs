@@ -217,11 +217,6 @@ pub struct Running {
 }
 
 impl Running {
-    /// The job's id, and the mark of its processes.
-    pub fn id(&self) -> &str {
-        &self.mark
-    }
-
     /// Ranks of the application.
     pub(crate) fn ranks(&self) -> u32 {
         self.job.ranks
@@ -299,7 +294,6 @@ impl Running {
             );
             std::thread::sleep(Duration::from_millis(10));
         }
-        let took = self.begun.elapsed();
         let left = processes::left_after(&self.mark, AFTERMATH);
         assert!(left.is_empty(), "processes outlived the job: {left:?}");
         self.lock = None;
@@ -308,7 +302,6 @@ impl Running {
         Ended {
             status,
             outputs,
-            took,
             running: self,
         }
     }
