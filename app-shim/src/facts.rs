@@ -346,7 +346,8 @@ impl Call {
         }
         if status.is_cancelled() && matches!(facts.kind, Kind::CompletedSend | Kind::CompletedRecv) {
             facts.kind = Kind::CompletedNothing;
-        } else if facts.kind == Kind::CompletedRecv {
+        } else if facts.kind == Kind::CompletedRecv && facts.peer != special::NULL {
+            // A receive from MPI_PROC_NULL can share its handle with sends, whose status says nothing.
             facts.peer = peer(status.source);
             facts.tag = tag_of(status.tag);
             facts.bytes_in = status.bytes();

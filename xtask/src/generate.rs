@@ -40,6 +40,8 @@ fn made(root: &Path) -> Result<[(&'static str, String); 2]> {
 #[derive(Debug)]
 struct Function {
     role: String,
+    /// The only family that has it; all have it where nothing stands here.
+    family: Option<String>,
     name: String,
     arguments: Vec<Argument>,
 }
@@ -70,9 +72,18 @@ fn parse(table: &str) -> Result<Vec<Function>> {
 }
 
 fn parse_line(line: &str) -> Result<Function> {
-    let (role, prototype) = line
+    let (role, rest) = line
         .split_once(char::is_whitespace)
-        .context("a role, then a prototype")?;
+        .context("a role, families, then a prototype")?;
+    let (family, prototype) = rest
+        .trim()
+        .split_once(char::is_whitespace)
+        .context("families, then a prototype")?;
+    let family = match family {
+        "*" => None,
+        "ompi" | "mpich" => Some(family.to_string()),
+        other => bail!("`{other}` is no family"),
+    };
     let prototype = prototype.trim();
     let open = prototype.find('(').context("no argument list")?;
     let inner = prototype[open + 1..]
@@ -95,6 +106,7 @@ fn parse_line(line: &str) -> Result<Function> {
     };
     Ok(Function {
         role: role.to_string(),
+        family,
         name,
         arguments,
     })
@@ -195,7 +207,9 @@ fn wrappers(functions: &[Function]) -> Result<String> {
     );
     for (index, function) in functions.iter().enumerate() {
         let index = index + 1;
-        let Function { role, name, .. } = function;
+        let Function {
+            role, name, family, ..
+        } = function;
         if matches!(role.as_str(), "none" | "init" | "finalize" | "abort" | "attr") {
             continue;
         }
@@ -208,6 +222,9 @@ fn wrappers(functions: &[Function]) -> Result<String> {
             ));
         }
         let arguments = arguments.join(", ");
+        if let Some(family) = family {
+            let _ = writeln!(out, "#[cfg(feature = \"family-{family}\")]");
+        }
         if role == "through" {
             let _ = writeln!(out, "through!({name}, P{name}, ({arguments}));");
             continue;
@@ -537,7 +554,7 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named() {
-        let error = parse("# comment\nplain int MPI_X\n").unwrap_err();
+        let error = parse("# comment\nplain * int MPI_X\n").unwrap_err();
         assert!(format!("{error:#}").contains("mpi.functions:2"), "{error:#}");
     }
 }
