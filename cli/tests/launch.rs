@@ -188,10 +188,17 @@ fn every_signal_arrives_once() {
         let mut expected = 0;
         for name in launcher.forwards {
             for round in 1..=3 {
-                stage::kill(job.id() as i32, name);
-                stage::until("the signal arrives", || {
-                    (0..RANKS).all(|rank| count(rank, name) >= round)
+                let everywhere = || (0..RANKS).all(|rank| count(rank, name) >= round);
+                // Open MPI's mpiexec itself loses one in some twenty (so it does without us): ask again.
+                let asked = (0..5).any(|_| {
+                    stage::kill(job.id() as i32, name);
+                    stage::comes_within(Duration::from_secs(3), everywhere)
                 });
+                assert!(
+                    asked,
+                    "{}: round {round} of {name} does not arrive",
+                    launcher.name
+                );
                 settle();
                 for rank in 0..RANKS {
                     assert_eq!(count(rank, name), round, "{} {name}", launcher.name);

@@ -264,12 +264,23 @@ pub fn lines_of(path: &Path) -> Vec<String> {
 }
 
 /// Waits for something that is certain to come.
-pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(30);
+pub fn until(what: &str, condition: impl FnMut() -> bool) {
+    assert!(
+        comes_within(Duration::from_secs(30), condition),
+        "waited in vain until {what}"
+    );
+}
+
+/// Whether something comes in time.
+pub fn comes_within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + time;
     while !condition() {
-        assert!(Instant::now() < end, "waited in vain until {what}");
+        if Instant::now() >= end {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(20));
     }
+    true
 }
 
 /// Sends a signal by its name, from a process of its own.
