@@ -124,7 +124,7 @@ fn plain(all: bool) -> Result<Ended> {
         test.env("PROPTEST_CASES", "20000");
     }
     check(
-        test.arg("test")
+        test.args(["test", "--no-fail-fast"])
             .args(packages(&PLAIN))
             .args(["--features", "invivo-proto/control,invivo-proto/std"]),
     )?;
@@ -210,7 +210,7 @@ fn end_to_end(all: bool) -> Result<Ended> {
     let mut test = Command::new("timeout");
     test.current_dir(root());
     test.args(["--kill-after=20", limit]).arg(cargo().get_program());
-    test.args(["test", "-p", "invivo-e2e", "--"]);
+    test.args(["test", "--no-fail-fast", "-p", "invivo-e2e", "--"]);
     if all {
         test.arg("--include-ignored");
     }
