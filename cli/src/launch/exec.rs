@@ -150,12 +150,16 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
             };
             child::leave_as(supervise(&assignment, let_go_of_standard_streams))
         }
-        Role::Place { .. } => {
+        Role::Place { index } => {
             let dir = job.runtime_dir().map_err(|error| error.to_string())?;
             // While it waits, signals to the application must not end it; those that ask for the end act later.
             let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
-            if world.one_node() && wait_for_ranks(&Opening::new(&dir, layout.app())) == Stage::Over {
-                child::leave_as(Ended::Code(0));
+            if world.one_node() {
+                let opening = Opening::new(&dir, layout.app());
+                if wait_for_ranks(&opening) == Stage::Over {
+                    opening.left(index);
+                    child::leave_as(Ended::Code(0));
+                }
             }
             let mut command = Command::new(artefacts.tool_place(world.family));
             command.arg("--app").arg(layout.app().to_string());

@@ -5,7 +5,8 @@
 //! program's end for a failure (Open MPI). So they wait outside, and leave when all ranks have.
 //!
 //! The ranks' supervisors leave notes, empty files in the job's directory on this node: `began` when a rank is in
-//! `MPI_Init`, `ended-RANK` when one ended before. Where the job has several nodes there may be tool processes
+//! `MPI_Init`, `ended-RANK` when one ended before. A tool place that leaves because of that notes `left-PLACE`, for
+//! which the root waits before it removes the directory: a place that starts late would find no notes. Where the job has several nodes there may be tool processes
 //! on a node without ranks, whom nobody would tell; then nobody waits.
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,9 @@ use std::time::{Duration, Instant};
 
 const BEGAN: &str = "began";
 const ENDED: &str = "ended-";
+const LEFT: &str = "left-";
+/// How long the root waits for places that the launcher has not even started yet.
+const LEAVE: Duration = Duration::from_secs(10);
 
 /// Between two looks for something that nobody tells: short at first, because most programs call MPI at once, and
 /// longer after a second, because some compute for hours before.
@@ -61,6 +65,25 @@ impl Opening {
         self.note(&format!("{ENDED}{rank}"));
     }
 
+    /// Notes that a tool place leaves, because all ranks have ended.
+    pub fn left(&self, place: u32) {
+        self.note(&format!("{LEFT}{place}"));
+    }
+
+    /// Waits, not for ever, until so many places have left.
+    pub fn wait_for_places(&self, places: u32) {
+        let since = Instant::now();
+        while self.count(LEFT) < places && since.elapsed() < LEAVE {
+            std::thread::sleep(look_again(since));
+        }
+    }
+
+    fn count(&self, kind: &str) -> u32 {
+        let notes = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let of_kind = |name: std::ffi::OsString| name.as_encoded_bytes().starts_with(kind.as_bytes());
+        notes.map(|note| u32::from(of_kind(note.file_name()))).sum()
+    }
+
     fn note(&self, name: &str) {
         // Where it cannot be written the tool processes cannot have sockets either: they end the job.
         let _ = std::fs::File::create(self.dir.join(name));
@@ -91,6 +114,23 @@ impl Opening {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_root_waits_for_a_place_that_starts_late() {
+        let dir = tempfile::tempdir().expect("directory");
+        let opening = Opening::new(dir.path(), 1);
+        opening.ended(0);
+        opening.left(0);
+        let late = opening.clone();
+        let place = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            assert_eq!(late.stage(), Stage::Over, "the notes are still there");
+            late.left(1);
+        });
+        opening.wait_for_places(2);
+        assert_eq!(opening.count(LEFT), 2);
+        place.join().expect("seen");
+    }
 
     #[test]
     fn one_rank_in_mpi_is_enough_and_without_it_all_must_have_ended() {

@@ -148,6 +148,9 @@ impl Root<'_> {
                     self.start_node()?;
                 }
                 Some(Stage::Over) => {
+                    if let Some((opening, _)) = self.opening.take() {
+                        opening.wait_for_places(self.assignment.layout.places());
+                    }
                     self.tell("the program ended without calling MPI: nothing was observed");
                     return Ok(Ended::Code(0));
                 }
