@@ -119,16 +119,25 @@ fn packages<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
 }
 
 fn plain(all: bool) -> Result<Ended> {
-    let mut test = cargo();
+    let mut test = bounded(if all { "7200" } else { "1500" });
     if all {
         test.env("PROPTEST_CASES", "20000");
     }
-    check(
-        test.args(["test", "--no-fail-fast"])
-            .args(packages(&PLAIN))
-            .args(["--features", "invivo-proto/control,invivo-proto/std"]),
-    )?;
+    // One test after the other: some start real launchers, which lose signals and patience when crowded.
+    test.env("RUST_TEST_THREADS", "1");
+    test.args(["test", "--no-fail-fast"]).args(packages(&PLAIN));
+    check(test.args(["--features", "invivo-proto/control,invivo-proto/std"]))?;
     passed(check(cargo().args(["test", "-p", "invivo-proto-fuzz", "--lib"])))
+}
+
+/// `cargo`, bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole process group.
+fn bounded(seconds: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.current_dir(root());
+    command
+        .args(["--kill-after=20", seconds])
+        .arg(cargo().get_program());
+    command
 }
 
 /// The compiler holds the promise that contracts, buffers, tree and analyses call no operating system.
@@ -205,11 +214,7 @@ fn mpi() -> Result<Ended> {
 }
 
 fn end_to_end(all: bool) -> Result<Ended> {
-    // Bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole process group.
-    let limit = if all { "7200" } else { "1200" };
-    let mut test = Command::new("timeout");
-    test.current_dir(root());
-    test.args(["--kill-after=20", limit]).arg(cargo().get_program());
+    let mut test = bounded(if all { "7200" } else { "1200" });
     test.args(["test", "--no-fail-fast", "-p", "invivo-e2e", "--"]);
     if all {
         test.arg("--include-ignored");
