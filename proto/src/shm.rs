@@ -74,9 +74,12 @@ pub struct Control {
     /// `CLOCK_MONOTONIC` in ns at which a closed gate opens by itself. The place pushes it on while the root
     /// is alive and the pause's lease lasts, so that no death on our side leaves the application standing.
     pub gate_until_ns: AtomicU64,
-    /// Counts switches and resets.
+    /// Counts how often recording was switched on. Ordinals restart with it.
     pub epoch: AtomicU32,
-    reserved: [u32; 9],
+    reserved: u32,
+    /// When recording was switched on last, in ticks: where a call that was under way begins for us.
+    pub recording_since: AtomicU64,
+    reserved_too: [u32; 6],
 }
 
 /// A location's status page: written by its own thread, read by anybody at any time.

@@ -2,7 +2,8 @@
 //! then a message. The gateway may ask several things at once; answers come in any order.
 
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix};
-use super::tree::{Acks, Command, Query, RankEnded};
+use super::tree::{Acks, Order, Query, RankEnded};
+use crate::ids::{CommandId, WorldRank};
 use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
@@ -24,7 +25,12 @@ pub enum Ask {
     /// A question to the tree.
     Query(Query),
     /// A command to the ranks.
-    Command(Command),
+    Command {
+        /// The same id twice is the same command.
+        id: CommandId,
+        /// What to do.
+        order: Order,
+    },
 }
 
 /// From the root to the gateway.
@@ -34,6 +40,8 @@ pub struct Response {
     pub id: u64,
     /// The answer.
     pub answer: Answer,
+    /// Tool processes that did not answer, the lowest of them; the coverage counts them all.
+    pub missing: Vec<WorldRank>,
 }
 
 /// What the root answers.
@@ -86,4 +94,6 @@ pub struct Final {
     pub coverage: Coverage,
     /// Ranks that ended otherwise than through `MPI_Finalize`.
     pub ended: Vec<RankEnded>,
+    /// The measurement was shut down before the job ended: the result is as it was then.
+    pub shut_down: bool,
 }

@@ -2,7 +2,7 @@
 //! Durations are in nanoseconds, sizes in bytes.
 
 use crate::definition::Run;
-use crate::ids::{CommId, CommLocal, Rank, RegionId};
+use crate::ids::{Rank, RegionId};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -37,13 +37,21 @@ pub struct FunctionStats {
     pub bytes_out: u64,
     /// Bytes that its calls received: when they completed.
     pub bytes_in: u64,
+    /// Calls of which only the part behind (or before) a cut is counted.
+    pub clipped: u64,
 }
 
 /// The MPI function table: by region, and by rank as well when the query asks for it.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct FunctionTable {
-    /// `None` as the rank is the merged row of all ranks.
-    pub rows: BTreeMap<(Option<Rank>, RegionId), FunctionStats>,
+    /// All ranks together.
+    pub rows: BTreeMap<RegionId, FunctionStats>,
+    /// By rank: those with the most time, `rank_rows_max` at most.
+    pub rank_rows: BTreeMap<(Rank, RegionId), FunctionStats>,
+    /// How many rows by rank there are, those left out included.
+    pub rank_rows_total: u64,
+    /// As in the question.
+    pub rank_rows_max: u32,
 }
 
 /// Messages and bytes of one direction.
@@ -55,34 +63,16 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// The point-to-point communication matrix as the places have it: peers still numbered as the communicator
-/// numbers them, because only the leader's place knows the group.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct MatrixPartial {
-    /// Sent, by the sender's (rank, communicator, peer).
-    pub sent: BTreeMap<(Rank, CommKey, i32), Traffic>,
-    /// Received, by the receiver's (rank, communicator, peer).
-    pub received: BTreeMap<(Rank, CommKey, i32), Traffic>,
-}
-
-/// A communicator in a partial result: by the job's id once the definition came, by the rank's number before.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode, Serialize, Deserialize,
-)]
-pub enum CommKey {
-    /// Peers are ranks in this communicator.
-    Group(CommId),
-    /// The rank has not said yet which communicator this is.
-    Unknown(Rank, CommLocal),
-}
-
-/// The matrix with both ends as ranks of the application's world.
+/// The point-to-point communication matrix, in blocks of neighbouring ranks: block `b` holds the ranks from
+/// `b * block_ranks` on. Its size depends on the side that was asked for, never on the number of ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Matrix {
-    /// As told by the senders: `(source, destination)`.
-    pub sent: BTreeMap<(Rank, Rank), Traffic>,
-    /// As told by the receivers: `(source, destination)`.
-    pub received: BTreeMap<(Rank, Rank), Traffic>,
+    /// Ranks per block; 1 is the exact matrix. 0 is the matrix of nobody.
+    pub block_ranks: u32,
+    /// As told by the senders: `(source block, destination block)`.
+    pub sent: BTreeMap<(u32, u32), Traffic>,
+    /// As told by the receivers: `(source block, destination block)`.
+    pub received: BTreeMap<(u32, u32), Traffic>,
     /// Traffic whose peer could not be resolved (no definition): never hidden in another cell.
     pub unresolved: Traffic,
 }
@@ -158,7 +148,12 @@ pub enum RankState {
     Paused,
     /// After `MPI_Finalize`, or ended.
     Finished,
+    /// Held right after `MPI_Init`.
+    Held,
 }
+
+/// States that a rank can be in.
+pub const RANK_STATES: usize = 6;
 
 /// One rank's line of the status, for the ranks that a status names (the first, and the worst).
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
@@ -181,7 +176,7 @@ pub struct RankStatus {
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct JobStatus {
     /// Ranks by state, in the order of [`RankState`].
-    pub states: [u32; 5],
+    pub states: [u32; RANK_STATES],
     /// The ranks named: those with the most time in MPI first; at most [`RANKS_NAMED_MAX`].
     pub named: Vec<RankStatus>,
     /// A pause in force.
@@ -190,6 +185,8 @@ pub struct JobStatus {
     pub observed_ns: u64,
     /// Sentences about what went wrong, once each; at most [`NOTES_MAX`].
     pub notes: Vec<String>,
+    /// Whether and since when calls are recorded.
+    pub recording: RecordingStatus,
 }
 
 /// Ranks that a status names, so that its size does not grow with the job.
@@ -204,4 +201,36 @@ pub struct PauseStatus {
     pub command: crate::ids::CommandId,
     /// What is left of its lease, in ns.
     pub lease_left_ns: u64,
+}
+
+/// Whether and since when calls are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct RecordingStatus {
+    /// Ranks whose calls are recorded.
+    pub on: u32,
+    /// Ranks that run unobserved.
+    pub off: u32,
+    /// Where the answers begin: the last reset or start of a window, in job time; 0 is the start of the job.
+    pub since_ns: u64,
+    /// Job time of this answer, in ns: where the answers end unless a window has.
+    pub now_ns: u64,
+    /// How far a place's idea of job time may be off, in ns.
+    pub clock_error_ns: u64,
+    /// The last window.
+    pub window: Option<WindowStatus>,
+    /// The measurement was shut down.
+    pub shut_down: bool,
+}
+
+/// A window of recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct WindowStatus {
+    /// The command that began it.
+    pub command: crate::ids::CommandId,
+    /// Where it starts, in job time.
+    pub from_ns: u64,
+    /// Where it ends, in job time.
+    pub to_ns: u64,
+    /// Ranks of which everything in it has been taken.
+    pub complete: u32,
 }

@@ -1,6 +1,6 @@
 //! Messages between the nodes of the tree.
 
-use super::results::{Coverage, FunctionTable, Group, JobStatus, MatrixPartial};
+use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix};
 use crate::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -23,6 +23,17 @@ pub enum Down {
     },
     /// The root is alive.
     Heartbeat,
+    /// The answer to [`Up::WhatTime`]; for the child that asked alone.
+    Time {
+        /// As in the question.
+        asked_ns: u64,
+        /// Job time when the question was answered, in ns.
+        job_ns: u64,
+        /// How far that may be off, in ns.
+        error_ns: u64,
+    },
+    /// The answer to [`Up::WantGroups`]; for those that asked alone.
+    Groups(BTreeMap<CommId, Group>),
     /// What the ended ranks left behind has been reported: let their supervisors leave.
     Release,
     /// Everything has been said: finalise MPI and leave.
@@ -58,6 +69,13 @@ pub enum Up {
     },
     /// Groups of communicators whose rank 0 is below.
     Groups(BTreeMap<CommId, Group>),
+    /// Whose members are these? Asked by places that met peers on them.
+    WantGroups(Vec<CommId>),
+    /// What is the job time? Each child measures the way to its parent, each parent answers at once.
+    WhatTime {
+        /// The child's own clock when it asked, in ns.
+        asked_ns: u64,
+    },
     /// A rank ended otherwise than through `MPI_Finalize`; its supervisor holds the job's end back.
     RankEnded(RankEnded),
     /// Every rank below has drained or ended, and everything they recorded has been taken.
@@ -73,6 +91,10 @@ pub struct JobInfo {
     pub buffer_bytes: u64,
     /// Bytes of all buffers of one place.
     pub budget_bytes: u64,
+    /// The ranks are held right after `MPI_Init`, for so long at most, in ns; 0 they are not.
+    pub hold_lease_ns: u64,
+    /// Whether recording is on from the start.
+    pub recording: bool,
 }
 
 /// A command with its identity.
@@ -84,7 +106,8 @@ pub struct Command {
     pub verb: Verb,
 }
 
-/// What can be done to the ranks.
+/// What can be done to the ranks and to their recording. Points in time are job time: the clock of the root's
+/// node, in ns, as every place knows it within an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Verb {
     /// The application stands still until resumed, for at most `lease_ns`.
@@ -92,8 +115,91 @@ pub enum Verb {
         /// The longest that it stands, in ns.
         lease_ns: u64,
     },
-    /// It runs again.
+    /// It runs again, from a pause or a hold.
     Resume,
+    /// Every rank stands right behind its `MPI_Init` until resumed, for at most `lease_ns`. Ranks that are past
+    /// it are failures. Acknowledged when all stand.
+    Hold {
+        /// The longest that it stands, in ns.
+        lease_ns: u64,
+    },
+    /// Everything that ended before `at_ns` is forgotten and never seen again; a call that straddles it is
+    /// clipped and marked. Definitions, open requests and the switch of recording stay.
+    Reset {
+        /// The cut, in job time.
+        at_ns: u64,
+    },
+    /// Recording is switched on or off. Calls under way at `at_ns` are clipped when it is switched on and
+    /// complete when it is switched off.
+    Record {
+        /// On or off.
+        on: bool,
+        /// The cut, in job time.
+        at_ns: u64,
+    },
+    /// Forgets everything before `from_ns`, records until `to_ns`, and leaves recording off. Calls that straddle
+    /// an edge are clipped and marked. Acknowledged when everything in between has been taken.
+    Window {
+        /// Where it starts, in job time.
+        from_ns: u64,
+        /// Where it ends, in job time.
+        to_ns: u64,
+    },
+    /// The measurement ends and the job runs on, at the cost of recording off.
+    Shutdown,
+}
+
+impl Verb {
+    /// Job time at which the ranks can be done with it at the earliest, in ns; 0 is at once.
+    pub fn due_ns(&self) -> u64 {
+        match *self {
+            Verb::Reset { at_ns } | Verb::Record { at_ns, .. } => at_ns,
+            Verb::Window { to_ns, .. } => to_ns,
+            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Shutdown => 0,
+        }
+    }
+}
+
+/// What a client wants done, before the root has fixed when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Order {
+    /// [`Verb::Pause`].
+    Pause {
+        /// The longest that the application stands, in ns.
+        lease_ns: u64,
+    },
+    /// [`Verb::Resume`].
+    Resume,
+    /// [`Verb::Hold`].
+    Hold {
+        /// The longest that the application stands, in ns.
+        lease_ns: u64,
+    },
+    /// [`Verb::Reset`], as soon as every place can know of it.
+    Reset,
+    /// [`Verb::Record`], as soon as every place can know of it.
+    Record {
+        /// On or off.
+        on: bool,
+    },
+    /// [`Verb::Window`], from as soon as every place can know of it.
+    Window {
+        /// How long it is, in ns.
+        length_ns: u64,
+    },
+    /// [`Verb::Shutdown`].
+    Shutdown,
+}
+
+/// Where a cut lay on the ranks: the same point in job time on all of them, if every place heard of it in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Cut {
+    /// The earliest of any place, in job time.
+    pub earliest_ns: u64,
+    /// The latest of any place, in job time. Equal to the earliest unless a place heard of it too late.
+    pub latest_ns: u64,
+    /// How far a place's idea of job time may be off, in ns.
+    pub error_ns: u64,
 }
 
 /// Merged acknowledgements.
@@ -114,6 +220,16 @@ pub struct Acks {
     /// Tool processes that did not answer, the lowest [`MISSING_MAX`] of them: the ranks below them are not in
     /// `done`.
     pub missing: Vec<WorldRank>,
+    /// Where a reset, a switch of recording or the start of a window lay.
+    pub from: Option<Cut>,
+    /// Where the end of a window lay.
+    pub to: Option<Cut>,
+    /// Of a window: job time at which the last place had taken all of it, in ns.
+    pub complete_ns: u64,
+    /// Calls that straddled a cut: they are clipped and marked.
+    pub clipped: u64,
+    /// Calls that were still open when the window was complete; they began in it or before it.
+    pub open: u64,
 }
 
 /// Failures that an acknowledgement names: enough to see a pattern, few enough to read.
@@ -127,11 +243,14 @@ pub const MISSING_MAX: usize = 16;
 pub enum Query {
     /// The MPI function table.
     Functions {
-        /// One row per rank and function beside the merged ones.
-        per_rank: bool,
+        /// Rows per rank and function beside the merged ones, at most: those with the most time.
+        rank_rows_max: u32,
     },
     /// The communication matrix.
-    Matrix,
+    Matrix {
+        /// Rows and columns, at most: where there are more ranks, neighbours share a block.
+        side_max: u32,
+    },
     /// What the ranks are doing.
     Status,
 }
@@ -142,7 +261,7 @@ pub enum Partial {
     /// To [`Query::Functions`].
     Functions(FunctionTable),
     /// To [`Query::Matrix`].
-    Matrix(MatrixPartial),
+    Matrix(Matrix),
     /// To [`Query::Status`].
     Status(JobStatus),
 }
