@@ -1,13 +1,14 @@
 //! From what the tree answers to what clients are given: numbers of functions become names, tables are sorted,
-//! and a matrix that is too large is folded into blocks.
+//! and a matrix that is too large for its reader is folded further.
 
 use crate::v1;
 use invivo_proto::control::link;
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, RankState, RankStatus, Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, RankState, RankStatus,
+    RecordingStatus, Traffic,
 };
-use invivo_proto::control::tree::Acks;
-use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::control::tree::{Acks, Cut};
+use invivo_proto::ids::{Rank, RegionId, WorldRank};
 use invivo_proto::mpi;
 use std::collections::BTreeMap;
 
@@ -69,7 +70,16 @@ impl From<&Coverage> for v1::Coverage {
             payload_bytes: coverage.payload_bytes,
             packets_refused: coverage.packets_refused,
             buffer_bytes: coverage.buffer_bytes,
+            missing: Vec::new(),
         }
+    }
+}
+
+/// The coverage with the tool processes that did not answer by their numbers.
+pub fn coverage(coverage: &Coverage, missing: &[WorldRank]) -> v1::Coverage {
+    v1::Coverage {
+        missing: missing.iter().map(|world| world.0).collect(),
+        ..coverage.into()
     }
 }
 
@@ -81,6 +91,7 @@ impl From<RankState> for v1::RankState {
             RankState::InMpi => v1::RankState::InMpi,
             RankState::Paused => v1::RankState::Paused,
             RankState::Finished => v1::RankState::Finished,
+            RankState::Held => v1::RankState::Held,
         }
     }
 }
@@ -98,6 +109,7 @@ pub fn state_name(state: i32) -> &'static str {
         Ok(v1::RankState::InMpi) => "in MPI",
         Ok(v1::RankState::Paused) => "paused",
         Ok(v1::RankState::Finished) => "finished",
+        Ok(v1::RankState::Held) => "held",
         Ok(v1::RankState::Unspecified) | Err(_) => "unknown",
     }
 }
@@ -118,7 +130,7 @@ impl From<&RankStatus> for v1::RankStatus {
 impl From<&JobStatus> for v1::JobStatus {
     fn from(status: &JobStatus) -> v1::JobStatus {
         // In the order of `RankState`.
-        let [starting, computing, in_mpi, paused, finished] = status.states;
+        let [starting, computing, in_mpi, paused, finished, held] = status.states;
         v1::JobStatus {
             ranks: Some(v1::RankCounts {
                 starting,
@@ -126,6 +138,7 @@ impl From<&JobStatus> for v1::JobStatus {
                 in_mpi,
                 paused,
                 finished,
+                held,
             }),
             named: status.named.iter().map(Into::into).collect(),
             pause: status.pause.map(|pause| v1::PauseStatus {
@@ -134,6 +147,36 @@ impl From<&JobStatus> for v1::JobStatus {
             }),
             observed_ns: status.observed_ns,
             notes: status.notes.clone(),
+            recording: Some((&status.recording).into()),
+        }
+    }
+}
+
+impl From<&RecordingStatus> for v1::RecordingStatus {
+    fn from(recording: &RecordingStatus) -> v1::RecordingStatus {
+        v1::RecordingStatus {
+            on: recording.on,
+            off: recording.off,
+            since_ns: recording.since_ns,
+            now_ns: recording.now_ns,
+            clock_error_ns: recording.clock_error_ns,
+            window: recording.window.map(|window| v1::WindowStatus {
+                command_id: window.command.0,
+                from_ns: window.from_ns,
+                to_ns: window.to_ns,
+                complete: window.complete,
+            }),
+            shut_down: recording.shut_down,
+        }
+    }
+}
+
+impl From<Cut> for v1::Cut {
+    fn from(cut: Cut) -> v1::Cut {
+        v1::Cut {
+            earliest_ns: cut.earliest_ns,
+            latest_ns: cut.latest_ns,
+            error_ns: cut.error_ns,
         }
     }
 }
@@ -157,17 +200,23 @@ fn function_row(rank: Option<Rank>, region: RegionId, stats: &FunctionStats) -> 
         max_rank: time.max_rank.0,
         bytes_out: stats.bytes_out,
         bytes_in: stats.bytes_in,
+        clipped: stats.clipped,
     }
 }
 
 /// The merged rows and the rows by rank, each with the most time first (and by name and rank where times are
 /// equal, so that the same table always looks the same).
 pub fn function_rows(table: &FunctionTable) -> (Vec<v1::FunctionRow>, Vec<v1::FunctionRow>) {
-    let rows = table
+    let mut merged: Vec<_> = table
         .rows
         .iter()
-        .map(|(&(rank, region), stats)| function_row(rank, region, stats));
-    let (mut merged, mut by_rank): (Vec<_>, Vec<_>) = rows.partition(|row| row.rank.is_none());
+        .map(|(&region, stats)| function_row(None, region, stats))
+        .collect();
+    let mut by_rank: Vec<_> = table
+        .rank_rows
+        .iter()
+        .map(|(&(rank, region), stats)| function_row(Some(rank), region, stats))
+        .collect();
     for rows in [&mut merged, &mut by_rank] {
         rows.sort_by(|a, b| (b.time_ns, &a.function, a.rank).cmp(&(a.time_ns, &b.function, b.rank)));
     }
@@ -183,15 +232,15 @@ impl From<Traffic> for v1::Traffic {
     }
 }
 
-/// The matrix with at most `side_max` rows and columns (at least one): neighbouring ranks of a larger job are
-/// folded into blocks of equal size. Sums are kept exactly.
+/// The matrix with at most `side_max` rows and columns (at least one): neighbouring blocks of a larger one are
+/// folded into one. Sums are kept exactly.
 pub fn matrix_reply(matrix: &Matrix, coverage: &Coverage, ranks: u32, side_max: u32) -> v1::MatrixReply {
-    let block_ranks = ranks.div_ceil(side_max.max(1)).max(1);
+    // The matrix of nobody has blocks of nothing.
+    let given_ranks = matrix.block_ranks.max(1);
+    let folded = ranks.div_ceil(given_ranks).div_ceil(side_max.max(1)).max(1);
     let mut cells = BTreeMap::<(u32, u32), (Traffic, Traffic)>::new();
-    let mut add = |ends: &(Rank, Rank), traffic: &Traffic, received: bool| {
-        let cell = cells
-            .entry((ends.0.0 / block_ranks, ends.1.0 / block_ranks))
-            .or_default();
+    let mut add = |ends: &(u32, u32), traffic: &Traffic, received: bool| {
+        let cell = cells.entry((ends.0 / folded, ends.1 / folded)).or_default();
         let sum = if received { &mut cell.1 } else { &mut cell.0 };
         sum.messages += traffic.messages;
         sum.bytes += traffic.bytes;
@@ -213,7 +262,7 @@ pub fn matrix_reply(matrix: &Matrix, coverage: &Coverage, ranks: u32, side_max: 
     v1::MatrixReply {
         coverage: Some(coverage.into()),
         ranks,
-        block_ranks,
+        block_ranks: given_ranks.saturating_mul(folded),
         cells: cells.into_iter().map(cell).collect(),
         unresolved: Some(matrix.unresolved.into()),
     }
@@ -242,6 +291,11 @@ pub fn command_reply(command_id: u64, acks: &Acks) -> v1::CommandReply {
         missing: acks.missing.iter().map(|world| world.0).collect(),
         took_ns: 0,
         lease_ns: 0,
+        from: acks.from.map(Into::into),
+        to: acks.to.map(Into::into),
+        complete_ns: acks.complete_ns,
+        clipped: acks.clipped,
+        open: acks.open,
     }
 }
 

@@ -18,6 +18,7 @@ fn stats(count: u64, sum_ns: u64, m2: f64) -> FunctionStats {
         time,
         bytes_out: 10,
         bytes_in: 20,
+        clipped: 4,
     }
 }
 
@@ -25,12 +26,16 @@ fn stats(count: u64, sum_ns: u64, m2: f64) -> FunctionStats {
 fn function_rows_are_sorted_by_time_and_merged_ones_stand_apart() {
     let table = FunctionTable {
         rows: BTreeMap::from([
-            ((None, RegionId(1)), stats(2, 100, 8.0)),
-            ((None, RegionId(2)), stats(4, 400, 0.0)),
-            ((Some(Rank(0)), RegionId(1)), stats(1, 30, 0.0)),
-            ((Some(Rank(1)), RegionId(1)), stats(1, 70, 0.0)),
-            ((Some(Rank(5)), RegionId(2)), stats(4, 400, 0.0)),
+            (RegionId(1), stats(2, 100, 8.0)),
+            (RegionId(2), stats(4, 400, 0.0)),
         ]),
+        rank_rows: BTreeMap::from([
+            ((Rank(0), RegionId(1)), stats(1, 30, 0.0)),
+            ((Rank(1), RegionId(1)), stats(1, 70, 0.0)),
+            ((Rank(5), RegionId(2)), stats(4, 400, 0.0)),
+        ]),
+        rank_rows_total: 3,
+        rank_rows_max: 3,
     };
     let (merged, by_rank) = function_rows(&table);
     assert_eq!(
@@ -52,9 +57,10 @@ fn function_rows_are_sorted_by_time_and_merged_ones_stand_apart() {
         (2, 50.0, 2.0)
     );
     assert_eq!(merged[0].function, mpi::name(RegionId(2)));
+    let first = &merged[0];
     assert_eq!(
-        (merged[0].max_rank, merged[0].bytes_out, merged[0].bytes_in),
-        (3, 10, 20)
+        (first.max_rank, first.bytes_out, first.bytes_in, first.clipped),
+        (3, 10, 20, 4)
     );
 }
 
@@ -76,6 +82,7 @@ fn a_row_without_calls_has_no_absurd_minimum() {
             time,
             bytes_out: 0,
             bytes_in: 0,
+            clipped: 0,
         },
     );
     assert_eq!((row.min_ns, row.stddev_ns), (0, 0.0));
@@ -83,8 +90,9 @@ fn a_row_without_calls_has_no_absurd_minimum() {
 
 fn ring(ranks: u32) -> Matrix {
     let traffic = |bytes| Traffic { messages: 2, bytes };
-    let ends = |rank: u32| (Rank(rank), Rank((rank + 1) % ranks));
+    let ends = |rank: u32| (rank, (rank + 1) % ranks);
     Matrix {
+        block_ranks: 1,
         sent: (0..ranks).map(|rank| (ends(rank), traffic(100))).collect(),
         received: (0..ranks).map(|rank| (ends(rank), traffic(90))).collect(),
         unresolved: Traffic {
@@ -161,9 +169,33 @@ fn a_large_matrix_is_folded_and_keeps_its_sums() {
 }
 
 #[test]
+fn blocks_come_as_they_are_or_are_folded_into_whole_blocks_of_blocks() {
+    // 1000 ranks in blocks of 16: 63 blocks, as the tree answers a side of 64.
+    let blocks = Matrix {
+        block_ranks: 16,
+        ..ring(63)
+    };
+    let as_given = matrix_reply(&blocks, &Coverage::default(), 1000, 64);
+    assert_eq!((as_given.block_ranks, as_given.cells.len()), (16, 63));
+    let last = &as_given.cells[62];
+    assert_eq!((last.source, last.destination), (62, 0));
+    // A side of 20 takes four of them together: 16 blocks, each of which sends within and to the next.
+    let folded = matrix_reply(&blocks, &Coverage::default(), 1000, 20);
+    assert_eq!((folded.block_ranks, folded.cells.len()), (64, 32));
+    let bytes: u64 = folded
+        .cells
+        .iter()
+        .map(|cell| cell.sent.expect("sent").bytes)
+        .sum();
+    assert_eq!(bytes, 6300);
+    let nobody = matrix_reply(&Matrix::default(), &Coverage::default(), 0, 64);
+    assert_eq!((nobody.block_ranks, nobody.cells.len()), (1, 0));
+}
+
+#[test]
 fn states_keep_their_order() {
     let status = JobStatus {
-        states: [1, 2, 3, 4, 5],
+        states: [1, 2, 3, 4, 5, 6],
         ..JobStatus::default()
     };
     let counts = v1::JobStatus::from(&status).ranks.expect("there");
@@ -172,6 +204,70 @@ fn states_keep_their_order() {
     assert_eq!(counts.in_mpi, status.states[RankState::InMpi as usize]);
     assert_eq!(counts.paused, status.states[RankState::Paused as usize]);
     assert_eq!(counts.finished, status.states[RankState::Finished as usize]);
+    assert_eq!(counts.held, status.states[RankState::Held as usize]);
+    let state = v1::RankState::from(RankState::Held);
+    assert_eq!((state, state_name(state.into())), (v1::RankState::Held, "held"));
+}
+
+#[test]
+fn recording_cuts_and_missing_processes_are_passed_on() {
+    use invivo_proto::control::results::WindowStatus;
+    use invivo_proto::ids::CommandId;
+    let recording = RecordingStatus {
+        on: 1,
+        off: 2,
+        since_ns: 3,
+        now_ns: 4,
+        clock_error_ns: 5,
+        window: Some(WindowStatus {
+            command: CommandId(6),
+            from_ns: 7,
+            to_ns: 8,
+            complete: 9,
+        }),
+        shut_down: true,
+    };
+    let told = v1::RecordingStatus::from(&recording);
+    assert_eq!(
+        (
+            told.on,
+            told.off,
+            told.since_ns,
+            told.now_ns,
+            told.clock_error_ns,
+            told.shut_down
+        ),
+        (1, 2, 3, 4, 5, true)
+    );
+    let window = told.window.expect("a window");
+    assert_eq!(
+        (window.command_id, window.from_ns, window.to_ns, window.complete),
+        (6, 7, 8, 9)
+    );
+
+    let cut = |earliest_ns| Cut {
+        earliest_ns,
+        latest_ns: earliest_ns + 1,
+        error_ns: 2,
+    };
+    let acks = Acks {
+        from: Some(cut(10)),
+        to: Some(cut(20)),
+        complete_ns: 30,
+        clipped: 4,
+        open: 5,
+        ..Acks::default()
+    };
+    let reply = command_reply(1, &acks);
+    let told = |cut: Option<v1::Cut>| cut.map(|cut| (cut.earliest_ns, cut.latest_ns, cut.error_ns));
+    assert_eq!(
+        (told(reply.from), told(reply.to)),
+        (Some((10, 11, 2)), Some((20, 21, 2)))
+    );
+    assert_eq!((reply.complete_ns, reply.clipped, reply.open), (30, 4, 5));
+
+    let covered = coverage(&Coverage::default(), &[WorldRank(8), WorldRank(11)]);
+    assert_eq!(covered.missing, [8, 11]);
 }
 
 #[test]
