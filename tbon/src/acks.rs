@@ -1,7 +1,7 @@
 //! Acknowledgements on their way up.
 
 use crate::missing;
-use invivo_proto::control::tree::{Acks, FAILURES_MAX};
+use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
 
 /// Adds the acknowledgements of other ranks. Of the failures the lowest ranks stay, and of two equally slow
 /// ranks the lower one, so that the order of arrival does not matter.
@@ -14,6 +14,11 @@ pub fn merge(into: &mut Acks, from: Acks) {
         slowest,
         failures,
         missing: absent,
+        from: from_cut,
+        to,
+        complete_ns,
+        clipped,
+        open,
     } = from;
     into.targets = into.targets.saturating_add(targets);
     into.done = into.done.saturating_add(done);
@@ -29,4 +34,21 @@ pub fn merge(into: &mut Acks, from: Acks) {
     into.failures.sort_unstable();
     into.failures.truncate(FAILURES_MAX);
     missing::note(&mut into.missing, absent);
+    into.from = merge_cuts(into.from, from_cut);
+    into.to = merge_cuts(into.to, to);
+    into.complete_ns = into.complete_ns.max(complete_ns);
+    into.clipped = into.clipped.saturating_add(clipped);
+    into.open = into.open.saturating_add(open);
+}
+
+/// Where a cut lay on all of the ranks, from where it lay on some and on the others.
+fn merge_cuts(one: Option<Cut>, other: Option<Cut>) -> Option<Cut> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(Cut {
+            earliest_ns: one.earliest_ns.min(other.earliest_ns),
+            latest_ns: one.latest_ns.max(other.latest_ns),
+            error_ns: one.error_ns.max(other.error_ns),
+        }),
+        (one, other) => one.or(other),
+    }
 }

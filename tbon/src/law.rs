@@ -1,7 +1,7 @@
 //! How partial results become one: the analyses' business, given to the node by its driver.
 
 use core::fmt;
-use invivo_proto::control::results::{FunctionTable, JobStatus, MatrixPartial};
+use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::tree::{Partial, Query};
 
 /// Merges partial results. The merge is associative and commutative up to rounding, because results come in
@@ -38,8 +38,11 @@ impl core::error::Error for Mismatch {}
 /// The answer of nobody.
 pub(crate) fn nothing(query: Query) -> Partial {
     match query {
-        Query::Functions { .. } => Partial::Functions(FunctionTable::default()),
-        Query::Matrix => Partial::Matrix(MatrixPartial::default()),
+        Query::Functions { rank_rows_max } => Partial::Functions(FunctionTable {
+            rank_rows_max,
+            ..FunctionTable::default()
+        }),
+        Query::Matrix { .. } => Partial::Matrix(Matrix::default()),
         Query::Status => Partial::Status(JobStatus::default()),
     }
 }

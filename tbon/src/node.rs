@@ -242,7 +242,7 @@ impl<L: Law> Node<L> {
                 self.waves.clear();
                 self.commands.under_way.clear();
             }
-            Down::Job(_) | Down::Heartbeat | Down::Release => {}
+            Down::Job(_) | Down::Heartbeat | Down::Release | Down::Time { .. } | Down::Groups(_) => {}
         }
         for child in self.members.reachable() {
             out.push(Action::Down {
@@ -323,7 +323,9 @@ impl<L: Law> Node<L> {
                     course.absent(self.members.get(member));
                 }
             }
-            Up::Groups(_) | Up::RankEnded(_) => out.push(Action::Up(message)),
+            Up::Groups(_) | Up::RankEnded(_) | Up::WantGroups(_) | Up::WhatTime { .. } => {
+                out.push(Action::Up(message))
+            }
         }
     }
 

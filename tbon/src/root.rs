@@ -313,6 +313,7 @@ impl<L: Law> Root<L> {
             Up::Groups(groups) => out.push(RootAction::Groups(groups)),
             Up::RankEnded(ended) => out.push(RootAction::RankEnded(ended)),
             Up::Drained => out.push(RootAction::Drained),
+            Up::WantGroups(_) | Up::WhatTime { .. } => {}
         }
     }
 }

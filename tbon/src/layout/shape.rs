@@ -1,7 +1,12 @@
-//! The tree as numbers: how many members each layer has, and who belongs to whom. Nothing here is a table:
-//! a tree of a million ranks takes as much memory as one of four.
+//! The tree as numbers: how many members each layer has, who belongs to whom, and which process sits where.
+//! Nothing here is a table: a tree of a million ranks takes as much memory as one of four.
+//!
+//! Every host has the same part of the tree, from its ranks up to one *head* (its place, where there is only
+//! one); above the heads are the upper layers. Within a layer, members are numbered host after host.
 
+use super::FanIn;
 use core::ops::Range;
+use invivo_proto::ids::WorldRank;
 
 /// Where a member stands: its layer (0 the ranks, 1 the places, the last one the root) and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,74 +15,199 @@ pub(super) struct Seat {
     pub index: u32,
 }
 
-/// A tree whose members at `layer + 1` each take the next `fan` members of `layer`.
+/// A tree whose members at `layer + 1` each take the next `fan_in.of_layer(layer + 1)` members of `layer`: of
+/// the same host up to the heads, of all hosts above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// Ranks of the application, at least 1.
+    /// At least 1.
+    pub hosts: u32,
+    /// Ranks of each host, at least 1.
     pub ranks: u32,
-    /// Ranks per place, at least 1.
-    pub fan_in: u32,
-    /// Places or nodes per node, at least 2.
-    pub node_fan_in: u32,
+    pub fan_in: FanIn,
+}
+
+/// One layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layer {
+    number: u32,
+    /// Members of one host in a host's layer, of all in an upper one.
+    count: u32,
+    upper: bool,
 }
 
 impl Shape {
+    /// From the ranks to the root.
+    fn layers(self) -> impl Iterator<Item = Layer> {
+        let ranks = Layer {
+            number: 0,
+            count: self.ranks,
+            upper: false,
+        };
+        core::iter::successors(Some(ranks), move |below| {
+            let number = below.number + 1;
+            let fan = self.fan_in.of_layer(number);
+            let (below_it, upper) = match *below {
+                // Ranks always have a place above them.
+                Layer { number: 0, count, .. } => (count, false),
+                Layer {
+                    upper: false, count, ..
+                } if count > 1 => (count, false),
+                // The head of the only host is the root, unless it is a place: a place merges nothing.
+                Layer {
+                    upper: false, number, ..
+                } if self.hosts > 1 || number == 1 => (self.hosts, true),
+                Layer {
+                    upper: true, count, ..
+                } if count > 1 => (count, true),
+                _ => return None,
+            };
+            Some(Layer {
+                number,
+                count: below_it.div_ceil(fan),
+                upper,
+            })
+        })
+    }
+
     /// Members per layer, from the ranks to the root.
-    pub fn counts(self) -> impl Iterator<Item = u32> {
-        let places = self.ranks.div_ceil(self.fan_in);
-        let nodes = core::iter::successors(Some(places.div_ceil(self.node_fan_in)), move |&below| {
-            (below > 1).then(|| below.div_ceil(self.node_fan_in))
-        });
-        [self.ranks, places].into_iter().chain(nodes)
+    pub fn counts(self) -> impl Iterator<Item = u64> {
+        self.layers().map(move |layer| self.count(layer))
+    }
+
+    fn count(self, layer: Layer) -> u64 {
+        let hosts = if layer.upper { 1 } else { self.hosts };
+        u64::from(layer.count) * u64::from(hosts)
     }
 
     /// All members. Wider than a world rank, because what does not fit there is refused with its number.
     pub fn total(self) -> u64 {
-        self.counts().map(u64::from).sum()
+        self.counts().fold(0, u64::saturating_add)
+    }
+
+    /// Processes of each host, but for the upper ones.
+    pub fn per_host(self) -> u32 {
+        self.layers()
+            .filter(|layer| !layer.upper)
+            .map(|layer| layer.count)
+            .sum()
     }
 
     /// The layer of the root.
     pub fn top(self) -> u32 {
-        self.counts().count() as u32 - 1
+        self.layers().count() as u32 - 1
     }
 
-    fn fan(self, layer: u32) -> u32 {
-        if layer == 1 { self.fan_in } else { self.node_fan_in }
+    fn layer(self, number: u32) -> Option<Layer> {
+        self.layers().nth(number as usize)
     }
 
-    fn count(self, layer: u32) -> u32 {
-        self.counts().nth(layer as usize).unwrap_or(0)
+    /// The process that sits there: hosts one after the other, in each of them layer after layer, and the upper
+    /// layers behind them all.
+    pub fn world(self, seat: Seat) -> WorldRank {
+        let below = self.layers().take(seat.layer as usize);
+        match self.layer(seat.layer) {
+            Some(layer) if !layer.upper => {
+                let (host, index) = (seat.index / layer.count, seat.index % layer.count);
+                let below: u32 = below.map(|layer| layer.count).sum();
+                WorldRank(host * self.per_host() + below + index)
+            }
+            _ => {
+                let upper = below.filter(|layer| layer.upper).map(|layer| layer.count);
+                WorldRank(self.hosts * self.per_host() + upper.sum::<u32>() + seat.index)
+            }
+        }
+    }
+
+    /// Where a process sits.
+    pub fn seat(self, world: WorldRank) -> Option<Seat> {
+        let (host, in_host) = (world.0 / self.per_host(), world.0 % self.per_host());
+        let upper = host >= self.hosts;
+        let mut index = if upper {
+            world.0 - self.hosts * self.per_host()
+        } else {
+            in_host
+        };
+        for layer in self.layers().filter(|layer| layer.upper == upper) {
+            if index < layer.count {
+                let before = if upper { 0 } else { host * layer.count };
+                return Some(Seat {
+                    layer: layer.number,
+                    index: before + index,
+                });
+            }
+            index -= layer.count;
+        }
+        None
     }
 
     /// The member that `seat` reports to; none of the root.
     pub fn parent(self, seat: Seat) -> Option<Seat> {
-        let layer = seat.layer + 1;
-        (layer <= self.top()).then(|| Seat {
-            layer,
-            index: seat.index / self.fan(layer),
+        let (own, above) = (self.layer(seat.layer)?, self.layer(seat.layer + 1)?);
+        let fan = self.fan_in.of_layer(above.number);
+        let index = if above.upper {
+            seat.index / fan
+        } else {
+            let (host, index) = (seat.index / own.count, seat.index % own.count);
+            host * above.count + index / fan
+        };
+        Some(Seat {
+            layer: above.number,
+            index,
         })
     }
 
     /// The indices, one layer below, of the members that report to `seat`.
     pub fn children(self, seat: Seat) -> Range<u32> {
-        match seat.layer.checked_sub(1) {
-            Some(below) => block(seat.index, u64::from(self.fan(seat.layer)), self.count(below)),
-            None => 0..0,
+        let own = self.layer(seat.layer);
+        let below = seat.layer.checked_sub(1).and_then(|below| self.layer(below));
+        let (Some(own), Some(below)) = (own, below) else {
+            return 0..0;
+        };
+        let fan = u64::from(self.fan_in.of_layer(own.number));
+        if own.upper {
+            return block(seat.index, fan, self.count(below));
         }
+        let (host, index) = (seat.index / own.count, seat.index % own.count);
+        shifted(
+            block(index, fan, u64::from(below.count)),
+            u64::from(host) * u64::from(below.count),
+        )
     }
 
     /// The ranks below `seat`, or the rank that it is.
-    pub fn ranks(self, seat: Seat) -> Range<u32> {
-        let width = (1..=seat.layer).fold(1, |width: u64, layer| {
-            width.saturating_mul(u64::from(self.fan(layer)))
-        });
-        block(seat.index, width, self.ranks)
+    pub fn ranks_of(self, seat: Seat) -> Range<u32> {
+        let Some(own) = self.layer(seat.layer) else {
+            return 0..0;
+        };
+        let ranks = u64::from(self.ranks);
+        if own.upper {
+            let hosts = block(seat.index, self.width(own, true), u64::from(self.hosts));
+            return hosts.start * self.ranks..hosts.end * self.ranks;
+        }
+        let (host, index) = (seat.index / own.count, seat.index % own.count);
+        shifted(
+            block(index, self.width(own, false), ranks),
+            u64::from(host) * ranks,
+        )
+    }
+
+    /// Members below one of `top`, at most: ranks of its host, or heads.
+    fn width(self, top: Layer, upper: bool) -> u64 {
+        self.layers()
+            .filter(|layer| layer.number > 0 && layer.number <= top.number && layer.upper == upper)
+            .fold(1, |width, layer| {
+                width.saturating_mul(u64::from(self.fan_in.of_layer(layer.number)))
+            })
     }
 }
 
 /// The `index`th block of `width` numbers, of `count` numbers in all.
-fn block(index: u32, width: u64, count: u32) -> Range<u32> {
-    let start = u64::from(index).saturating_mul(width).min(u64::from(count));
-    let end = start.saturating_add(width).min(u64::from(count));
+fn block(index: u32, width: u64, count: u64) -> Range<u32> {
+    let start = u64::from(index).saturating_mul(width).min(count);
+    let end = start.saturating_add(width).min(count);
     start as u32..end as u32
+}
+
+fn shifted(range: Range<u32>, by: u64) -> Range<u32> {
+    range.start + by as u32..range.end + by as u32
 }

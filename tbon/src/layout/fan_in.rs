@@ -1,0 +1,119 @@
+//! How many members report to one process, layer by layer.
+
+use super::LayoutError;
+use core::fmt;
+use core::str::FromStr;
+
+/// Ranks per tool place where nothing else is said: four ranks leave a place enough of a core on small
+/// machines, and eight ranks need three extra processes.
+pub const RANKS_PER_PLACE_DEFAULT: u32 = 4;
+/// Members per analysis node where nothing else is said: a merge takes microseconds, so that sixteen answers
+/// are merged before the next one matters, and a million ranks need six layers.
+pub const MEMBERS_PER_NODE_DEFAULT: u32 = 16;
+/// Numbers in a list: with two members per node, more layers than MPI can number processes for would take 31;
+/// lists are for shaping the lowest ones.
+pub const FAN_IN_LIST_MAX: usize = 8;
+
+/// Ranks per place, then members per node, from the lowest layer of nodes up; the last number repeats. Where
+/// only the ranks per place are said, nodes take [`MEMBERS_PER_NODE_DEFAULT`]. As text: `4,16`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FanIn {
+    list: [u32; FAN_IN_LIST_MAX],
+    length: usize,
+}
+
+impl FanIn {
+    /// The fan-in of a list.
+    ///
+    /// # Errors
+    /// When the list is empty or too long, a place would take no rank, or a node fewer than two members: the
+    /// tree would never come to a root.
+    pub fn new(list: &[u32]) -> Result<FanIn, LayoutError> {
+        let with_nodes = match *list {
+            [ranks] => &[ranks, MEMBERS_PER_NODE_DEFAULT],
+            _ => list,
+        };
+        let Some((&ranks, nodes)) = with_nodes.split_first() else {
+            return Err(LayoutError::NoFanIn);
+        };
+        if ranks == 0 {
+            return Err(LayoutError::NoFanIn);
+        }
+        if let Some(&members) = nodes.iter().find(|&&members| members < 2) {
+            return Err(LayoutError::NarrowNodes { members });
+        }
+        let mut fan_in = FanIn {
+            list: [0; FAN_IN_LIST_MAX],
+            length: with_nodes.len(),
+        };
+        match fan_in.list.get_mut(..with_nodes.len()) {
+            Some(room) => room.copy_from_slice(with_nodes),
+            None => {
+                return Err(LayoutError::LongFanIn {
+                    numbers: with_nodes.len(),
+                });
+            }
+        }
+        Ok(fan_in)
+    }
+
+    /// Ranks per place.
+    pub fn ranks_per_place(self) -> u32 {
+        self.list[0]
+    }
+
+    /// The same nodes over places of so many ranks.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn with_ranks_per_place(mut self, ranks: u32) -> Result<FanIn, LayoutError> {
+        self.list[0] = ranks;
+        FanIn::new(self.numbers())
+    }
+
+    /// Members that report to each process of `layer` (1 the places), at most.
+    pub fn of_layer(self, layer: u32) -> u32 {
+        self.list[(layer as usize).clamp(1, self.length) - 1]
+    }
+
+    fn numbers(&self) -> &[u32] {
+        &self.list[..self.length]
+    }
+}
+
+impl Default for FanIn {
+    fn default() -> FanIn {
+        let mut list = [0; FAN_IN_LIST_MAX];
+        (list[0], list[1]) = (RANKS_PER_PLACE_DEFAULT, MEMBERS_PER_NODE_DEFAULT);
+        FanIn { list, length: 2 }
+    }
+}
+
+impl fmt::Display for FanIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.ranks_per_place())?;
+        self.numbers()[1..]
+            .iter()
+            .try_for_each(|members| write!(f, ",{members}"))
+    }
+}
+
+impl FromStr for FanIn {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<FanIn, LayoutError> {
+        let mut list = [0; FAN_IN_LIST_MAX];
+        let mut length = 0;
+        for number in text.split(',') {
+            let number = number.trim().parse().map_err(|_| LayoutError::FanInText)?;
+            if let Some(room) = list.get_mut(length) {
+                *room = number;
+            }
+            length += 1;
+        }
+        match list.get(..length) {
+            Some(list) => FanIn::new(list),
+            None => Err(LayoutError::LongFanIn { numbers: length }),
+        }
+    }
+}
