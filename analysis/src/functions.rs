@@ -11,7 +11,9 @@
 //! not the room for it, and an operation that was cancelled receives nothing.
 
 use crate::moments;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use invivo_proto::control::results::{FunctionStats, FunctionTable};
 use invivo_proto::ids::{Rank, RegionId};
 use invivo_proto::mpi::peer;
@@ -21,7 +23,12 @@ const NO_CALLS: FunctionStats = FunctionStats {
     time: moments::EMPTY,
     bytes_out: 0,
     bytes_in: 0,
+    clipped: 0,
 };
+
+/// Rows by rank of one table, whatever was asked for: 12 MB where every number is as long as it can be, so that a
+/// table fits into one control message.
+pub const RANK_ROWS_MAX: u32 = 1 << 17;
 
 /// The function table of the ranks below one place. Its size is bounded by the number of regions there are.
 #[derive(Clone, Debug, Default)]
@@ -40,12 +47,14 @@ struct OfRank {
 }
 
 impl Functions {
-    /// Counts a call that took `duration_ns` (pauses subtracted), and its parts.
+    /// Counts a call that took `duration_ns` (pauses subtracted), and its parts. `clipped` where that is only the
+    /// part of it behind or before a cut.
     #[inline]
-    pub fn record(&mut self, rank: Rank, call: &Call, parts: &[Part], duration_ns: u64) {
+    pub fn record(&mut self, rank: Rank, call: &Call, parts: &[Part], duration_ns: u64, clipped: bool) {
         let of_rank = self.of_rank(rank);
         let row = of_rank.row(call.facts.region);
         moments::insert(&mut row.time, duration_ns, rank);
+        row.clipped += u64::from(clipped);
         let (bytes_out, bytes_in) = bytes(&call.facts);
         add_bytes(row, bytes_out, bytes_in);
         of_rank.parts(parts);
@@ -56,17 +65,28 @@ impl Functions {
         self.of_rank(rank).parts(parts);
     }
 
-    /// The table so far, with a row for each rank and function beside the merged ones if asked for.
-    pub fn to_partial(&self, per_rank: bool) -> FunctionTable {
-        let mut table = FunctionTable::default();
+    /// Forgets every call.
+    pub fn reset(&mut self) {
+        *self = Functions::default();
+    }
+
+    /// The table so far, with those `rank_rows_max` rows by rank beside the merged ones that have the most time
+    /// ([`RANK_ROWS_MAX`] at most).
+    pub fn to_partial(&self, rank_rows_max: u32) -> FunctionTable {
+        let mut table = FunctionTable {
+            rank_rows_max: rank_rows_max.min(RANK_ROWS_MAX),
+            ..FunctionTable::default()
+        };
+        let mut by_rank = Vec::new();
         for of_rank in &self.ranks {
             for (region, stats) in &of_rank.rows {
-                add(&mut table, (None, *region), stats);
-                if per_rank {
-                    add(&mut table, (Some(of_rank.rank), *region), stats);
-                }
+                add(&mut table.rows, *region, stats);
+                by_rank.push(((of_rank.rank, *region), *stats));
             }
         }
+        table.rank_rows_total = by_rank.len() as u64;
+        keep_longest(&mut by_rank, table.rank_rows_max);
+        table.rank_rows = by_rank.into_iter().collect();
         table
     }
 
@@ -146,143 +166,46 @@ fn add_bytes(row: &mut FunctionStats, bytes_out: u64, bytes_in: u64) {
     row.bytes_in = row.bytes_in.saturating_add(bytes_in);
 }
 
-fn add(table: &mut FunctionTable, key: (Option<Rank>, RegionId), stats: &FunctionStats) {
-    let row = table.rows.entry(key).or_insert(NO_CALLS);
+/// Adds `stats` to the row of that key.
+fn add<K: Ord>(rows: &mut BTreeMap<K, FunctionStats>, key: K, stats: &FunctionStats) {
+    let row = rows.entry(key).or_insert(NO_CALLS);
     moments::merge(&mut row.time, &stats.time);
     add_bytes(row, stats.bytes_out, stats.bytes_in);
+    row.clipped = row.clipped.saturating_add(stats.clipped);
 }
 
-/// Adds the rows of `from`.
+/// One row by rank.
+type RankRow = ((Rank, RegionId), FunctionStats);
+
+/// Keeps the rows with the most time; of equal ones those of the lower rank, then of the lower region.
+fn keep_longest(rows: &mut Vec<RankRow>, most: u32) {
+    let order = |(key, stats): &RankRow| (Reverse(stats.time.sum_ns), *key);
+    let most = most as usize;
+    if most < rows.len() {
+        if most != 0 {
+            rows.select_nth_unstable_by_key(most - 1, order);
+        }
+        rows.truncate(most);
+    }
+}
+
+/// Adds the rows of `from`, which is about other ranks.
 pub fn merge(into: &mut FunctionTable, from: FunctionTable) {
-    for (key, stats) in from.rows {
-        add(into, key, &stats);
+    for (region, stats) in &from.rows {
+        add(&mut into.rows, *region, stats);
+    }
+    // The table of nobody asks for no rows; all others of one question ask for the same.
+    into.rank_rows_max = into.rank_rows_max.max(from.rank_rows_max);
+    into.rank_rows_total = into.rank_rows_total.saturating_add(from.rank_rows_total);
+    for (key, stats) in &from.rank_rows {
+        add(&mut into.rank_rows, *key, stats);
+    }
+    if into.rank_rows.len() > into.rank_rows_max as usize {
+        let mut rows: Vec<RankRow> = core::mem::take(&mut into.rank_rows).into_iter().collect();
+        keep_longest(&mut rows, into.rank_rows_max);
+        into.rank_rows = rows.into_iter().collect();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::moments::tests::nearly_equal;
-    use crate::testing::{self, Recorded};
-    use alloc::collections::BTreeMap;
-    use proptest::prelude::*;
-
-    /// One pass over everything for each row of the table, by another wording of the rules.
-    fn naive(all: &[Recorded], rank: Option<Rank>, region: RegionId) -> FunctionStats {
-        let mut row = NO_CALLS;
-        for recorded in all.iter().filter(|r| rank.is_none_or(|rank| r.rank == rank)) {
-            if recorded.call.facts.region == region {
-                moments::insert(&mut row.time, recorded.duration_ns, recorded.rank);
-            }
-            for facts in recorded.facts().filter(|facts| facts.region == region) {
-                let message = facts.peer != peer::NULL;
-                row.bytes_out += match facts.kind {
-                    Kind::Send | Kind::PostSend => facts.bytes_out * u64::from(message),
-                    Kind::Collective | Kind::PostCollective => facts.bytes_out,
-                    _ => 0,
-                };
-                row.bytes_in += match facts.kind {
-                    Kind::Recv | Kind::CompletedRecv => facts.bytes_in * u64::from(message),
-                    Kind::Collective | Kind::CompletedCollective => facts.bytes_in,
-                    _ => 0,
-                };
-            }
-        }
-        row
-    }
-
-    proptest! {
-        #[test]
-        fn the_table_equals_a_direct_count(all in testing::recorded(), per_rank: bool) {
-            let mut functions = Functions::default();
-            for r in &all {
-                functions.record(r.rank, &r.call, &r.parts, r.duration_ns);
-            }
-            let mut expected = BTreeMap::new();
-            for r in &all {
-                for facts in r.facts() {
-                    for rank in [None, Some(r.rank)].into_iter().take(1 + usize::from(per_rank)) {
-                        let row = naive(&all, rank, facts.region);
-                        if row.time.count + row.bytes_out + row.bytes_in != 0 {
-                            expected.insert((rank, facts.region), row);
-                        }
-                    }
-                }
-            }
-            let table = functions.to_partial(per_rank);
-            prop_assert!(table.rows.keys().eq(expected.keys()));
-            for (key, row) in &table.rows {
-                let other = &expected[key];
-                prop_assert_eq!((row.bytes_out, row.bytes_in), (other.bytes_out, other.bytes_in));
-                prop_assert!(nearly_equal(&row.time, &other.time), "{row:?} {other:?}");
-            }
-        }
-    }
-
-    const ISEND: RegionId = RegionId(1);
-    const IRECV: RegionId = RegionId(2);
-    const WAITALL: RegionId = RegionId(3);
-
-    fn facts(kind: Kind, region: RegionId, bytes_out: u64, bytes_in: u64) -> Facts {
-        Facts {
-            kind,
-            region,
-            bytes_out,
-            bytes_in,
-            ..Facts::default()
-        }
-    }
-
-    #[test]
-    fn bytes_belong_to_the_operation() {
-        let mut functions = Functions::default();
-        let call = |facts| Call {
-            facts,
-            ..Call::default()
-        };
-        let part = |facts| Part {
-            facts,
-            ..Part::default()
-        };
-        functions.record(Rank(7), &call(facts(Kind::PostSend, ISEND, 100, 0)), &[], 10);
-        functions.record(Rank(7), &call(facts(Kind::PostRecv, IRECV, 0, 1000)), &[], 20);
-        functions.record(
-            Rank(7),
-            &call(facts(Kind::Plain, WAITALL, 0, 0)),
-            &[
-                part(facts(Kind::CompletedSend, ISEND, 100, 0)),
-                part(facts(Kind::CompletedRecv, IRECV, 0, 64)),
-            ],
-            30,
-        );
-        let rows = functions.to_partial(false).rows;
-        let row = |region| {
-            let row = &rows[&(None, region)];
-            (row.time.count, row.time.sum_ns, row.bytes_out, row.bytes_in)
-        };
-        assert_eq!(row(ISEND), (1, 10, 100, 0));
-        assert_eq!(row(IRECV), (1, 20, 0, 64));
-        assert_eq!(row(WAITALL), (1, 30, 0, 0));
-        assert_eq!(rows[&(None, WAITALL)].time.max_rank, Rank(7));
-    }
-
-    #[test]
-    fn messages_to_nobody_move_nothing() {
-        let mut functions = Functions::default();
-        let to_nobody = Facts {
-            peer: peer::NULL,
-            ..facts(Kind::Send, ISEND, 100, 0)
-        };
-        functions.record(
-            Rank(0),
-            &Call {
-                facts: to_nobody,
-                ..Call::default()
-            },
-            &[],
-            1,
-        );
-        let row = functions.to_partial(false).rows[&(None, ISEND)];
-        assert_eq!((row.time.count, row.bytes_out), (1, 0));
-    }
-}
+mod tests;

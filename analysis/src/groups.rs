@@ -58,6 +58,11 @@ fn order(runs: &[Run]) -> (u64, impl Ord) {
     )
 }
 
+/// Runs that a group is told in: what it takes in memory.
+pub fn runs(of: &Group) -> usize {
+    of.pieces.values().map(Vec::len).sum()
+}
+
 /// A group, ready for questions: its runs by the communicator rank that each begins at.
 #[derive(Clone, Debug, Default)]
 pub struct Members(Vec<(u32, Run)>);
@@ -89,6 +94,18 @@ impl Members {
         }
         let rank = i64::from(run.first.0) + i64::from(run.stride) * i64::from(step);
         u32::try_from(rank).ok().map(Rank)
+    }
+
+    /// How many members are known from communicator rank 0 on, up to the first gap.
+    pub fn reach(&self) -> u64 {
+        let mut reach = 0;
+        for &(start, run) in &self.0 {
+            if u64::from(start) > reach {
+                break;
+            }
+            reach = reach.max(u64::from(start) + u64::from(run.count));
+        }
+        reach
     }
 }
 
@@ -160,6 +177,7 @@ mod tests {
                 prop_assert_eq!(members.rank(rank), written_out.get(rank as usize).copied());
             }
             prop_assert_eq!(members.rank(u32::MAX), None);
+            prop_assert_eq!(members.reach(), written_out.len() as u64);
         }
 
         #[test]
@@ -199,6 +217,7 @@ mod tests {
         let members = Members::of(&group);
         let found: Vec<_> = (0..6).map(|rank| members.rank(rank).map(|r| r.0)).collect();
         assert_eq!(found, [Some(10), Some(11), None, None, Some(20), None]);
+        assert_eq!(members.reach(), 2);
     }
 
     #[test]

@@ -32,7 +32,12 @@ impl core::error::Error for Mismatch {}
 pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
     match (into, from) {
         (Partial::Functions(into), Partial::Functions(from)) => functions::merge(into, from),
-        (Partial::Matrix(into), Partial::Matrix(from)) => matrix::merge(into, from),
+        (Partial::Matrix(into), Partial::Matrix(from)) => {
+            return matrix::merge(into, from).map_err(|matrix::OtherBlocks| Mismatch {
+                into: "the matrix",
+                from: "the matrix in other blocks",
+            });
+        }
         (Partial::Status(into), Partial::Status(from)) => status::merge(into, from),
         (into, from) => {
             return Err(Mismatch {
@@ -58,8 +63,10 @@ mod tests {
     use crate::functions::Functions;
     use crate::matrix::MatrixLeaf;
     use crate::moments::tests::nearly_equal;
-    use crate::testing;
+    use crate::testing::{self, RANKS};
+    use alloc::collections::BTreeMap;
     use alloc::vec::Vec;
+    use invivo_proto::control::results::{FunctionStats, FunctionTable, Matrix};
     use proptest::prelude::*;
 
     /// Joins neighbours at random until one is left: any tree over any order of the leaves.
@@ -81,42 +88,53 @@ mod tests {
     fn same(a: &Partial, b: &Partial) -> bool {
         match (a, b) {
             (Partial::Functions(a), Partial::Functions(b)) => {
-                a.rows.len() == b.rows.len()
-                    && a.rows.iter().zip(&b.rows).all(|((key_a, a), (key_b, b))| {
-                        key_a == key_b
-                            && (a.bytes_out, a.bytes_in) == (b.bytes_out, b.bytes_in)
-                            && nearly_equal(&a.time, &b.time)
-                    })
+                (a.rank_rows_total, a.rank_rows_max) == (b.rank_rows_total, b.rank_rows_max)
+                    && same_rows(&a.rows, &b.rows)
+                    && same_rows(&a.rank_rows, &b.rank_rows)
             }
             (a, b) => a == b,
         }
     }
 
+    fn same_rows<K: Ord>(a: &BTreeMap<K, FunctionStats>, b: &BTreeMap<K, FunctionStats>) -> bool {
+        let exact = |of: &FunctionStats| (of.bytes_out, of.bytes_in, of.clipped);
+        a.len() == b.len()
+            && a.iter().zip(b).all(|((key_a, a), (key_b, b))| {
+                key_a == key_b && exact(a) == exact(b) && nearly_equal(&a.time, &b.time)
+            })
+    }
+
     proptest! {
-        /// Records spread over places in any way, places joined by any tree: as one place that saw it all.
+        /// Ranks spread over places in any way, places joined by any tree: as one place that saw it all.
         #[test]
         fn any_tree_equals_the_flat_computation(
             all in testing::recorded(),
-            places in prop::collection::vec(0usize..5, 150),
+            place_of in prop::collection::vec(0usize..5, RANKS as usize),
             shuffle in prop::collection::vec(0usize..1000, 10),
-            per_rank: bool,
+            rank_rows_max in 0u32..40,
+            side_max in 1u32..8,
         ) {
             let mut flat = (Functions::default(), MatrixLeaf::default());
             let mut spread: Vec<(Functions, MatrixLeaf)> = Vec::new();
             spread.resize_with(5, Default::default);
-            for (r, place) in all.iter().zip(&places) {
-                for (functions, matrix) in [&mut flat, &mut spread[*place]] {
-                    functions.record(r.rank, &r.call, &r.parts, r.duration_ns);
+            for r in &all {
+                let place = place_of[r.rank.0 as usize];
+                for (functions, matrix) in [&mut flat, &mut spread[place]] {
+                    functions.record(r.rank, &r.call, &r.parts, r.duration_ns, r.clipped);
                     matrix.record(r.rank, &r.call, &r.parts);
                 }
             }
-            let functions = spread.iter().map(|(f, _)| Partial::Functions(f.to_partial(per_rank))).collect();
-            let joined = join(functions, &shuffle).expect("five places");
-            prop_assert!(same(&joined, &Partial::Functions(flat.0.to_partial(per_rank))));
+            let functions = |f: &Functions| Partial::Functions(f.to_partial(rank_rows_max));
+            let joined = join(spread.iter().map(|(f, _)| functions(f)).collect(), &shuffle).expect("five places");
+            prop_assert!(same(&joined, &functions(&flat.0)));
+            let with_nobody = join(Vec::from([joined.clone(), Partial::Functions(FunctionTable::default())]), &shuffle);
+            prop_assert_eq!(with_nobody, Some(joined));
 
-            let matrices = spread.iter().map(|(_, m)| Partial::Matrix(m.to_partial())).collect();
-            let joined = join(matrices, &shuffle).expect("five places");
-            prop_assert!(same(&joined, &Partial::Matrix(flat.1.to_partial())));
+            let matrix = |m: &MatrixLeaf| Partial::Matrix(m.to_partial(RANKS, side_max));
+            let joined = join(spread.iter().map(|(_, m)| matrix(m)).collect(), &shuffle).expect("five places");
+            prop_assert_eq!(&joined, &matrix(&flat.1));
+            let with_nobody = join(Vec::from([joined.clone(), Partial::Matrix(Matrix::default())]), &shuffle);
+            prop_assert_eq!(with_nobody, Some(joined));
         }
 
         #[test]
@@ -141,5 +159,18 @@ mod tests {
             }
         );
         assert_eq!(into, Partial::Matrix(Default::default()));
+    }
+
+    #[test]
+    fn matrices_of_other_blocks_do_not_mix() {
+        let of = |block_ranks| {
+            Partial::Matrix(Matrix {
+                block_ranks,
+                ..Matrix::default()
+            })
+        };
+        let mut into = of(2);
+        assert!(merge(&mut into, of(3)).is_err());
+        assert_eq!(into, of(2));
     }
 }

@@ -15,6 +15,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod communicators;
 pub mod functions;
 pub mod groups;
 pub mod law;

@@ -1,5 +1,5 @@
 //! The point-to-point communication matrix: messages and bytes from each rank to each other rank, once as the
-//! senders tell it and once as the receivers do.
+//! senders tell it and once as the receivers do, in blocks of neighbouring ranks.
 //!
 //! Leaf state: for each (rank, communicator as the rank numbers it, peer as the communicator numbers it) the
 //! messages and bytes of both directions, in a hash table. A message counts as sent when it is posted
@@ -7,35 +7,33 @@
 //! part of one. Special peers are no ranks, and nothing moves between a rank and `MPI_PROC_NULL`: negative
 //! peers have no cell.
 //!
-//! Names are resolved in two steps, as the knowledge lies in two places. The rank's own definitions give the
-//! communicator its number in the job ([`MatrixLeaf::to_partial`]); of an intercommunicator that is the number
-//! of the *remote* group, as peers are ranks there. At the root the groups give the peers their ranks
-//! ([`resolve`]). What cannot be resolved is counted as such and put into no other cell.
+//! The place gives the peers their ranks of the application ([`Communicators`]) and adds up the cells of each
+//! block. What goes up the tree so has at most as many rows and columns as were asked for, whatever the number of
+//! ranks, and partial matrices are added. Traffic whose peer is not known (yet) is `unresolved` and put into no other
+//! cell.
 
-use crate::groups::{Groups, Members};
-use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
+use crate::communicators::Communicators;
+use crate::groups::Groups;
+use alloc::vec::Vec;
 use hashbrown::HashMap;
-use invivo_proto::control::results::{CommKey, Matrix, MatrixPartial, Traffic};
+use invivo_proto::control::results::{Matrix, Traffic};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, CommLocal, Rank};
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{Call, Facts, Kind, Part};
 use rustc_hash::FxBuildHasher;
 
-/// Cells of one place's matrix: 13 MB of memory, and a partial result of at most 10 MB, which fits into one
-/// control message. What goes to further pairs is counted as not resolved.
+/// Cells of one place's matrix: 13 MB of memory. What goes to further pairs is counted as not resolved.
 pub const CELLS_MAX: usize = 1 << 17;
-/// Communicators of all ranks of one place of which the definition is kept: some 8 MB. Traffic on those
-/// defined later is counted as not resolved.
-pub const COMMUNICATORS_MAX: usize = 1 << 18;
+/// Rows and columns of a matrix, whatever was asked for: 13 MB where every cell has traffic and every number is as
+/// long as it can be, so that a matrix fits into one control message.
+pub const SIDE_MAX: u32 = 512;
 
 /// The matrix of the ranks below one place.
 #[derive(Clone, Debug, Default)]
 pub struct MatrixLeaf {
     cells: HashMap<Cell, Directions, FxBuildHasher>,
-    /// Where the peers on a communicator have their ranks, world and self apart.
-    communicators: BTreeMap<(Rank, CommLocal), CommId>,
+    communicators: Communicators,
 }
 
 // What the memory in the comment above is computed from: a table of 2^18 buckets and a byte each.
@@ -55,15 +53,24 @@ struct Directions {
 }
 
 impl MatrixLeaf {
-    /// Takes over what a definition of `rank` says about its communicators.
+    /// Takes over what a definition of `rank` says about communicators.
     pub fn learn(&mut self, rank: Rank, definition: &Definition<'_>) {
-        if let Definition::Communicator {
-            local, id, remote, ..
-        } = *definition
-            && self.communicators.len() < COMMUNICATORS_MAX
-        {
-            self.communicators.insert((rank, local), remote.unwrap_or(id));
-        }
+        self.communicators.define(rank, definition);
+    }
+
+    /// Takes over groups that others told.
+    pub fn learn_groups(&mut self, groups: Groups) {
+        self.communicators.learn(groups);
+    }
+
+    /// Communicators on which a peer was met and whose group is missing; see [`Communicators::wanted`].
+    pub fn wanted(&mut self) -> Vec<CommId> {
+        self.communicators.wanted()
+    }
+
+    /// What is known about the communicators.
+    pub fn communicators(&self) -> &Communicators {
+        &self.communicators
     }
 
     /// Counts what a call and its parts moved.
@@ -79,6 +86,11 @@ impl MatrixLeaf {
         for part in parts {
             self.moved(rank, &part.facts);
         }
+    }
+
+    /// Forgets all traffic; what is known about communicators stays.
+    pub fn reset(&mut self) {
+        self.cells = HashMap::default();
     }
 
     #[inline(always)]
@@ -100,107 +112,84 @@ impl MatrixLeaf {
 
     #[inline(always)]
     fn cell(&mut self, at: Cell) -> &mut Directions {
-        // A full table still counts what it has cells for; the rest of a rank shares one cell.
-        let full = self.cells.len() >= CELLS_MAX && !self.cells.contains_key(&at);
-        let at = if full {
-            Cell {
-                comm: CommLocal::NONE,
-                peer: peer::NONE,
-                ..at
-            }
-        } else {
+        let at = if self.cells.contains_key(&at) {
             at
+        } else {
+            self.new_cell(at)
         };
         self.cells.entry(at).or_default()
     }
 
-    /// The matrix so far, communicators by their numbers in the job where their definition has come.
-    pub fn to_partial(&self) -> MatrixPartial {
-        let mut partial = MatrixPartial::default();
-        for (cell, directions) in &self.cells {
-            let (key, peer) = self.name(cell);
-            for (traffic, side) in [
-                (directions.sent, &mut partial.sent),
-                (directions.received, &mut partial.received),
-            ] {
-                if traffic.messages != 0 {
-                    add(side.entry((cell.rank, key, peer)).or_default(), traffic);
-                }
-            }
+    /// A full table still counts what it has cells for; the rest of a rank shares one cell.
+    #[cold]
+    fn new_cell(&mut self, at: Cell) -> Cell {
+        if self.cells.len() < CELLS_MAX {
+            self.communicators.meet(at.rank, at.comm, at.peer);
+            return at;
         }
-        partial
+        Cell {
+            comm: CommLocal::NONE,
+            peer: peer::NONE,
+            ..at
+        }
     }
 
-    fn name(&self, cell: &Cell) -> (CommKey, i32) {
-        match (cell.comm, i32::try_from(cell.rank.0)) {
-            (CommLocal::WORLD, _) => (CommKey::Group(CommId::WORLD), cell.peer),
-            // The only member of self is the rank itself, which the world knows.
-            (CommLocal::SELF, Ok(rank)) if cell.peer == 0 => (CommKey::Group(CommId::WORLD), rank),
-            (CommLocal::SELF, _) => (CommKey::Unknown(cell.rank, cell.comm), cell.peer),
-            (comm, _) => match self.communicators.get(&(cell.rank, comm)) {
-                Some(id) => (CommKey::Group(*id), cell.peer),
-                None => (CommKey::Unknown(cell.rank, comm), cell.peer),
-            },
+    /// The matrix so far of a world of `ranks` ranks, in at most `side_max` rows and columns ([`SIDE_MAX`] at most):
+    /// all places that are asked the same have the same blocks.
+    pub fn to_partial(&self, ranks: u32, side_max: u32) -> Matrix {
+        let block = ranks.div_ceil(side_max.clamp(1, SIDE_MAX)).max(1);
+        let mut matrix = Matrix {
+            block_ranks: block,
+            ..Matrix::default()
+        };
+        for (cell, directions) in &self.cells {
+            let peer = self.communicators.peer(cell.rank, cell.comm, cell.peer);
+            let Some(peer) = peer.filter(|peer| peer.0 < ranks && cell.rank.0 < ranks) else {
+                add(&mut matrix.unresolved, directions.sent);
+                add(&mut matrix.unresolved, directions.received);
+                continue;
+            };
+            let (own, peer) = (cell.rank.0 / block, peer.0 / block);
+            if directions.sent.messages != 0 {
+                add(matrix.sent.entry((own, peer)).or_default(), directions.sent);
+            }
+            if directions.received.messages != 0 {
+                add(
+                    matrix.received.entry((peer, own)).or_default(),
+                    directions.received,
+                );
+            }
         }
+        matrix
     }
 }
 
-/// Adds the cells of `from`.
-pub fn merge(into: &mut MatrixPartial, from: MatrixPartial) {
+/// Two matrices have other blocks: they answer different questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherBlocks;
+
+/// Adds the cells of `from`. The matrix of nobody fits every other.
+///
+/// # Errors
+/// When they have other blocks; `into` is as it was.
+pub fn merge(into: &mut Matrix, from: Matrix) -> Result<(), OtherBlocks> {
+    if from == Matrix::default() {
+        return Ok(());
+    }
+    if *into == Matrix::default() {
+        *into = from;
+        return Ok(());
+    }
+    if into.block_ranks != from.block_ranks {
+        return Err(OtherBlocks);
+    }
     for (into, from) in [(&mut into.sent, from.sent), (&mut into.received, from.received)] {
         for (key, traffic) in from {
             add(into.entry(key).or_default(), traffic);
         }
     }
-}
-
-/// Gives the peers their ranks in a world of `ranks` ranks. Traffic of both directions whose peer has none is
-/// summed in `unresolved`.
-pub fn resolve(partial: &MatrixPartial, groups: &Groups, ranks: u32) -> Matrix {
-    let mut matrix = Matrix::default();
-    let mut known = Known {
-        groups,
-        ranks,
-        members: BTreeMap::new(),
-    };
-    for (&(rank, key, peer), &traffic) in &partial.sent {
-        match known.rank(key, peer) {
-            Some(to) => add(matrix.sent.entry((rank, to)).or_default(), traffic),
-            None => add(&mut matrix.unresolved, traffic),
-        }
-    }
-    for (&(rank, key, peer), &traffic) in &partial.received {
-        match known.rank(key, peer) {
-            Some(from) => add(matrix.received.entry((from, rank)).or_default(), traffic),
-            None => add(&mut matrix.unresolved, traffic),
-        }
-    }
-    matrix
-}
-
-/// Groups, made ready for questions when first asked for.
-struct Known<'a> {
-    groups: &'a Groups,
-    ranks: u32,
-    members: BTreeMap<CommId, Members>,
-}
-
-impl Known<'_> {
-    fn rank(&mut self, key: CommKey, peer: i32) -> Option<Rank> {
-        let CommKey::Group(id) = key else { return None };
-        let peer = u32::try_from(peer).ok()?;
-        // The world needs no group: its ranks are the application's.
-        let rank = if id == CommId::WORLD {
-            Rank(peer)
-        } else {
-            let members = match self.members.entry(id) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => new.insert(Members::of(self.groups.get(&id)?)),
-            };
-            members.rank(peer)?
-        };
-        (rank.0 < self.ranks).then_some(rank)
-    }
+    add(&mut into.unresolved, from.unresolved);
+    Ok(())
 }
 
 #[inline(always)]

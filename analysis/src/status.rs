@@ -5,8 +5,10 @@
 //! of its parts, so the shape of the tree makes no difference.
 
 use alloc::vec::Vec;
-use core::cmp::Reverse;
-use invivo_proto::control::results::{JobStatus, NOTES_MAX, PauseStatus, RANKS_NAMED_MAX, RankStatus};
+use core::cmp::{Ordering, Reverse};
+use invivo_proto::control::results::{
+    JobStatus, NOTES_MAX, PauseStatus, RANKS_NAMED_MAX, RankStatus, RecordingStatus, WindowStatus,
+};
 
 /// Adds what `from` says of other ranks.
 pub fn merge(into: &mut JobStatus, from: JobStatus) {
@@ -21,6 +23,34 @@ pub fn merge(into: &mut JobStatus, from: JobStatus) {
     into.notes.sort_unstable();
     into.notes.dedup();
     into.notes.truncate(NOTES_MAX);
+    merge_recording(&mut into.recording, &from.recording);
+}
+
+fn merge_recording(into: &mut RecordingStatus, from: &RecordingStatus) {
+    into.on = into.on.saturating_add(from.on);
+    into.off = into.off.saturating_add(from.off);
+    into.since_ns = into.since_ns.max(from.since_ns);
+    into.now_ns = into.now_ns.max(from.now_ns);
+    into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);
+    into.window = newest(into.window, from.window);
+    into.shut_down |= from.shut_down;
+}
+
+/// The window that was ordered last, with the ranks of both on which it is complete. Its edges are those of the
+/// command, the same on all ranks.
+fn newest(a: Option<WindowStatus>, b: Option<WindowStatus>) -> Option<WindowStatus> {
+    let (Some(a), Some(b)) = (a, b) else {
+        return a.or(b);
+    };
+    let order = |window: &WindowStatus| (window.from_ns, window.command, window.to_ns);
+    Some(match order(&a).cmp(&order(&b)) {
+        Ordering::Less => b,
+        Ordering::Greater => a,
+        Ordering::Equal => WindowStatus {
+            complete: a.complete.saturating_add(b.complete),
+            ..a
+        },
+    })
 }
 
 /// Sorts ranks worst first, that is most time in MPI first, names each once, and keeps as many as a status
@@ -55,18 +85,19 @@ fn longest(a: Option<PauseStatus>, b: Option<PauseStatus>) -> Option<PauseStatus
 pub(crate) mod tests {
     use super::*;
     use alloc::format;
-    use invivo_proto::control::results::RankState;
+    use invivo_proto::control::results::{RANK_STATES, RankState};
     use invivo_proto::ids::{CommandId, Rank, RegionId};
     use proptest::prelude::*;
 
     /// The status of some ranks `first..first + count`, as a place gives it.
     pub fn of_place() -> impl Strategy<Value = JobStatus> {
-        const STATES: [RankState; 5] = [
+        const STATES: [RankState; RANK_STATES] = [
             RankState::Starting,
             RankState::Computing,
             RankState::InMpi,
             RankState::Paused,
             RankState::Finished,
+            RankState::Held,
         ];
         let rank = (0u32..100, prop::sample::select(&STATES), 0u64..20).prop_map(|(rank, state, mpi_ns)| {
             RankStatus {
@@ -87,12 +118,13 @@ pub(crate) mod tests {
         let notes = prop::collection::vec((0u32..30).prop_map(|n| format!("note {n}")), 0..8);
         (
             prop::collection::vec(rank, 0..20),
-            any::<[u16; 5]>(),
+            any::<[u16; RANK_STATES]>(),
             pause,
             0u64..100,
             notes,
+            recording(),
         )
-            .prop_map(|(mut named, states, pause, observed_ns, mut notes)| {
+            .prop_map(|(mut named, states, pause, observed_ns, mut notes, recording)| {
                 keep_worst(&mut named);
                 notes.sort_unstable();
                 notes.dedup();
@@ -102,8 +134,55 @@ pub(crate) mod tests {
                     pause,
                     observed_ns,
                     notes,
+                    recording,
                 }
             })
+    }
+
+    /// Two windows that were ordered at the same time have other commands.
+    fn recording() -> impl Strategy<Value = RecordingStatus> {
+        let window = (0u64..3, 0u64..3, 0u32..9).prop_map(|(command, from_ns, complete)| WindowStatus {
+            command: CommandId(command),
+            from_ns,
+            to_ns: from_ns + 10,
+            complete,
+        });
+        (
+            any::<[u16; 2]>(),
+            any::<[u8; 3]>(),
+            prop::option::of(window),
+            any::<bool>(),
+        )
+            .prop_map(|(ranks, times, window, shut_down)| RecordingStatus {
+                on: ranks[0].into(),
+                off: ranks[1].into(),
+                since_ns: times[0].into(),
+                now_ns: times[1].into(),
+                clock_error_ns: times[2].into(),
+                window,
+                shut_down,
+            })
+    }
+
+    fn naive_recording(all: &[JobStatus]) -> RecordingStatus {
+        let each = || all.iter().map(|status| &status.recording);
+        let windows: Vec<WindowStatus> = each().filter_map(|r| r.window).collect();
+        let last = windows.iter().map(|w| (w.from_ns, w.command)).max();
+        let ranks = |w: &&WindowStatus| Some((w.from_ns, w.command)) == last;
+        RecordingStatus {
+            on: each().map(|r| r.on).sum(),
+            off: each().map(|r| r.off).sum(),
+            since_ns: each().map(|r| r.since_ns).max().unwrap_or(0),
+            now_ns: each().map(|r| r.now_ns).max().unwrap_or(0),
+            clock_error_ns: each().map(|r| r.clock_error_ns).max().unwrap_or(0),
+            window: last.map(|(from_ns, command)| WindowStatus {
+                command,
+                from_ns,
+                to_ns: from_ns + 10,
+                complete: windows.iter().filter(ranks).map(|w| w.complete).sum(),
+            }),
+            shut_down: each().any(|r| r.shut_down),
+        }
     }
 
     fn naive(all: &[JobStatus]) -> JobStatus {
@@ -129,6 +208,7 @@ pub(crate) mod tests {
         flat.observed_ns = all.iter().map(|s| s.observed_ns).max().unwrap_or(0);
         let notes: std::collections::BTreeSet<_> = all.iter().flat_map(|s| &s.notes).cloned().collect();
         flat.notes = notes.into_iter().take(NOTES_MAX).collect();
+        flat.recording = naive_recording(all);
         flat
     }
 

@@ -12,6 +12,7 @@ pub struct Recorded {
     pub call: Call,
     pub parts: Vec<Part>,
     pub duration_ns: u64,
+    pub clipped: bool,
 }
 
 impl Recorded {
@@ -58,8 +59,8 @@ pub fn recorded() -> impl Strategy<Value = Vec<Recorded>> {
         ..Part::default()
     });
     let parts = prop_oneof![3 => Just(Vec::new()), 1 => prop::collection::vec(part, 0..5)];
-    let recorded =
-        (0..RANKS, call, parts, 0u64..1 << 40).prop_map(|(rank, facts, parts, duration_ns)| Recorded {
+    let recorded = (0..RANKS, call, parts, 0u64..1 << 40, any::<bool>()).prop_map(
+        |(rank, facts, parts, duration_ns, clipped)| Recorded {
             rank: Rank(rank),
             call: Call {
                 facts,
@@ -67,6 +68,8 @@ pub fn recorded() -> impl Strategy<Value = Vec<Recorded>> {
             },
             parts,
             duration_ns,
-        });
+            clipped,
+        },
+    );
     prop::collection::vec(recorded, 0..150)
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::groups;
+use crate::groups::{self, Groups};
 use crate::testing::{self, RANKS, Recorded};
 use alloc::vec::Vec;
 use invivo_proto::definition::Runs;
@@ -78,8 +78,15 @@ fn all_groups() -> Groups {
 }
 
 /// Message by message, with written-out groups.
-fn naive(all: &[Recorded]) -> Matrix {
-    let mut matrix = Matrix::default();
+fn naive(all: &[Recorded], side_max: u32) -> Matrix {
+    // The smallest blocks of which so many suffice.
+    let block_ranks =
+        (1..=RANKS).find(|size| (0..RANKS).step_by(*size as usize).count() <= side_max as usize);
+    let block_ranks = block_ranks.expect("one block is enough for all");
+    let mut matrix = Matrix {
+        block_ranks,
+        ..Matrix::default()
+    };
     for recorded in all {
         for facts in recorded.facts().filter(|facts| facts.peer >= 0) {
             let peer = peers_on(recorded.rank, facts.comm)
@@ -91,9 +98,10 @@ fn naive(all: &[Recorded]) -> Matrix {
                 _ => continue,
             };
             let sends = matches!(facts.kind, Kind::Send | Kind::PostSend);
-            let cell = match peer {
-                Some(peer) if sends => side.entry((recorded.rank, peer)).or_default(),
-                Some(peer) => side.entry((peer, recorded.rank)).or_default(),
+            let own = recorded.rank.0 / block_ranks;
+            let cell = match peer.map(|peer| peer.0 / block_ranks) {
+                Some(peer) if sends => side.entry((own, peer)).or_default(),
+                Some(peer) => side.entry((peer, own)).or_default(),
                 None => &mut matrix.unresolved,
             };
             cell.messages += 1;
@@ -103,38 +111,67 @@ fn naive(all: &[Recorded]) -> Matrix {
     matrix
 }
 
+fn all_messages(matrix: &Matrix) -> Traffic {
+    let cells = matrix.sent.values().chain(matrix.received.values());
+    let mut sum = matrix.unresolved;
+    cells.for_each(|cell| add(&mut sum, *cell));
+    sum
+}
+
 proptest! {
     #[test]
-    fn the_resolved_matrix_equals_a_count_over_written_out_groups(all in testing::recorded()) {
+    fn the_matrix_equals_a_count_over_written_out_groups(all in testing::recorded(), side_max in 1u32..9) {
         let mut leaf = MatrixLeaf::default();
         for r in &all {
             leaf.record(r.rank, &r.call, &r.parts);
         }
-        // Definitions may come after the records that need them.
+        // Definitions and groups may come after the records that need them.
         for rank in 0..RANKS {
             define(&mut leaf, Rank(rank));
         }
-        prop_assert_eq!(resolve(&leaf.to_partial(), &all_groups(), RANKS), naive(&all));
-    }
-
-    #[test]
-    fn what_lacks_its_group_is_counted_apart(all in testing::recorded()) {
-        let mut leaf = MatrixLeaf::default();
+        leaf.learn_groups(all_groups());
+        let expected = naive(&all, side_max);
+        prop_assert_eq!(leaf.to_partial(RANKS, side_max), expected.clone());
+        leaf.reset();
+        prop_assert_eq!(all_messages(&leaf.to_partial(RANKS, side_max)), Traffic::default());
+        // What was told about communicators is told once and outlives the reset.
         for r in &all {
             leaf.record(r.rank, &r.call, &r.parts);
         }
-        let partial = leaf.to_partial();
-        let matrix = resolve(&partial, &Groups::new(), RANKS);
-        let sum = |cells: &mut dyn Iterator<Item = &Traffic>| {
-            cells.fold((0, 0), |(m, b), t| (m + t.messages, b + t.bytes))
-        };
-        let before = sum(&mut partial.sent.values().chain(partial.received.values()));
-        let cells = matrix.sent.values().chain(matrix.received.values());
-        prop_assert_eq!(before, sum(&mut cells.chain([&matrix.unresolved])));
-        let counted: usize = all.iter().flat_map(Recorded::facts).filter(|facts| facts.peer >= 0)
-            .filter(|f| matches!(f.kind, Kind::Send | Kind::PostSend | Kind::Recv | Kind::CompletedRecv)).count();
-        prop_assert_eq!(before.0, counted as u64);
+        prop_assert_eq!(leaf.to_partial(RANKS, side_max), expected);
     }
+
+    #[test]
+    fn what_is_wanted_is_what_is_missing(all in testing::recorded()) {
+        let mut leaf = MatrixLeaf::default();
+        for rank in 0..RANKS {
+            define(&mut leaf, Rank(rank));
+        }
+        for r in &all {
+            leaf.record(r.rank, &r.call, &r.parts);
+        }
+        let before = all_messages(&leaf.to_partial(RANKS, RANKS));
+        let wanted = leaf.wanted();
+        let mut groups = all_groups();
+        groups.retain(|id, _| wanted.contains(id));
+        prop_assert_eq!(groups.len(), wanted.len(), "each is asked for once, and exists");
+        leaf.learn_groups(groups);
+        prop_assert_eq!(leaf.to_partial(RANKS, RANKS), naive(&all, RANKS));
+        prop_assert_eq!(all_messages(&leaf.to_partial(RANKS, RANKS)), before);
+        // Peers that no group has are for ever unknown, and asked for; others are not.
+        let beyond = |r: &Recorded| {
+            let facts = r.facts().filter(|f| (2..5).contains(&f.comm.0) && moves(f.kind));
+            facts.filter(|f| f.peer >= peers_on(r.rank, f.comm).len() as i32).count()
+        };
+        prop_assert_eq!(leaf.wanted().is_empty(), all.iter().map(beyond).sum::<usize>() == 0);
+    }
+}
+
+fn moves(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Send | Kind::PostSend | Kind::Recv | Kind::CompletedRecv
+    )
 }
 
 #[test]
@@ -162,11 +199,11 @@ fn startall_posts_in_parts_and_waitall_receives_in_parts() {
         &Call::default(),
         &[part(facts(Kind::CompletedRecv, 1, 0, 7))],
     );
-    let matrix = resolve(&leaf.to_partial(), &Groups::new(), 2);
+    let matrix = leaf.to_partial(2, 2);
     assert_eq!(
         matrix.sent,
         [(
-            (Rank(0), Rank(1)),
+            (0, 1),
             Traffic {
                 messages: 2,
                 bytes: 30
@@ -177,7 +214,7 @@ fn startall_posts_in_parts_and_waitall_receives_in_parts() {
     assert_eq!(
         matrix.received,
         [(
-            (Rank(1), Rank(0)),
+            (1, 0),
             Traffic {
                 messages: 1,
                 bytes: 7
@@ -199,21 +236,43 @@ fn a_full_table_loses_names_but_no_messages() {
         },
         ..Call::default()
     };
-    let peers = CELLS_MAX as i32 + 10;
+    let peers = CELLS_MAX as u32 + 10;
     for _ in 0..2 {
         for peer in 0..peers {
-            leaf.record(Rank(0), &send(peer), &[]);
+            leaf.record(Rank(0), &send(peer as i32), &[]);
         }
     }
     assert!(leaf.cells.len() <= CELLS_MAX + 1);
-    let matrix = resolve(&leaf.to_partial(), &Groups::new(), u32::MAX);
-    assert_eq!(matrix.sent.len(), CELLS_MAX);
-    assert!(matrix.sent.values().all(|t| t.messages == 2));
+    let matrix = leaf.to_partial(peers, u32::MAX);
+    assert_eq!(matrix.block_ranks, peers.div_ceil(SIDE_MAX));
+    assert!(matrix.sent.len() <= SIDE_MAX as usize);
+    let sent: u64 = matrix.sent.values().map(|t| t.messages).sum();
+    assert_eq!(sent, 2 * CELLS_MAX as u64);
     assert_eq!(
         matrix.unresolved,
         Traffic {
             messages: 20,
             bytes: 40
         }
+    );
+}
+
+#[test]
+fn the_largest_matrix_fits_into_a_message() {
+    let most = Traffic {
+        messages: u64::MAX,
+        bytes: u64::MAX,
+    };
+    let cells = || (0..SIDE_MAX * SIDE_MAX).map(|n| ((n / SIDE_MAX, n % SIDE_MAX), most));
+    let matrix = Matrix {
+        block_ranks: u32::MAX,
+        sent: cells().collect(),
+        received: cells().collect(),
+        unresolved: most,
+    };
+    let bytes = invivo_proto::control::encode(&matrix).expect("it fits").len();
+    assert!(
+        bytes < invivo_proto::control::MESSAGE_BYTES_MAX * 9 / 10,
+        "{bytes}"
     );
 }

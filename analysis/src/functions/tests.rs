@@ -1,0 +1,187 @@
+use super::*;
+use crate::moments::tests::nearly_equal;
+use crate::testing::{self, Recorded};
+use alloc::collections::BTreeMap;
+use proptest::prelude::*;
+
+/// One pass over everything for each row of the table, by another wording of the rules.
+fn naive(all: &[Recorded], rank: Option<Rank>, region: RegionId) -> FunctionStats {
+    let mut row = NO_CALLS;
+    for recorded in all.iter().filter(|r| rank.is_none_or(|rank| r.rank == rank)) {
+        if recorded.call.facts.region == region {
+            moments::insert(&mut row.time, recorded.duration_ns, recorded.rank);
+            row.clipped += u64::from(recorded.clipped);
+        }
+        for facts in recorded.facts().filter(|facts| facts.region == region) {
+            let message = facts.peer != peer::NULL;
+            row.bytes_out += match facts.kind {
+                Kind::Send | Kind::PostSend => facts.bytes_out * u64::from(message),
+                Kind::Collective | Kind::PostCollective => facts.bytes_out,
+                _ => 0,
+            };
+            row.bytes_in += match facts.kind {
+                Kind::Recv | Kind::CompletedRecv => facts.bytes_in * u64::from(message),
+                Kind::Collective | Kind::CompletedCollective => facts.bytes_in,
+                _ => 0,
+            };
+        }
+    }
+    row
+}
+
+/// The rows of a table as [`naive`] counts them: merged, and all by rank.
+fn naive_rows(
+    all: &[Recorded],
+) -> (
+    BTreeMap<RegionId, FunctionStats>,
+    BTreeMap<(Rank, RegionId), FunctionStats>,
+) {
+    let (mut merged, mut by_rank) = (BTreeMap::new(), BTreeMap::new());
+    let there_is = |row: &FunctionStats| row.time.count + row.bytes_out + row.bytes_in != 0;
+    for r in all {
+        for facts in r.facts() {
+            merged.insert(facts.region, naive(all, None, facts.region));
+            let row = naive(all, Some(r.rank), facts.region);
+            by_rank.insert((r.rank, facts.region), row);
+        }
+    }
+    merged.retain(|_, row| there_is(row));
+    by_rank.retain(|_, row| there_is(row));
+    (merged, by_rank)
+}
+
+fn same(a: &FunctionStats, b: &FunctionStats) -> bool {
+    let exact = |of: &FunctionStats| (of.bytes_out, of.bytes_in, of.clipped);
+    exact(a) == exact(b) && nearly_equal(&a.time, &b.time)
+}
+
+proptest! {
+    #[test]
+    fn the_table_equals_a_direct_count(all in testing::recorded(), rank_rows_max in 0u32..60) {
+        let mut functions = Functions::default();
+        for r in &all {
+            functions.record(r.rank, &r.call, &r.parts, r.duration_ns, r.clipped);
+        }
+        let table = functions.to_partial(rank_rows_max);
+        let (merged, by_rank) = naive_rows(&all);
+        prop_assert!(table.rows.keys().eq(merged.keys()));
+        for (key, row) in &table.rows {
+            prop_assert!(same(row, &merged[key]), "{row:?} {:?}", merged[key]);
+        }
+        prop_assert_eq!(table.rank_rows_total, by_rank.len() as u64);
+        let mut longest: Vec<_> = by_rank.iter().collect();
+        longest.sort_by_key(|(key, row)| (Reverse(row.time.sum_ns), **key));
+        longest.truncate(rank_rows_max as usize);
+        longest.sort_by_key(|(key, _)| **key);
+        prop_assert!(table.rank_rows.keys().eq(longest.iter().map(|(key, _)| *key)));
+        for (row, (_, other)) in table.rank_rows.values().zip(longest) {
+            prop_assert!(same(row, other), "{row:?} {other:?}");
+        }
+        functions.reset();
+        prop_assert_eq!(functions.to_partial(0), FunctionTable::default());
+    }
+}
+
+const ISEND: RegionId = RegionId(1);
+const IRECV: RegionId = RegionId(2);
+const WAITALL: RegionId = RegionId(3);
+
+fn facts(kind: Kind, region: RegionId, bytes_out: u64, bytes_in: u64) -> Facts {
+    Facts {
+        kind,
+        region,
+        bytes_out,
+        bytes_in,
+        ..Facts::default()
+    }
+}
+
+#[test]
+fn bytes_belong_to_the_operation() {
+    let mut functions = Functions::default();
+    let call = |facts| Call {
+        facts,
+        ..Call::default()
+    };
+    let part = |facts| Part {
+        facts,
+        ..Part::default()
+    };
+    functions.record(
+        Rank(7),
+        &call(facts(Kind::PostSend, ISEND, 100, 0)),
+        &[],
+        10,
+        false,
+    );
+    functions.record(
+        Rank(7),
+        &call(facts(Kind::PostRecv, IRECV, 0, 1000)),
+        &[],
+        20,
+        true,
+    );
+    functions.record(
+        Rank(7),
+        &call(facts(Kind::Plain, WAITALL, 0, 0)),
+        &[
+            part(facts(Kind::CompletedSend, ISEND, 100, 0)),
+            part(facts(Kind::CompletedRecv, IRECV, 0, 64)),
+        ],
+        30,
+        false,
+    );
+    let rows = functions.to_partial(0).rows;
+    let row = |region| {
+        let row = &rows[&region];
+        (row.time.count, row.time.sum_ns, row.bytes_out, row.bytes_in)
+    };
+    assert_eq!((rows[&ISEND].clipped, rows[&IRECV].clipped), (0, 1));
+    assert_eq!(row(ISEND), (1, 10, 100, 0));
+    assert_eq!(row(IRECV), (1, 20, 0, 64));
+    assert_eq!(row(WAITALL), (1, 30, 0, 0));
+    assert_eq!(rows[&WAITALL].time.max_rank, Rank(7));
+}
+
+#[test]
+fn messages_to_nobody_move_nothing() {
+    let mut functions = Functions::default();
+    let to_nobody = Facts {
+        peer: peer::NULL,
+        ..facts(Kind::Send, ISEND, 100, 0)
+    };
+    functions.record(
+        Rank(0),
+        &Call {
+            facts: to_nobody,
+            ..Call::default()
+        },
+        &[],
+        1,
+        false,
+    );
+    let row = functions.to_partial(0).rows[&ISEND];
+    assert_eq!((row.time.count, row.bytes_out), (1, 0));
+}
+
+#[test]
+fn the_largest_table_fits_into_a_message() {
+    let mut row = NO_CALLS;
+    row.time.count = u64::MAX;
+    row.time.sum_ns = u64::MAX;
+    row.time.max_ns = u64::MAX;
+    row.time.max_rank = Rank(u32::MAX);
+    row.bytes_out = u64::MAX;
+    row.bytes_in = u64::MAX;
+    row.clipped = u64::MAX;
+    let key = |n| (Rank(u32::MAX - n), RegionId(u16::MAX));
+    let table = FunctionTable {
+        rank_rows: (0..RANK_ROWS_MAX).map(|n| (key(n), row)).collect(),
+        ..FunctionTable::default()
+    };
+    let bytes = invivo_proto::control::encode(&table).expect("it fits").len();
+    assert!(
+        bytes < invivo_proto::control::MESSAGE_BYTES_MAX * 9 / 10,
+        "{bytes}"
+    );
+}
