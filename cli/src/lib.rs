@@ -5,9 +5,11 @@
 
 pub mod client;
 pub mod commands;
+pub mod config;
 pub mod connect;
 pub mod launch;
 pub mod report;
+pub mod toml_file;
 pub mod view;
 
 use clap::{Parser, Subcommand};

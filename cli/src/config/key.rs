@@ -1,0 +1,127 @@
+//! A key, and what is set under it.
+
+use super::value::{Address, Bytes, FanIn, FanIns, Hold, Time, Value};
+use std::fmt::{Display, Formatter};
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::path::PathBuf;
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said anything.
+    Default,
+    /// A file: of the working directory, the user or the site.
+    File {
+        /// Which.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+    },
+    /// A variable.
+    Environment(String),
+    /// The command line.
+    Flag(&'static str),
+}
+
+impl Display for Origin {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Origin::Default => f.write_str("default"),
+            Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
+            Origin::Environment(name) => f.write_str(name),
+            Origin::Flag(name) => write!(f, "--{name}"),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting<T> {
+    /// The value.
+    pub value: T,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl<T> Deref for Setting<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// A key with its type.
+pub struct Key<T> {
+    /// As flags and files spell it.
+    pub name: &'static str,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T: Value> Key<T> {
+    const fn new(name: &'static str) -> Key<T> {
+        Key {
+            name,
+            kind: PhantomData,
+        }
+    }
+}
+
+/// What all keys have, whatever their type.
+pub trait AnyKey: Sync {
+    /// As flags and files spell it.
+    fn name(&self) -> &'static str;
+    /// Whether a text is a value of it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check(&self, text: &str) -> Result<(), String>;
+}
+
+impl<T: Value> AnyKey for Key<T> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn check(&self, text: &str) -> Result<(), String> {
+        T::parse(text).map(drop)
+    }
+}
+
+/// The variable of a key: `fan-in` is `INVIVO_FAN_IN`.
+pub fn variable(name: &str) -> String {
+    format!("INVIVO_{}", name.to_uppercase().replace('-', "_"))
+}
+
+/// Where the report goes.
+pub const REPORT: Key<Option<PathBuf>> = Key::new("report");
+/// Whether nothing is printed.
+pub const QUIET: Key<bool> = Key::new("quiet");
+/// Ranks below a tool place.
+pub const FAN_IN: Key<FanIn> = Key::new("fan-in");
+/// Processes below an analysis node.
+pub const NODE_FAN_IN: Key<FanIns> = Key::new("node-fan-in");
+/// Memory of a location.
+pub const BUFFER: Key<Bytes> = Key::new("buffer");
+/// Memory of a place.
+pub const BUDGET: Key<Option<Bytes>> = Key::new("budget");
+/// Whether ranks are held behind initialisation.
+pub const HOLD: Key<Hold> = Key::new("hold");
+/// Where the gateway listens beside its Unix socket.
+pub const LISTEN: Key<Option<Address>> = Key::new("listen");
+/// Time between two screens of a client.
+pub const INTERVAL: Key<Time> = Key::new("interval");
+
+/// All keys.
+pub const ALL: [&dyn AnyKey; 9] = [
+    &REPORT,
+    &QUIET,
+    &FAN_IN,
+    &NODE_FAN_IN,
+    &BUFFER,
+    &BUDGET,
+    &HOLD,
+    &LISTEN,
+    &INTERVAL,
+];

@@ -1,0 +1,334 @@
+//! What can be set, as types. Each is read from the same text wherever it stands: behind a flag, in the
+//! environment, in a file.
+
+use super::size;
+use serde_json::json;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A lease unless another one is asked for.
+pub const LEASE_DEFAULT: Duration = Duration::from_secs(600);
+
+/// A type of value.
+pub trait Value: Clone + PartialEq + Send + Sync + 'static {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// What is wrong and what would be right, without the key's name.
+    fn parse(text: &str) -> Result<Self, String>;
+    /// As text that [`Value::parse`] reads to the same; empty where nothing is set.
+    fn text(&self) -> String;
+    /// For programs: durations in ns, sizes in bytes.
+    fn json(&self) -> serde_json::Value;
+    /// Whether TOML writes it without quotes.
+    fn is_bare(&self) -> bool {
+        false
+    }
+}
+
+impl Value for bool {
+    fn parse(text: &str) -> Result<bool, String> {
+        match text {
+            "true" | "1" | "yes" | "on" => Ok(true),
+            "false" | "0" | "no" | "off" | "" => Ok(false),
+            _ => Err(format!("{text:?} is neither true nor false")),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self)
+    }
+
+    fn is_bare(&self) -> bool {
+        true
+    }
+}
+
+/// A number of ranks or processes below one process of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FanIn(pub u32);
+
+impl Value for FanIn {
+    fn parse(text: &str) -> Result<FanIn, String> {
+        let number = text.parse().ok().filter(|number| *number > 0);
+        number
+            .map(FanIn)
+            .ok_or_else(|| format!("{text:?} is no number of processes; give 1 or more"))
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self.0)
+    }
+
+    fn is_bare(&self) -> bool {
+        true
+    }
+}
+
+/// Fan-ins of the layers above the tool places, the lowest first; the last one holds for all above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FanIns(pub Vec<u32>);
+
+impl Value for FanIns {
+    fn parse(text: &str) -> Result<FanIns, String> {
+        /// A process that has one child only does nothing.
+        const FAN_IN_MIN: u32 = 2;
+        let number = |part: &str| part.trim().parse().ok().filter(|number| *number >= FAN_IN_MIN);
+        let numbers: Option<Vec<u32>> = text.split(',').map(number).collect();
+        numbers.map(FanIns).ok_or_else(|| {
+            format!("{text:?} is no fan-in of nodes; give {FAN_IN_MIN} or more, or several as 4,16")
+        })
+    }
+
+    fn text(&self) -> String {
+        let parts: Vec<String> = self.0.iter().map(u32::to_string).collect();
+        parts.join(",")
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self.0)
+    }
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl Value for Bytes {
+    fn parse(text: &str) -> Result<Bytes, String> {
+        size::bytes(text).map(Bytes)
+    }
+
+    fn text(&self) -> String {
+        size::text(self.0)
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self.0)
+    }
+}
+
+/// A length of time that is not nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time(pub Duration);
+
+impl Time {
+    /// In ns.
+    pub fn ns(self) -> u64 {
+        self.0.as_nanos().try_into().unwrap_or(u64::MAX)
+    }
+}
+
+impl Value for Time {
+    fn parse(text: &str) -> Result<Time, String> {
+        let time = humantime::parse_duration(text)
+            .map_err(|_| format!("{text:?} is no time; give one as 500ms, 30s, 10m or 2h"))?;
+        if time.is_zero() {
+            return Err(format!(
+                "{text:?} is no time at all; give one as 500ms, 30s, 10m or 2h"
+            ));
+        }
+        Ok(Time(time))
+    }
+
+    fn text(&self) -> String {
+        humantime::format_duration(self.0).to_string().replace(' ', "")
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self.ns())
+    }
+}
+
+/// Whether the ranks are held right behind `MPI_Init`, and for how long at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold(pub Option<Duration>);
+
+impl Value for Hold {
+    fn parse(text: &str) -> Result<Hold, String> {
+        match bool::parse(text) {
+            Ok(true) => Ok(Hold(Some(LEASE_DEFAULT))),
+            Ok(false) => Ok(Hold(None)),
+            Err(_) => Time::parse(text).map(|time| Hold(Some(time.0))),
+        }
+    }
+
+    fn text(&self) -> String {
+        self.0
+            .map_or_else(|| "false".to_owned(), |lease| Time(lease).text())
+    }
+
+    fn json(&self) -> serde_json::Value {
+        self.0.map_or(json!(false), |lease| Time(lease).json())
+    }
+
+    fn is_bare(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+/// An address to listen on: a host's name or number, and a port if it is to be a certain one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address(pub String);
+
+impl Value for Address {
+    fn parse(text: &str) -> Result<Address, String> {
+        let host = host(text).ok_or_else(|| {
+            format!("{text:?} is no address; give this node's name or number, as login1, 10.0.0.7 or 10.0.0.7:4711")
+        })?;
+        let unspecified = host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_unspecified());
+        if unspecified {
+            return Err(format!(
+                "{text:?} would listen on every network; give the address of one"
+            ));
+        }
+        Ok(Address(text.to_owned()))
+    }
+
+    fn text(&self) -> String {
+        self.0.clone()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self.0)
+    }
+}
+
+/// The host in `HOST`, `HOST:PORT`, `[V6]:PORT` or `V6`; nothing where it is none of these.
+fn host(text: &str) -> Option<&str> {
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Some(text);
+    }
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            host.parse::<std::net::Ipv6Addr>().ok()?;
+            (host, port)
+        }
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let is_port = port.is_empty()
+        || port
+            .strip_prefix(':')
+            .is_some_and(|port| port.parse::<u16>().is_ok());
+    let is_name = !host.is_empty()
+        && host
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || ".-_:".contains(c));
+    (is_port && is_name).then_some(host)
+}
+
+impl Value for PathBuf {
+    fn parse(text: &str) -> Result<PathBuf, String> {
+        Ok(text.into())
+    }
+
+    fn text(&self) -> String {
+        self.to_string_lossy().into_owned()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self.text())
+    }
+}
+
+/// What need not be set; the empty text unsets it.
+impl<T: Value> Value for Option<T> {
+    fn parse(text: &str) -> Result<Option<T>, String> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        T::parse(text).map(Some)
+    }
+
+    fn text(&self) -> String {
+        self.as_ref().map(T::text).unwrap_or_default()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        self.as_ref().map_or(serde_json::Value::Null, T::json)
+    }
+
+    fn is_bare(&self) -> bool {
+        self.as_ref().is_some_and(T::is_bare)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round<T: Value + std::fmt::Debug>(text: &str) -> String {
+        let value = T::parse(text).expect("a value");
+        assert_eq!(T::parse(&value.text()).expect("read again"), value);
+        value.text()
+    }
+
+    #[test]
+    fn every_text_is_read_again() {
+        assert_eq!(round::<bool>("yes"), "true");
+        assert_eq!(round::<FanIn>("12"), "12");
+        assert_eq!(round::<FanIns>("4, 16"), "4,16");
+        assert_eq!(round::<Bytes>("16384k"), "16MiB");
+        assert_eq!(round::<Bytes>("1000"), "1000");
+        assert_eq!(round::<Time>("90s"), "1m30s");
+        assert_eq!(round::<Hold>("true"), "10m");
+        assert_eq!(round::<Hold>("off"), "false");
+        assert_eq!(round::<Option<PathBuf>>("a b.json"), "a b.json");
+        assert_eq!(round::<Option<PathBuf>>(""), "");
+        assert_eq!(round::<Address>("[::1]:80"), "[::1]:80");
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_an_example() {
+        let errors = [
+            FanIn::parse("0").expect_err("none"),
+            FanIns::parse("4,1").expect_err("a node with one child"),
+            Time::parse("10").expect_err("no unit"),
+            Time::parse("0s").expect_err("nothing"),
+            Bytes::parse("1.5G").expect_err("no size"),
+            Hold::parse("maybe").expect_err("neither"),
+        ];
+        for error in errors {
+            assert!(error.contains("give") || error.contains("write"), "{error}");
+        }
+    }
+
+    #[test]
+    fn addresses_name_one_network() {
+        for good in [
+            "login1",
+            "10.0.0.7",
+            "10.0.0.7:4711",
+            "::1",
+            "[fe80::1]:99",
+            "a.b-c.org:1",
+        ] {
+            assert!(Address::parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            ":80",
+            "a:99999",
+            "a:b",
+            "0.0.0.0",
+            "0.0.0.0:80",
+            "[::]:80",
+            "::",
+            "a b",
+            "[::1",
+        ] {
+            assert!(Address::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}
