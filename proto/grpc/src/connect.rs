@@ -7,8 +7,11 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The layout that this program writes, and the newest that it reads. Fields are only ever added to it.
-pub const VERSION: u32 = 1;
+/// The layout that this program writes, and the newest that it reads: 2 added the address for TLS. Fields are only
+/// ever added, so that older files are read as well.
+pub const VERSION: u32 = 2;
+/// The oldest layout that this program reads.
+const VERSION_OLDEST: u32 = 1;
 /// The name of the file in its job's directory.
 pub const FILE_NAME: &str = "connect.json";
 /// The longest file that is read, in bytes: a command line has at most 2 MiB on Linux, JSON may double it.
@@ -42,6 +45,17 @@ pub struct Connect {
     pub started_unix: u64,
     /// The application's command line.
     pub command: Vec<String>,
+    /// Where the gateway listens with TLS, as `https://node17:40123`; the gateway adds it when it was asked to
+    /// listen on TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The certificate of the job's own authority (PEM), the only one to be trusted at `url`. A gateway that
+    /// was started anew has a new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority: Option<String>,
+    /// Why the gateway does not listen on TCP although it was asked to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls_trouble: Option<String>,
 }
 
 /// Why there is no usable `connect.json`.
@@ -62,7 +76,7 @@ pub enum ConnectError {
         path: PathBuf,
         source: serde_json::Error,
     },
-    #[error("{} has version {version}, this program knows {VERSION}; use the invivo that started the job", path.display())]
+    #[error("{} has version {version}, this program knows {VERSION_OLDEST} to {VERSION}; use the invivo that started the job", path.display())]
     Version { path: PathBuf, version: u32 },
 }
 
@@ -98,6 +112,9 @@ impl Connect {
             host: host(),
             started_unix: now.as_secs(),
             command,
+            url: None,
+            authority: None,
+            tls_trouble: None,
         })
     }
 
@@ -136,7 +153,7 @@ impl Connect {
         };
         // The version first: a later layout may lack what this one has.
         let Versioned { version } = serde_json::from_slice(&text).map_err(malformed)?;
-        if version != VERSION {
+        if !(VERSION_OLDEST..=VERSION).contains(&version) {
             return Err(ConnectError::Version {
                 path: path.to_owned(),
                 version,
@@ -168,6 +185,7 @@ impl std::fmt::Debug for Connect {
             .field("host", &self.host)
             .field("started_unix", &self.started_unix)
             .field("command", &self.command)
+            .field("url", &self.url)
             .finish_non_exhaustive()
     }
 }
@@ -207,93 +225,4 @@ fn start_ticks(pid: u32) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    fn sample() -> Connect {
-        Connect::new(
-            "job-1",
-            Path::new("/tmp/x/gateway.sock"),
-            vec!["./app".into(), "-v".into()],
-        )
-        .expect("random numbers")
-    }
-
-    fn write(path: &Path, text: &str, mode: u32) {
-        std::fs::write(path, text).expect("written");
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("mode set");
-    }
-
-    #[test]
-    fn what_is_written_is_read_and_later_fields_are_ignored() {
-        let dir = tempfile::tempdir().expect("directory");
-        let path = dir.path().join(FILE_NAME);
-        let connect = sample();
-        let mut value = serde_json::to_value(&connect).expect("json");
-        value["later"] = "field".into();
-        write(&path, &value.to_string(), 0o600);
-        assert_eq!(Connect::read(&path).expect("read"), connect);
-        assert_eq!(connect.liveness(), Liveness::Running);
-    }
-
-    #[test]
-    fn a_file_that_others_can_read_is_refused() {
-        let dir = tempfile::tempdir().expect("directory");
-        let path = dir.path().join(FILE_NAME);
-        write(&path, &serde_json::to_string(&sample()).expect("json"), 0o640);
-        assert!(matches!(
-            Connect::read(&path),
-            Err(ConnectError::Exposed { mode: 0o640, .. })
-        ));
-    }
-
-    #[test]
-    fn a_later_version_and_garbage_are_told_apart() {
-        let dir = tempfile::tempdir().expect("directory");
-        let path = dir.path().join(FILE_NAME);
-        write(&path, r#"{"version":2,"address":"elsewhere"}"#, 0o600);
-        assert!(matches!(
-            Connect::read(&path),
-            Err(ConnectError::Version { version: 2, .. })
-        ));
-        write(&path, "{", 0o600);
-        assert!(matches!(
-            Connect::read(&path),
-            Err(ConnectError::Malformed { .. })
-        ));
-    }
-
-    #[test]
-    fn a_reused_process_id_is_stale_and_another_host_is_elsewhere() {
-        let mut connect = sample();
-        connect.pid_start_ticks += 1;
-        assert_eq!(connect.liveness(), Liveness::Stale);
-        connect.host.push_str(".other");
-        assert_eq!(connect.liveness(), Liveness::Elsewhere);
-    }
-
-    #[test]
-    fn a_process_that_ended_is_stale_even_before_it_is_reaped() {
-        let mut child = std::process::Command::new("true").spawn().expect("spawned");
-        let mut connect = sample();
-        connect.pid = child.id();
-        connect.pid_start_ticks = 0;
-        // It becomes a zombie, as nobody waits for it yet.
-        while connect.liveness() == Liveness::Running {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
-        assert_eq!(connect.liveness(), Liveness::Stale);
-        child.wait().expect("reaped");
-        assert_eq!(connect.liveness(), Liveness::Stale);
-    }
-
-    #[test]
-    fn tokens_differ_and_stay_out_of_debug_output() {
-        let connect = sample();
-        assert_eq!(connect.view.len(), 64);
-        assert_ne!(connect.view, connect.control);
-        let shown = format!("{connect:?}");
-        assert!(!shown.contains(&connect.view) && !shown.contains(&connect.control));
-    }
-}
+mod tests;

@@ -1,8 +1,9 @@
 //! The gateway interface as Rust: generated from `proto/gateway.proto`, with the conversions from what the
-//! tree answers; and `connect.json`, which says where a job's gateway is.
+//! tree answers; `connect.json`, which says where a job's gateway is; and the way there.
 //!
-//! Not here: any socket, any server or client of our own, any rule about who may do what.
+//! Not here: any server, any rule about who may do what.
 
+pub mod channel;
 pub mod connect;
 pub mod convert;
 pub mod private;

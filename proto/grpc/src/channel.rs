@@ -1,0 +1,142 @@
+//! The way to a job's gateway: over its Unix socket on the same host, with TLS under the job's own authority from
+//! elsewhere. Nothing goes through a proxy, whatever the environment says, and no other authority is trusted.
+
+use crate::connect::{Connect, host};
+use hyper_util::rt::TokioIo;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::UnixStream;
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Uri};
+
+/// How long a connection over TCP may take to come about, the TLS handshake included.
+pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// A way to a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Over this socket.
+    Unix(PathBuf),
+    /// With TLS.
+    Tls {
+        /// As `https://node17:40123`.
+        url: String,
+        /// The certificate of the job's authority, PEM.
+        authority: String,
+    },
+}
+
+/// Why there can be no channel.
+#[derive(Debug, thiserror::Error)]
+#[error("the address {url:?} in connect.json cannot be used: {source}")]
+pub struct NoChannel {
+    url: String,
+    source: tonic::transport::Error,
+}
+
+impl Way {
+    /// The way to the gateway of a job: its socket on the job's host, TLS from elsewhere if the gateway listens
+    /// there.
+    pub fn to(connect: &Connect) -> Way {
+        let here = connect.host.is_empty() || connect.host == host();
+        match (&connect.url, &connect.authority) {
+            (Some(url), Some(authority)) if !here || !connect.socket.exists() => Way::Tls {
+                url: url.clone(),
+                authority: authority.clone(),
+            },
+            _ => Way::Unix(connect.socket.clone()),
+        }
+    }
+
+    /// A channel that connects with its first call, and again when the connection broke.
+    ///
+    /// # Errors
+    /// When the URL or the certificate cannot be used.
+    pub fn channel(&self) -> Result<Channel, NoChannel> {
+        match self {
+            Way::Unix(socket) => Ok(unix(socket)),
+            Way::Tls { url, authority } => tls(url, authority),
+        }
+    }
+}
+
+impl std::fmt::Display for Way {
+    /// For sentences: the socket's path or the URL.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Way::Unix(socket) => socket.display().fmt(f),
+            Way::Tls { url, .. } => f.write_str(url),
+        }
+    }
+}
+
+fn unix(socket: &Path) -> Channel {
+    let socket = socket.to_owned();
+    let connector = tower::service_fn(move |_: Uri| {
+        let socket = socket.clone();
+        async move { UnixStream::connect(socket).await.map(TokioIo::new) }
+    });
+    // The address only fills the authority of the calls: the connector knows the socket.
+    Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector)
+}
+
+fn tls(url: &str, authority: &str) -> Result<Channel, NoChannel> {
+    let trust = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority));
+    let endpoint = Endpoint::from_shared(url.to_owned()).and_then(|endpoint| {
+        endpoint
+            .connect_timeout(CONNECT_TIME_MAX)
+            .tcp_nodelay(true)
+            .tls_config(trust)
+    });
+    let endpoint = endpoint.map_err(|source| NoChannel {
+        url: url.to_owned(),
+        source,
+    })?;
+    Ok(endpoint.connect_lazy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connect(dir: &Path) -> Connect {
+        let mut connect = Connect::new("job", &dir.join("gateway.sock"), Vec::new()).expect("random numbers");
+        connect.url = Some("https://node17:40123".into());
+        connect.authority = Some("PEM".into());
+        connect
+    }
+
+    #[test]
+    fn the_socket_is_for_the_same_host_and_tls_for_others() {
+        let dir = tempfile::tempdir().expect("directory");
+        let mut connect = connect(dir.path());
+        std::fs::write(&connect.socket, "").expect("written");
+        assert_eq!(Way::to(&connect), Way::Unix(connect.socket.clone()));
+        connect.host = "elsewhere".into();
+        let way = Way::to(&connect);
+        assert_eq!(way.to_string(), "https://node17:40123");
+        // Without an address there is only the socket to be tried, and named in an error.
+        connect.url = None;
+        assert_eq!(Way::to(&connect), Way::Unix(connect.socket.clone()));
+    }
+
+    #[test]
+    fn a_socket_that_is_gone_is_no_way() {
+        let dir = tempfile::tempdir().expect("directory");
+        assert!(matches!(Way::to(&connect(dir.path())), Way::Tls { .. }));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_address_or_no_certificate_is_refused() {
+        for (url, authority) in [
+            ("not a url", ""),
+            ("https://node17:1", "-----BEGIN CERTIFICATE-----\nx"),
+        ] {
+            let way = Way::Tls {
+                url: url.into(),
+                authority: authority.into(),
+            };
+            let error = way.channel().expect_err("no way");
+            assert!(error.to_string().contains(url), "{error}");
+        }
+    }
+}
