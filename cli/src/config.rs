@@ -19,9 +19,10 @@ mod value;
 pub use key::{Origin, Setting};
 pub use layers::{ConfigError, Effective, File, Layers, effective_of};
 pub use tokens::{Names, expand};
-pub use value::{Address, Bytes, FanIn, FanIns, Hold, LEASE_DEFAULT, Time, Value};
+pub use value::{Address, Bytes, Hold, LEASE_DEFAULT, Time, Value};
 
 use crate::toml_file;
+use invivo_tbon::layout::FanIn;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -43,13 +44,10 @@ pub struct Flags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = bool::parse)]
     pub quiet: Option<bool>,
-    /// Ranks that one tool place takes [default: 4]
-    #[arg(long, value_name = "F", value_parser = FanIn::parse)]
+    /// Ranks that one tool place takes, then members that one analysis node takes, by layer from below; the last
+    /// number holds for all layers above [default: 4,16]
+    #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
     pub fan_in: Option<FanIn>,
-    /// Places or nodes that one analysis node takes, by layer from below: one number, or several as 4,16 of which the
-    /// last holds for all layers above [default: 16]
-    #[arg(long, value_name = "F[,F]", value_parser = FanIns::parse)]
-    pub node_fan_in: Option<FanIns>,
     /// Memory for the records of one location (a thread of a rank); the oldest give way when it is full
     /// [default: 16MiB]
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]

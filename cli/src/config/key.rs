@@ -1,6 +1,7 @@
 //! A key, and what is set under it.
 
-use super::value::{Address, Bytes, FanIn, FanIns, Hold, Time, Value};
+use super::value::{Address, Bytes, Hold, Time, Value};
+use invivo_tbon::layout::FanIn;
 use std::fmt::{Display, Formatter};
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -98,10 +99,8 @@ pub fn variable(name: &str) -> String {
 pub const REPORT: Key<Option<PathBuf>> = Key::new("report");
 /// Whether nothing is printed.
 pub const QUIET: Key<bool> = Key::new("quiet");
-/// Ranks below a tool place.
+/// Ranks below a tool place, and members below an analysis node.
 pub const FAN_IN: Key<FanIn> = Key::new("fan-in");
-/// Processes below an analysis node.
-pub const NODE_FAN_IN: Key<FanIns> = Key::new("node-fan-in");
 /// Memory of a location.
 pub const BUFFER: Key<Bytes> = Key::new("buffer");
 /// Memory of a place.
@@ -114,14 +113,6 @@ pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 9] = [
-    &REPORT,
-    &QUIET,
-    &FAN_IN,
-    &NODE_FAN_IN,
-    &BUFFER,
-    &BUDGET,
-    &HOLD,
-    &LISTEN,
-    &INTERVAL,
+pub const ALL: [&dyn AnyKey; 8] = [
+    &REPORT, &QUIET, &FAN_IN, &BUFFER, &BUDGET, &HOLD, &LISTEN, &INTERVAL,
 ];

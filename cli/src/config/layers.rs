@@ -3,17 +3,14 @@
 use super::Flags;
 use super::key::{self, AnyKey, Key, Origin, Setting};
 use super::tokens;
-use super::value::{Address, Bytes, FanIn, FanIns, Hold, Time, Value};
+use super::value::{Address, Bytes, Hold, Time, Value};
 use crate::toml_file::{self, FileError, Source, plain};
+use invivo_tbon::layout::FanIn;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Processes below an analysis node unless another number is asked for.
-const NODE_FAN_IN_DEFAULT: u32 = 16;
-/// Ranks below a tool place unless another number is asked for.
-const FAN_IN_DEFAULT: u32 = 4;
 /// Memory of one location unless another size is asked for, in bytes.
 const BUFFER_DEFAULT: u64 = 16 << 20;
 /// Time between two screens unless another one is asked for.
@@ -77,10 +74,8 @@ pub struct Effective {
     pub report: Setting<Option<PathBuf>>,
     /// Whether nothing is printed.
     pub quiet: Setting<bool>,
-    /// Ranks below a tool place.
+    /// Ranks below a tool place, and members below an analysis node.
     pub fan_in: Setting<FanIn>,
-    /// Processes below an analysis node.
-    pub node_fan_in: Setting<FanIns>,
     /// Memory of a location.
     pub buffer: Setting<Bytes>,
     /// Memory of a place; see [`Effective::budget_bytes`].
@@ -184,12 +179,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
     let effective = Effective {
         report: said.pick(&key::REPORT, flags.report.clone().map(Some), None),
         quiet: said.pick(&key::QUIET, flags.quiet, false),
-        fan_in: said.pick(&key::FAN_IN, flags.fan_in, FanIn(FAN_IN_DEFAULT)),
-        node_fan_in: said.pick(
-            &key::NODE_FAN_IN,
-            flags.node_fan_in.clone(),
-            FanIns(vec![NODE_FAN_IN_DEFAULT]),
-        ),
+        fan_in: said.pick(&key::FAN_IN, flags.fan_in, FanIn::default()),
         buffer: said.pick(&key::BUFFER, flags.buffer, Bytes(BUFFER_DEFAULT)),
         budget: said.pick(&key::BUDGET, flags.budget.map(Some), None),
         hold: said.pick(&key::HOLD, flags.hold, Hold(None)),
@@ -249,7 +239,7 @@ impl Effective {
 
     /// Memory for all buffers of a place, in bytes.
     pub fn budget_bytes(&self) -> u64 {
-        let buffers = u64::from(self.fan_in.0).saturating_mul(LOCATIONS_PER_RANK);
+        let buffers = u64::from(self.fan_in.ranks_per_place()).saturating_mul(LOCATIONS_PER_RANK);
         let enough = self.buffer.0.saturating_mul(buffers);
         self.budget.map_or(enough, |budget| budget.0)
     }
@@ -260,7 +250,6 @@ impl Effective {
             row(&key::REPORT, &self.report),
             row(&key::QUIET, &self.quiet),
             row(&key::FAN_IN, &self.fan_in),
-            row(&key::NODE_FAN_IN, &self.node_fan_in),
             row(&key::BUFFER, &self.buffer),
             row(&key::BUDGET, &self.budget),
             row(&key::HOLD, &self.hold),

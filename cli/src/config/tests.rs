@@ -22,6 +22,10 @@ fn of(flags: &Flags, variables: &[(&str, &str)], files: &[File]) -> Result<Effec
     effective_of(flags, &layers)
 }
 
+fn fan_in(text: &str) -> FanIn {
+    text.parse().expect("a fan-in")
+}
+
 fn error(variables: &[(&str, &str)], files: &[File]) -> String {
     of(&Flags::default(), variables, files)
         .expect_err("refused")
@@ -35,19 +39,16 @@ fn nearer_layers_go_before_farther_ones() {
         "buffer = \"1MiB\"\nfan-in = 2\nquiet = true\nhold = \"1m\"\n",
     );
     let user = file("user", "\nbuffer = \"2MiB\"\nfan-in = 3\n");
-    let here = file(
-        "invivo.toml",
-        "fan-in = 5\nnode-fan-in = [4, 16]\nreport = 'r-%j.json'\n",
-    );
+    let here = file("invivo.toml", "fan-in = [5, 3]\n\nreport = 'r-%j.json'\n");
     let flags = Flags {
-        fan_in: Some(FanIn(7)),
+        fan_in: Some(fan_in("7")),
         ..Flags::default()
     };
     let variables = [("INVIVO_BUFFER", "3MiB"), ("INVIVO_FAN_IN", "6")];
     let all = of(&flags, &variables, &[here, user, site]).expect("good");
     assert_eq!(
         (all.fan_in.value, &all.fan_in.origin),
-        (FanIn(7), &Origin::Flag("fan-in"))
+        (fan_in("7"), &Origin::Flag("fan-in"))
     );
     assert_eq!(all.buffer.value, Bytes(3 << 20));
     assert_eq!(all.buffer.origin, Origin::Environment("INVIVO_BUFFER".into()));
@@ -55,10 +56,7 @@ fn nearer_layers_go_before_farther_ones() {
         path: path.into(),
         line,
     };
-    assert_eq!(
-        (&all.node_fan_in.value, &all.node_fan_in.origin),
-        (&FanIns(vec![4, 16]), &at("invivo.toml", 2))
-    );
+    assert_eq!(all.report.origin, at("invivo.toml", 3));
     assert_eq!((all.quiet.value, &all.quiet.origin), (true, &at("site", 3)));
     assert_eq!(all.hold.value, Hold(Some(std::time::Duration::from_secs(60))));
     assert_eq!((&all.listen.value, &all.listen.origin), (&None, &Origin::Default));
@@ -84,7 +82,8 @@ fn unknown_keys_and_bad_values_are_refused_where_they_stand() {
     assert!(here("report = 'a%z'\n").starts_with("invivo.toml:1: `%z` in a%z is no token"));
     assert_eq!(
         error(&[("INVIVO_FAN_IN", "many")], &[]),
-        "the variable INVIVO_FAN_IN: \"many\" is no number of processes; give 1 or more"
+        "the variable INVIVO_FAN_IN: \"many\" is no fan-in: a fan-in is ranks per tool place and then members per analysis \
+         node, the last one repeats; write it like `4,16`"
     );
     // What another layer hides is wrong all the same.
     let hidden = [file("near", "fan-in = 2\n"), file("far", "fan-in = 0\n")];
@@ -107,7 +106,7 @@ fn what_is_written_beside_a_report_says_the_same_again() {
         report: Some("out/a \"b\"\u{7f}.json".into()),
         quiet: Some(false),
         hold: Some(Hold(None)),
-        node_fan_in: Some(FanIns(vec![2, 4])),
+        fan_in: Some(fan_in("2,4")),
         budget: Some(Bytes(3000)),
         listen: Some(Address("login1:99".into())),
         ..Flags::default()
@@ -126,7 +125,7 @@ fn what_is_written_beside_a_report_says_the_same_again() {
     };
     assert_eq!(values(&first), values(&again));
     assert!(
-        first.toml().contains("fan-in = 4  # default\n"),
+        first.toml().contains("buffer = \"16MiB\"  # default\n"),
         "{}",
         first.toml()
     );
@@ -147,7 +146,7 @@ fn flags_for_another_process_say_the_same_again() {
     }
     let file = file(
         "invivo.toml",
-        "quiet = false\nbuffer = '1MiB'\nhold = '90s'\nnode-fan-in = [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
+        "quiet = false\nbuffer = '1MiB'\nhold = '90s'\nfan-in = [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
     );
     let first = of(&Flags::default(), &[], &[file]).expect("good");
     let words = std::iter::once(OsString::from("exec")).chain(first.to_flags());
@@ -160,8 +159,8 @@ fn flags_for_another_process_say_the_same_again() {
     );
     assert_eq!(again.hold.value, first.hold.value);
     assert_eq!(
-        (again.buffer.value, &again.node_fan_in.value),
-        (first.buffer.value, &first.node_fan_in.value)
+        (again.buffer.value, &again.fan_in.value),
+        (first.buffer.value, &first.fan_in.value)
     );
     assert!(
         again
@@ -178,7 +177,7 @@ fn flags_for_another_process_say_the_same_again() {
 fn the_budget_follows_buffer_and_fan_in() {
     let flags = Flags {
         buffer: Some(Bytes(100)),
-        fan_in: Some(FanIn(2)),
+        fan_in: Some(fan_in("2")),
         ..Flags::default()
     };
     let all = of(&flags, &[], &[]).expect("good");
