@@ -3,20 +3,25 @@
 //! role and, as a supervisor, outlives the application's process or the root.
 //!
 //! ```text
-//! environment  launcher  plan              pure: what the launcher says, what the user typed, how many
+//! environment  launcher  hosts  plan       pure: what the launcher says, what the user typed, how many and where
+//! asked                                    the options of a job
 //! run  exec                                the two ways in
 //! supervisor <- stop, place_socket, memory, signals, child, process     a rank's supervisor
 //! root <- public, gateway, final_message                                the root's supervisor
+//! keeper                                the same of a node's highest tool process, where the root is elsewhere
 //! opening                               tool processes wait until the application calls MPI
 //! ```
 
 mod artefacts;
+mod asked;
 mod child;
 mod environment;
 mod exec;
 mod final_message;
 mod gateway;
+mod hosts;
 mod job;
+mod keeper;
 mod launcher;
 mod memory;
 mod opening;
@@ -28,7 +33,6 @@ mod public;
 mod root;
 mod run;
 mod signals;
-mod size;
 mod stop;
 mod supervisor;
 

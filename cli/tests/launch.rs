@@ -344,7 +344,7 @@ fn run_is_the_launcher_with_the_extra_ranks() {
         assert_eq!(
             line,
             format!(
-                "{} -n 4 {} exec -- ./app 'a b'\n",
+                "{} -n 4 {} exec --no-config -- ./app 'a b'\n",
                 launcher.name,
                 invivo.display()
             )

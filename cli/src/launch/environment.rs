@@ -2,9 +2,9 @@
 //! is a map.
 //!
 //! The application should find what it would find without us: sizes and counts of its own world. Tried on
-//! Open MPI 4.1 and MPICH 4.0 with every variable changed before `MPI_Init`: the ones in [`COUNTS`] and
-//! [`LOCAL_COUNTS`] are written for the program and may be changed. `PMI_SIZE` may not: MPICH reads the size
-//! of the real world there (with another number, initialisation fails), and neither may what PMIx passes.
+//! Open MPI 4.1 and MPICH 4.0 with every variable changed before `MPI_Init`: [`RANK`] and the ones in [`COUNTS`] and
+//! [`LOCAL_COUNTS`] are written for the program and may be changed. `PMI_RANK` and `PMI_SIZE` may not: MPICH reads the
+//! real world's numbers there (with others, initialisation fails), and neither may what PMIx passes.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -51,14 +51,11 @@ pub struct World {
     pub size: u32,
     /// Rank among the processes of this node, and their number, where the launcher says so.
     pub local: Option<(u32, u32)>,
+    /// Nodes of the job, where the launcher says so.
+    pub nodes: Option<u32>,
 }
 
 impl World {
-    /// Every process of the job runs on this node.
-    pub fn one_node(&self) -> bool {
-        self.local.is_some_and(|(_, size)| size == self.size)
-    }
-
     /// Whether this process should speak for its node, so that a message comes once.
     pub fn speaks(&self) -> bool {
         self.local.map_or(self.rank, |(rank, _)| rank) == 0
@@ -107,6 +104,7 @@ struct Source {
     size: &'static [&'static str],
     local_rank: &'static str,
     local_size: Option<&'static str>,
+    nodes: Option<&'static str>,
 }
 
 /// The first whose rank is set holds: a launcher's own variables go before those of a resource manager around it.
@@ -117,6 +115,7 @@ const SOURCES: &[Source] = &[
         size: &["OMPI_COMM_WORLD_SIZE"],
         local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
         local_size: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
+        nodes: None,
     },
     Source {
         family: Family::Mpich,
@@ -124,6 +123,7 @@ const SOURCES: &[Source] = &[
         size: &["PMI_SIZE"],
         local_rank: "MPI_LOCALRANKID",
         local_size: Some("MPI_LOCALNRANKS"),
+        nodes: None,
     },
     // `srun --mpi=pmix`: PMIx tells the rank, Slurm the size.
     Source {
@@ -132,6 +132,7 @@ const SOURCES: &[Source] = &[
         size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
         local_rank: "SLURM_LOCALID",
         local_size: None,
+        nodes: Some("SLURM_STEP_NUM_NODES"),
     },
 ];
 
@@ -143,6 +144,9 @@ const COUNTS: &[&str] = &[
 ];
 /// Variables that hold the number of processes on this node.
 const LOCAL_COUNTS: &[&str] = &["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
+/// The rank, as Open MPI tells the program; MPI itself reads PMIx's. With several hosts, ranks of the application have
+/// other numbers than processes of the job.
+const RANK: &str = "OMPI_COMM_WORLD_RANK";
 /// Open MPI's note of the program's name, which `MPI_INFO_ENV` repeats.
 const COMMAND: &str = "OMPI_COMMAND";
 /// Open MPI's note of its arguments.
@@ -207,15 +211,26 @@ pub fn world(env: &Environment) -> Result<World, WorldError> {
         rank,
         size,
         local,
+        nodes: source.nodes.and_then(|name| number(name).ok()),
     })
 }
 
+/// What the application should find of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbers {
+    /// Its rank.
+    pub rank: u32,
+    /// Its ranks.
+    pub ranks: u32,
+    /// Its ranks on this host.
+    pub on_host: u32,
+}
+
 /// Changes to the environment that make the application see what it would see without us: a new value, or
-/// nothing for a variable that goes. `ranks` is the size of its world.
+/// nothing for a variable that goes.
 pub fn for_application(
     env: &Environment,
-    world: &World,
-    ranks: u32,
+    numbers: Numbers,
     program: &[OsString],
     shim: &Path,
     descriptors: &str,
@@ -231,13 +246,12 @@ pub fn for_application(
         }
     };
     for name in COUNTS {
-        replace(name, Some(ranks.to_string().into()));
+        replace(name, Some(numbers.ranks.to_string().into()));
     }
-    if world.one_node() {
-        for name in LOCAL_COUNTS {
-            replace(name, Some(ranks.to_string().into()));
-        }
+    for name in LOCAL_COUNTS {
+        replace(name, Some(numbers.on_host.to_string().into()));
     }
+    replace(RANK, Some(numbers.rank.to_string().into()));
     if let Some((command, arguments)) = program.split_first() {
         replace(COMMAND, Path::new(command).file_name().map(OsStr::to_owned));
         replace(

@@ -1,16 +1,20 @@
 //! `invivo exec`: what every process of the job starts as. It finds its place in the world and takes its role.
 
 use super::artefacts::Artefacts;
+use super::asked::{Asked, JobArgs, Switch};
 use super::child::{self, Ended};
 use super::environment::{self, Environment, World};
+use super::hosts::{self, Host};
 use super::job::Job;
-use super::memory::Identity;
+use super::keeper;
+use super::memory::{Beginning, Identity};
 use super::opening::{Opening, Stage, look_again};
 use super::signals::{Signals, for_tools};
 use super::supervisor::{Assignment, supervise};
-use super::{launcher, program, root, say, size};
+use super::{launcher, program, root, say};
 use clap::Args;
-use invivo_tbon::layout::{FAN_IN_DEFAULT, Layout, Role};
+use invivo_proto::ids::{Rank, WorldRank};
+use invivo_tbon::layout::{Layout, Role};
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -24,50 +28,16 @@ use std::time::Instant;
   mpiexec -n 9 invivo exec --app 6 -- ./app
   mpiexec -n 6 invivo exec --report report.json -- ./app
 
-The last processes become the tools; the application sees a world without them.")]
+The last processes (of each node) become the tools; the application sees a world without them.")]
 pub struct ExecArgs {
     #[command(flatten)]
-    pub(super) tool: ToolArgs,
+    pub(super) job: JobArgs,
     /// Ranks of the application, where the total alone does not say it.
     #[arg(long, value_name = "N")]
     pub(super) app: Option<u32>,
     /// The application with its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(super) program: Vec<OsString>,
-}
-
-/// Options of the tool itself: of `invivo run` and `invivo exec` alike.
-#[derive(Args, Clone, Debug)]
-pub struct ToolArgs {
-    /// Write the report at the end of the job: text, or JSON when the name ends in .json.
-    #[arg(long, value_name = "FILE")]
-    pub(super) report: Option<PathBuf>,
-    /// Print nothing: neither the report nor the line at the end.
-    #[arg(long)]
-    pub(super) quiet: bool,
-    /// Ranks that one tool place takes.
-    #[arg(long, value_name = "F", default_value_t = FAN_IN_DEFAULT)]
-    pub(super) fan_in: u32,
-    /// Memory for the records of one location (a thread of a rank); the oldest give way when it is full.
-    #[arg(long, value_name = "SIZE", default_value = BUFFER_DEFAULT, value_parser = size::bytes)]
-    pub(super) buffer: u64,
-    /// Memory for all buffers of one tool place. Unless given: a buffer for each of its ranks, four times over,
-    /// for ranks with threads.
-    #[arg(long, value_name = "SIZE", value_parser = size::bytes)]
-    pub(super) budget: Option<u64>,
-}
-
-/// Memory of one location unless another size is asked for.
-pub(super) const BUFFER_DEFAULT: &str = "16MiB";
-/// Locations per rank that the budget of a place has room for unless another one is asked for.
-const LOCATIONS_PER_RANK: u64 = 4;
-
-impl ToolArgs {
-    /// Memory for all buffers of a place.
-    pub(super) fn budget(&self) -> u64 {
-        let buffers = u64::from(self.fan_in).saturating_mul(LOCATIONS_PER_RANK);
-        self.budget.unwrap_or(self.buffer.saturating_mul(buffers))
-    }
 }
 
 /// Does it. For the application's ranks it does not return: the process leaves as the application left.
@@ -115,77 +85,136 @@ fn wrong_side(program: &[OsString]) -> Option<String> {
 }
 
 fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infallible, String> {
-    let layout =
-        Layout::of_total(world.size, args.tool.fan_in, args.app).map_err(|error| error.to_string())?;
-    let role = layout
-        .role(invivo_proto::ids::WorldRank(world.rank))
-        .ok_or("the layout has no such process")?;
+    let asked = args.job.resolve()?;
+    let layout = hosts::layout(&world, asked.wish(args.app)).map_err(|error| error.to_string())?;
+    let me = WorldRank(world.rank);
+    let (Some(role), Some(host)) = (layout.role(me), layout.host_of(me)) else {
+        return Err("the layout has no such process".to_owned());
+    };
     let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
     artefacts.check(world.family).map_err(|error| error.to_string())?;
     let job = Job::of_this_process();
+    let host = Host::of(&layout, host);
+    // Where the launcher does not say who is on this node, nobody can wait for them.
+    let opening = match world.local {
+        Some(_) => Some(Opening::new(&runtime_dir(&job)?, host.ranks)),
+        None => None,
+    };
+    let process = Process {
+        asked,
+        layout,
+        host,
+        world,
+        artefacts,
+        job,
+        opening,
+    };
     match role {
-        Role::Application(rank) => {
-            if rank.0 == 0 {
-                warn_of_mismatch(&args.program, &environment, world);
+        Role::Application(rank) => process.rank(rank, args.program, environment),
+        Role::Root => process.root(&args.program),
+        Role::Place { .. } => process.place(),
+        Role::Node { .. } => process.node(),
+    }
+}
+
+fn runtime_dir(job: &Job) -> Result<PathBuf, String> {
+    job.runtime_dir().map_err(|error| error.to_string())
+}
+
+/// What every process of the job knows before it takes its role.
+struct Process {
+    asked: Asked,
+    layout: Layout,
+    /// The part of the tree on this host.
+    host: Host,
+    world: World,
+    artefacts: Artefacts,
+    job: Job,
+    /// How to wait for the application; nothing where it cannot be told.
+    opening: Option<Opening>,
+}
+
+impl Process {
+    fn rank(
+        self,
+        rank: Rank,
+        program: Vec<OsString>,
+        environment: Environment,
+    ) -> Result<Infallible, String> {
+        if rank.0 == 0 {
+            warn_of_mismatch(&program, &environment, self.world);
+        }
+        let assignment = Assignment {
+            identity: Identity {
+                rank: rank.0,
+                ranks: self.layout.app(),
+                place: self.layout.place_of(rank).0,
+            },
+            beginning: Beginning {
+                held: self.asked.hold_lease_ns() > 0,
+                recording: self.asked.recording == Switch::On,
+            },
+            on_host: self.host.ranks,
+            world: self.world,
+            environment,
+            program,
+            shim: self.artefacts.shim(self.world.family),
+            opening: self.opening,
+        };
+        child::leave_as(supervise(&assignment, let_go_of_standard_streams))
+    }
+
+    fn root(self, program: &[OsString]) -> Result<Infallible, String> {
+        let command = program.iter().map(|word| word.to_string_lossy().into_owned());
+        let assignment = root::Assignment {
+            others_here: self.host.tools() - 1,
+            layout: self.layout,
+            world: self.world,
+            artefacts: self.artefacts,
+            job: self.job,
+            opening: self.opening,
+            asked: self.asked,
+            command: command.collect(),
+        };
+        child::leave_as(root::supervise(&assignment)?)
+    }
+
+    fn place(self) -> Result<Infallible, String> {
+        let mut command = Command::new(self.artefacts.tool_place(self.world.family));
+        command.arg("--runtime-dir").arg(runtime_dir(&self.job)?);
+        self.tool(command, "the tool place")
+    }
+
+    fn node(self) -> Result<Infallible, String> {
+        let command = Command::new(self.artefacts.analysis_node(self.world.family));
+        self.tool(command, "the analysis node")
+    }
+
+    /// Starts a tool process once the application has called MPI.
+    fn tool(self, mut command: Command, what: &str) -> Result<Infallible, String> {
+        command.arg("--layout").arg(self.layout.to_string());
+        let keeps = self.host.keeper == WorldRank(self.world.rank);
+        // While it waits, signals to the application must not end it; those that ask for the end act later.
+        let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
+        if let Some(opening) = &self.opening
+            && wait_for_ranks(opening) == Stage::Over
+        {
+            opening.left(self.world.rank);
+            if keeps {
+                opening.close(self.host.tools());
             }
-            let place = layout.place_of(rank).0;
-            let opening = match world.one_node() {
-                true => Some(Opening::new(
-                    &job.runtime_dir().map_err(|error| error.to_string())?,
-                    layout.app(),
-                )),
-                false => None,
-            };
-            let assignment = Assignment {
-                identity: Identity {
-                    rank: rank.0,
-                    ranks: layout.app(),
-                    place,
-                },
-                world,
-                environment,
-                program: args.program,
-                shim: artefacts.shim(world.family),
-                opening,
-            };
-            child::leave_as(supervise(&assignment, let_go_of_standard_streams))
+            child::leave_as(Ended::Code(0));
         }
-        Role::Place { index } => {
-            let dir = job.runtime_dir().map_err(|error| error.to_string())?;
-            // While it waits, signals to the application must not end it; those that ask for the end act later.
-            let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
-            if world.one_node() {
-                let opening = Opening::new(&dir, layout.app());
-                if wait_for_ranks(&opening) == Stage::Over {
-                    opening.left(index);
-                    child::leave_as(Ended::Code(0));
-                }
-            }
-            let mut command = Command::new(artefacts.tool_place(world.family));
-            command.arg("--app").arg(layout.app().to_string());
-            command.arg("--fan-in").arg(layout.fan_in().to_string());
-            command.arg("--runtime-dir").arg(dir);
-            tool(&mut command);
-            let error = child::become_program(command, for_tools(signals.mask_before));
-            Err(format!("cannot start the tool place: {error}"))
+        let cannot = |error: std::io::Error| format!("cannot start {what}: {error}");
+        if keeps {
+            let dir = runtime_dir(&self.job)?;
+            child::leave_as(keeper::keep(command, dir, signals).map_err(cannot)?)
         }
-        Role::Root => {
-            let command = args
-                .program
-                .iter()
-                .map(|word| word.to_string_lossy().into_owned())
-                .collect();
-            let assignment = root::Assignment {
-                layout,
-                world,
-                artefacts,
-                job,
-                tool: args.tool,
-                command,
-            };
-            child::leave_as(root::supervise(&assignment)?)
-        }
-        Role::Node { .. } => Err("this version runs no analysis nodes but the root".to_owned()),
+        tool(&mut command);
+        Err(cannot(child::become_program(
+            command,
+            for_tools(signals.mask_before),
+        )))
     }
 }
 

@@ -27,6 +27,8 @@ pub struct Settings {
     pub link: PathBuf,
     /// The file with address and tokens.
     pub connect: PathBuf,
+    /// Where it also listens, with TLS on TCP.
+    pub listen: Option<String>,
     /// What it has to say goes here.
     pub log: PathBuf,
     /// Its signal mask.
@@ -107,6 +109,7 @@ impl Gateway {
             socket,
             link,
             connect,
+            listen,
             log,
             mask,
         } = &self.settings;
@@ -119,6 +122,9 @@ impl Gateway {
             .arg(link)
             .arg("--connect")
             .arg(connect);
+        if let Some(address) = listen {
+            command.arg("--listen").arg(address);
+        }
         tool(&mut command)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -199,6 +205,7 @@ mod tests {
             socket: path("started"),
             link: path("link"),
             connect: path("connect.json"),
+            listen: Some("localhost:0".to_owned()),
             log: path("gateway.log"),
             mask: SigSet::empty(),
         };
@@ -216,6 +223,7 @@ mod tests {
         };
         until(&|starts| starts.lines().count() == 1, &mut gateway);
         assert!(starts().contains("--link") && starts().contains("connect.json"));
+        assert!(starts().contains("--listen localhost:0"));
         let State::Running { pid: first, .. } = gateway.state else {
             panic!("it runs")
         };

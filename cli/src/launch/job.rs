@@ -62,10 +62,14 @@ impl Job {
 
 /// `HOST-PID`.
 pub fn fresh_id(pid: i32) -> String {
+    connect::job_id(&format!("{}-{pid}", host()))
+}
+
+/// This host's name, without its domain.
+pub fn host() -> String {
     let uname = rustix::system::uname();
     let host = uname.nodename().to_string_lossy();
-    let short = host.split('.').next().unwrap_or_default();
-    connect::job_id(&format!("{short}-{pid}"))
+    host.split('.').next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 use invivo_proto::shm::{PACKETS_DEFAULT, Region, region_bytes};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// One packet open and one on its way: below that nothing could be recorded.
 const PACKETS_LEAST: usize = 2;
@@ -19,6 +21,22 @@ pub struct Identity {
     pub place: u32,
 }
 
+/// What the rank finds in it at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beginning {
+    /// The gate is closed: the rank stands at the leave of its `MPI_Init`, until its place says otherwise or
+    /// [`UNATTENDED`] is over.
+    pub held: bool,
+    /// Calls are recorded.
+    pub recording: bool,
+}
+
+/// A gate that is closed from the beginning opens after this time if no place takes over: by then every process of
+/// the job should have started.
+const UNATTENDED: Duration = Duration::from_secs(60);
+/// The generation of a gate that is closed from the beginning.
+const FIRST_GENERATION: u32 = 1;
+
 /// A rank's memory as its supervisor holds it, until the supervisor ends.
 pub struct Memory {
     fd: OwnedFd,
@@ -30,8 +48,19 @@ impl Memory {
     ///
     /// # Errors
     /// When even that much is not there, or the system knows no memfd.
-    pub fn create(identity: Identity) -> std::io::Result<Memory> {
-        Memory::of(identity, PACKETS_DEFAULT).or_else(|_| Memory::of(identity, PACKETS_LEAST))
+    pub fn create(identity: Identity, beginning: Beginning) -> std::io::Result<Memory> {
+        let memory =
+            Memory::of(identity, PACKETS_DEFAULT).or_else(|_| Memory::of(identity, PACKETS_LEAST))?;
+        let control = &memory.region.page().control;
+        control
+            .recording
+            .store(u32::from(beginning.recording), Ordering::Relaxed);
+        if beginning.held {
+            let until = monotonic_ns() + UNATTENDED.as_nanos() as u64;
+            control.gate_until_ns.store(until, Ordering::Relaxed);
+            control.gate.store(FIRST_GENERATION, Ordering::Release);
+        }
+        Ok(memory)
     }
 
     fn of(identity: Identity, packets: usize) -> std::io::Result<Memory> {
@@ -60,6 +89,12 @@ impl Memory {
     }
 }
 
+/// `CLOCK_MONOTONIC` in ns, by which gates open.
+pub fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 impl AsFd for Memory {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
@@ -85,7 +120,11 @@ pub fn map(fd: BorrowedFd<'_>) -> Region {
 mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
-    use std::sync::atomic::Ordering;
+
+    const OBSERVED: Beginning = Beginning {
+        held: false,
+        recording: true,
+    };
 
     #[test]
     fn the_smallest_pool_is_a_ranks_memory_too() {
@@ -104,22 +143,47 @@ mod tests {
 
     #[test]
     fn memory_is_whole_sealed_and_says_whose_it_is() {
-        let memory = Memory::create(Identity {
+        let identity = Identity {
             rank: 3,
             ranks: 8,
             place: 8,
-        })
-        .expect("memory");
+        };
+        let memory = Memory::create(identity, OBSERVED).expect("memory");
         let page = memory.region().page();
         assert_eq!(page.rank.load(Ordering::Relaxed), 3);
         assert_eq!(page.ranks.load(Ordering::Relaxed), 8);
         assert_eq!(page.place.load(Ordering::Relaxed), 8);
         assert_eq!(page.control.recording.load(Ordering::Relaxed), 1);
+        assert_eq!(page.control.gate.load(Ordering::Relaxed), 0);
         let file = std::fs::File::from(memory.fd.try_clone().expect("a copy"));
         let meta = file.metadata().expect("metadata");
         assert_eq!(meta.size(), region_bytes(PACKETS_DEFAULT) as u64);
         assert!(meta.blocks() * 512 >= meta.size(), "every page is there");
         assert!(file.set_len(0).is_err(), "it cannot shrink");
         assert!(file.set_len(meta.size() * 2).is_err(), "it cannot grow");
+    }
+    #[test]
+    fn a_rank_may_begin_unobserved_and_held_for_a_limited_time() {
+        let identity = Identity {
+            rank: 0,
+            ranks: 1,
+            place: 1,
+        };
+        let beginning = Beginning {
+            held: true,
+            recording: false,
+        };
+        let memory = Memory::create(identity, beginning).expect("memory");
+        let control = &memory.region().page().control;
+        assert_eq!(control.recording.load(Ordering::Relaxed), 0);
+        assert_ne!(control.gate.load(Ordering::Relaxed), 0);
+        let left = control
+            .gate_until_ns
+            .load(Ordering::Relaxed)
+            .saturating_sub(monotonic_ns());
+        assert!(
+            left > 0 && left <= UNATTENDED.as_nanos() as u64,
+            "{left} ns are left"
+        );
     }
 }

@@ -5,17 +5,18 @@
 //! program's end for a failure (Open MPI). So they wait outside, and leave when all ranks have.
 //!
 //! The ranks' supervisors leave notes, empty files in the job's directory on this node: `began` when a rank is in
-//! `MPI_Init`, `ended-RANK` when one ended before. A tool place that leaves because of that notes `left-PLACE`, for
-//! which the root waits before it removes the directory: a place that starts late would find no notes. Where the job has several nodes there may be tool processes
-//! on a node without ranks, whom nobody would tell; then nobody waits.
+//! `MPI_Init`, `ended-RANK` when one ended before. A tool process that leaves because of that notes `left-PROCESS`, for
+//! which the last one waits before it removes the directory: one that starts late would find no notes. With several
+//! nodes, each has ranks of its own, whose notes its own tool processes read.
 
+use crate::connect;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const BEGAN: &str = "began";
 const ENDED: &str = "ended-";
 const LEFT: &str = "left-";
-/// How long the root waits for places that the launcher has not even started yet.
+/// How long the last one waits for tool processes that the launcher has not even started yet.
 const LEAVE: Duration = Duration::from_secs(10);
 
 /// Between two looks for something that nobody tells: short at first, because most programs call MPI at once, and
@@ -47,7 +48,7 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// Of a job of `ranks` ranks whose directory on this node is `dir`.
+    /// Of a job with `ranks` ranks on this node whose directory here is `dir`.
     pub fn new(dir: &Path, ranks: u32) -> Opening {
         Opening {
             dir: dir.to_owned(),
@@ -65,17 +66,24 @@ impl Opening {
         self.note(&format!("{ENDED}{rank}"));
     }
 
-    /// Notes that a tool place leaves, because all ranks have ended.
-    pub fn left(&self, place: u32) {
-        self.note(&format!("{LEFT}{place}"));
+    /// Notes that a tool process leaves, because all ranks have ended.
+    pub fn left(&self, process: u32) {
+        self.note(&format!("{LEFT}{process}"));
     }
 
-    /// Waits, not for ever, until so many places have left.
-    pub fn wait_for_places(&self, places: u32) {
+    /// Waits, not for ever, until so many tool processes have left.
+    pub fn wait_for_tools(&self, tools: u32) {
         let since = Instant::now();
-        while self.count(LEFT) < places && since.elapsed() < LEAVE {
+        while self.count(LEFT) < tools && since.elapsed() < LEAVE {
             std::thread::sleep(look_again(since));
         }
+    }
+
+    /// The same, and then removes the directory.
+    pub fn close(&self, tools: u32) {
+        self.wait_for_tools(tools);
+        // It may be gone because the job is to end.
+        let _ = connect::remove_runtime_dir(&self.dir);
     }
 
     fn count(&self, kind: &str) -> u32 {
@@ -116,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_root_waits_for_a_place_that_starts_late() {
+    fn the_last_one_waits_for_a_place_that_starts_late() {
         let dir = tempfile::tempdir().expect("directory");
         let opening = Opening::new(dir.path(), 1);
         opening.ended(0);
@@ -127,9 +135,9 @@ mod tests {
             assert_eq!(late.stage(), Stage::Over, "the notes are still there");
             late.left(1);
         });
-        opening.wait_for_places(2);
-        assert_eq!(opening.count(LEFT), 2);
+        opening.close(2);
         place.join().expect("seen");
+        assert!(!dir.path().exists(), "the last one tidies up");
     }
 
     #[test]

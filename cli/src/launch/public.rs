@@ -53,6 +53,12 @@ impl Public {
             link: link(dir),
             log: path.with_file_name("gateway.log"),
             connect: path,
+            listen: assignment
+                .asked
+                .config
+                .listen
+                .as_ref()
+                .map(|address| address.0.clone()),
             mask,
         });
         Ok(Public { job, gateway })

@@ -2,16 +2,18 @@
 //! tells the result, and removes what it made.
 
 use super::artefacts::Artefacts;
+use super::asked::Asked;
 use super::child::{self, Ended, Inheritance};
 use super::environment::World;
-use super::exec::{ToolArgs, tool};
+use super::exec::tool;
 use super::final_message::{FinalMessage, Progress};
 use super::gateway::how;
-use super::job::{ENV_TTY, Job};
+use super::job::{ENV_TTY, Job, host};
 use super::opening::{Opening, Stage, look_again};
 use super::public::{Public, link};
 use super::say;
 use super::signals::{Relations, Signals, asks_to_end, for_tools};
+use crate::config::{self, Names};
 use crate::connect;
 use crate::report;
 use invivo_proto::control::link::Final;
@@ -34,8 +36,12 @@ pub struct Assignment {
     pub artefacts: Artefacts,
     /// The job.
     pub job: Job,
+    /// How to wait for the application; nothing where it cannot be told.
+    pub opening: Option<Opening>,
+    /// Other tool processes on this node.
+    pub others_here: u32,
     /// What was asked for.
-    pub tool: ToolArgs,
+    pub asked: Asked,
     /// The application's command line.
     pub command: Vec<String>,
 }
@@ -48,22 +54,26 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
     let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
     let dir = assignment.job.runtime_dir().map_err(|error| error.to_string())?;
     let relations = Relations::here();
-    let opening = Opening::new(&dir, assignment.layout.app());
     let mut root = Root {
         assignment,
-        opening: assignment.world.one_node().then(|| (opening, Instant::now())),
+        opening: assignment
+            .opening
+            .clone()
+            .map(|opening| (opening, Instant::now())),
         launcher: relations.launcher_fd(),
         relations,
         public: Public::open(assignment, &dir, for_tools(signals.mask_before)),
         node: None,
         message: None,
         result: None,
+        last_words: None,
         asked_to_end: false,
         launcher_gone: None,
         signals,
         dir,
     };
     let ended = root.run();
+    root.say_last_words();
     root.close();
     ended
 }
@@ -82,6 +92,8 @@ struct Root<'a> {
     message: Option<FinalMessage>,
     /// The result, once it is here.
     result: Option<Result<(), String>>,
+    /// What is left to say at the job's end, where the result came before it.
+    last_words: Option<String>,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// Since when the launcher is gone.
@@ -94,7 +106,7 @@ struct Root<'a> {
 const LINGER: Duration = Duration::from_secs(2);
 
 /// Whether there is something to read, an end included.
-fn is_readable(fd: &OwnedFd) -> bool {
+pub(super) fn is_readable(fd: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(fd, PollFlags::IN)];
     poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
@@ -105,7 +117,7 @@ impl Root<'_> {
             layout,
             world,
             artefacts,
-            tool: asked,
+            asked,
             job,
             ..
         } = self.assignment;
@@ -113,13 +125,19 @@ impl Root<'_> {
         let (message, theirs) = FinalMessage::pair().map_err(|error| cannot(&error))?;
         let job = self.public.as_ref().map_or(job, |public| &public.job);
         let mut command = Command::new(artefacts.analysis_node(world.family));
-        command.arg("--app").arg(layout.app().to_string());
-        command.arg("--fan-in").arg(layout.fan_in().to_string());
+        command.arg("--layout").arg(layout.to_string());
         command.arg("--job").arg(&job.id);
         command.arg("--link").arg(link(&self.dir));
         command.arg("--report-fd").arg(theirs.as_raw_fd().to_string());
-        command.arg("--buffer-bytes").arg(asked.buffer.to_string());
-        command.arg("--budget-bytes").arg(asked.budget().to_string());
+        let config = &asked.config;
+        for (name, value) in [
+            ("--buffer-bytes", config.buffer.0),
+            ("--budget-bytes", config.budget_bytes()),
+            ("--hold-lease-ns", asked.hold_lease_ns()),
+        ] {
+            command.arg(name).arg(value.to_string());
+        }
+        command.arg("--recording").arg(asked.recording.text());
         tool(&mut command).stdin(Stdio::null());
         let inheritance = Inheritance {
             mask: for_tools(self.signals.mask_before),
@@ -149,7 +167,7 @@ impl Root<'_> {
                 }
                 Some(Stage::Over) => {
                     if let Some((opening, _)) = self.opening.take() {
-                        opening.wait_for_places(self.assignment.layout.places());
+                        opening.wait_for_tools(self.assignment.others_here);
                     }
                     self.tell("the program ended without calling MPI: nothing was observed");
                     return Ok(Ended::Code(0));
@@ -246,6 +264,7 @@ impl Root<'_> {
     fn end_was_asked_for(&mut self, tell_the_node: bool) {
         self.asked_to_end = true;
         self.close();
+        self.say_last_words();
         if let (Some(node), true) = (self.node, tell_the_node) {
             let _ = rustix::process::kill_process(node, Signal::TERM);
         }
@@ -292,27 +311,62 @@ impl Root<'_> {
         self.close();
     }
 
-    fn present(&self, result: &Final) {
-        self.tell(&report::one_line(result));
-        if let Some(path) = &self.assignment.tool.report {
-            let json = path.extension().is_some_and(|extension| extension == "json");
-            let text = if json {
-                report::json(result)
-            } else {
-                report::text(result)
-            };
-            if let Err(error) = std::fs::write(path, text) {
-                self.tell(&format!("cannot write the report to {}: {error}", path.display()));
-            }
+    fn present(&mut self, result: &Final) {
+        let line = report::one_line(result);
+        if result.shut_down {
+            // The job goes on: its line comes when it ends.
+            self.last_words = Some(line);
+        } else {
+            self.tell(&line);
+        }
+        if let Err(why) = self.write(result) {
+            self.tell(&why);
         }
         let terminal = std::env::var_os(ENV_TTY).is_some_and(|value| value == "1");
-        if terminal && !self.assignment.tool.quiet {
+        if terminal && !self.quiet() {
             eprint!("{}", report::text(result));
         }
     }
 
+    /// The report, where one was asked for, and beside it what it was made with.
+    fn write(&self, result: &Final) -> Result<(), String> {
+        let config = &self.assignment.asked.config;
+        let Some(template) = &*config.report else {
+            return Ok(());
+        };
+        let names = Names {
+            host: &host(),
+            job: &result.job.id,
+            pid: std::process::id(),
+        };
+        let path = config::expand(template, &names)?;
+        let json = path.extension().is_some_and(|extension| extension == "json");
+        let text = if json {
+            report::json(result)
+        } else {
+            report::text(result)
+        };
+        std::fs::write(&path, text)
+            .map_err(|error| format!("cannot write the report to {}: {error}", path.display()))?;
+        config::write_beside(&path, config).map_err(|error| {
+            let path = config::beside(&path);
+            format!("cannot write the configuration to {}: {error}", path.display())
+        })?;
+        Ok(())
+    }
+
+    fn say_last_words(&mut self) {
+        if let Some(line) = self.last_words.take() {
+            self.tell(&line);
+        }
+    }
+
+    fn quiet(&self) -> bool {
+        *self.assignment.asked.config.quiet
+    }
+
     fn tell(&self, line: &str) {
-        if !self.assignment.tool.quiet {
+        if !self.quiet() {
             say(line);
         }
     }

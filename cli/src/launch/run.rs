@@ -2,13 +2,13 @@
 //! its signals and its terminal are exactly what they would be.
 
 use super::artefacts::Artefacts;
+use super::asked::{Asked, JobArgs};
 use super::environment::{self, Environment, Family};
-use super::exec::{BUFFER_DEFAULT, ToolArgs};
 use super::job::{ENV_JOB, ENV_TTY, fresh_id};
 use super::launcher::{Flavour, Line, LineError, is_launcher, read};
-use super::{child, plan, program, say, signals, size};
+use super::{child, plan, program, say, signals};
 use clap::Args;
-use invivo_tbon::layout::{FAN_IN_DEFAULT, Layout};
+use invivo_tbon::layout::{Layout, Policy};
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,10 +20,12 @@ use std::process::ExitCode;
 #[command(after_help = "Examples:
   invivo run -- mpiexec -n 4 ./app
   invivo run --report report.json -- mpirun -np 8 --oversubscribe ./app input
+  invivo run --hold -- mpiexec -n 4 ./app         stands right behind MPI_Init until invivo resume
+  invivo run --nodes 2 -- mpiexec -n 8 --hostfile hosts ./app      (see invivo plan -n 8 --nodes 2)
   invivo run --dry-run -- mpiexec -n 4 ./app      prints the line that would be run")]
 pub struct RunArgs {
     #[command(flatten)]
-    pub(super) tool: ToolArgs,
+    pub(super) job: JobArgs,
     /// Print the launcher's line instead of running it.
     #[arg(long)]
     dry_run: bool,
@@ -68,10 +70,16 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
             "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo run --` away".to_owned(),
         ));
     }
-    let layout = Layout::for_app(line.count, args.tool.fan_in).map_err(|error| usage(error.to_string()))?;
+    let asked = args.job.resolve().map_err(usage)?;
+    let policy = match asked.nodes {
+        Some(hosts) if hosts > 1 => Policy::PerNode { hosts },
+        _ => Policy::Tail,
+    };
+    let layout = Layout::for_app(line.count, *asked.config.fan_in, policy)
+        .map_err(|error| usage(error.to_string()))?;
     let invivo =
         std::env::current_exe().map_err(|error| (1, format!("cannot find this program: {error}")))?;
-    let inserted = inserted(&invivo, &args.tool);
+    let inserted = inserted(&invivo, &asked);
     let real = line.extended(&args.line, layout.total(), &inserted);
     if args.dry_run {
         println!("{}", quoted(&real));
@@ -83,7 +91,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     }
     let job = environment.get(OsStr::new(ENV_JOB)).is_none()
         && !environment.contains_key(OsStr::new("SLURM_JOB_ID"));
-    if !args.tool.quiet {
+    if !*asked.config.quiet {
         announce(&line, &layout, environment);
     }
     let mut command = child::command(&real);
@@ -104,25 +112,9 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
 }
 
 /// What goes before the program.
-fn inserted(invivo: &Path, tool: &ToolArgs) -> Vec<OsString> {
+fn inserted(invivo: &Path, asked: &Asked) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec![invivo.into(), "exec".into()];
-    if tool.fan_in != FAN_IN_DEFAULT {
-        words.extend(["--fan-in".into(), tool.fan_in.to_string().into()]);
-    }
-    if let Some(report) = &tool.report {
-        // The root may be started in another directory.
-        let report = std::path::absolute(report).unwrap_or_else(|_| report.clone());
-        words.extend(["--report".into(), report.into()]);
-    }
-    if tool.quiet {
-        words.push("--quiet".into());
-    }
-    if size::bytes(BUFFER_DEFAULT) != Ok(tool.buffer) {
-        words.extend(["--buffer".into(), tool.buffer.to_string().into()]);
-    }
-    if let Some(budget) = tool.budget {
-        words.extend(["--budget".into(), budget.to_string().into()]);
-    }
+    words.extend(asked.to_flags());
     words.push("--".into());
     words
 }
@@ -150,10 +142,7 @@ fn announce(line: &Line, layout: &Layout, environment: &Environment) {
             layout.total(),
         ));
     } else if std::io::stderr().is_terminal() {
-        say(&format!(
-            "{}; in another terminal: invivo watch",
-            plan::sum(layout)
-        ));
+        say(&format!("{}; in another terminal: invivo top", plan::sum(layout)));
     }
 }
 

@@ -13,6 +13,7 @@
 //! 5. The pause ends when the place says so, when the gate opens, and when the gate's time is over: then nobody
 //!    may be left to say so.
 
+use super::memory::monotonic_ns;
 use super::process;
 use invivo_proto::control::local::Outcome;
 use invivo_proto::shm::{Region, inside, phase};
@@ -200,9 +201,8 @@ impl Pause {
 /// The gate is open, or would be if its time were looked at.
 fn gate_open(region: &Region) -> bool {
     let control = &region.page().control;
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-    control.gate.load(Ordering::Acquire) == 0 || now_ns >= control.gate_until_ns.load(Ordering::Acquire)
+    control.gate.load(Ordering::Acquire) == 0
+        || monotonic_ns() >= control.gate_until_ns.load(Ordering::Acquire)
 }
 
 /// A process without threads, or with dead ones only.

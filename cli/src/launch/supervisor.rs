@@ -16,8 +16,8 @@
 //! wrong on our side keeps the application from running or its supervisor from leaving.
 
 use super::child::{self, Ended, Inheritance};
-use super::environment::{self, Environment, World};
-use super::memory::{Identity, Memory};
+use super::environment::{self, Environment, Numbers, World};
+use super::memory::{Beginning, Identity, Memory};
 use super::opening::{Opening, look_again};
 use super::place_socket::{Packet, PlaceSocket, Received, packet};
 use super::say;
@@ -51,6 +51,10 @@ const TRY_WITHOUT: &str = "ask for more memory and descriptors, or run it withou
 pub struct Assignment {
     /// Which rank this is.
     pub identity: Identity,
+    /// How it begins.
+    pub beginning: Beginning,
+    /// Ranks of the application on this host.
+    pub on_host: u32,
     /// What the launcher said.
     pub world: World,
     /// The environment that the launcher gave.
@@ -118,7 +122,7 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         Signals::take().map_err(|error| cannot(1, "no descriptor for its signals", &error, TRY_WITHOUT))?;
     let unshared = |error: std::io::Error| cannot(1, "no memory to share with it", &error, TRY_WITHOUT);
     // Without its memory a rank cannot be told from a tool process, so it cannot run unobserved either.
-    let memory = Memory::create(assignment.identity).map_err(unshared)?;
+    let memory = Memory::create(assignment.identity, assignment.beginning).map_err(unshared)?;
     let (ours, theirs) = rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::SEQPACKET,
@@ -128,10 +132,14 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
     .map_err(|error| unshared(error.into()))?;
     let descriptors = [memory.as_fd(), theirs.as_fd()];
     let mut command = child::command(&assignment.program);
+    let numbers = Numbers {
+        rank: assignment.identity.rank,
+        ranks: assignment.identity.ranks,
+        on_host: assignment.on_host,
+    };
     for (name, value) in environment::for_application(
         &assignment.environment,
-        &assignment.world,
-        assignment.identity.ranks,
+        numbers,
         &assignment.program,
         &assignment.shim,
         &descriptors.map(|fd| fd.as_raw_fd().to_string()).join(","),
@@ -268,6 +276,8 @@ impl Supervisor<'_> {
         let hello = FromSupervisor::Attach { rank, pid };
         match PlaceSocket::attach(path, &hello, self.memory.as_fd()) {
             Ok(place) => self.place = Some(place),
+            // The measurement was shut down before this rank began.
+            Err(_) if path.parent().is_some_and(|dir| !dir.exists()) => {}
             Err(error) if self.assignment.world.speaks() => {
                 say(&format!(
                     "cannot reach the tool place at {} ({error}): no pause, no last records",

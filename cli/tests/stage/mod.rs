@@ -125,6 +125,7 @@ impl Stage {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
+            shut_down: false,
         };
         let message = encode(&result).expect("encoded");
         let mut bytes = (message.len() as u32).to_le_bytes().to_vec();

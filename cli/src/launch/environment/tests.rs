@@ -23,10 +23,10 @@ fn ompi(rank: u32, size: u32, local_size: u32) -> Environment {
     ])
 }
 
-fn applied(env: &Environment, world: &World, program: &[&str]) -> Environment {
+fn applied(env: &Environment, numbers: Numbers, program: &[&str]) -> Environment {
     let program: Vec<OsString> = program.iter().map(OsString::from).collect();
     let mut seen = env.clone();
-    for (name, value) in for_application(env, world, 4, &program, Path::new("/i/shim.so"), "5,6") {
+    for (name, value) in for_application(env, numbers, &program, Path::new("/i/shim.so"), "5,6") {
         match value {
             Some(value) => seen.insert(name, value),
             None => seen.remove(&name),
@@ -42,6 +42,7 @@ fn every_launcher_is_understood() {
         rank: 2,
         size: 6,
         local: Some((2, 6)),
+        nodes: None,
     };
     assert_eq!(world(&ompi(2, 6, 6)), Ok(one));
     let hydra = [
@@ -56,6 +57,7 @@ fn every_launcher_is_understood() {
         rank: 5,
         size: 6,
         local: Some((1, 2)),
+        nodes: None,
     };
     assert_eq!(world(&env(&hydra)), Ok(two));
     let pmi2 = [("PMI_RANK", "1"), ("PMI_SIZE", "6"), ("SLURM_NTASKS", "6")];
@@ -67,10 +69,11 @@ fn every_launcher_is_understood() {
         ("PMIX_RANK", "1"),
         ("SLURM_STEP_NUM_TASKS", "6"),
         ("SLURM_NTASKS", "8"),
+        ("SLURM_STEP_NUM_NODES", "2"),
     ];
     assert_eq!(
-        world(&env(&pmix)).map(|world| (world.family, world.size)),
-        Ok((Family::Ompi, 6))
+        world(&env(&pmix)).map(|world| (world.family, world.size, world.nodes)),
+        Ok((Family::Ompi, 6, Some(2)))
     );
 }
 
@@ -113,13 +116,18 @@ fn the_application_sees_its_own_numbers_and_its_own_command_line() {
         ("INVIVO_TTY", "1"),
         ("LD_PRELOAD", "/their/tool.so"),
     ]));
-    let world = world(&given).expect("a world");
-    let seen = applied(&given, &world, &["./bin/app", "a b", "c"]);
+    // The first process of the second of two hosts, for example.
+    let numbers = Numbers {
+        rank: 1,
+        ranks: 4,
+        on_host: 2,
+    };
+    let seen = applied(&given, numbers, &["./bin/app", "a b", "c"]);
     for (name, value) in [
         ("OMPI_COMM_WORLD_SIZE", "4"),
-        ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", "2"),
         ("OMPI_APP_CTX_NUM_PROCS", "4"),
-        ("OMPI_COMM_WORLD_RANK", "2"),
+        ("OMPI_COMM_WORLD_RANK", "1"),
         ("OMPI_UNIVERSE_SIZE", "64"),
         ("OMPI_COMMAND", "app"),
         ("OMPI_ARGV", "a b c"),
@@ -130,7 +138,7 @@ fn the_application_sees_its_own_numbers_and_its_own_command_line() {
         assert_eq!(text(&seen, name), Some(value), "{name}");
     }
     assert!(!seen.contains_key(OsStr::new("INVIVO_JOB")) && !seen.contains_key(OsStr::new("INVIVO_TTY")));
-    assert!(!applied(&given, &world, &["./app"]).contains_key(OsStr::new("OMPI_ARGV")));
+    assert!(!applied(&given, numbers, &["./app"]).contains_key(OsStr::new("OMPI_ARGV")));
 }
 
 #[test]
@@ -141,18 +149,16 @@ fn what_mpi_needs_or_nobody_set_stays() {
         ("MPI_LOCALRANKID", "1"),
         ("MPI_LOCALNRANKS", "3"),
     ]);
-    let world = world(&hydra).expect("a world");
-    let seen = applied(&hydra, &world, &["./app"]);
-    assert_eq!(
-        text(&seen, "PMI_SIZE"),
-        Some("6"),
-        "MPICH reads the real size there"
-    );
-    assert_eq!(
-        text(&seen, "MPI_LOCALNRANKS"),
-        Some("3"),
-        "several nodes: nobody can tell how many are ranks"
-    );
+    let numbers = Numbers {
+        rank: 0,
+        ranks: 2,
+        on_host: 1,
+    };
+    let seen = applied(&hydra, numbers, &["./app"]);
+    for (name, value) in [("PMI_SIZE", "6"), ("PMI_RANK", "1"), ("MPI_LOCALRANKID", "1")] {
+        assert_eq!(text(&seen, name), Some(value), "MPICH itself reads {name}");
+    }
+    assert_eq!(text(&seen, "MPI_LOCALNRANKS"), Some("1"));
     assert!(
         !seen.contains_key(OsStr::new("OMPI_COMM_WORLD_SIZE")),
         "a variable that was not there stays away"

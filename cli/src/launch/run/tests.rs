@@ -19,21 +19,46 @@ fn words(line: &str) -> Vec<OsString> {
 }
 
 #[test]
-fn only_what_differs_from_the_usual_is_inserted() {
+fn what_is_wished_for_is_inserted_and_nothing_else_is_read_there() {
     let inserted_for = |options: &str| {
-        let args = parse(&format!("{options} -- mpiexec -n 4 ./app"));
-        quoted(&inserted(Path::new("/o/bin/invivo"), &args.tool))
+        let args = parse(&format!("--no-config {options} -- mpiexec -n 4 ./app"));
+        quoted(&inserted(
+            Path::new("/o/bin/invivo"),
+            &args.job.resolve().expect("a configuration"),
+        ))
     };
-    assert_eq!(inserted_for(""), "/o/bin/invivo exec --");
-    assert_eq!(
-        inserted_for("--quiet --fan-in 2 --buffer 1MiB --budget 8m --report /tmp/r.json"),
-        "/o/bin/invivo exec --fan-in 2 --report /tmp/r.json --quiet --buffer 1048576 --budget 8388608 --"
-    );
+    assert_eq!(inserted_for(""), "/o/bin/invivo exec --no-config --");
+    for (options, expected) in [
+        ("--fan-in 2,2", "--fan-in=2,2"),
+        ("--nodes 2", "--nodes=2"),
+        ("--hold", "--hold=10m"),
+        ("--hold=30s", "--hold=30s"),
+        ("--recording off", "--recording=off"),
+        ("--listen 0.0.0.0:0", "--listen=0.0.0.0:0"),
+        ("--report /tmp/r.json", "--report /tmp/r.json"),
+    ] {
+        let line = inserted_for(options);
+        assert!(line.contains(expected), "{options}: {line}");
+    }
     let here = std::env::current_dir().expect("a directory");
     assert!(
         inserted_for("--report r.txt").contains(&format!("{}/r.txt", here.display())),
         "absolute"
     );
+}
+
+#[test]
+fn several_nodes_make_another_total() {
+    let env = Environment::new();
+    let (code, why) = launch(&parse("--dry-run --nodes 3 -- mpiexec -n 4 ./app"), &env).expect_err("uneven");
+    assert!(code == 2 && why.contains('3'), "{why}");
+    for wrong in ["--nodes 0", "--recording maybe", "--fan-in 0", "--hold=soon"] {
+        let words = format!("run {wrong} -- mpiexec -n 4 ./app");
+        assert!(
+            Cli::try_parse_from(words.split_whitespace()).is_err(),
+            "{wrong} must be refused"
+        );
+    }
 }
 
 #[test]
@@ -47,7 +72,7 @@ fn the_launchers_line_is_taken_with_and_without_dashes() {
         words("mpiexec -n 4 ./app -- x")
     );
     assert!(
-        !parse("mpiexec -n 4 ./app --quiet").tool.quiet,
+        parse("mpiexec -n 4 ./app --quiet").job.flags.quiet.is_none(),
         "that one is the application's"
     );
 }

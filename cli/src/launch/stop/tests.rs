@@ -1,7 +1,7 @@
 //! The decision alone, and real processes with threads that compute and sleep.
 
 use super::*;
-use crate::launch::memory::{Identity, Memory};
+use crate::launch::memory::{Beginning, Identity, Memory};
 use proptest::prelude::*;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -131,12 +131,16 @@ impl Rank {
         BufReader::new(process.stdout.take().expect("piped"))
             .read_line(&mut line)
             .expect("a line");
-        let memory = Memory::create(Identity {
+        let identity = Identity {
             rank: 0,
             ranks: 1,
             place: 1,
-        })
-        .expect("memory");
+        };
+        let beginning = Beginning {
+            held: false,
+            recording: true,
+        };
+        let memory = Memory::create(identity, beginning).expect("memory");
         let rank = Rank { process, memory };
         let page = rank.region().page();
         page.phase.store(phase::RUNNING, Ordering::Release);

@@ -8,6 +8,11 @@ use invivo_proto::control::local::Outcome;
 use invivo_proto::shm::Region;
 use std::thread::JoinHandle;
 
+const OBSERVED: Beginning = Beginning {
+    held: false,
+    recording: true,
+};
+
 /// A job of one rank whose application is a script. `$socket` is where the place listens, and `welcome` does
 /// what the shim does in `MPI_Init`.
 struct Job {
@@ -40,6 +45,7 @@ impl Job {
             rank: 0,
             size: 3,
             local: Some((0, 3)),
+            nodes: None,
         };
         let assignment = Assignment {
             identity: Identity {
@@ -47,6 +53,8 @@ impl Job {
                 ranks: 1,
                 place: 1,
             },
+            beginning: OBSERVED,
+            on_host: 1,
             world,
             environment: Environment::new(),
             program,
@@ -192,7 +200,10 @@ fn a_missing_program_is_answered_as_by_a_shell() {
             rank: 1,
             size: 4,
             local: Some((1, 4)),
+            nodes: None,
         },
+        beginning: OBSERVED,
+        on_host: 2,
         environment: Environment::new(),
         program: vec!["/nonexistent/app".into()],
         shim: "/nonexistent/shim.so".into(),

@@ -1,0 +1,115 @@
+//! The supervisor of a host's highest tool process, where the root is on another host: it outlives that process and
+//! removes the job's directory here. (On the root's host the root's supervisor does that.)
+//!
+//! The highest process of a host ends last of all here: everybody reports to it.
+
+use super::child::{self, Ended, Inheritance};
+use super::exec::tool;
+use super::signals::{Relations, Signals, asks_to_end, for_tools};
+use crate::connect;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the process is given to end when the launcher is gone.
+const LINGER: Duration = Duration::from_secs(2);
+/// Between two looks, where the kernel wakes nobody at a child's end.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Keeps `dir` while `command` runs, and ends as it does.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn keep(mut command: Command, dir: PathBuf, signals: Signals) -> std::io::Result<Ended> {
+    let relations = Relations::here();
+    tool(&mut command).stdin(Stdio::null());
+    let inheritance = Inheritance {
+        mask: for_tools(signals.mask_before),
+        descriptors: &[],
+        nothing_else: false,
+    };
+    let child = child::start(command, inheritance)?;
+    let mut keeper = Keeper {
+        child,
+        child_fd: rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty()).ok(),
+        launcher: relations.launcher_fd(),
+        launcher_gone: None,
+        relations,
+        signals,
+        dir,
+    };
+    let ended = keeper.run();
+    keeper.tidy_up();
+    Ok(ended)
+}
+
+struct Keeper {
+    child: Pid,
+    child_fd: Option<OwnedFd>,
+    /// Readable once the launcher's process here is gone.
+    launcher: Option<OwnedFd>,
+    /// Since when it is gone.
+    launcher_gone: Option<Instant>,
+    relations: Relations,
+    signals: Signals,
+    dir: PathBuf,
+}
+
+impl Keeper {
+    fn run(&mut self) -> Ended {
+        loop {
+            self.wait();
+            while let Some(incoming) = self.signals.next() {
+                if asks_to_end(incoming.signal) {
+                    self.end_was_asked_for(self.relations.sent_to_us_alone(incoming));
+                }
+            }
+            if self.launcher.as_ref().is_some_and(super::root::is_readable) {
+                self.launcher = None;
+                self.launcher_gone = Some(Instant::now());
+                self.end_was_asked_for(true);
+            }
+            if let Some(ended) = child::ended(self.child) {
+                return ended;
+            }
+            if self.launcher_gone.is_some_and(|since| since.elapsed() >= LINGER) {
+                return Ended::Code(0);
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let others = [self.child_fd.as_ref(), self.launcher.as_ref()];
+        let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        fds.extend(
+            others
+                .into_iter()
+                .flatten()
+                .map(|fd| PollFd::new(fd, PollFlags::IN)),
+        );
+        let rest = self
+            .launcher_gone
+            .map(|since| LINGER.saturating_sub(since.elapsed()));
+        let look = self.child_fd.is_none().then_some(LOOK);
+        let timeout = rest.into_iter().chain(look).min();
+        let timeout = timeout.and_then(|time| Timespec::try_from(time).ok());
+        // Whatever it says, everything is looked at.
+        let _ = poll(&mut fds, timeout.as_ref());
+    }
+
+    /// A launcher that asks kills soon after: what others can see goes first.
+    fn end_was_asked_for(&mut self, tell_the_child: bool) {
+        self.tidy_up();
+        if tell_the_child {
+            let _ = rustix::process::kill_process(self.child, Signal::TERM);
+        }
+    }
+
+    /// A directory that is gone already, or filled again by a place, is none of our trouble.
+    fn tidy_up(&self) {
+        let _ = connect::remove_runtime_dir(&self.dir);
+    }
+}
