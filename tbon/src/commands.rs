@@ -4,13 +4,12 @@ use crate::gather::{Gathers, Tally};
 use crate::members::Member;
 use crate::{acks, limits, missing};
 use alloc::collections::VecDeque;
-use invivo_proto::control::tree::{Acks, Command, Verb};
+use invivo_proto::control::tree::{Acks, Verb};
 use invivo_proto::ids::CommandId;
 
 /// A command on its way.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
-    pub verb: Verb,
     pub acks: Acks,
 }
 
@@ -31,18 +30,9 @@ impl Tally for Course {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Known<'a> {
     /// Under way; its acknowledgement will come.
-    UnderWay(Verb),
+    UnderWay,
     /// Over.
     Past(&'a Course),
-}
-
-impl Known<'_> {
-    pub fn verb(&self) -> Verb {
-        match self {
-            Known::UnderWay(verb) => *verb,
-            Known::Past(course) => course.verb,
-        }
-    }
 }
 
 /// The commands that a node knows.
@@ -67,10 +57,7 @@ impl Commands {
                 .find(|(past, _)| *past == id)
                 .map(|(_, course)| Known::Past(course))
         };
-        self.under_way
-            .find(id)
-            .map(|course| Known::UnderWay(course.verb))
-            .or_else(past)
+        self.under_way.find(id).map(|_| Known::UnderWay).or_else(past)
     }
 
     /// Remembers how a command went, and forgets the oldest beyond the limit.
@@ -82,11 +69,20 @@ impl Commands {
     }
 }
 
-impl Course {
-    pub fn new(command: &Command) -> Course {
-        Course {
-            verb: command.verb,
-            acks: Acks::default(),
-        }
+/// How long a command may take beyond the usual, in ns from the time at which it is due.
+pub(crate) fn patience_ns(verb: &Verb) -> u64 {
+    match *verb {
+        // Ranks may reach their MPI_Init as late as the lease allows.
+        Verb::Hold { lease_ns } => lease_ns,
+        _ => 0,
+    }
+}
+
+/// How long after its order a command is due, in ns, where job time is not known yet.
+pub(crate) fn length_ns(verb: &Verb, ahead_ns: u64) -> u64 {
+    match *verb {
+        Verb::Window { from_ns, to_ns } => ahead_ns.saturating_add(to_ns.saturating_sub(from_ns)),
+        Verb::Reset { .. } | Verb::Record { .. } => ahead_ns,
+        Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Shutdown => 0,
     }
 }

@@ -46,15 +46,15 @@ impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
             .map(|gather| &gather.tally)
     }
 
-    /// Waits for all members that are not lost. Beyond the limit the oldest is over: it is answered with what
-    /// it has, so that a node in trouble keeps its memory and still tells what it does not know.
-    pub fn begin(&mut self, key: K, mut tally: T, deadline_ns: u64, members: &Members) {
+    /// Waits for the members on the roll; the others are absent. Beyond the limit the oldest is over: it is
+    /// answered with what it has, so that a node in trouble keeps its memory and still tells what it does not
+    /// know.
+    pub fn begin(&mut self, key: K, mut tally: T, deadline_ns: u64, members: &Members, awaited: FixedBitSet) {
         if self.is_full()
             && let Some(oldest) = self.open.iter_mut().find(|gather| gather.deadline_ns != 0)
         {
             oldest.deadline_ns = 0;
         }
-        let awaited = members.roll();
         (0..members.len())
             .filter(|&index| !awaited.contains(index))
             .for_each(|index| tally.absent(members.get(index)));
@@ -83,15 +83,18 @@ impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
         }
     }
 
-    /// Takes out what is complete, or overdue at `overdue_ns`, with the absent members noted.
-    pub fn finish(&mut self, overdue_ns: u64, members: &Members) -> Vec<(K, T)> {
+    /// Takes out what is complete, or overdue at `overdue_ns`, with the absent members noted. Those that had
+    /// the whole time and did not answer are silent from now on.
+    pub fn finish(&mut self, overdue_ns: u64, members: &mut Members) -> Vec<(K, T)> {
         self.open
             .extract_if(.., |gather| gather.left == 0 || gather.deadline_ns <= overdue_ns)
             .map(|mut gather| {
-                gather
-                    .awaited
-                    .ones()
-                    .for_each(|index| gather.tally.absent(members.get(index)));
+                for index in gather.awaited.ones() {
+                    let member = members.get_mut(index);
+                    gather.tally.absent(member);
+                    // The node itself is there, whatever its ranks do.
+                    member.silent |= gather.deadline_ns != 0 && !member.local;
+                }
                 (gather.key, gather.tally)
             })
             .collect()

@@ -17,15 +17,18 @@ extern crate alloc;
 extern crate std;
 
 pub mod acks;
+pub mod clock;
 mod commands;
 pub mod coverage;
 mod gather;
+mod groups;
 pub mod law;
 pub mod layout;
 pub mod limits;
 mod members;
 mod missing;
 pub mod node;
+mod orders;
 mod pulse;
 pub mod root;
 mod waves;

@@ -24,3 +24,20 @@ pub const COMMANDS_MAX: usize = 16;
 pub const REMEMBERED_MAX: usize = 256;
 /// Askers that wait for the same command: its first client and a few repetitions.
 pub const ASKERS_MAX: usize = 16;
+
+/// How far ahead of an order a cut lies for each layer of the tree, in ns: a command passes a tool process within
+/// its longest rest of a millisecond, and within some 20 where tools and application share the cores.
+pub const CUT_AHEAD_NS_PER_LAYER: u64 = 20_000_000;
+
+/// Groups that a node keeps for its members, known and awaited: programs use some dozens of communicators at a
+/// time, and a place asks for those that its ranks met peers on.
+pub const GROUPS_MAX: usize = 4096;
+/// Runs of all groups that a node keeps, about 1 MiB: a regular communicator of any size takes a few runs.
+pub const GROUP_RUNS_MAX: usize = 65_536;
+/// The same at the root, which nobody can answer for: about 16 MiB for programs that make communicators at
+/// every rank.
+pub const ROOT_GROUPS_MAX: usize = 65_536;
+/// Runs of all groups at the root, about 16 MiB: one irregular communicator of a million ranks.
+pub const ROOT_GROUP_RUNS_MAX: usize = 1 << 20;
+/// Runs in one message about groups, some 200 KiB: more would keep other messages waiting.
+pub const GROUP_MESSAGE_RUNS_MAX: usize = 16_384;

@@ -1,9 +1,11 @@
 //! Who answers to a node.
 
 use crate::coverage;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use fixedbitset::FixedBitSet;
-use invivo_proto::control::results::{Coverage, Ledger};
+use invivo_proto::control::results::{Coverage, Ledger, NOTES_MAX};
 use invivo_proto::ids::WorldRank;
 
 /// One that answers.
@@ -16,11 +18,54 @@ pub(crate) struct Member {
     pub local: bool,
     /// It never answers again.
     pub lost: bool,
+    /// It missed a wave or a command, and has not been heard since: waves do not wait for it.
+    pub silent: bool,
+    /// Messages of it that could not be read, or cannot be true.
+    pub garbage: u64,
     /// The books of its last answer.
     pub last: Ledger,
 }
 
 impl Member {
+    pub fn new(world: WorldRank, ranks: u32, local: bool) -> Member {
+        Member {
+            world,
+            ranks,
+            local,
+            lost: false,
+            silent: false,
+            garbage: 0,
+            last: Ledger::default(),
+        }
+    }
+
+    /// What is wrong with it, as sentences for a status.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let Member {
+            world,
+            ranks,
+            garbage,
+            ..
+        } = self;
+        let garbage = (*garbage > 0).then(|| {
+            format!(
+                "tool process {world} sent garbage: {garbage} messages that cannot be read or cannot be true were ignored"
+            )
+        });
+        let absence = if self.lost {
+            Some(format!(
+                "tool process {world} is lost: its {ranks} ranks run on unobserved"
+            ))
+        } else if self.silent {
+            Some(format!(
+                "tool process {world} does not answer: its {ranks} ranks are missing until it does"
+            ))
+        } else {
+            None
+        };
+        garbage.into_iter().chain(absence)
+    }
+
     /// The coverage of its silence: its ranks count and do not report. What a lost member held is dropped; a
     /// late one keeps its books to itself until it answers.
     pub fn absence(&self) -> Coverage {
@@ -60,7 +105,7 @@ impl Members {
         &mut self.0[index]
     }
 
-    /// The children that are not lost: nobody writes to a lost one, a message there might block.
+    /// The children that are not lost: nobody writes to a lost one.
     pub fn reachable(&self) -> impl Iterator<Item = &Member> {
         self.0.iter().filter(|member| !member.lost && !member.local)
     }
@@ -85,7 +130,23 @@ impl Members {
 
     /// A list on which everybody who is not lost still has to be ticked off.
     pub fn roll(&self) -> FixedBitSet {
-        (0..self.len()).filter(|&index| !self.0[index].lost).collect()
+        self.roll_of(|member| !member.lost)
+    }
+
+    /// A list of those who are asked a question: neither lost nor silent.
+    pub fn roll_of_awake(&self) -> FixedBitSet {
+        self.roll_of(|member| !member.lost && !member.silent)
+    }
+
+    fn roll_of(&self, is_on_it: impl Fn(&Member) -> bool) -> FixedBitSet {
+        (0..self.len())
+            .filter(|&index| is_on_it(&self.0[index]))
+            .collect()
+    }
+
+    /// What is wrong with them, as sentences for a status, as many as a status has room for.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.0.iter().flat_map(Member::notes).take(NOTES_MAX)
     }
 }
 

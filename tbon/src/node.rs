@@ -1,128 +1,50 @@
 //! The node: the machine of every tool process.
 //!
 //! ```text
-//!              parent                      Up::{Hello, Partial, Ack, Groups, RankEnded, Drained}
-//!           Down |  ^ Up                   gathered over all members, or passed on
+//!              parent                      Up::{Hello, Partial, Ack, Drained}    gathered over all members
+//!                                          Up::{Groups, RankEnded}               passed on
+//!           Down |  ^ Up                   Up::{WantGroups, WhatTime}            answered, or asked once for all
 //!              [node]
-//!        Down |  ^ Up   \ Local(Down)      Down::{Job, Command, Query, Heartbeat, Release, Shutdown}
-//!            children    itself            to every member that is not lost
+//!        Down |  ^ Up   \ Local(Down)      Down::{Job, Command, Heartbeat, Release, Shutdown}
+//!            children    itself                              to every member that is not lost
+//!                                          Down::Query       to every member that is neither lost nor silent
+//!                                          Down::{Time, Groups}    to those who asked
 //! ```
 //!
 //! A node serves its children and, where ranks report to it directly, itself: the driver of a place is to its
 //! node what a child is to an inner node, and speaks the same messages ([`Input::Local`], [`Action::Local`]).
 //! So there is one machine for every role and any depth.
 //!
-//! Links keep their order and lose nothing (MPI's promise), members may fall silent: every question and every
-//! command has a time-out that grows with the height, so that the deepest node that waits in vain gives up
-//! first, names the silent member, and its parents still hear the rest of the branch in time.
+//! Links keep their order and lose nothing, members may fall silent: every question and every command has a
+//! time-out that grows with the height, so that the deepest node that waits in vain gives up first, names the
+//! silent member, and its parents still hear the rest of the branch in time. Later questions leave a silent
+//! member out, until it is heard again; commands still go to it.
+
+mod events;
+mod seat;
+
+pub use events::{Action, Ignored, Input};
+pub use seat::Seat;
 
 use crate::acks;
-use crate::commands::{Commands, Course, Known};
+use crate::clock::JobClock;
+use crate::commands::{self, Commands, Course, Known};
 use crate::gather::Tally;
+use crate::groups::{self, Bounds, Groups, Told};
 use crate::law::Law;
-use crate::layout::Layout;
-use crate::limits::{COMMAND_NS_PER_LAYER, WAVE_NS_PER_LAYER};
+use crate::limits::{
+    COMMAND_NS_PER_LAYER, GROUP_RUNS_MAX, GROUPS_MAX, ROOT_GROUP_RUNS_MAX, ROOT_GROUPS_MAX, WAVE_NS_PER_LAYER,
+};
 use crate::members::{Chorus, Member, Members};
+use crate::orders;
 use crate::pulse::Pulse;
 use crate::waves::{self, Wave, Waves};
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
-use invivo_proto::control::results::Ledger;
-use invivo_proto::control::tree::{Acks, Command, Down, Up, Verb};
-use invivo_proto::ids::{CommandId, WorldRank};
-
-/// Where a node stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
-    /// The node itself.
-    pub me: WorldRank,
-    /// Layers from the ranks up to it: 1 a place.
-    pub height: u32,
-    /// Ranks that it serves itself; nothing where only nodes are below.
-    pub local: Option<u32>,
-    /// The nodes below, each with the number of its ranks.
-    pub children: Vec<(WorldRank, u32)>,
-}
-
-impl Seat {
-    /// The seat of a tool process; nothing for a rank of the application.
-    pub fn of(layout: &Layout, me: WorldRank) -> Option<Seat> {
-        let ranks = |world| layout.ranks_of(world).len() as u32;
-        let height = layout.height(me)?;
-        match height {
-            0 => None,
-            1 => Some(Seat {
-                me,
-                height,
-                local: Some(ranks(me)),
-                children: Vec::new(),
-            }),
-            _ => {
-                let children = layout.children(me).map(|child| (child, ranks(child))).collect();
-                Some(Seat {
-                    me,
-                    height,
-                    local: None,
-                    children,
-                })
-            }
-        }
-    }
-}
-
-/// What can happen to a node.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Input {
-    /// The parent says something.
-    Down(Down),
-    /// A child says something.
-    Up {
-        /// The child.
-        from: WorldRank,
-        /// What it says.
-        message: Up,
-    },
-    /// The driver says something for the ranks that the node serves itself. Its first word is [`Up::Hello`],
-    /// once it is ready for them.
-    Local(Up),
-    /// Time passes. Before a tick, hand in everything that has arrived: what waits unread is not late.
-    Tick,
-    /// A child will never be heard again.
-    ChildLost(WorldRank),
-    /// A child's message cannot be read.
-    Garbage(WorldRank),
-}
-
-/// What the driver has to do for a node.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Send to a child.
-    Down {
-        /// The child.
-        to: WorldRank,
-        /// What to say.
-        message: Down,
-    },
-    /// Send to the parent. (The root has none: there it is for the root itself.)
-    Up(Up),
-    /// For the driver itself. Commands and queries come only where the node serves ranks and are answered by
-    /// [`Input::Local`]; all else comes everywhere.
-    Local(Down),
-    /// Nothing has been heard from the root for too long; said once per silence. Open the gates.
-    RootLost,
-}
-
-/// What a node ignored, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ignored {
-    /// Answers and acknowledgements that nobody waited for (any more).
-    pub late: u64,
-    /// Messages that could not be read, do not answer what was asked, or claim more ranks than there are.
-    pub garbage: u64,
-    /// Messages from processes that are no members, or are lost.
-    pub strangers: u64,
-    /// Messages after the shutdown.
-    pub after_shutdown: u64,
-}
+use invivo_proto::control::results::NOTES_MAX;
+use invivo_proto::control::tree::{Acks, Command, Cut, Down, Up, Verb};
+use invivo_proto::ids::{CommId, CommandId, WorldRank};
 
 /// The machine. `L` says how partial results are merged.
 #[derive(Clone, Debug)]
@@ -132,6 +54,9 @@ pub struct Node<L> {
     members: Members,
     waves: Waves,
     commands: Commands,
+    groups: Groups,
+    clock: JobClock,
+    is_root: bool,
     present: Chorus,
     drained: Chorus,
     pulse: Pulse,
@@ -140,26 +65,49 @@ pub struct Node<L> {
 }
 
 impl<L: Law> Node<L> {
-    /// A node at its seat. The clock for the root's silence starts at `now_ns`.
+    /// A node at its seat, below a parent. The clock for the root's silence starts at `now_ns`.
     pub fn new(now_ns: u64, seat: Seat, law: L) -> Node<L> {
-        let member = |(world, ranks, local)| Member {
-            world,
-            ranks,
-            local,
-            lost: false,
-            last: Ledger::default(),
+        let bounds = Bounds {
+            groups: GROUPS_MAX,
+            runs: GROUP_RUNS_MAX,
         };
-        let local = seat.local.map(|ranks| (seat.me, ranks, true));
+        Node::with(
+            now_ns,
+            seat,
+            law,
+            JobClock::below(now_ns),
+            Groups::new(false, bounds),
+        )
+    }
+
+    /// A node with nobody above: its clock is job time, and nobody knows more groups.
+    pub(crate) fn root(now_ns: u64, seat: Seat, law: L) -> Node<L> {
+        let bounds = Bounds {
+            groups: ROOT_GROUPS_MAX,
+            runs: ROOT_GROUP_RUNS_MAX,
+        };
+        let node = Node::with(now_ns, seat, law, JobClock::root(), Groups::new(true, bounds));
+        Node {
+            is_root: true,
+            ..node
+        }
+    }
+
+    fn with(now_ns: u64, seat: Seat, law: L, clock: JobClock, groups: Groups) -> Node<L> {
+        let local = seat.local.map(|ranks| Member::new(seat.me, ranks, true));
         let children = seat
             .children
             .into_iter()
-            .map(|(child, ranks)| (child, ranks, false));
-        let members = Members::new(local.into_iter().chain(children).map(member).collect());
+            .map(|(child, ranks)| Member::new(child, ranks, false));
+        let members = Members::new(local.into_iter().chain(children).collect());
         Node {
             law,
             height: seat.height,
             waves: waves::none(),
             commands: Commands::none(),
+            groups,
+            clock,
+            is_root: false,
             present: Chorus::new(&members),
             drained: Chorus::new(&members),
             members,
@@ -179,17 +127,36 @@ impl<L: Law> Node<L> {
         self.ignored
     }
 
+    /// Job time, as this node knows it.
+    pub fn clock(&self) -> &JobClock {
+        &self.clock
+    }
+
+    /// What is wrong with the members, as sentences; every status that passes here carries them.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let forgotten = self.groups.forgotten();
+        // A node asks again for what it forgot; the root cannot.
+        let forgot = (self.is_root && forgotten > 0).then(|| {
+            format!(
+                "the members of {forgotten} communicators were forgotten for lack of room: traffic on them may be unresolved"
+            )
+        });
+        forgot.into_iter().chain(self.members.notes()).take(NOTES_MAX)
+    }
+
     /// When [`Input::Tick`] is needed next, if nothing else happens before.
     pub fn next_tick_ns(&self) -> Option<u64> {
         let deadlines = [
             self.waves.next_deadline_ns(),
             self.commands.under_way.next_deadline_ns(),
-            self.pulse.next_deadline_ns(),
+            self.pulse.next_deadline_ns().filter(|_| !self.is_root),
+            self.clock.next_ask_ns(),
         ];
         deadlines.into_iter().flatten().min().filter(|_| !self.closed)
     }
 
-    /// Lets something happen; what the driver then has to do, in order. `now_ns` never runs back.
+    /// Lets something happen; what the driver then has to do, in order. `now_ns` is the process' monotonic clock,
+    /// read after the message was received: job time is measured by it.
     pub fn step(&mut self, now_ns: u64, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
         if self.closed {
@@ -201,20 +168,34 @@ impl<L: Law> Node<L> {
         match input {
             Input::Down(message) => self.descend(now_ns, message, &mut out),
             Input::Up { from, message } => match self.living(from) {
-                Some(member) => self.climb(member, message, &mut out),
+                Some(member) => {
+                    self.members.get_mut(member).silent = false;
+                    self.climb(now_ns, member, message, &mut out);
+                }
                 None => self.ignored.strangers += 1,
             },
             Input::Local(message) => match self.members.local() {
-                Some(member) => self.climb(member, message, &mut out),
+                Some(member) => self.climb(now_ns, member, message, &mut out),
                 None => self.ignored.strangers += 1,
             },
             Input::ChildLost(child) => self.lose(child),
-            Input::Garbage(_) => self.ignored.garbage += 1,
-            Input::Tick if self.pulse.stops(now_ns) => out.push(Action::RootLost),
-            Input::Tick => {}
+            Input::Garbage(child) => match self.living(child) {
+                Some(member) => self.garbage(member),
+                None => self.ignored.strangers += 1,
+            },
+            Input::Tick => self.tick(now_ns, &mut out),
         }
         self.conclude(overdue_ns, &mut out);
         out
+    }
+
+    fn tick(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+        if !self.is_root && self.pulse.stops(now_ns) {
+            out.push(Action::RootLost);
+        }
+        if self.clock.ask(now_ns) {
+            out.push(Action::Up(Up::WhatTime { asked_ns: now_ns }));
+        }
     }
 
     fn living(&self, child: WorldRank) -> Option<usize> {
@@ -223,32 +204,54 @@ impl<L: Law> Node<L> {
             .filter(|&member| !self.members.get(member).lost)
     }
 
-    /// From above, to every member.
+    fn garbage(&mut self, member: usize) {
+        self.ignored.garbage += 1;
+        self.members.get_mut(member).garbage += 1;
+    }
+
+    /// From above: for everybody, or for those who asked.
     fn descend(&mut self, now_ns: u64, message: Down, out: &mut Vec<Action>) {
-        self.pulse.hear(now_ns);
+        let mut for_all = true;
         match &message {
+            // These two come from the parent itself and do not tell that the root lives.
+            Down::Time {
+                asked_ns,
+                job_ns,
+                error_ns,
+            } => {
+                let known = self.clock.answered(now_ns, *asked_ns, *job_ns, *error_ns);
+                self.ignored.late += u64::from(!known);
+                return;
+            }
+            Down::Groups(told) => return self.pass_groups(told, out),
             Down::Command(command) => {
+                self.pulse.hear(now_ns);
                 if !self.begin_command(now_ns, command, out) {
                     return;
                 }
             }
             Down::Query { wave, query } => {
+                self.pulse.hear(now_ns);
+                for_all = false;
                 let deadline_ns = self.deadline_ns(now_ns, WAVE_NS_PER_LAYER);
+                let awake = self.members.roll_of_awake();
                 self.waves
-                    .begin(*wave, Wave::new(*query), deadline_ns, &self.members);
+                    .begin(*wave, Wave::new(*query), deadline_ns, &self.members, awake);
             }
             Down::Shutdown => {
                 self.closed = true;
                 self.waves.clear();
                 self.commands.under_way.clear();
             }
-            Down::Job(_) | Down::Heartbeat | Down::Release | Down::Time { .. } | Down::Groups(_) => {}
+            Down::Job(_) | Down::Heartbeat | Down::Release => self.pulse.hear(now_ns),
         }
         for child in self.members.reachable() {
-            out.push(Action::Down {
-                to: child.world,
-                message: message.clone(),
-            });
+            if for_all || !child.silent {
+                out.push(Action::Down {
+                    to: child.world,
+                    message: message.clone(),
+                });
+            }
         }
         let for_ranks = matches!(message, Down::Command(_) | Down::Query { .. });
         if !for_ranks || self.members.local().is_some() {
@@ -259,7 +262,7 @@ impl<L: Law> Node<L> {
     /// Whether the command is new. A past one is answered from memory, one under way will be answered anyway.
     fn begin_command(&mut self, now_ns: u64, command: &Command, out: &mut Vec<Action>) -> bool {
         match self.commands.known(command.id) {
-            Some(Known::UnderWay(_)) => false,
+            Some(Known::UnderWay) => false,
             Some(Known::Past(course)) => {
                 out.push(Action::Up(Up::Ack {
                     command: command.id,
@@ -268,25 +271,41 @@ impl<L: Law> Node<L> {
                 false
             }
             None => {
-                let deadline_ns = self.deadline_ns(now_ns, COMMAND_NS_PER_LAYER);
+                let due_ns = self.due_ns(now_ns, &command.verb);
+                let deadline_ns = self.deadline_ns(due_ns, COMMAND_NS_PER_LAYER);
+                let all = self.members.roll();
                 self.commands
                     .under_way
-                    .begin(command.id, Course::new(command), deadline_ns, &self.members);
+                    .begin(command.id, Course::default(), deadline_ns, &self.members, all);
                 true
             }
         }
     }
 
-    fn deadline_ns(&self, now_ns: u64, per_layer: u64) -> u64 {
-        now_ns.saturating_add(per_layer.saturating_mul(u64::from(self.height)))
+    /// Own time from which on a command's usual time-out counts.
+    fn due_ns(&self, now_ns: u64, verb: &Verb) -> u64 {
+        let due_ns = match verb.due_ns() {
+            0 => now_ns,
+            _ if !self.clock.is_known() => {
+                now_ns.saturating_add(commands::length_ns(verb, orders::ahead_ns(self.height + 1)))
+            }
+            job_ns => self.clock.from_job(job_ns).max(now_ns),
+        };
+        due_ns.saturating_add(commands::patience_ns(verb))
     }
 
-    /// From a member, gathered or passed on.
-    fn climb(&mut self, member: usize, message: Up, out: &mut Vec<Action>) {
+    fn deadline_ns(&self, from_ns: u64, per_layer: u64) -> u64 {
+        from_ns.saturating_add(per_layer.saturating_mul(u64::from(self.height)))
+    }
+
+    /// From a member: gathered, answered or passed on.
+    fn climb(&mut self, now_ns: u64, member: usize, message: Up, out: &mut Vec<Action>) {
         match message {
             Up::Hello { ranks } => {
                 // Both sides know the layout; a difference means that they were started with different numbers.
-                self.ignored.garbage += u64::from(ranks != self.members.get(member).ranks);
+                if ranks != self.members.get(member).ranks {
+                    self.garbage(member);
+                }
                 self.present.tick_off(member);
             }
             Up::Drained => self.drained.tick_off(member),
@@ -307,8 +326,8 @@ impl<L: Law> Node<L> {
                     return;
                 };
                 if !plausible || sum.add(&self.law, partial, &coverage, missing).is_err() {
-                    self.ignored.garbage += 1;
                     sum.absent(self.members.get(member));
+                    self.garbage(member);
                 }
             }
             Up::Ack { command, acks } => {
@@ -319,13 +338,51 @@ impl<L: Law> Node<L> {
                 if plausible(&acks, self.members.get(member).ranks) {
                     acks::merge(&mut course.acks, acks);
                 } else {
-                    self.ignored.garbage += 1;
                     course.absent(self.members.get(member));
+                    self.garbage(member);
                 }
             }
-            Up::Groups(_) | Up::RankEnded(_) | Up::WantGroups(_) | Up::WhatTime { .. } => {
-                out.push(Action::Up(message))
+            Up::WhatTime { asked_ns } => {
+                let time = Down::Time {
+                    asked_ns,
+                    job_ns: self.clock.job_ns(now_ns),
+                    error_ns: self.clock.error_ns(now_ns),
+                };
+                out.push(self.to_member(member, time));
             }
+            Up::WantGroups(ids) => self.want_groups(member, ids, out),
+            Up::Groups(told) if self.is_root => self.pass_groups(&told, out),
+            Up::Groups(_) | Up::RankEnded(_) => out.push(Action::Up(message)),
+        }
+    }
+
+    fn want_groups(&mut self, member: usize, ids: Vec<CommId>, out: &mut Vec<Action>) {
+        let (known, unknown) = self.groups.want(member, ids);
+        self.tell_groups(member, known, out);
+        if !unknown.is_empty() && !self.is_root {
+            out.push(Action::Up(Up::WantGroups(unknown)));
+        }
+    }
+
+    fn pass_groups(&mut self, told: &Told, out: &mut Vec<Action>) {
+        for (member, told) in self.groups.learn(told) {
+            self.tell_groups(member, told, out);
+        }
+    }
+
+    fn tell_groups(&self, member: usize, told: Told, out: &mut Vec<Action>) {
+        if self.members.get(member).lost {
+            return;
+        }
+        for message in groups::messages(told) {
+            out.push(self.to_member(member, Down::Groups(message)));
+        }
+    }
+
+    fn to_member(&self, member: usize, message: Down) -> Action {
+        match self.members.get(member) {
+            Member { local: true, .. } => Action::Local(message),
+            &Member { world: to, .. } => Action::Down { to, message },
         }
     }
 
@@ -351,10 +408,10 @@ impl<L: Law> Node<L> {
         if self.present.complete() {
             out.push(Action::Up(Up::Hello { ranks: self.ranks() }));
         }
-        for (wave, sum) in self.waves.finish(overdue_ns, &self.members) {
-            out.push(Action::Up(sum.into_answer(wave)));
+        for (wave, sum) in self.waves.finish(overdue_ns, &mut self.members) {
+            out.push(Action::Up(sum.into_answer(wave, self.notes())));
         }
-        for (command, course) in self.commands.under_way.finish(overdue_ns, &self.members) {
+        for (command, course) in self.commands.under_way.finish(overdue_ns, &mut self.members) {
             out.push(Action::Up(Up::Ack {
                 command,
                 acks: course.acks.clone(),
@@ -366,9 +423,9 @@ impl<L: Law> Node<L> {
         }
     }
 
-    /// What a known command does.
-    pub(crate) fn verb_of(&self, command: CommandId) -> Option<Verb> {
-        self.commands.known(command).map(|known| known.verb())
+    /// Whether a command is under way or remembered.
+    pub(crate) fn knows(&self, command: CommandId) -> bool {
+        self.commands.known(command).is_some()
     }
 
     /// Whether another wave would push the oldest out.
@@ -384,7 +441,10 @@ impl<L: Law> Node<L> {
 
 /// Whether a member with `ranks` ranks can say so.
 fn plausible(acks: &Acks, ranks: u32) -> bool {
+    let in_order = |cut: &Option<Cut>| cut.is_none_or(|cut| cut.earliest_ns <= cut.latest_ns);
     acks.targets <= ranks
         && acks.done <= acks.targets
         && u64::from(acks.held_in_mpi) + u64::from(acks.partly) <= u64::from(acks.done)
+        && in_order(&acks.from)
+        && in_order(&acks.to)
 }

@@ -3,12 +3,14 @@
 use crate::law::Law;
 use crate::limits::{ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, WAVES_MAX};
 use crate::node::{Action, Ignored, Input, Node, Seat};
+use crate::orders::{self, Orders};
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use invivo_proto::control::results::{Coverage, Group};
-use invivo_proto::control::tree::{Acks, Command, Down, JobInfo, Partial, Query, RankEnded, Up};
-use invivo_proto::ids::{CommId, CommandId, WaveId, WorldRank};
+use invivo_proto::control::results::Coverage;
+use invivo_proto::control::tree::{Acks, Command, Down, JobInfo, Order, Partial, Query, RankEnded, Up};
+use invivo_proto::ids::{CommandId, WaveId, WorldRank};
 
 /// Who asked: a number of the driver's choice, given back with the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,7 +22,12 @@ pub enum Ask {
     /// A question to the tree.
     Query(Query),
     /// A command to the ranks.
-    Command(Command),
+    Command {
+        /// The same id twice is the same command.
+        id: CommandId,
+        /// What to do; the root fixes when.
+        order: Order,
+    },
 }
 
 /// What can happen to the root.
@@ -94,8 +101,6 @@ pub enum RootAction {
         /// Ranks of the job.
         ranks: u32,
     },
-    /// Groups of communicators became known.
-    Groups(BTreeMap<CommId, Group>),
     /// A rank ended otherwise than through `MPI_Finalize`.
     RankEnded(RankEnded),
     /// Every rank has drained or ended, or its place is lost: said once. Run the last waves now.
@@ -166,6 +171,8 @@ pub struct Root<L> {
     waves: BTreeMap<WaveId, AskId>,
     /// Who waits for a command under way; at most [`COMMANDS_MAX`] lists of [`ASKERS_MAX`].
     commands: BTreeMap<CommandId, Vec<AskId>>,
+    orders: Orders,
+    height: u32,
     next_beat_ns: u64,
     closed: bool,
 }
@@ -174,10 +181,12 @@ impl<L: Law> Root<L> {
     /// The root at its seat.
     pub fn new(now_ns: u64, seat: Seat, law: L) -> Root<L> {
         Root {
-            node: Node::new(now_ns, seat, law),
+            height: seat.height,
+            node: Node::root(now_ns, seat, law),
             next_wave: 0,
             waves: BTreeMap::new(),
             commands: BTreeMap::new(),
+            orders: Orders::default(),
             next_beat_ns: now_ns,
             closed: false,
         }
@@ -191,6 +200,11 @@ impl<L: Law> Root<L> {
     /// What was ignored so far.
     pub fn ignored(&self) -> Ignored {
         self.node.ignored()
+    }
+
+    /// What is wrong with the members, as sentences; every status carries them.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        self.node.notes()
     }
 
     /// When [`RootInput::Tick`] is needed next, if nothing else happens before.
@@ -237,27 +251,34 @@ impl<L: Law> Root<L> {
                 self.waves.insert(wave, ask);
                 self.pass(now_ns, Input::Down(Down::Query { wave, query }), out);
             }
-            Ask::Command(command) => {
-                self.admit(ask, &command)?;
-                self.pass(now_ns, Input::Down(Down::Command(command)), out);
+            Ask::Command { id, order } => {
+                self.admit(ask, id, order)?;
+                // A command that is known already keeps the cut that it has.
+                let cut_ns = now_ns.saturating_add(orders::ahead_ns(self.height));
+                let verb = orders::verb(order, cut_ns);
+                self.pass(now_ns, Input::Down(Down::Command(Command { id, verb })), out);
             }
         }
         Ok(())
     }
 
-    /// Lets `ask` wait for `command`, new or not.
-    fn admit(&mut self, ask: AskId, command: &Command) -> Result<(), Refusal> {
-        let id = command.id;
-        match self.node.verb_of(id) {
-            Some(verb) if verb != command.verb => return Err(Refusal::IdTaken { id }),
-            None if self.node.commands_full() => return Err(Refusal::TooManyCommands),
-            _ => {}
+    /// Lets `ask` wait for a command, new or not.
+    fn admit(&mut self, ask: AskId, id: CommandId, order: Order) -> Result<(), Refusal> {
+        let known = self.node.knows(id);
+        if known && self.orders.is_taken(id, order) {
+            return Err(Refusal::IdTaken { id });
+        }
+        if !known && self.node.commands_full() {
+            return Err(Refusal::TooManyCommands);
         }
         let askers = self.commands.entry(id).or_default();
         if askers.len() >= ASKERS_MAX {
             return Err(Refusal::TooManyAskers { id });
         }
         askers.push(ask);
+        if !known {
+            self.orders.remember(id, order, |id| self.node.knows(id));
+        }
         Ok(())
     }
 
@@ -310,10 +331,10 @@ impl<L: Law> Root<L> {
                 }));
             }
             Up::Hello { ranks } => out.push(RootAction::Present { ranks }),
-            Up::Groups(groups) => out.push(RootAction::Groups(groups)),
             Up::RankEnded(ended) => out.push(RootAction::RankEnded(ended)),
             Up::Drained => out.push(RootAction::Drained),
-            Up::WantGroups(_) | Up::WhatTime { .. } => {}
+            // The root's node answers these itself.
+            Up::Groups(_) | Up::WantGroups(_) | Up::WhatTime { .. } => {}
         }
     }
 }

@@ -4,8 +4,9 @@ use crate::gather::{Gathers, Tally};
 use crate::law::{self, Law, Mismatch};
 use crate::members::Member;
 use crate::{coverage, limits, missing};
+use alloc::string::String;
 use alloc::vec::Vec;
-use invivo_proto::control::results::Coverage;
+use invivo_proto::control::results::{Coverage, NOTES_MAX};
 use invivo_proto::control::tree::{Partial, Query, Up};
 use invivo_proto::ids::{WaveId, WorldRank};
 
@@ -56,7 +57,14 @@ impl Wave {
         Ok(())
     }
 
-    pub fn into_answer(self, wave: WaveId) -> Up {
+    /// The answer. A status says what is wrong with the members, too.
+    pub fn into_answer(mut self, wave: WaveId, notes: impl Iterator<Item = String>) -> Up {
+        if let Partial::Status(status) = &mut self.partial {
+            status.notes.extend(notes);
+            status.notes.sort_unstable();
+            status.notes.dedup();
+            status.notes.truncate(NOTES_MAX);
+        }
         Up::Partial {
             wave,
             partial: self.partial,

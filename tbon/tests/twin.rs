@@ -1,6 +1,6 @@
 //! The node against a naive twin, which keeps the whole history and works every answer out from it.
 
-use invivo_proto::control::results::{Coverage, JobStatus, Ledger, MatrixPartial};
+use invivo_proto::control::results::{Coverage, JobStatus, Ledger, Matrix};
 use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
 use invivo_proto::ids::{CommandId, WaveId, WorldRank};
 use invivo_tbon::law::{Law, Mismatch};
@@ -205,7 +205,7 @@ impl Twin {
             ..Coverage::default()
         };
         let partial = Partial::Status(JobStatus {
-            states: [sum, 0, 0, 0, 0],
+            states: [sum, 0, 0, 0, 0, 0],
             ..JobStatus::default()
         });
         Some((
@@ -320,10 +320,10 @@ fn input(step: Step) -> Input {
                 ..Coverage::default()
             };
             let status = Partial::Status(JobStatus {
-                states: [value, 0, 0, 0, 0],
+                states: [value, 0, 0, 0, 0, 0],
                 ..JobStatus::default()
             });
-            let other = Partial::Matrix(MatrixPartial::default());
+            let other = Partial::Matrix(Matrix::default());
             let partial = if kind == Kind::OtherQuestion {
                 other
             } else {

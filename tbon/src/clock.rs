@@ -1,0 +1,176 @@
+//! Job time: the clock of the root's node, as every other process of the tree knows it.
+//!
+//! ```text
+//! child   --- asked ----------- received --->  own clock      the answer was given somewhere in between:
+//!               \               /                               job = answer +- its error, at (asked + received) / 2
+//! parent  ------- answered ----------------->  job time                 +- (received - asked) / 2
+//! ```
+//!
+//! A process measures its parent (Cristian's algorithm), so errors add up from the root down: half a round trip per
+//! layer. Each round trip tells an interval in which the truth must lie; of all of them the narrowest counts, and
+//! every one grows wider with age, because clocks drift. The interval is certain as long as clocks run within
+//! [`DRIFT_PPM`] of each other, however unlike the two ways are and however long a message waited.
+
+/// How far two nodes' clocks may run apart, in parts per million: crystals of servers are within some 20, and
+/// time daemons correct by less.
+pub const DRIFT_PPM: u64 = 50;
+/// Measurements that follow one another at the start, so that the first command finds a good one.
+pub const FIRST_ROUNDS: u32 = 8;
+/// Between a first measurement and the next, in ns: both ends may rest for a millisecond at a time.
+pub const ASK_FIRST_NS: u64 = 5_000_000;
+/// Between two later measurements, in ns: an error grows by 50 us in that time, less than a round trip takes.
+pub const ASK_NS: u64 = 1_000_000_000;
+/// The error of a clock that has not been measured.
+pub const UNKNOWN_NS: u64 = u64::MAX;
+
+/// What one round trip told.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    /// Own clock when the question was asked: the error grows from here.
+    asked_ns: u64,
+    /// Job time less own time.
+    offset_ns: i128,
+    /// How far that was off at most.
+    error_ns: u64,
+}
+
+impl Measured {
+    fn error_at(&self, now_ns: u64) -> u64 {
+        // Rounded up: the bound must hold.
+        let age_ns = u128::from(now_ns.saturating_sub(self.asked_ns));
+        let drift_ns = (age_ns * u128::from(DRIFT_PPM)).div_ceil(1_000_000);
+        self.error_ns
+            .saturating_add(u64::try_from(drift_ns).unwrap_or(UNKNOWN_NS))
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// The root's own clock is job time.
+    Exact,
+    /// Nothing is known yet.
+    Unknown,
+    Known(Measured),
+}
+
+/// A process' idea of job time. Times are in ns; own time is the process' monotonic clock and never runs back.
+#[derive(Clone, Debug)]
+pub struct JobClock {
+    state: State,
+    /// The question on its way, by the time at which it was asked.
+    pending_ns: Option<u64>,
+    next_ask_ns: u64,
+    rounds: u32,
+}
+
+impl JobClock {
+    /// The root's.
+    pub fn root() -> JobClock {
+        JobClock {
+            state: State::Exact,
+            pending_ns: None,
+            next_ask_ns: u64::MAX,
+            rounds: 0,
+        }
+    }
+
+    /// Anybody else's: nothing is known, and the first question is due at once.
+    pub fn below(now_ns: u64) -> JobClock {
+        JobClock {
+            state: State::Unknown,
+            pending_ns: None,
+            next_ask_ns: now_ns,
+            rounds: 0,
+        }
+    }
+
+    /// When the next question is due; nothing at the root.
+    pub fn next_ask_ns(&self) -> Option<u64> {
+        (!matches!(self.state, State::Exact)).then_some(self.next_ask_ns)
+    }
+
+    /// Whether to ask the parent now. If so, the question is taken to be on its way.
+    pub fn ask(&mut self, now_ns: u64) -> bool {
+        let due = !matches!(self.state, State::Exact) && now_ns >= self.next_ask_ns;
+        if due {
+            self.pending_ns = Some(now_ns);
+            self.next_ask_ns = now_ns.saturating_add(ASK_NS);
+        }
+        due
+    }
+
+    /// Takes an answer, at once when it came. False when it belongs to no question that waits.
+    pub fn answered(&mut self, now_ns: u64, asked_ns: u64, job_ns: u64, error_ns: u64) -> bool {
+        if self.pending_ns != Some(asked_ns) {
+            return false;
+        }
+        self.pending_ns = None;
+        let half_ns = now_ns.saturating_sub(asked_ns).div_ceil(2);
+        let measured = Measured {
+            asked_ns,
+            offset_ns: i128::from(job_ns) - i128::from(asked_ns) - i128::from(half_ns),
+            error_ns: error_ns.saturating_add(half_ns),
+        };
+        if error_ns != UNKNOWN_NS {
+            self.keep_better(now_ns, measured);
+            self.rounds = self.rounds.saturating_add(1);
+        }
+        let pause_ns = if self.rounds < FIRST_ROUNDS {
+            ASK_FIRST_NS
+        } else {
+            ASK_NS
+        };
+        self.next_ask_ns = now_ns.saturating_add(pause_ns);
+        true
+    }
+
+    fn keep_better(&mut self, now_ns: u64, new: Measured) {
+        if let State::Known(old) = self.state {
+            let (old_error_ns, new_error_ns) = (old.error_at(now_ns), new.error_at(now_ns));
+            let apart = old.offset_ns.abs_diff(new.offset_ns);
+            // Both cannot be true when they do not even touch: a clock was set, or drifts more than it should.
+            let touch = apart <= u128::from(old_error_ns) + u128::from(new_error_ns);
+            if touch && old_error_ns < new_error_ns {
+                return;
+            }
+        }
+        self.state = State::Known(new);
+    }
+
+    /// Job time at own time `now_ns`. Before the first measurement own time is taken for it. It may step back
+    /// by the error when a better measurement is made.
+    pub fn job_ns(&self, now_ns: u64) -> u64 {
+        shifted(now_ns, self.offset_ns())
+    }
+
+    /// How far [`JobClock::job_ns`] may be off: nothing at the root, [`UNKNOWN_NS`] before the first measurement.
+    pub fn error_ns(&self, now_ns: u64) -> u64 {
+        match self.state {
+            State::Exact => 0,
+            State::Unknown => UNKNOWN_NS,
+            State::Known(measured) => measured.error_at(now_ns),
+        }
+    }
+
+    /// Whether job time is known at all.
+    pub fn is_known(&self) -> bool {
+        !matches!(self.state, State::Unknown)
+    }
+
+    /// Own time at job time `job_ns`, by what is known now.
+    pub fn from_job(&self, job_ns: u64) -> u64 {
+        shifted(job_ns, -self.offset_ns())
+    }
+
+    fn offset_ns(&self) -> i128 {
+        match self.state {
+            State::Exact | State::Unknown => 0,
+            State::Known(measured) => measured.offset_ns,
+        }
+    }
+}
+
+fn shifted(ns: u64, by_ns: i128) -> u64 {
+    // Limits of a u64, not of any real clock: a damaged answer must not bring the process down.
+    (i128::from(ns) + by_ns).clamp(0, i128::from(u64::MAX)) as u64
+}

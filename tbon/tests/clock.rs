@@ -1,0 +1,163 @@
+//! Job time against simulated clocks: whatever the delays and the drift, the truth lies within the stated error.
+
+use invivo_tbon::clock::{ASK_NS, DRIFT_PPM, FIRST_ROUNDS, JobClock, UNKNOWN_NS};
+use proptest::prelude::*;
+
+/// A clock that started at `start_ns` and runs off by `ppm`, as a function of true time.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    start_ns: u64,
+    ppm: i64,
+}
+
+impl Clock {
+    fn at(self, true_ns: u64) -> u64 {
+        let off = i128::from(true_ns) * i128::from(self.ppm) / 1_000_000;
+        (i128::from(self.start_ns) + i128::from(true_ns) + off) as u64
+    }
+}
+
+/// One question: how long it waits before it is asked, and how long its ways take.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    idle_ns: u64,
+    there_ns: u64,
+    back_ns: u64,
+}
+
+fn round() -> impl Strategy<Value = Round> {
+    let way = || prop_oneof![1_000u64..200_000, 1_000u64..5_000_000, 1_000u64..900_000_000];
+    (0u64..3_000_000_000, way(), way()).prop_map(|(idle_ns, there_ns, back_ns)| Round {
+        idle_ns,
+        there_ns,
+        back_ns,
+    })
+}
+
+fn clock() -> impl Strategy<Value = Clock> {
+    // Two clocks may run this far apart, so each half of it.
+    let half = DRIFT_PPM as i64 / 2 - 1;
+    (0u64..1 << 50, -half..=half).prop_map(|(start_ns, ppm)| Clock { start_ns, ppm })
+}
+
+fn off_by(job: &JobClock, own: Clock, root: Clock, true_ns: u64) -> u64 {
+    job.job_ns(own.at(true_ns)).abs_diff(root.at(true_ns))
+}
+
+proptest! {
+    /// The root, a node and a place: each measures the one above while time goes on.
+    #[test]
+    fn the_true_job_time_lies_within_the_stated_error(
+        clocks in prop::array::uniform3(clock()),
+        rounds in prop::collection::vec((round(), 1usize..3), 1..40),
+    ) {
+        let [root, node, place] = clocks;
+        // The job's clock runs by the root's: the others drift against it.
+        let own = [root, node, place];
+        let mut jobs = [JobClock::root(), JobClock::below(node.at(0)), JobClock::below(place.at(0))];
+        let mut true_ns = 0;
+        for (round, child) in rounds {
+            true_ns += round.idle_ns;
+            let asked_ns = own[child].at(true_ns);
+            if !jobs[child].ask(asked_ns) {
+                continue;
+            }
+            true_ns += round.there_ns;
+            let parent_ns = own[child - 1].at(true_ns);
+            let (job_ns, error_ns) = (jobs[child - 1].job_ns(parent_ns), jobs[child - 1].error_ns(parent_ns));
+            true_ns += round.back_ns;
+            prop_assert!(jobs[child].answered(own[child].at(true_ns), asked_ns, job_ns, error_ns));
+            for later_ns in [0, 1, 1_000_000, 60_000_000_000] {
+                let at_ns = true_ns + later_ns;
+                for process in 1..3 {
+                    let error_ns = jobs[process].error_ns(own[process].at(at_ns));
+                    if error_ns == UNKNOWN_NS {
+                        prop_assert!(!jobs[process].is_known());
+                        continue;
+                    }
+                    // Two ns for the rounding of the simulated clocks.
+                    let off_ns = off_by(&jobs[process], own[process], root, at_ns);
+                    prop_assert!(off_ns <= error_ns + 2, "process {}: off by {}, said {}", process, off_ns, error_ns);
+                }
+            }
+        }
+    }
+
+    /// Of many measurements the best counts: the error is never more than that of the newest.
+    #[test]
+    fn the_error_is_at_most_that_of_any_measurement(own in clock(), rounds in prop::collection::vec(round(), 1..20)) {
+        let root = Clock { start_ns: 77, ppm: 0 };
+        let mut job = JobClock::below(own.at(0));
+        let mut true_ns = 0;
+        let mut told: Vec<(u64, u64)> = Vec::new();
+        for round in rounds {
+            true_ns += round.idle_ns + ASK_NS;
+            let asked_ns = own.at(true_ns);
+            prop_assert!(job.ask(asked_ns));
+            let job_ns = root.at(true_ns + round.there_ns);
+            true_ns += round.there_ns + round.back_ns;
+            let now_ns = own.at(true_ns);
+            prop_assert!(job.answered(now_ns, asked_ns, job_ns, 0));
+            told.push((asked_ns, (now_ns - asked_ns).div_ceil(2)));
+            let best = told.iter().map(|(asked_ns, half_ns)| half_ns + ((now_ns - asked_ns) * DRIFT_PPM).div_ceil(1_000_000));
+            prop_assert_eq!(Some(job.error_ns(now_ns)), best.min());
+        }
+    }
+
+    #[test]
+    fn job_time_and_own_time_convert_both_ways(own in clock(), job_ns in 1u64 << 51..1 << 52, now_ns in 1u64 << 50..1 << 51) {
+        let mut job = JobClock::below(own.at(0));
+        prop_assert!(job.ask(own.at(10)));
+        prop_assert!(job.answered(own.at(20), own.at(10), job_ns, 5));
+        prop_assert_eq!(job.from_job(job.job_ns(now_ns)), now_ns);
+    }
+
+    /// A damaged answer is refused or believed, but never breaks anything.
+    #[test]
+    fn any_answer_is_survived(now_ns: u64, asked_ns: u64, job_ns: u64, error_ns: u64) {
+        let mut job = JobClock::below(0);
+        job.ask(asked_ns);
+        job.answered(now_ns, asked_ns, job_ns, error_ns);
+        let _ = (job.job_ns(now_ns), job.from_job(job_ns), job.error_ns(u64::MAX));
+    }
+}
+
+#[test]
+fn questions_come_quickly_at_first_and_then_every_second() {
+    let mut job = JobClock::below(0);
+    let (mut now_ns, mut asked) = (0, Vec::new());
+    while now_ns < 3 * ASK_NS {
+        if job.ask(now_ns) {
+            asked.push(now_ns);
+            assert!(job.answered(now_ns + 1000, now_ns, now_ns, 0));
+        }
+        now_ns += 1_000_000;
+    }
+    assert_eq!(asked.len() as u32, FIRST_ROUNDS + 2);
+    assert!(asked[FIRST_ROUNDS as usize - 1] < 100_000_000);
+    assert!(JobClock::root().next_ask_ns().is_none() && !JobClock::root().ask(u64::MAX));
+}
+
+#[test]
+fn a_parent_that_knows_nothing_yet_is_asked_again() {
+    let mut job = JobClock::below(0);
+    assert!(job.ask(0) && job.answered(1000, 0, 123, UNKNOWN_NS));
+    assert!(!job.is_known());
+    assert_eq!(job.error_ns(2000), UNKNOWN_NS);
+    let again_ns = job.next_ask_ns().unwrap();
+    assert!(again_ns < ASK_NS && job.ask(again_ns));
+    assert!(
+        !job.answered(again_ns + 5, 0, 1, 1),
+        "an answer to a question of before"
+    );
+    assert!(job.answered(again_ns + 5, again_ns, 1, 1) && job.is_known());
+}
+
+#[test]
+fn a_clock_that_was_set_is_believed_at_once() {
+    let mut job = JobClock::below(0);
+    assert!(job.ask(0) && job.answered(10, 0, 1_000_000, 0));
+    assert!(job.ask(2 * ASK_NS) && job.answered(2 * ASK_NS + 500_000, 2 * ASK_NS, 0, 0));
+    // Worse than the first, but a second apart from it.
+    assert!(job.job_ns(2 * ASK_NS + 500_000) < 1_000_000);
+}
