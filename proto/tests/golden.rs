@@ -1,54 +1,95 @@
-//! Golden bytes: what version 1 writes, for ever. A difference means that processes of two releases no longer
-//! understand each other: raise the version and add a folder beside `v1`, or take the change back.
+//! Golden bytes, of two kinds.
+//!
+//! `golden/v1` holds what **outlives a release**: packets, records and definitions are kept, and read by later
+//! programs. These bytes are for ever. A difference means that two releases no longer understand each other: raise
+//! the version and add a folder beside `v1`, or take the change back.
+//!
+//! `golden/control-N` holds **control messages**: the tree's, the gateway's link's, the supervisors' and those from
+//! place to place. Only processes of one release exchange them, so until 1.0 their layout may change, but never unawares:
+//! raise [`control::VERSION`], remove the folder of the old number, and write that of the new one.
 //!
 //! `INVIVO_BLESS=1 cargo test -p invivo-proto --test golden` writes files that are not there yet. It never
 //! overwrites one.
 
 mod samples;
 
-use invivo_proto::control::{self, link, local, tree};
+use invivo_proto::control::{self, link, local, peer, tree};
 use invivo_proto::definition::Definition;
-use invivo_proto::packet::Header;
+use invivo_proto::packet::{self, Header};
 use invivo_proto::record::{Decoded, Decoder};
+use samples::messages::{self, file};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/v1")
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-fn golden(name: &str) -> Vec<u8> {
-    let path = folder().join(format!("{name}.bin"));
+fn lasting() -> PathBuf {
+    root().join(format!("v{}", packet::VERSION))
+}
+
+fn of_control() -> PathBuf {
+    root().join(format!("control-{}", control::VERSION))
+}
+
+fn golden(folder: PathBuf, name: &str) -> Vec<u8> {
+    let path = folder.join(format!("{name}.bin"));
     std::fs::read(&path)
         .unwrap_or_else(|error| panic!("{}: {error} (see the head of golden.rs)", path.display()))
 }
 
-#[test]
-fn today_writes_what_version_1_wrote() {
-    for (name, bytes) in samples::all() {
-        let path = folder().join(format!("{name}.bin"));
+/// Compares the samples with the files of a folder, and the files with the samples.
+fn compare(folder: PathBuf, samples: Vec<samples::Sample>) {
+    let mut names = BTreeSet::new();
+    for (name, bytes) in samples {
+        let path = folder.join(format!("{name}.bin"));
         if std::env::var_os("INVIVO_BLESS").is_some() && !path.exists() {
-            std::fs::create_dir_all(folder()).unwrap();
+            std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&path, &bytes).unwrap();
         }
-        assert_eq!(golden(&name), bytes, "{name} has other bytes than version 1");
+        assert!(
+            golden(folder.clone(), &name) == bytes,
+            "{name} has other bytes than {} (see the head of golden.rs)",
+            path.display()
+        );
+        assert!(
+            names.insert(format!("{name}.bin")),
+            "two samples are named {name}"
+        );
     }
-}
-
-#[test]
-fn no_file_is_without_its_sample() {
-    let names: Vec<String> = samples::all()
-        .into_iter()
-        .map(|(name, _)| format!("{name}.bin"))
-        .collect();
-    for entry in std::fs::read_dir(folder()).unwrap() {
+    for entry in std::fs::read_dir(&folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(names.contains(&name), "{name} is compared with nothing");
     }
 }
 
 #[test]
+fn today_writes_what_version_1_wrote() {
+    compare(lasting(), samples::lasting());
+}
+
+#[test]
+fn control_messages_have_the_bytes_of_their_version() {
+    compare(of_control(), messages::control());
+}
+
+#[test]
+fn no_folder_is_left_behind() {
+    let known = [lasting(), of_control()];
+    for entry in std::fs::read_dir(root()).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(
+            known.contains(&path),
+            "{} is compared with nothing",
+            path.display()
+        );
+    }
+}
+
+#[test]
 fn the_golden_packet_is_read() {
-    let message = golden("packet");
+    let message = golden(lasting(), "packet");
     let (header, payload) = Header::decode(&message).unwrap();
     assert_eq!(header, samples::header(payload.len()));
     let mut decoder = Decoder::new(header.first_time, header.next_request);
@@ -72,7 +113,7 @@ fn the_golden_packet_is_read() {
 fn golden_definitions_are_read() {
     for (name, definition) in samples::definitions(&samples::runs()) {
         assert_eq!(
-            Definition::decode(&golden(&format!("definition-{name}"))).unwrap(),
+            Definition::decode(&golden(lasting(), &format!("definition-{name}"))).unwrap(),
             definition
         );
     }
@@ -81,85 +122,142 @@ fn golden_definitions_are_read() {
 /// Every golden file of one kind is read as the message that it was written from.
 macro_rules! read_back {
     ($kind:literal, $type:ty, $samples:expr) => {
-        let all: Vec<$type> = $samples;
-        let files = samples::all()
-            .into_iter()
-            .filter(|(name, _)| name.strip_prefix($kind).is_some_and(|rest| rest.starts_with('-')));
-        let mut read = 0;
-        for ((name, _), sample) in files.zip(all.iter()) {
-            assert_eq!(
-                &control::decode::<$type>(&golden(&name)).unwrap(),
-                sample,
-                "{name}"
-            );
-            read += 1;
+        for sample in $samples {
+            let name = file($kind, &sample);
+            let bytes = golden(of_control(), &name);
+            assert_eq!(control::decode::<$type>(&bytes).unwrap(), sample, "{name}");
         }
-        assert_eq!(read, all.len());
     };
 }
 
 #[test]
 fn golden_control_messages_are_read() {
-    read_back!("down", tree::Down, samples::downs());
-    read_back!("up", tree::Up, samples::ups());
+    read_back!("down", tree::Down, messages::downs());
+    read_back!("up", tree::Up, messages::ups());
+    read_back!("peer", peer::Halves, messages::peers());
     read_back!(
         "from-supervisor",
         local::FromSupervisor,
-        samples::from_supervisors()
+        messages::from_supervisors()
     );
-    read_back!("to-supervisor", local::ToSupervisor, samples::to_supervisors());
-    read_back!("request", link::Request, samples::requests());
-    read_back!("response", link::Response, samples::responses());
+    read_back!("to-supervisor", local::ToSupervisor, messages::to_supervisors());
+    read_back!("request", link::Request, messages::requests());
+    read_back!("response", link::Response, messages::responses());
+    let last = golden(of_control(), "final");
     assert_eq!(
-        control::decode::<link::Final>(&golden("final")).unwrap(),
-        samples::last_words()
+        control::decode::<link::Final>(&last).unwrap(),
+        messages::last_words()
     );
 }
 
-/// A variant that joins an enum must be sampled: these matches no longer compile, and the counts no longer fit.
+/// Numbers of the samples of one type; a variant that joins an enum must be sampled: the match no longer compiles,
+/// and the numbers no longer fit.
+fn complete<T>(samples: &[T], number: impl Fn(&T) -> usize, variants: usize) {
+    let numbers: BTreeSet<usize> = samples.iter().map(number).collect();
+    assert_eq!(
+        numbers,
+        (0..variants).collect(),
+        "of {}",
+        std::any::type_name::<T>()
+    );
+}
+
 #[test]
-fn every_variant_has_a_sample() {
-    use tree::{Down, Partial, Query, Up, Verb};
-    let down = |message: &Down| match message {
+fn every_variant_from_parent_to_child_has_a_sample() {
+    use tree::{Down, Query, Verb};
+    let number = |message: &Down| match message {
         Down::Job(_) => 0,
         Down::Command(command) => match command.verb {
             Verb::Pause { .. } => 1,
             Verb::Resume => 2,
+            Verb::Hold { .. } => 3,
+            Verb::Reset { .. } => 4,
+            Verb::Record { .. } => 5,
+            Verb::Window { .. } => 6,
+            Verb::Shutdown => 7,
         },
         Down::Query { query, .. } => match query {
-            Query::Functions { .. } => 3,
-            Query::Matrix => 4,
-            Query::Status => 5,
+            Query::Functions { .. } => 8,
+            Query::Matrix { .. } => 9,
+            Query::Status => 10,
         },
-        Down::Heartbeat => 6,
-        Down::Release => 7,
-        Down::Shutdown => 8,
+        Down::Heartbeat => 11,
+        Down::Time { .. } => 12,
+        Down::Groups(_) => 13,
+        Down::Release => 14,
+        Down::Shutdown => 15,
     };
-    assert_eq!(
-        samples::downs().iter().map(down).collect::<Vec<_>>(),
-        (0..9).collect::<Vec<_>>()
-    );
-    let up = |message: &Up| match message {
+    complete(&messages::downs(), number, 16);
+}
+
+#[test]
+fn every_variant_from_child_to_parent_has_a_sample() {
+    use tree::{Partial, Up};
+    let number = |message: &Up| match message {
         Up::Hello { .. } => 0,
         Up::Ack { .. } => 1,
-        Up::Partial {
-            partial: Partial::Functions(_),
-            ..
-        } => 2,
-        Up::Partial {
-            partial: Partial::Matrix(_),
-            ..
-        } => 3,
-        Up::Partial {
-            partial: Partial::Status(_),
-            ..
-        } => 4,
+        Up::Partial { partial, .. } => match partial {
+            Partial::Functions(_) => 2,
+            Partial::Matrix(_) => 3,
+            Partial::Status(_) => 4,
+        },
         Up::Groups(_) => 5,
-        Up::RankEnded(_) => 6,
-        Up::Drained => 7,
+        Up::WantGroups(_) => 6,
+        Up::WhatTime { .. } => 7,
+        Up::RankEnded(_) => 8,
+        Up::Drained => 9,
     };
-    assert_eq!(
-        samples::ups().iter().map(up).collect::<Vec<_>>(),
-        (0..8).collect::<Vec<_>>()
-    );
+    complete(&messages::ups(), number, 10);
+}
+
+#[test]
+fn every_variant_of_the_link_has_a_sample() {
+    use link::{Answer, Ask, Request, Response};
+    use tree::Order;
+    let number = |request: &Request| match &request.ask {
+        Ask::Job => 0,
+        Ask::Query(_) => 1,
+        Ask::Command { order, .. } => match order {
+            Order::Pause { .. } => 2,
+            Order::Resume => 3,
+            Order::Hold { .. } => 4,
+            Order::Reset => 5,
+            Order::Record { .. } => 6,
+            Order::Window { .. } => 7,
+            Order::Shutdown => 8,
+        },
+    };
+    complete(&messages::requests(), number, 9);
+    let number = |response: &Response| match &response.answer {
+        Answer::Job(_) => 0,
+        Answer::Functions(..) => 1,
+        Answer::Matrix(..) => 2,
+        Answer::Status(..) => 3,
+        Answer::Command(_) => 4,
+        Answer::Refused(_) => 5,
+    };
+    complete(&messages::responses(), number, 6);
+}
+
+#[test]
+fn every_variant_of_the_supervisors_has_a_sample() {
+    use local::{FromSupervisor, Outcome, ToSupervisor};
+    let number = |message: &FromSupervisor| match message {
+        FromSupervisor::Attach { .. } => 0,
+        FromSupervisor::Acted { outcome, .. } => match outcome {
+            Outcome::Stopped => 1,
+            Outcome::HeldInMpi => 2,
+            Outcome::Partly { .. } => 3,
+            Outcome::Running => 4,
+            Outcome::Gone => 5,
+        },
+        FromSupervisor::Ended(_) => 6,
+    };
+    complete(&messages::from_supervisors(), number, 7);
+    let number = |message: &ToSupervisor| match message {
+        ToSupervisor::Stop { .. } => 0,
+        ToSupervisor::Continue { .. } => 1,
+        ToSupervisor::Leave => 2,
+    };
+    complete(&messages::to_supervisors(), number, 3);
 }

@@ -3,6 +3,8 @@
 
 mod samples;
 
+use invivo_proto::control::{results, tree};
+use invivo_proto::ids::{CommId, Rank, WorldRank};
 use invivo_proto::record::{Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
 use std::collections::BTreeMap;
@@ -129,11 +131,21 @@ fn limits_are_the_sources() {
             "definition::DEFINITION_BYTES_MAX",
             definition::DEFINITION_BYTES_MAX as i64,
         ),
+        ("control::VERSION", control::VERSION.into()),
         ("control::MESSAGE_BYTES_MAX", control::MESSAGE_BYTES_MAX as i64),
         (
             "control::local::LOCAL_BYTES_MAX",
             control::local::LOCAL_BYTES_MAX as i64,
         ),
+        (
+            "control::peer::PEER_BYTES_MAX",
+            control::peer::PEER_BYTES_MAX as i64,
+        ),
+        ("control::peer::HALVES_MAX", control::peer::HALVES_MAX as i64),
+        ("results::RANKS_NAMED_MAX", results::RANKS_NAMED_MAX as i64),
+        ("results::NOTES_MAX", results::NOTES_MAX as i64),
+        ("tree::FAILURES_MAX", tree::FAILURES_MAX as i64),
+        ("tree::MISSING_MAX", tree::MISSING_MAX as i64),
     ]);
     assert_eq!(pairs("name", 0, 0, 1), all);
 }
@@ -250,10 +262,46 @@ macro_rules! layout {
 #[test]
 fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets, left_packets, abort_code, control, status, ring);
-    layout!(Control: gate, recording, gate_until_ns, epoch);
+    layout!(Control: gate, recording, gate_until_ns, epoch, recording_since);
     layout!(Status: inside, region, entered_at, caller, peer, comm, tid, open_slot, entered, dropped, packets, overhead_ticks, overhead_samples);
     layout!(Ring: head, tail, bytes);
     layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request, last_time, records, epoch, wire, payload);
+}
+
+/// The bound of what places tell each other is that of its longest message.
+#[test]
+fn the_longest_message_of_a_place_fits() {
+    let half = control::peer::SendHalf {
+        destination: Rank(u32::MAX),
+        comm: CommId {
+            leader: Rank(u32::MAX),
+            counter: u32::MAX,
+        },
+        source: u32::MAX,
+        tag: i32::MIN,
+        bytes: u64::MAX,
+        begin_ns: u64::MAX,
+        end_ns: u64::MAX,
+        epoch: u32::MAX,
+        touched: true,
+    };
+    let sends = vec![half; control::peer::HALVES_MAX];
+    let longest = control::peer::Halves::new(WorldRank(u32::MAX), u64::MAX, sends);
+    let bytes = control::encode(&longest).unwrap().len();
+    assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
+}
+
+/// Every message between our own processes is named on the page, by its variant and what it holds.
+#[test]
+fn every_control_message_is_on_the_page() {
+    let mut drawn: Vec<String> = rows("message", 0).into_iter().map(|row| row[0].clone()).collect();
+    drawn.sort();
+    let mut sampled: Vec<String> = samples::messages::control()
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
+    sampled.sort();
+    assert_eq!(drawn, sampled);
 }
 
 /// Every fenced block marked `hex NAME` holds the bytes of that golden sample.
@@ -306,6 +354,7 @@ fn the_document_has_seen_the_source() {
         "control.rs",
         "control/link.rs",
         "control/local.rs",
+        "control/peer.rs",
         "control/results.rs",
         "control/tree.rs",
     ];

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The targets of proto/fuzz.
-const TARGETS: [&str; 7] = [
+const TARGETS: [&str; 8] = [
     "packet",
     "records",
     "definition",
     "tree",
     "local",
     "link",
+    "peer",
     "region",
 ];
 
@@ -99,7 +100,7 @@ fn once(programs: &Path, name: &str, seconds: u32) -> Result<Output> {
             "-len_control=20",
         ])
         .arg(&corpus)
-        .args((name != "canary").then(|| root().join("proto/tests/golden/v1")))
+        .args((name != "canary").then(|| root().join("proto/tests/golden")))
         .output()
         .with_context(|| format!("cannot start fuzz-{name}"))
 }

@@ -179,6 +179,11 @@ pub fn link(data: &[u8]) {
     message!(control::link::Final, data);
 }
 
+/// What places tell each other.
+pub fn peer(data: &[u8]) {
+    message!(control::peer::Halves, data);
+}
+
 /// Memory with room for two packets, aligned as a mapping is.
 #[repr(C, align(4096))]
 struct Memory([u8; shm::region_bytes(2)]);
@@ -230,7 +235,10 @@ mod tests {
     #[test]
     fn golden_bytes_and_their_neighbours_do_no_harm() {
         let mut files = 0;
-        for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/golden/v1")).unwrap() {
+        let folder = |name| format!("{}/../tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+        let control = format!("control-{}", invivo_proto::control::VERSION);
+        let all = ["v1", &control].map(|name| std::fs::read_dir(folder(name)).unwrap());
+        for entry in all.into_iter().flatten() {
             let bytes = std::fs::read(entry.unwrap().path()).unwrap();
             files += 1;
             let targets = [
@@ -240,6 +248,7 @@ mod tests {
                 super::tree,
                 super::local,
                 super::link,
+                super::peer,
             ];
             for target in targets {
                 for end in 0..=bytes.len() {
@@ -255,7 +264,7 @@ mod tests {
                 }
             }
         }
-        assert!(files > 10, "the golden bytes are missing");
+        assert!(files > 50, "the golden bytes are missing");
     }
 
     #[test]

@@ -77,6 +77,43 @@ pub struct Matrix {
     pub unresolved: Traffic,
 }
 
+/// Point-to-point messages, each counted where its receiver is, once send and receive have been put together.
+/// What was sent and not matched is on its way, waits, or is lost: `sent` less `matched`.
+#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
+pub struct Messages {
+    /// Sends that were posted.
+    pub sent: Traffic,
+    /// Receives that are complete.
+    pub received: Traffic,
+    /// Pairs of a send and the receive that took it.
+    pub matched: Traffic,
+    /// Why halves will never be matched; the rest of them may yet.
+    pub unmatched: Unmatched,
+    /// From the begin of the send to the end of the call that completed the receive.
+    pub transfer: Moments,
+    /// Late Sender: from the begin of the call that completed the receive to the begin of the send, where the
+    /// receiver was first. `count` is the number of these pairs.
+    pub late_sender: Moments,
+    /// Pairs that are in `matched` alone: a pause or a cut lay between their begin and their end.
+    pub untimed: u64,
+    /// How far a place's idea of job time may be off, in ns; ranks of one node share a clock.
+    pub clock_error_ns: u64,
+}
+
+/// Halves of messages that will never be matched, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+pub struct Unmatched {
+    /// The peer could not be resolved: its communicator or group was not told.
+    pub unresolved: u64,
+    /// Given up because there was no memory for them, or no credit on the way to the other place.
+    pub limit: u64,
+    /// The other half lies before a reset or a window, behind a window, or in another epoch of recording.
+    pub cut: u64,
+    /// The record of the other half is missing: the receive ended before its send could have begun, or records of
+    /// the receiver were dropped.
+    pub missing: u64,
+}
+
 /// Members of a communicator: pieces by the communicator rank that they begin at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Group {

@@ -1,0 +1,61 @@
+//! Messages from one tool place to another, without the tree between them: halves of messages on their way to where
+//! they meet their other halves. The place of the receiver is where that is.
+
+use super::VERSION;
+use crate::ids::{CommId, Rank, WorldRank};
+use alloc::vec::Vec;
+use bincode::{Decode, Encode};
+
+/// The longest message of one place to another: [`HALVES_MAX`] halves with every number as long as it can be.
+pub const PEER_BYTES_MAX: usize = 64 * 1024;
+/// Halves in one message.
+pub const HALVES_MAX: usize = 1024;
+
+/// Messages that ranks below one place sent to ranks below another, in the order in which each rank sent them.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Halves {
+    /// [`VERSION`] of the sender: a receiver uses no other.
+    pub version: u32,
+    /// The place that it comes from.
+    pub from: WorldRank,
+    /// How far that place's idea of job time may be off, in ns.
+    pub clock_error_ns: u64,
+    /// The sends, [`HALVES_MAX`] at most.
+    pub sends: Vec<SendHalf>,
+}
+
+/// One message as its sender tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SendHalf {
+    /// To whom it goes, in the application's world.
+    pub destination: Rank,
+    /// The communicator; of an intercommunicator, by the id that the sender's side has.
+    pub comm: CommId,
+    /// The sender's number in that communicator. Receivers know their peers by it, so that no group is needed to
+    /// match.
+    pub source: u32,
+    /// The message's tag.
+    pub tag: i32,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When the call that posted it was entered, in job time.
+    pub begin_ns: u64,
+    /// When that call was left, in job time.
+    pub end_ns: u64,
+    /// The epoch of recording in which it was sent.
+    pub epoch: u32,
+    /// A pause of the application lay in that call, or a cut: its times mean nothing.
+    pub touched: bool,
+}
+
+impl Halves {
+    /// Of this version.
+    pub fn new(from: WorldRank, clock_error_ns: u64, sends: Vec<SendHalf>) -> Halves {
+        Halves {
+            version: VERSION,
+            from,
+            clock_error_ns,
+            sends,
+        }
+    }
+}

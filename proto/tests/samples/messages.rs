@@ -1,0 +1,356 @@
+//! An example of every message between processes of one release.
+
+use super::Sample;
+use super::results::{coverage, functions, group, matrix, status};
+use invivo_proto::control;
+use invivo_proto::control::link::{Answer, Ask, Final, Job, Request, Response};
+use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
+use invivo_proto::control::peer::{Halves, SendHalf};
+use invivo_proto::control::tree::*;
+use invivo_proto::ids::*;
+
+fn acks() -> Acks {
+    Acks {
+        targets: 4,
+        done: 3,
+        held_in_mpi: 1,
+        partly: 1,
+        slowest: Some((Rank(3), 3_100_000)),
+        failures: vec![(Rank(0), "no answer".into())],
+        missing: vec![WorldRank(5)],
+        from: Some(Cut {
+            earliest_ns: 5_000_000_000,
+            latest_ns: 5_000_000_000,
+            error_ns: 2_000,
+        }),
+        to: Some(Cut {
+            earliest_ns: 6_000_000_000,
+            latest_ns: 6_000_000_100,
+            error_ns: 2_000,
+        }),
+        complete_ns: 6_100_000_000,
+        clipped: 3,
+        open: 1,
+    }
+}
+
+fn ended() -> RankEnded {
+    RankEnded {
+        rank: Rank(2),
+        how: Ended::Signal(11),
+        inside: Some(RegionId(2)),
+    }
+}
+
+/// Every message from parent to child, every verb, every question.
+pub fn downs() -> Vec<Down> {
+    let verbs = [
+        Verb::Pause {
+            lease_ns: 600_000_000_000,
+        },
+        Verb::Resume,
+        Verb::Hold {
+            lease_ns: 600_000_000_000,
+        },
+        Verb::Reset { at_ns: 5_000_000_000 },
+        Verb::Record {
+            on: true,
+            at_ns: 5_000_000_000,
+        },
+        Verb::Window {
+            from_ns: 5_000_000_000,
+            to_ns: 6_000_000_000,
+        },
+        Verb::Shutdown,
+    ];
+    let commands = verbs.into_iter().zip(9..).map(|(verb, id)| {
+        Down::Command(Command {
+            id: CommandId(id),
+            verb,
+        })
+    });
+    let queries = [
+        Query::Functions { rank_rows_max: 1 },
+        Query::Matrix { side_max: 64 },
+        Query::Status,
+    ];
+    let queries = queries.into_iter().zip(1..).map(|(query, wave)| Down::Query {
+        wave: WaveId(wave),
+        query,
+    });
+    let job = Down::Job(JobInfo {
+        id: "node-17".into(),
+        buffer_bytes: 1 << 24,
+        budget_bytes: 1 << 30,
+        hold_lease_ns: 600_000_000_000,
+        recording: true,
+    });
+    let rest = [
+        Down::Heartbeat,
+        Down::Time {
+            asked_ns: 1_000_000,
+            job_ns: 5_000_000_000,
+            error_ns: 800,
+        },
+        Down::Groups([(CommId::WORLD, group())].into()),
+        Down::Release,
+        Down::Shutdown,
+    ];
+    [job]
+        .into_iter()
+        .chain(commands)
+        .chain(queries)
+        .chain(rest)
+        .collect()
+}
+
+/// Every message from child to parent.
+pub fn ups() -> Vec<Up> {
+    let partials = [
+        Partial::Functions(functions()),
+        Partial::Matrix(matrix()),
+        Partial::Status(status()),
+    ];
+    let partials = partials.into_iter().zip(1..).map(|(partial, wave)| Up::Partial {
+        wave: WaveId(wave),
+        partial,
+        coverage: coverage(),
+        missing: vec![WorldRank(6)],
+    });
+    let first = [
+        Up::Hello { ranks: 4 },
+        Up::Ack {
+            command: CommandId(9),
+            acks: acks(),
+        },
+    ];
+    let rest = [
+        Up::Groups([(CommId::WORLD, group())].into()),
+        Up::WantGroups(vec![CommId {
+            leader: Rank(300),
+            counter: 2,
+        }]),
+        Up::WhatTime { asked_ns: 1_000_000 },
+        Up::RankEnded(ended()),
+        Up::Drained,
+    ];
+    first.into_iter().chain(partials).chain(rest).collect()
+}
+
+/// Every message from place to place.
+pub fn peers() -> Vec<Halves> {
+    let half = SendHalf {
+        destination: Rank(3),
+        comm: CommId {
+            leader: Rank(300),
+            counter: 2,
+        },
+        source: 1,
+        tag: 99,
+        bytes: 4096,
+        begin_ns: 5_000_000_000,
+        end_ns: 5_000_000_700,
+        epoch: 1,
+        touched: false,
+    };
+    vec![Halves::new(WorldRank(5), 800, vec![half])]
+}
+
+/// Every message from a supervisor.
+pub fn from_supervisors() -> Vec<FromSupervisor> {
+    let acted = |outcome| FromSupervisor::Acted {
+        generation: 7,
+        outcome,
+    };
+    vec![
+        FromSupervisor::Attach {
+            rank: Rank(2),
+            pid: 4711,
+        },
+        acted(Outcome::Stopped),
+        acted(Outcome::HeldInMpi),
+        acted(Outcome::Partly { running: 3 }),
+        acted(Outcome::Running),
+        acted(Outcome::Gone),
+        FromSupervisor::Ended(Ended::Code(1)),
+    ]
+}
+
+/// Every message to a supervisor.
+pub fn to_supervisors() -> Vec<ToSupervisor> {
+    vec![
+        ToSupervisor::Stop { generation: 7 },
+        ToSupervisor::Continue { generation: 7 },
+        ToSupervisor::Leave,
+    ]
+}
+
+/// Every request of the gateway, and every order.
+pub fn requests() -> Vec<Request> {
+    let lease_ns = 600_000_000_000;
+    let orders = [
+        Order::Pause { lease_ns },
+        Order::Resume,
+        Order::Hold { lease_ns },
+        Order::Reset,
+        Order::Record { on: true },
+        Order::Window {
+            length_ns: 1_000_000_000,
+        },
+        Order::Shutdown,
+    ];
+    let orders = orders.into_iter().zip(9..).map(|(order, id)| Ask::Command {
+        id: CommandId(id),
+        order,
+    });
+    let asks = [Ask::Job, Ask::Query(Query::Status)];
+    let asks = asks.into_iter().chain(orders);
+    asks.zip(1..).map(|(ask, id)| Request { id, ask }).collect()
+}
+
+fn job() -> Job {
+    Job {
+        id: "node-17".into(),
+        ranks: 4,
+        places: 1,
+        nodes: 1,
+        family: "ompi".into(),
+        library: "Open MPI v4.1.4".into(),
+    }
+}
+
+/// Every answer to the gateway.
+pub fn responses() -> Vec<Response> {
+    [
+        Answer::Job(job()),
+        Answer::Functions(functions(), coverage()),
+        Answer::Matrix(matrix(), coverage()),
+        Answer::Status(status(), coverage()),
+        Answer::Command(acks()),
+        Answer::Refused("no such rank".into()),
+    ]
+    .map(|answer| Response {
+        id: 1,
+        answer,
+        missing: vec![WorldRank(6)],
+    })
+    .into()
+}
+
+/// What the root leaves behind.
+pub fn last_words() -> Final {
+    Final {
+        job: job(),
+        functions: functions(),
+        matrix: matrix(),
+        status: status(),
+        coverage: coverage(),
+        ended: vec![ended()],
+        shut_down: false,
+    }
+}
+
+/// What a message is called: the innermost variant that tells it from its neighbours.
+pub trait Named {
+    /// In lower case.
+    fn word(&self) -> String;
+}
+
+/// The first word of what is shown for debugging: a variant's name.
+fn variant(of: &dyn std::fmt::Debug) -> String {
+    let text = format!("{of:?}");
+    let word = text.split(|c: char| !c.is_alphanumeric()).next();
+    word.unwrap_or_default().to_lowercase()
+}
+
+impl Named for Down {
+    fn word(&self) -> String {
+        match self {
+            Down::Command(command) => format!("command-{}", variant(&command.verb)),
+            Down::Query { query, .. } => format!("query-{}", variant(query)),
+            other => variant(other),
+        }
+    }
+}
+
+impl Named for Up {
+    fn word(&self) -> String {
+        match self {
+            Up::Partial { partial, .. } => format!("partial-{}", variant(partial)),
+            other => variant(other),
+        }
+    }
+}
+
+impl Named for FromSupervisor {
+    fn word(&self) -> String {
+        match self {
+            FromSupervisor::Acted { outcome, .. } => format!("acted-{}", variant(outcome)),
+            other => variant(other),
+        }
+    }
+}
+
+impl Named for Request {
+    fn word(&self) -> String {
+        match &self.ask {
+            Ask::Command { order, .. } => format!("command-{}", variant(order)),
+            Ask::Query(query) => format!("query-{}", variant(query)),
+            Ask::Job => "job".to_owned(),
+        }
+    }
+}
+
+impl Named for Response {
+    fn word(&self) -> String {
+        variant(&self.answer)
+    }
+}
+
+impl Named for ToSupervisor {
+    fn word(&self) -> String {
+        variant(self)
+    }
+}
+
+impl Named for Halves {
+    fn word(&self) -> String {
+        variant(self)
+    }
+}
+
+/// The file of one sample.
+pub fn file(kind: &str, message: &impl Named) -> String {
+    format!("{kind}-{}", message.word())
+}
+
+/// Everything that only one release reads, as files.
+pub fn control() -> Vec<Sample> {
+    macro_rules! files {
+        ($kind:literal, $all:expr) => {
+            $all.into_iter()
+                .map(|message| {
+                    (
+                        file($kind, &message),
+                        control::encode(&message).expect("encodable"),
+                    )
+                })
+                .collect::<Vec<Sample>>()
+        };
+    }
+    let last = (
+        "final".to_owned(),
+        control::encode(&last_words()).expect("encodable"),
+    );
+    [
+        files!("down", downs()),
+        files!("up", ups()),
+        files!("peer", peers()),
+        files!("from-supervisor", from_supervisors()),
+        files!("to-supervisor", to_supervisors()),
+        files!("request", requests()),
+        files!("response", responses()),
+        vec![last],
+    ]
+    .concat()
+}

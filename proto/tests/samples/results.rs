@@ -1,0 +1,125 @@
+//! Examples of what the analyses answer.
+
+use invivo_proto::control::results::*;
+use invivo_proto::definition::Run;
+use invivo_proto::ids::*;
+
+pub fn moments() -> Moments {
+    Moments {
+        count: 3,
+        sum_ns: 600,
+        mean_ns: 200.0,
+        m2: 20000.0,
+        min_ns: 100,
+        max_ns: 300,
+        max_rank: Rank(1),
+    }
+}
+
+pub fn functions() -> FunctionTable {
+    let stats = FunctionStats {
+        time: moments(),
+        bytes_out: 4096,
+        bytes_in: 0,
+        clipped: 1,
+    };
+    FunctionTable {
+        rows: [(RegionId(1), stats)].into(),
+        rank_rows: [((Rank(1), RegionId(1)), stats)].into(),
+        rank_rows_total: 7,
+        rank_rows_max: 1,
+    }
+}
+
+fn traffic() -> Traffic {
+    Traffic {
+        messages: 2,
+        bytes: 8192,
+    }
+}
+
+pub fn matrix() -> Matrix {
+    Matrix {
+        block_ranks: 2,
+        sent: [((0, 1), traffic())].into(),
+        received: [((0, 1), traffic())].into(),
+        unresolved: Traffic {
+            messages: 1,
+            bytes: 8,
+        },
+    }
+}
+
+pub fn coverage() -> Coverage {
+    Coverage {
+        ranks: 4,
+        ranks_reporting: 3,
+        members_missing: 1,
+        lag_ns: 250_000_000,
+        ledger: Ledger {
+            entered: 100,
+            open: 1,
+            in_flight: 2,
+            kept: 80,
+            reduced: 10,
+            dropped: [3, 2, 1],
+            dropped_by_place: 1,
+            reset: 0,
+        },
+        overhead_ns: 1_000_000,
+        tool_cpu_ns: 2_000_000,
+        packets_mpi: 5,
+        packets_shm: 6,
+        payload_bytes: 70_000,
+        packets_refused: 1,
+        buffer_bytes: 1 << 24,
+    }
+}
+
+pub fn status() -> JobStatus {
+    JobStatus {
+        states: [0, 1, 2, 0, 1, 3],
+        named: vec![RankStatus {
+            rank: Rank(2),
+            state: RankState::Held,
+            region: RegionId(2),
+            since_ns: 5_000_000,
+            entered: 12,
+            mpi_ns: 900,
+        }],
+        pause: Some(PauseStatus {
+            command: CommandId(9),
+            lease_left_ns: 1_000_000_000,
+        }),
+        observed_ns: 60_000_000_000,
+        notes: vec!["place 4 refused a packet".into()],
+        recording: RecordingStatus {
+            on: 3,
+            off: 1,
+            since_ns: 5_000_000_000,
+            now_ns: 7_000_000_000,
+            clock_error_ns: 2_000,
+            window: Some(WindowStatus {
+                command: CommandId(12),
+                from_ns: 5_000_000_000,
+                to_ns: 6_000_000_000,
+                complete: 4,
+            }),
+            shut_down: false,
+        },
+    }
+}
+
+pub fn group() -> Group {
+    Group {
+        pieces: [(
+            0,
+            vec![Run {
+                first: Rank(0),
+                stride: 1,
+                count: 4,
+            }],
+        )]
+        .into(),
+    }
+}
