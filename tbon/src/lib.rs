@@ -22,6 +22,7 @@ mod commands;
 pub mod coverage;
 mod gather;
 mod groups;
+pub mod latest;
 pub mod law;
 pub mod layout;
 pub mod limits;

@@ -20,31 +20,28 @@
 //! silent member, and its parents still hear the rest of the branch in time. Later questions leave a silent
 //! member out, until it is heard again; commands still go to it.
 
+mod climb;
+mod descend;
 mod events;
 mod seat;
 
 pub use events::{Action, Ignored, Input};
 pub use seat::Seat;
 
-use crate::acks;
 use crate::clock::JobClock;
-use crate::commands::{self, Commands, Course, Known};
-use crate::gather::Tally;
-use crate::groups::{self, Bounds, Groups, Told};
+use crate::commands::Commands;
+use crate::groups::{Bounds, Groups};
 use crate::law::Law;
-use crate::limits::{
-    COMMAND_NS_PER_LAYER, GROUP_RUNS_MAX, GROUPS_MAX, ROOT_GROUP_RUNS_MAX, ROOT_GROUPS_MAX, WAVE_NS_PER_LAYER,
-};
+use crate::limits::{GROUP_RUNS_MAX, GROUPS_MAX, ROOT_GROUP_RUNS_MAX, ROOT_GROUPS_MAX};
 use crate::members::{Chorus, Member, Members};
-use crate::orders;
 use crate::pulse::Pulse;
-use crate::waves::{self, Wave, Waves};
+use crate::waves::{self, Waves};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use invivo_proto::control::results::NOTES_MAX;
-use invivo_proto::control::tree::{Acks, Command, Cut, Down, Up, Verb};
-use invivo_proto::ids::{CommId, CommandId, WorldRank};
+use invivo_proto::control::tree::Up;
+use invivo_proto::ids::{CommandId, WorldRank};
 
 /// The machine. `L` says how partial results are merged.
 #[derive(Clone, Debug)]
@@ -209,183 +206,6 @@ impl<L: Law> Node<L> {
         self.members.get_mut(member).garbage += 1;
     }
 
-    /// From above: for everybody, or for those who asked.
-    fn descend(&mut self, now_ns: u64, message: Down, out: &mut Vec<Action>) {
-        let mut for_all = true;
-        match &message {
-            // These two come from the parent itself and do not tell that the root lives.
-            Down::Time {
-                asked_ns,
-                job_ns,
-                error_ns,
-            } => {
-                let known = self.clock.answered(now_ns, *asked_ns, *job_ns, *error_ns);
-                self.ignored.late += u64::from(!known);
-                return;
-            }
-            Down::Groups(told) => return self.pass_groups(told, out),
-            Down::Command(command) => {
-                self.pulse.hear(now_ns);
-                if !self.begin_command(now_ns, command, out) {
-                    return;
-                }
-            }
-            Down::Query { wave, query } => {
-                self.pulse.hear(now_ns);
-                for_all = false;
-                let deadline_ns = self.deadline_ns(now_ns, WAVE_NS_PER_LAYER);
-                let awake = self.members.roll_of_awake();
-                self.waves
-                    .begin(*wave, Wave::new(*query), deadline_ns, &self.members, awake);
-            }
-            Down::Shutdown => {
-                self.closed = true;
-                self.waves.clear();
-                self.commands.under_way.clear();
-            }
-            Down::Job(_) | Down::Heartbeat | Down::Release => self.pulse.hear(now_ns),
-        }
-        for child in self.members.reachable() {
-            if for_all || !child.silent {
-                out.push(Action::Down {
-                    to: child.world,
-                    message: message.clone(),
-                });
-            }
-        }
-        let for_ranks = matches!(message, Down::Command(_) | Down::Query { .. });
-        if !for_ranks || self.members.local().is_some() {
-            out.push(Action::Local(message));
-        }
-    }
-
-    /// Whether the command is new. A past one is answered from memory, one under way will be answered anyway.
-    fn begin_command(&mut self, now_ns: u64, command: &Command, out: &mut Vec<Action>) -> bool {
-        match self.commands.known(command.id) {
-            Some(Known::UnderWay) => false,
-            Some(Known::Past(course)) => {
-                out.push(Action::Up(Up::Ack {
-                    command: command.id,
-                    acks: course.acks.clone(),
-                }));
-                false
-            }
-            None => {
-                let due_ns = self.due_ns(now_ns, &command.verb);
-                let deadline_ns = self.deadline_ns(due_ns, COMMAND_NS_PER_LAYER);
-                let all = self.members.roll();
-                self.commands
-                    .under_way
-                    .begin(command.id, Course::default(), deadline_ns, &self.members, all);
-                true
-            }
-        }
-    }
-
-    /// Own time from which on a command's usual time-out counts.
-    fn due_ns(&self, now_ns: u64, verb: &Verb) -> u64 {
-        let due_ns = match verb.due_ns() {
-            0 => now_ns,
-            _ if !self.clock.is_known() => {
-                now_ns.saturating_add(commands::length_ns(verb, orders::ahead_ns(self.height + 1)))
-            }
-            job_ns => self.clock.from_job(job_ns).max(now_ns),
-        };
-        due_ns.saturating_add(commands::patience_ns(verb))
-    }
-
-    fn deadline_ns(&self, from_ns: u64, per_layer: u64) -> u64 {
-        from_ns.saturating_add(per_layer.saturating_mul(u64::from(self.height)))
-    }
-
-    /// From a member: gathered, answered or passed on.
-    fn climb(&mut self, now_ns: u64, member: usize, message: Up, out: &mut Vec<Action>) {
-        match message {
-            Up::Hello { ranks } => {
-                // Both sides know the layout; a difference means that they were started with different numbers.
-                if ranks != self.members.get(member).ranks {
-                    self.garbage(member);
-                }
-                self.present.tick_off(member);
-            }
-            Up::Drained => self.drained.tick_off(member),
-            Up::Partial {
-                wave,
-                partial,
-                coverage,
-                missing,
-            } => {
-                let member_is = self.members.get_mut(member);
-                let plausible =
-                    coverage.ranks <= member_is.ranks && coverage.ranks_reporting <= coverage.ranks;
-                if plausible {
-                    member_is.last = coverage.ledger;
-                }
-                let Some(sum) = self.waves.answered(wave, member) else {
-                    self.ignored.late += 1;
-                    return;
-                };
-                if !plausible || sum.add(&self.law, partial, &coverage, missing).is_err() {
-                    sum.absent(self.members.get(member));
-                    self.garbage(member);
-                }
-            }
-            Up::Ack { command, acks } => {
-                let Some(course) = self.commands.under_way.answered(command, member) else {
-                    self.ignored.late += 1;
-                    return;
-                };
-                if plausible(&acks, self.members.get(member).ranks) {
-                    acks::merge(&mut course.acks, acks);
-                } else {
-                    course.absent(self.members.get(member));
-                    self.garbage(member);
-                }
-            }
-            Up::WhatTime { asked_ns } => {
-                let time = Down::Time {
-                    asked_ns,
-                    job_ns: self.clock.job_ns(now_ns),
-                    error_ns: self.clock.error_ns(now_ns),
-                };
-                out.push(self.to_member(member, time));
-            }
-            Up::WantGroups(ids) => self.want_groups(member, ids, out),
-            Up::Groups(told) if self.is_root => self.pass_groups(&told, out),
-            Up::Groups(_) | Up::RankEnded(_) => out.push(Action::Up(message)),
-        }
-    }
-
-    fn want_groups(&mut self, member: usize, ids: Vec<CommId>, out: &mut Vec<Action>) {
-        let (known, unknown) = self.groups.want(member, ids);
-        self.tell_groups(member, known, out);
-        if !unknown.is_empty() && !self.is_root {
-            out.push(Action::Up(Up::WantGroups(unknown)));
-        }
-    }
-
-    fn pass_groups(&mut self, told: &Told, out: &mut Vec<Action>) {
-        for (member, told) in self.groups.learn(told) {
-            self.tell_groups(member, told, out);
-        }
-    }
-
-    fn tell_groups(&self, member: usize, told: Told, out: &mut Vec<Action>) {
-        if self.members.get(member).lost {
-            return;
-        }
-        for message in groups::messages(told) {
-            out.push(self.to_member(member, Down::Groups(message)));
-        }
-    }
-
-    fn to_member(&self, member: usize, message: Down) -> Action {
-        match self.members.get(member) {
-            Member { local: true, .. } => Action::Local(message),
-            &Member { world: to, .. } => Action::Down { to, message },
-        }
-    }
-
     /// Nothing comes from this child any more: nobody waits for it, and its branch counts as present, drained
     /// and dropped.
     fn lose(&mut self, child: WorldRank) {
@@ -437,14 +257,4 @@ impl<L: Law> Node<L> {
     pub(crate) fn commands_full(&self) -> bool {
         self.commands.under_way.is_full()
     }
-}
-
-/// Whether a member with `ranks` ranks can say so.
-fn plausible(acks: &Acks, ranks: u32) -> bool {
-    let in_order = |cut: &Option<Cut>| cut.is_none_or(|cut| cut.earliest_ns <= cut.latest_ns);
-    acks.targets <= ranks
-        && acks.done <= acks.targets
-        && u64::from(acks.held_in_mpi) + u64::from(acks.partly) <= u64::from(acks.done)
-        && in_order(&acks.from)
-        && in_order(&acks.to)
 }

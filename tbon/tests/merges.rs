@@ -1,7 +1,7 @@
 //! Acknowledgements and coverage: any tree over any order gives what one look at all of them gives.
 
 use invivo_proto::control::results::{Coverage, Ledger};
-use invivo_proto::control::tree::{Acks, FAILURES_MAX, MISSING_MAX};
+use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX, MISSING_MAX};
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_tbon::{acks, coverage};
 use proptest::prelude::*;
@@ -13,6 +13,7 @@ struct Place {
     /// Time of each rank, and whether it refused.
     ranks: Vec<(u64, bool)>,
     missing: bool,
+    cut: Option<Cut>,
 }
 
 impl Place {
@@ -35,6 +36,11 @@ impl Place {
             slowest: slowest(self.timed()),
             failures,
             missing: Vec::new(),
+            from: self.cut,
+            to: self.cut.filter(|cut| cut.error_ns > 3),
+            complete_ns: u64::from(self.first),
+            clipped: 3,
+            open: self.ranks.len() as u64,
         }
     }
 
@@ -82,7 +88,26 @@ fn naive(places: &[Place]) -> Acks {
         slowest: slowest(there().flat_map(Place::timed)),
         failures,
         missing,
+        from: spread(there().filter_map(|place| place.cut)),
+        to: spread(
+            there()
+                .filter_map(|place| place.cut)
+                .filter(|cut| cut.error_ns > 3),
+        ),
+        complete_ns: there().map(|place| u64::from(place.first)).max().unwrap_or(0),
+        clipped: 3 * there().count() as u64,
+        open: there().map(|place| place.ranks.len() as u64).sum(),
     }
+}
+
+/// The earliest, the latest and the largest error of any.
+fn spread(cuts: impl Iterator<Item = Cut>) -> Option<Cut> {
+    let cuts: Vec<Cut> = cuts.collect();
+    Some(Cut {
+        earliest_ns: cuts.iter().map(|cut| cut.earliest_ns).min()?,
+        latest_ns: cuts.iter().map(|cut| cut.latest_ns).max()?,
+        error_ns: cuts.iter().map(|cut| cut.error_ns).max()?,
+    })
 }
 
 /// Merges neighbours at random until one is left.
@@ -99,14 +124,20 @@ fn join<T>(mut parts: Vec<T>, picks: &[usize], merge: fn(&mut T, T)) -> Option<T
 
 fn places() -> impl Strategy<Value = Vec<Place>> {
     let ranks = prop::collection::vec((0u64..20, prop::bool::weighted(0.3)), 0..8);
-    let place = (ranks, prop::bool::weighted(0.4));
+    let cut = (0u64..100, 0u64..10, 0u64..9).prop_map(|(earliest_ns, more_ns, error_ns)| Cut {
+        earliest_ns,
+        latest_ns: earliest_ns + more_ns,
+        error_ns,
+    });
+    let place = (ranks, prop::bool::weighted(0.4), prop::option::of(cut));
     prop::collection::vec(place, 1..50).prop_map(|places| {
         let numbered = places.into_iter().zip((0..).step_by(10));
         numbered
-            .map(|((ranks, missing), first)| Place {
+            .map(|((ranks, missing, cut), first)| Place {
                 first,
                 ranks,
                 missing,
+                cut,
             })
             .collect()
     })

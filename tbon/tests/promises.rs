@@ -1,10 +1,10 @@
 //! Promises of node and root, one by one: heartbeats, limits, refusals, beginning and end.
 
 use invivo_proto::control::results::{Coverage, JobStatus};
-use invivo_proto::control::tree::{Acks, Command, Down, Ended, Partial, Query, RankEnded, Up, Verb};
+use invivo_proto::control::tree::{Acks, Command, Down, Ended, Order, Partial, Query, RankEnded, Up, Verb};
 use invivo_proto::ids::{CommandId, Rank, WaveId, WorldRank};
 use invivo_tbon::law::Mismatch;
-use invivo_tbon::layout::Layout;
+use invivo_tbon::layout::{FanIn, Layout, Policy};
 use invivo_tbon::limits::{
     ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, REMEMBERED_MAX, SILENCE_NS_MAX, WAVE_NS_PER_LAYER, WAVES_MAX,
 };
@@ -19,7 +19,7 @@ fn keep(_: &mut Partial, _: Partial) -> Result<(), Mismatch> {
 
 /// Eight ranks, two places, a root.
 fn layout() -> Layout {
-    Layout::for_app(8, 4).unwrap()
+    Layout::for_app(8, FanIn::default(), Policy::Tail).unwrap()
 }
 
 fn place() -> Node<Merge> {
@@ -34,6 +34,13 @@ fn command(id: u64, verb: Verb) -> Command {
     Command {
         id: CommandId(id),
         verb,
+    }
+}
+
+fn order(id: u64, order: Order) -> Ask {
+    Ask::Command {
+        id: CommandId(id),
+        order,
     }
 }
 
@@ -136,22 +143,26 @@ fn the_root_says_that_it_is_alive_whatever_else_happens() {
 #[test]
 fn a_lost_root_is_reported_once_per_silence() {
     let mut place = place();
-    assert_eq!(place.next_tick_ns(), Some(SILENCE_NS_MAX));
-    assert_eq!(place.step(SILENCE_NS_MAX - 1, Input::Tick), []);
-    assert_eq!(place.step(SILENCE_NS_MAX, Input::Tick), [Action::RootLost]);
-    assert_eq!(place.step(2 * SILENCE_NS_MAX, Input::Tick), []);
-    assert_eq!(place.next_tick_ns(), None);
+    let lost = |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
+    assert!(!lost(&mut place, SILENCE_NS_MAX - 1));
+    assert!(lost(&mut place, SILENCE_NS_MAX));
+    assert!(!lost(&mut place, 2 * SILENCE_NS_MAX));
     // It was only slow.
     let heard = 3 * SILENCE_NS_MAX;
     assert_eq!(
         place.step(heard, Input::Down(Down::Heartbeat)),
         [Action::Local(Down::Heartbeat)]
     );
-    assert_eq!(place.step(heard + SILENCE_NS_MAX - 1, Input::Tick), []);
-    assert_eq!(
-        place.step(heard + SILENCE_NS_MAX, Input::Tick),
-        [Action::RootLost]
-    );
+    assert!(!lost(&mut place, heard + SILENCE_NS_MAX - 1));
+    // What the parent says by itself does not tell that the root lives.
+    let time = Down::Time {
+        asked_ns: 0,
+        job_ns: 0,
+        error_ns: 0,
+    };
+    place.step(heard + SILENCE_NS_MAX - 1, Input::Down(time));
+    place.step(heard + SILENCE_NS_MAX - 1, Input::Down(Down::Groups([].into())));
+    assert!(lost(&mut place, heard + SILENCE_NS_MAX));
 }
 
 #[test]
@@ -186,7 +197,7 @@ fn a_node_in_trouble_answers_its_oldest_wave_early() {
     let query = |wave| {
         Input::Down(Down::Query {
             wave: WaveId(wave),
-            query: Query::Matrix,
+            query: Query::Matrix { side_max: 8 },
         })
     };
     for wave in 0..WAVES_MAX as u64 {
@@ -211,24 +222,18 @@ fn a_root_that_is_full_refuses() {
         Some(Refusal::TooManyWaves)
     );
     for id in 0..COMMANDS_MAX as u64 {
-        assert_eq!(
-            refusal(&ask(&mut root, 100 + id, Ask::Command(command(id, Verb::Resume)))),
-            None
-        );
+        assert_eq!(refusal(&ask(&mut root, 100 + id, order(id, Order::Resume))), None);
     }
-    let one_more = Ask::Command(command(77, Verb::Resume));
+    let one_more = order(77, Order::Resume);
     assert_eq!(
         refusal(&ask(&mut root, 200, one_more)),
         Some(Refusal::TooManyCommands)
     );
     // One that is under way may still be joined, by so many.
     for n in 1..ASKERS_MAX as u64 {
-        assert_eq!(
-            refusal(&ask(&mut root, 300 + n, Ask::Command(command(3, Verb::Resume)))),
-            None
-        );
+        assert_eq!(refusal(&ask(&mut root, 300 + n, order(3, Order::Resume))), None);
     }
-    let crowd = ask(&mut root, 400, Ask::Command(command(3, Verb::Resume)));
+    let crowd = ask(&mut root, 400, order(3, Order::Resume));
     assert_eq!(refusal(&crowd), Some(Refusal::TooManyAskers { id: CommandId(3) }));
     // Whoever still waits learns that nothing will come.
     let told = root.step(0, RootInput::Shutdown);
@@ -254,7 +259,7 @@ fn a_root_that_is_full_refuses() {
 #[test]
 fn a_repeated_command_joins_or_is_answered_from_memory() {
     let mut root = root();
-    let pause = Ask::Command(command(1, Verb::Pause { lease_ns: 5 }));
+    let pause = order(1, Order::Pause { lease_ns: 5 });
     assert_eq!(
         ask(&mut root, 1, pause.clone())
             .iter()
@@ -287,7 +292,7 @@ fn a_repeated_command_joins_or_is_answered_from_memory() {
     assert_eq!(root.step(1, ack(9)), [acked(1), acked(2)]);
     assert_eq!(ask(&mut root, 3, pause), [acked(3)]);
     // The id names that command and no other.
-    let other = ask(&mut root, 4, Ask::Command(command(1, Verb::Resume)));
+    let other = ask(&mut root, 4, order(1, Order::Resume));
     assert_eq!(refusal(&other), Some(Refusal::IdTaken { id: CommandId(1) }));
 }
 

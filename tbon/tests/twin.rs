@@ -92,6 +92,8 @@ struct Twin {
 
 /// What a member's silence leaves of a wave.
 type Absent = (WorldRank, u32, Ledger);
+/// At which step which member had not answered in time.
+type Missed = Vec<(usize, usize)>;
 
 impl Twin {
     fn lost_before(&self, member: usize, end: usize) -> bool {
@@ -136,17 +138,33 @@ impl Twin {
         )
     }
 
-    /// Goes through the history from `begin` on until everybody has answered or the time is over. `answers` says
-    /// whether a step is the answer of a member, and which; `None` inside is an answer that counts as none.
+    /// Whether a child has missed something before `end` and not been heard since.
+    fn silent_before(&self, missed: &Missed, member: usize, end: usize) -> bool {
+        let speaks = |step: Step| match step {
+            Step::Partial { member: m, .. } | Step::Ack { member: m, .. } => m == member,
+            _ => false,
+        };
+        member != 0
+            && missed.iter().any(|&(at, m)| {
+                m == member && at < end && !self.history[at..end].iter().any(|&(_, step)| speaks(step))
+            })
+    }
+
+    /// Goes through the history from `begin` on until all of `members` have answered or the time is over. `answers`
+    /// says whether a step is the answer of a member, and which; `None` inside is an answer that counts as none.
     fn gather<A: Copy>(
         &self,
         begin: usize,
+        members: impl Iterator<Item = usize>,
         per_layer: u64,
+        missed: &mut Missed,
         answers: impl Fn(Step) -> Option<(usize, Option<A>)>,
     ) -> Option<(usize, Vec<A>, Vec<Absent>)> {
         let began = self.history[begin].0;
-        let mut open: BTreeSet<usize> = self.members.iter().copied().collect();
-        let (mut given, mut absent) = (Vec::new(), Vec::new());
+        let mut open: BTreeSet<usize> = members.collect();
+        let others = self.members.iter().filter(|member| !open.contains(member));
+        let mut absent: Vec<Absent> = others.map(|&member| self.absent(member, begin)).collect();
+        let mut given = Vec::new();
         for at in begin..self.history.len() {
             let (now, step) = self.history[at];
             for member in open.clone() {
@@ -165,11 +183,10 @@ impl Twin {
                 }
             }
             if matches!(step, Step::Wait(_)) && now >= began + self.height * per_layer {
-                absent.extend(
-                    std::mem::take(&mut open)
-                        .into_iter()
-                        .map(|member| self.absent(member, at)),
-                );
+                for member in std::mem::take(&mut open) {
+                    absent.push(self.absent(member, at));
+                    missed.push((at, member));
+                }
             }
             if open.is_empty() {
                 return Some((at, given, absent));
@@ -179,8 +196,9 @@ impl Twin {
     }
 
     /// The answer to the wave that began at `begin`, if it ends.
-    fn wave(&self, begin: usize, wave: u64) -> Option<(usize, Up)> {
-        let (end, values, absent) = self.gather(begin, WAVE_NS_PER_LAYER, |step| match step {
+    fn wave(&self, begin: usize, wave: u64, missed: &mut Missed) -> Option<(usize, Up)> {
+        let awake: Vec<usize> = self.awake(missed, begin).collect();
+        let answers = |step| match step {
             Step::Partial {
                 member,
                 wave: of,
@@ -188,7 +206,9 @@ impl Twin {
                 kind,
             } if of == wave => Some((member, (kind == Kind::Honest).then_some((member, value)))),
             _ => None,
-        })?;
+        };
+        let (end, values, absent) =
+            self.gather(begin, awake.into_iter(), WAVE_NS_PER_LAYER, missed, answers)?;
         let sum: u32 = values.iter().map(|&(_, value)| value).sum();
         let gone: u64 = absent.iter().map(|(_, _, books)| books.entered).sum();
         let reporting = values.iter().map(|&(member, _)| ranks(member)).sum();
@@ -219,8 +239,16 @@ impl Twin {
         ))
     }
 
-    fn command(&self, begin: usize, command: u64) -> Option<(usize, Up)> {
-        let (end, done, absent) = self.gather(begin, COMMAND_NS_PER_LAYER, |step| match step {
+    /// Those whom a question at `begin` goes to: everybody who is neither lost nor silent.
+    fn awake(&self, missed: &Missed, begin: usize) -> impl Iterator<Item = usize> {
+        let awake = move |&&member: &&usize| {
+            !self.lost_before(member, begin) && !self.silent_before(missed, member, begin)
+        };
+        self.members.iter().filter(awake).copied()
+    }
+
+    fn command(&self, begin: usize, command: u64, missed: &mut Missed) -> Option<(usize, Up)> {
+        let answers = |step| match step {
             Step::Ack {
                 member,
                 command: of,
@@ -228,7 +256,9 @@ impl Twin {
                 boast,
             } if of == command => Some((member, (!boast).then_some(done))),
             _ => None,
-        })?;
+        };
+        let all = self.members.iter().copied();
+        let (end, done, absent) = self.gather(begin, all, COMMAND_NS_PER_LAYER, missed, answers)?;
         let targets: u32 = self.members.iter().map(|&member| ranks(member)).sum();
         let acks = Acks {
             targets,
@@ -245,21 +275,22 @@ impl Twin {
         ))
     }
 
-    /// What went up at each step.
-    fn said(&self) -> BTreeMap<usize, Vec<Up>> {
+    /// What went up at each step, and who missed what.
+    fn said(&self) -> (BTreeMap<usize, Vec<Up>>, Missed) {
+        let mut missed = Missed::new();
         let mut said: BTreeMap<usize, Vec<Up>> = BTreeMap::new();
         let mut commands: BTreeMap<u64, Option<(usize, Up)>> = BTreeMap::new();
         for (at, &(_, step)) in self.history.iter().enumerate() {
             match step {
                 // A wave's number is its own: the place of its question in the history is part of it.
                 Step::Query(wave) if !self.asked_before(at, wave) => {
-                    if let Some((end, up)) = self.wave(at, wave) {
+                    if let Some((end, up)) = self.wave(at, wave, &mut missed) {
                         said.entry(end).or_default().push(up);
                     }
                 }
                 Step::Command(id) => match commands.get(&id) {
                     None => {
-                        let answer = self.command(at, id);
+                        let answer = self.command(at, id, &mut missed);
                         if let Some((end, up)) = &answer {
                             said.entry(*end).or_default().push(up.clone());
                         }
@@ -271,7 +302,7 @@ impl Twin {
                 _ => {}
             }
         }
-        said
+        (said, missed)
     }
 
     fn asked_before(&self, at: usize, wave: u64) -> bool {
@@ -284,6 +315,19 @@ impl Twin {
 fn sorted(absent: &[Absent]) -> Vec<WorldRank> {
     let names: BTreeSet<WorldRank> = absent.iter().map(|&(name, ..)| name).collect();
     names.into_iter().collect()
+}
+
+/// Sentences about members are promised elsewhere.
+fn without_notes(up: &Up) -> Up {
+    let mut up = up.clone();
+    if let Up::Partial {
+        partial: Partial::Status(status),
+        ..
+    } = &mut up
+    {
+        status.notes.clear();
+    }
+    up
 }
 
 fn input(step: Step) -> Input {
@@ -410,20 +454,23 @@ proptest! {
             let at = twin.history.len();
             twin.history.push((now, step));
             let ups: Vec<Up> = actions.iter().filter_map(|action| match action {
-                Action::Up(up @ (Up::Partial { .. } | Up::Ack { .. })) => Some(up.clone()),
+                Action::Up(up @ (Up::Partial { .. } | Up::Ack { .. })) => Some(without_notes(up)),
                 _ => None,
             }).collect();
             if !ups.is_empty() {
                 said.insert(at, ups);
             }
-            // A question or a new command goes to everybody who is not lost, and to nobody else.
+            // A question goes to everybody awake, a new command to everybody who is not lost, and to nobody else.
             let told: Vec<WorldRank> = actions.iter().filter_map(|action| match action {
                 Action::Down { to, .. } => Some(*to),
                 _ => None,
             }).collect();
             let new_command = |id| !twin.history[..at].iter().any(|&(_, step)| matches!(step, Step::Command(of) if of == id));
             let reach: Vec<WorldRank> = match step {
-                Step::Query(_) => (1..=children).filter(|&m| !twin.lost_before(m, at)).map(world).collect(),
+                Step::Query(_) => {
+                    let (_, missed) = twin.said();
+                    twin.awake(&missed, at).filter(|&m| m != 0).map(world).collect()
+                }
                 Step::Command(id) if new_command(id) => {
                     (1..=children).filter(|&m| !twin.lost_before(m, at)).map(world).collect()
                 }
@@ -431,7 +478,7 @@ proptest! {
             };
             prop_assert_eq!(told, reach);
         }
-        let mut expected = twin.said();
+        let (mut expected, _) = twin.said();
         // Of several that end in one step, the order is that of waves, then of commands.
         for ups in expected.values_mut().chain(said.values_mut()) {
             ups.sort_by_key(|up| format!("{up:?}"));

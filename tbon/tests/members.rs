@@ -1,0 +1,324 @@
+//! Promises about members: silent ones, those that send garbage, what time it is, and who is in which group.
+
+use invivo_proto::control::results::{Coverage, Group, JobStatus};
+use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
+use invivo_proto::definition::Run;
+use invivo_proto::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
+use invivo_tbon::clock::UNKNOWN_NS;
+use invivo_tbon::law::Mismatch;
+use invivo_tbon::layout::Layout;
+use invivo_tbon::limits::{GROUP_MESSAGE_RUNS_MAX, WAVE_NS_PER_LAYER};
+use invivo_tbon::node::{Action, Input, Node, Seat};
+use invivo_tbon::root::{Root, RootAction, RootInput};
+use std::collections::BTreeMap;
+
+type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+
+fn keep(_: &mut Partial, _: Partial) -> Result<(), Mismatch> {
+    Ok(())
+}
+
+/// Eight ranks; places 8 to 11, nodes 12 and 13, root 14.
+fn layout() -> Layout {
+    "8:2,2:tail".parse().unwrap()
+}
+
+const ONE: WorldRank = WorldRank(8);
+const OTHER: WorldRank = WorldRank(9);
+
+fn node() -> Node<Merge> {
+    Node::new(0, Seat::of(&layout(), WorldRank(12)).unwrap(), keep as Merge)
+}
+
+fn query(wave: u64) -> Input {
+    Input::Down(Down::Query {
+        wave: WaveId(wave),
+        query: Query::Status,
+    })
+}
+
+fn answer(from: WorldRank, wave: u64) -> Input {
+    let coverage = Coverage {
+        ranks: 2,
+        ranks_reporting: 2,
+        ..Coverage::default()
+    };
+    Input::Up {
+        from,
+        message: Up::Partial {
+            wave: WaveId(wave),
+            partial: Partial::Status(JobStatus::default()),
+            coverage,
+            missing: Vec::new(),
+        },
+    }
+}
+
+/// Whom the questions among the actions go to.
+fn asked(actions: &[Action]) -> Vec<WorldRank> {
+    let to = |action: &Action| match action {
+        Action::Down {
+            to,
+            message: Down::Query { .. } | Down::Command(_),
+        } => Some(*to),
+        _ => None,
+    };
+    actions.iter().filter_map(to).collect()
+}
+
+/// Of the status that goes up: the missing, and the notes.
+fn status(actions: &[Action]) -> Option<(Vec<WorldRank>, Vec<String>)> {
+    actions.iter().find_map(|action| match action {
+        Action::Up(Up::Partial {
+            partial: Partial::Status(status),
+            missing,
+            ..
+        }) => Some((missing.clone(), status.notes.clone())),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_silent_member_is_waited_for_once_and_asked_again_when_it_is_heard() {
+    let mut node = node();
+    assert_eq!(asked(&node.step(0, query(1))), [ONE, OTHER]);
+    node.step(1, answer(ONE, 1));
+    let late = 2 * WAVE_NS_PER_LAYER;
+    let (missing, notes) = status(&node.step(late, Input::Tick)).unwrap();
+    assert_eq!(missing, [OTHER]);
+    assert_eq!(
+        notes,
+        ["tool process 9 does not answer: its 2 ranks are missing until it does"]
+    );
+    // It is named at once, and nobody waits.
+    assert_eq!(asked(&node.step(late, query(2))), [ONE]);
+    assert_eq!(
+        status(&node.step(late, answer(ONE, 2))).unwrap(),
+        (vec![OTHER], notes)
+    );
+    // A command goes to it all the same.
+    let command = Command {
+        id: CommandId(1),
+        verb: Verb::Resume,
+    };
+    assert_eq!(
+        asked(&node.step(late, Input::Down(Down::Command(command)))),
+        [ONE, OTHER]
+    );
+    // Garbage is no sign of life; a late answer is.
+    node.step(late, Input::Garbage(OTHER));
+    assert_eq!(asked(&node.step(late, query(3))), [ONE]);
+    node.step(late, answer(OTHER, 1));
+    assert_eq!(asked(&node.step(late, query(4))), [ONE, OTHER]);
+    node.step(late, answer(ONE, 4));
+    let (missing, _) = status(&node.step(late, answer(OTHER, 4))).unwrap();
+    assert_eq!(missing, []);
+}
+
+#[test]
+fn a_place_asks_itself_however_late_its_ranks_are() {
+    let mut place: Node<Merge> = Node::new(0, Seat::of(&layout(), ONE).unwrap(), keep);
+    let command = Command {
+        id: CommandId(1),
+        verb: Verb::Resume,
+    };
+    place.step(0, Input::Down(Down::Command(command)));
+    place.step(1 << 40, Input::Tick);
+    let actions = place.step(1 << 40, query(1));
+    assert!(matches!(actions[..], [Action::Local(Down::Query { .. })]));
+}
+
+#[test]
+fn garbage_is_named_in_every_status() {
+    let mut node = node();
+    node.step(0, Input::Garbage(OTHER));
+    node.step(0, Input::Garbage(OTHER));
+    node.step(0, Input::Garbage(WorldRank(3)));
+    assert_eq!((node.ignored().garbage, node.ignored().strangers), (2, 1));
+    // A member that claims to have more ranks than there are.
+    let boast = Up::Ack {
+        command: CommandId(7),
+        acks: Acks {
+            targets: 3,
+            ..Acks::default()
+        },
+    };
+    let command = Command {
+        id: CommandId(7),
+        verb: Verb::Resume,
+    };
+    node.step(0, Input::Down(Down::Command(command)));
+    node.step(
+        0,
+        Input::Up {
+            from: ONE,
+            message: boast,
+        },
+    );
+    node.step(0, query(1));
+    node.step(0, answer(ONE, 1));
+    let (_, notes) = status(&node.step(0, answer(OTHER, 1))).unwrap();
+    assert_eq!(
+        notes,
+        [
+            "tool process 8 sent garbage: 1 messages that cannot be read or cannot be true were ignored",
+            "tool process 9 sent garbage: 2 messages that cannot be read or cannot be true were ignored",
+        ]
+    );
+    assert_eq!(node.notes().collect::<Vec<_>>(), notes);
+}
+
+#[test]
+fn time_is_measured_upward_and_told_downward() {
+    let mut root: Root<Merge> = Root::new(0, Seat::of(&layout(), WorldRank(14)).unwrap(), keep);
+    let mut node = node();
+    // A node that does not know yet says so.
+    let ask = |from, asked_ns| Input::Up {
+        from,
+        message: Up::WhatTime { asked_ns },
+    };
+    let told = |asked_ns, job_ns, error_ns| Down::Time {
+        asked_ns,
+        job_ns,
+        error_ns,
+    };
+    assert_eq!(
+        node.step(3, ask(ONE, 1)),
+        [Action::Down {
+            to: ONE,
+            message: told(1, 3, UNKNOWN_NS)
+        }]
+    );
+    assert_eq!(
+        node.step(100, Input::Tick),
+        [Action::Up(Up::WhatTime { asked_ns: 100 })]
+    );
+    assert_eq!(
+        node.step(101, Input::Tick),
+        [],
+        "one question is on its way already"
+    );
+    // The root's clock is 5,000 when the node's is 150.
+    root.step(4000, RootInput::Tick);
+    let answer = root.step(
+        5000,
+        RootInput::Up {
+            from: WorldRank(12),
+            message: Up::WhatTime { asked_ns: 100 },
+        },
+    );
+    let message = told(100, 5000, 0);
+    assert_eq!(
+        answer,
+        [RootAction::Down {
+            to: WorldRank(12),
+            message: message.clone()
+        }]
+    );
+    assert_eq!(node.step(200, Input::Down(message)), []);
+    assert_eq!(node.clock().job_ns(150), 5000);
+    assert_eq!(node.clock().from_job(5000), 150);
+    assert_eq!(node.clock().error_ns(200), 51, "half the round trip, and drift");
+    assert_eq!(
+        node.step(200, ask(OTHER, 170)),
+        [Action::Down {
+            to: OTHER,
+            message: told(170, 5050, 51)
+        }]
+    );
+}
+
+fn id(leader: u32) -> CommId {
+    CommId {
+        leader: Rank(leader),
+        counter: 1,
+    }
+}
+
+fn group(leader: u32, runs: usize) -> BTreeMap<CommId, Group> {
+    let run = Run {
+        first: Rank(leader),
+        stride: 1,
+        count: 1,
+    };
+    let group = Group {
+        pieces: [(0, vec![run; runs])].into(),
+    };
+    [(id(leader), group)].into()
+}
+
+#[test]
+fn a_question_about_groups_goes_up_once_and_its_answer_to_all_who_asked() {
+    let mut node = node();
+    let want = |from, leaders: &[u32]| Input::Up {
+        from,
+        message: Up::WantGroups(leaders.iter().copied().map(id).collect()),
+    };
+    assert_eq!(
+        node.step(0, want(ONE, &[4, 5])),
+        [Action::Up(Up::WantGroups(vec![id(4), id(5)]))]
+    );
+    assert_eq!(
+        node.step(0, want(OTHER, &[5, 6])),
+        [Action::Up(Up::WantGroups(vec![id(6)]))]
+    );
+    let down = |to, told| Action::Down {
+        to,
+        message: Down::Groups(told),
+    };
+    assert_eq!(
+        node.step(0, Input::Down(Down::Groups(group(5, 1)))),
+        [down(ONE, group(5, 1)), down(OTHER, group(5, 1))]
+    );
+    assert_eq!(
+        node.step(0, Input::Down(Down::Groups(group(5, 1)))),
+        [],
+        "nothing new"
+    );
+    // From memory, without a word upward.
+    assert_eq!(node.step(0, want(ONE, &[5])), [down(ONE, group(5, 1))]);
+    // What a member tells climbs on.
+    let told = Input::Up {
+        from: ONE,
+        message: Up::Groups(group(2, 1)),
+    };
+    assert_eq!(node.step(0, told), [Action::Up(Up::Groups(group(2, 1)))]);
+
+    let mut place: Node<Merge> = Node::new(0, Seat::of(&layout(), ONE).unwrap(), keep);
+    let wish = Up::WantGroups(vec![id(4)]);
+    assert_eq!(place.step(0, Input::Local(wish.clone())), [Action::Up(wish)]);
+    let told = Down::Groups(group(4, 1));
+    assert_eq!(place.step(0, Input::Down(told.clone())), [Action::Local(told)]);
+}
+
+#[test]
+fn the_root_answers_from_what_it_was_told_before_and_after() {
+    let mut root: Root<Merge> = Root::new(0, Seat::of(&layout(), WorldRank(14)).unwrap(), keep);
+    root.step(0, RootInput::Tick);
+    let up = |from, message| RootInput::Up {
+        from: WorldRank(from),
+        message,
+    };
+    let down = |to, told| RootAction::Down {
+        to: WorldRank(to),
+        message: Down::Groups(told),
+    };
+    assert_eq!(root.step(0, up(12, Up::Groups(group(1, 2)))), []);
+    let wish = Up::WantGroups(vec![id(1), id(3)]);
+    assert_eq!(root.step(0, up(13, wish)), [down(13, group(1, 2))]);
+    assert_eq!(
+        root.step(0, up(12, Up::Groups(group(3, 1)))),
+        [down(13, group(3, 1))]
+    );
+    // Long answers come in portions.
+    root.step(0, up(12, Up::Groups(group(5, GROUP_MESSAGE_RUNS_MAX))));
+    root.step(0, up(12, Up::Groups(group(6, GROUP_MESSAGE_RUNS_MAX))));
+    let wish = Up::WantGroups(vec![id(5), id(6)]);
+    assert_eq!(
+        root.step(0, up(13, wish)),
+        [
+            down(13, group(5, GROUP_MESSAGE_RUNS_MAX)),
+            down(13, group(6, GROUP_MESSAGE_RUNS_MAX))
+        ]
+    );
+}
