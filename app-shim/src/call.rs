@@ -1,4 +1,9 @@
 //! One observed call: what happens at the enter and at the leave of every recorded wrapper.
+//!
+//! While recording is off a call costs two looks at the place's words and its flag *in MPI*; only what has to be
+//! followed all the same (requests, communicators) goes on. Each switching on is a new *epoch*. A call that was
+//! entered before it and leaves after it is recorded with the moment of the switch as its begin; one that was
+//! entered while recording was on is recorded whenever it leaves.
 
 use crate::clock::ticks;
 use crate::gate;
@@ -7,7 +12,6 @@ use crate::{process, shipping};
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::peer;
-use invivo_proto::packet::DropReason;
 use invivo_proto::record::{self, Facts, Kind};
 use invivo_proto::shm::inside;
 
@@ -29,7 +33,7 @@ pub struct Call {
     pub end: u64,
     /// Own ticks before the real call; only of sampled calls.
     own: u64,
-    recording: bool,
+    recorded: bool,
     sampled: bool,
 }
 
@@ -49,12 +53,6 @@ impl Call {
             return None;
         }
         location.depth = 1;
-        Some(Call::begin(location, region))
-    }
-
-    /// Begins a call of a location that is in none.
-    #[inline(always)]
-    pub fn begin(location: &'static mut Location, region: u16) -> Call {
         let status = location.status;
         status.inside.store(inside::MPI, Ordering::Relaxed);
         // The processor may still load the gate before the store is seen by others; a commander that closes
@@ -63,16 +61,42 @@ impl Call {
         if location.control.gate.load(Ordering::Relaxed) != 0 {
             gate::hold(location, inside::HELD_AT_ENTER);
         }
-        let recording = location.control.recording.load(Ordering::Relaxed) != 0;
-        let begin = ticks();
-        if recording {
+        Some(Call::begin(location, region))
+    }
+
+    /// Begins the call that made observation possible. No gate is in its way: it is complete already.
+    pub fn initialised(region: u16, begin: u64) -> Option<Call> {
+        let location = current()?;
+        location.depth = 1;
+        location.status.inside.store(inside::MPI, Ordering::Relaxed);
+        let mut call = Call::begin(location, region);
+        call.begin = begin;
+        // Also where it is not recorded: by this a rank is told that stands right behind its initialisation.
+        let status = call.location.status;
+        status.region.store(u32::from(region), Ordering::Relaxed);
+        status.entered_at.store(begin, Ordering::Release);
+        Some(call)
+    }
+
+    #[inline(always)]
+    fn begin(location: &'static mut Location, region: u16) -> Call {
+        let (status, control) = (location.status, location.control);
+        let recorded = control.recording.load(Ordering::Acquire) != 0;
+        let (mut begin, mut sampled) = (0, false);
+        if recorded {
+            begin = ticks();
             location.entered += 1;
             status.region.store(u32::from(region), Ordering::Relaxed);
             status.entered_at.store(begin, Ordering::Relaxed);
             // Last: who reads the count first and then the region sees a region at least as new.
             status.entered.store(location.entered, Ordering::Release);
+            sampled = location.entered.is_multiple_of(SAMPLED_CALLS);
+        } else {
+            let epoch = control.epoch.load(Ordering::Relaxed);
+            if status.entered_at.load(Ordering::Relaxed) != u64::from(epoch) {
+                location.pass_unseen(epoch);
+            }
         }
-        let sampled = recording && location.entered.is_multiple_of(SAMPLED_CALLS);
         Call {
             facts: Facts {
                 kind: Kind::Plain,
@@ -88,7 +112,7 @@ impl Call {
             begin,
             end: begin,
             own: 0,
-            recording,
+            recorded,
             sampled,
         }
     }
@@ -104,15 +128,28 @@ impl Call {
     /// Right after the real call.
     #[inline(always)]
     pub fn called(&mut self) {
-        self.end = ticks();
+        let control = self.location.control;
+        let epoch = control.epoch.load(Ordering::Acquire);
+        if self.recorded {
+            self.end = ticks();
+        } else if epoch != self.location.epoch || control.recording.load(Ordering::Relaxed) != 0 {
+            (self.begin, self.end) = recorded_from_now(self.location, self.facts.region);
+            self.recorded = true;
+        } else {
+            return;
+        }
+        if epoch != self.location.epoch {
+            self.location.begin_epoch(epoch);
+        }
     }
 
-    /// The call began earlier than it could be noted (initialisation).
-    pub fn began(&mut self, begin: u64) {
-        self.begin = begin;
+    /// Whether there will be a record. Known once the real call is back.
+    #[inline(always)]
+    pub fn recorded(&self) -> bool {
+        self.recorded
     }
 
-    /// When the call began, in ticks.
+    /// When the call began, in ticks; 0 for a call that is not recorded.
     pub fn begin_ticks(&self) -> u64 {
         self.begin
     }
@@ -142,7 +179,7 @@ impl Call {
     #[inline(always)]
     pub fn write(&mut self) {
         let parts = self.location.parts.len();
-        if self.recording {
+        if self.recorded {
             let call = record::Call {
                 facts: self.facts,
                 end: self.end,
@@ -150,11 +187,7 @@ impl Call {
                 ordinal: self.ordinal,
                 request: 0,
             };
-            if self.location.control.recording.load(Ordering::Relaxed) != 0 {
-                self.location.record(&call, parts);
-            } else {
-                add(&self.location.status.dropped[DropReason::Switched as usize], 1);
-            }
+            self.location.record(&call, parts);
         }
         if parts != 0 {
             self.location.parts.clear();
@@ -167,4 +200,19 @@ impl Call {
             add(&self.location.status.overhead_samples, 1);
         }
     }
+}
+
+/// Recording was switched on while the call was under way: it counts as entered now, and begins for us where
+/// recording did. Gives its begin and its end. (Not a method: a call whose address nobody takes stays in registers.)
+#[cold]
+#[inline(never)]
+fn recorded_from_now(location: &mut Location, region: RegionId) -> (u64, u64) {
+    let end = ticks();
+    let begin = location.control.recording_since.load(Ordering::Relaxed).min(end);
+    location.entered += 1;
+    let status = location.status;
+    status.region.store(u32::from(region.0), Ordering::Relaxed);
+    status.entered_at.store(begin, Ordering::Relaxed);
+    status.entered.store(location.entered, Ordering::Release);
+    (begin, end)
 }

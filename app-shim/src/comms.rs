@@ -32,8 +32,10 @@ pub struct Known {
     pub foreign: bool,
     /// The job's id as one number, 0 while it is not known.
     pub packed: u64,
-    /// Collectives so far.
+    /// Collectives so far, in the epoch below.
     pub ordinal: u64,
+    /// The epoch of recording that the collectives are counted in.
+    pub epoch: u32,
 }
 
 static KNOWN: Table<Known> = Table::new();
@@ -71,13 +73,16 @@ pub fn local(comm: Comm) -> CommLocal {
     CommLocal(known(comm).local)
 }
 
-/// The number that the next collective on `comm` gets, from 0.
+/// The number that the next collective on `comm` gets, from 0 in each epoch of recording.
 #[inline]
-pub fn next_ordinal(comm: Comm) -> u64 {
+pub fn next_ordinal(comm: Comm, epoch: u32) -> u64 {
     KNOWN.with(|table| {
         let Some(known) = table.get(comm.bits()) else {
             return 0;
         };
+        if known.epoch != epoch {
+            (known.epoch, known.ordinal) = (epoch, 0);
+        }
         known.ordinal += 1;
         known.ordinal - 1
     })
@@ -116,6 +121,7 @@ fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
         foreign,
         packed: 0,
         ordinal: 0,
+        epoch: 0,
     };
     KNOWN.with(|table| {
         table.remove(comm.bits());

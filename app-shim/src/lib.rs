@@ -18,6 +18,7 @@ compile_error!("choose a family: --features family-ompi or --features family-mpi
 mod call;
 mod clock;
 mod comms;
+mod current;
 mod facts;
 mod family;
 mod gate;

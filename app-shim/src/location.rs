@@ -1,11 +1,11 @@
 //! A thread's location: its status page, its open packet, its scratch memory. Found through thread-local
 //! storage, made at the thread's first call, never freed (a thread's records may outlive it).
 
+use crate::current;
 use crate::family::{Request, Status as MpiStatus};
 use crate::process;
 use crate::shipping;
 use crate::sizes::Sizes;
-use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::packet::{DropReason, Losses, PAYLOAD_BYTES};
 use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part};
@@ -13,10 +13,6 @@ use invivo_proto::shm::{Control, LOCATIONS_MAX, SlotHeader, Status};
 
 /// The last status page is nobody's own: threads beyond the others count their calls there.
 pub const LOCATIONS: usize = LOCATIONS_MAX - 1;
-
-thread_local! {
-    static CURRENT: Cell<*mut Location> = const { Cell::new(core::ptr::null_mut()) };
-}
 
 /// See the module's head.
 pub struct Location {
@@ -32,6 +28,8 @@ pub struct Location {
     pub status: &'static Status,
     /// Calls entered while recording was on.
     pub entered: u64,
+    /// The epoch of recording that the present call was entered in, and from its leave on that of its record.
+    pub epoch: u32,
     /// The open packet, if there is one.
     pub slot: Option<&'static SlotHeader>,
     /// Which slot that is.
@@ -56,7 +54,7 @@ pub struct Location {
 /// The calling thread's location, or nothing when it can have none.
 #[inline(always)]
 pub fn current() -> Option<&'static mut Location> {
-    let location = CURRENT.with(Cell::get);
+    let location = current::get();
     let location = if location.is_null() { make() } else { location };
     // SAFETY: null, or a leaked box that only this thread uses; callers drop the reference before they call
     // anything that could come back here (the depth guard holds what re-enters).
@@ -90,6 +88,7 @@ fn make() -> *mut Location {
         control: &page.control,
         status,
         entered: 0,
+        epoch: page.control.epoch.load(Ordering::Relaxed),
         slot: None,
         slot_index: 0,
         encoder: Encoder::new(0, 1),
@@ -102,14 +101,18 @@ fn make() -> *mut Location {
         statuses: Vec::with_capacity(MAX_PARTS),
         sizes: Sizes::new(),
     }));
-    CURRENT.with(|c| c.set(location));
+    current::set(location);
     location
 }
 
 /// Counts a call of a thread that has no location.
 #[cold]
 pub fn count_homeless() {
-    if let Some(status) = process::page().and_then(|p| p.status.last()) {
+    let Some(page) = process::page() else { return };
+    if page.control.recording.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    if let Some(status) = page.status.last() {
         status.entered.fetch_add(1, Ordering::Relaxed);
         status.dropped[DropReason::NoLocation as usize].fetch_add(1, Ordering::Relaxed);
     }
@@ -146,6 +149,26 @@ impl Location {
         Losses {
             entered: self.entered,
             dropped: self.status.dropped.each_ref().map(|d| d.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Begins the records of another epoch: a packet has those of one alone.
+    #[cold]
+    #[inline(never)]
+    pub fn begin_epoch(&mut self, epoch: u32) {
+        shipping::close(self);
+        self.epoch = epoch;
+    }
+
+    /// The first call behind an epoch of recording. The page would go on to name the last call recorded; now it
+    /// names none, and tells the epoch behind which calls are unseen.
+    #[cold]
+    #[inline(never)]
+    pub fn pass_unseen(&mut self, epoch: u32) {
+        self.status.region.store(0, Ordering::Relaxed);
+        self.status.entered_at.store(u64::from(epoch), Ordering::Release);
+        if self.epoch != epoch {
+            self.begin_epoch(epoch);
         }
     }
 

@@ -93,8 +93,7 @@ fn open(location: &mut Location, base_time: u64) -> bool {
         slot.last_time.store(base_time, Ordering::Relaxed);
         slot.next_request
             .store(location.encoder.next_request(), Ordering::Relaxed);
-        slot.epoch
-            .store(location.control.epoch.load(Ordering::Relaxed), Ordering::Relaxed);
+        slot.epoch.store(location.epoch, Ordering::Relaxed);
         location.encoder.restart(base_time);
         location.open(slot, index);
         add(&location.status.packets, 1);

@@ -149,8 +149,7 @@ pub fn start(region_id: u16, begin: u64) {
     drain_in_finalize();
     page.phase.store(phase::RUNNING, Ordering::Release);
     process::enter_state(process::state::OBSERVING);
-    if let Some(mut call) = Call::enter(region_id) {
-        call.began(begin);
+    if let Some(mut call) = Call::initialised(region_id, begin) {
         call.called();
         call.leave();
     }

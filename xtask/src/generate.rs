@@ -402,6 +402,10 @@ fn hooks(f: &Function) -> Result<(String, String)> {
         "testall" | "waitsome" | "testsome" => {
             format!("if result == 0 || result == ERR_IN_STATUS {{ {} }}", hooks.1)
         }
+        // These tell and have nothing to follow: nothing where nobody listens.
+        "plain" | "send" | "recv" | "sendrecv" | "sendrecv_replace" | "coll" => {
+            format!("if result == 0 && call.recorded() {{ {} }}", hooks.1)
+        }
         _ => format!("if result == 0 {{ {} }}", hooks.1),
     };
     Ok((hooks.0.to_string(), after))

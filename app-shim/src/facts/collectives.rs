@@ -1,0 +1,151 @@
+//! Collectives, with this rank's share of the bytes.
+
+use crate::call::Call;
+use crate::comms;
+use crate::family::*;
+use core::ffi::{c_int, c_void};
+use invivo_proto::mpi::peer as special;
+use invivo_proto::record::Kind;
+
+impl Call {
+    /// A blocking collective with this rank's share of its bytes.
+    #[inline(always)]
+    pub fn coll(&mut self, comm: Comm, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
+        self.collective(Kind::Collective, comm, root, bytes_out, bytes_in);
+        self.count_collective(comm);
+    }
+
+    /// The next collective on `comm`. Ordinals belong to what is recorded: without it none is given away.
+    #[inline(always)]
+    pub fn count_collective(&mut self, comm: Comm) {
+        if self.recorded() {
+            self.ordinal = comms::next_ordinal(comm, self.location.epoch);
+        }
+    }
+
+    #[inline(always)]
+    pub fn collective(&mut self, kind: Kind, comm: Comm, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
+        self.facts = self.message(
+            kind,
+            comms::local(comm),
+            root.map_or(special::NONE, peer),
+            0,
+            bytes_out,
+            bytes_in,
+        );
+    }
+
+    /// A non-blocking collective.
+    pub unsafe fn post_coll(
+        &mut self,
+        comm: Comm,
+        root: Option<c_int>,
+        bytes_out: u64,
+        bytes_in: u64,
+        request: *const Request,
+    ) {
+        self.collective(Kind::PostCollective, comm, root, bytes_out, bytes_in);
+        self.count_collective(comm);
+        // SAFETY: the real call has written the request.
+        self.post(unsafe { *request }, self.facts, Kind::CompletedCollective, false);
+    }
+
+    /// A persistent collective is made.
+    pub unsafe fn coll_init(
+        &mut self,
+        comm: Comm,
+        root: Option<c_int>,
+        bytes_out: u64,
+        bytes_in: u64,
+        request: *const Request,
+    ) {
+        self.collective(Kind::PostCollective, comm, root, bytes_out, bytes_in);
+        let facts = self.facts;
+        self.facts = self.message(Kind::Plain, facts.comm, special::NONE, 0, 0, 0);
+        // SAFETY: the real call has written the request.
+        self.post(unsafe { *request }, facts, Kind::CompletedCollective, true);
+    }
+
+    /// Bytes of a buffer; none where the data are in place.
+    #[inline(always)]
+    pub fn bytes<T>(&mut self, buffer: *const T, count: i64, datatype: Datatype) -> u64 {
+        if buffer.cast::<c_void>() == IN_PLACE {
+            0
+        } else {
+            self.size(count, datatype)
+        }
+    }
+
+    /// Bytes of a buffer with a count for each of `peers`.
+    pub unsafe fn bytes_each<B, T: Copy + Into<i64>>(
+        &mut self,
+        buffer: *const B,
+        counts: *const T,
+        datatype: Datatype,
+        peers: u64,
+    ) -> u64 {
+        if buffer.cast::<c_void>() == IN_PLACE {
+            return 0;
+        }
+        // SAFETY: MPI itself reads a count for each peer from here.
+        let count = (0..peers as usize)
+            .map(|i| unsafe { (*counts.add(i)).into() })
+            .sum();
+        self.size(count, datatype)
+    }
+
+    /// Bytes of a buffer with a count and a datatype for each of `peers`.
+    pub unsafe fn bytes_typed<B, T: Copy + Into<i64>>(
+        &mut self,
+        buffer: *const B,
+        counts: *const T,
+        types: *const Datatype,
+        peers: u64,
+    ) -> u64 {
+        if buffer.cast::<c_void>() == IN_PLACE {
+            return 0;
+        }
+        // SAFETY: MPI itself reads a count and a datatype for each peer from here.
+        (0..peers as usize)
+            .map(|i| unsafe { self.size((*counts.add(i)).into(), *types.add(i)) })
+            .sum()
+    }
+
+    /// How many ranks a collective on `comm` moves data with.
+    pub fn peers(&self, comm: Comm) -> u64 {
+        u64::from(comms::known(comm).peers)
+    }
+
+    /// In- and outdegree in the communicator's topology.
+    pub fn neighbors(&self, comm: Comm) -> (u64, u64) {
+        let (inward, outward) = comms::known(comm).neighbors;
+        (inward.into(), outward.into())
+    }
+
+    /// This rank's own entry of an array with one for each rank.
+    pub unsafe fn own_count<T: Copy + Into<i64>>(&self, counts: *const T, comm: Comm) -> i64 {
+        let rank = usize::try_from(comms::known(comm).rank).unwrap_or(0);
+        // SAFETY: MPI itself reads a count for each rank from here.
+        unsafe { (*counts.add(rank)).into() }
+    }
+
+    /// Whether this rank is the root.
+    pub fn is_root(&self, root: c_int, comm: Comm) -> bool {
+        root == ROOT || (root >= 0 && root == comms::known(comm).rank && !self.is_inter(comm))
+    }
+
+    /// Whether this rank stands in the root's group of an intercommunicator and takes no part.
+    pub fn is_passive(&self, root: c_int) -> bool {
+        root == PROC_NULL || root == ROOT
+    }
+
+    /// Whether this rank gets what the root gives.
+    pub fn is_leaf(&self, root: c_int, comm: Comm) -> bool {
+        !self.is_passive(root) && !self.is_root(root, comm)
+    }
+
+    /// On an intercommunicator a root number is a rank of the remote group.
+    fn is_inter(&self, comm: Comm) -> bool {
+        comms::known(comm).inter
+    }
+}

@@ -1,0 +1,71 @@
+//! Communicators and datatypes that come and go.
+
+use crate::call::Call;
+use crate::comms;
+use crate::family::*;
+use crate::requests::{self, Posted};
+use crate::sizes;
+use core::ffi::c_char;
+use invivo_proto::record::{Facts, Kind};
+
+impl Call {
+    /// A communicator was made of `parent`.
+    pub unsafe fn comm_new(&mut self, parent: Comm, new: *const Comm) {
+        self.on(parent);
+        // SAFETY: the real call has written the communicator.
+        comms::made(parent, unsafe { *new });
+    }
+
+    /// `MPI_Comm_idup`: the communicator is made when the request is complete.
+    pub unsafe fn comm_idup(&mut self, parent: Comm, new: *const Comm, request: *const Request) {
+        self.collective(Kind::PostCollective, parent, None, 0, 0);
+        self.count_collective(parent);
+        // SAFETY: the real call has written both.
+        let (new, request) = unsafe { (*new, *request) };
+        comms::announced(parent, new);
+        let number = self.number(0);
+        requests::insert(
+            request,
+            Posted {
+                facts: Facts {
+                    kind: Kind::CompletedCollective,
+                    ..self.facts
+                },
+                request: number,
+                posted: self.begin_ticks(),
+                persistent: false,
+                active: true,
+                makes_comm: new.bits(),
+            },
+        );
+    }
+
+    /// A communicator came from elsewhere.
+    pub unsafe fn comm_foreign(&mut self, new: *const Comm) {
+        // SAFETY: the real call has written the communicator.
+        comms::came(unsafe { *new });
+    }
+
+    /// A communicator is about to be freed.
+    pub fn comm_leaving(&mut self, held: Comm) {
+        self.on(held);
+        comms::leaving(held);
+    }
+
+    /// It was freed.
+    pub fn comm_free(&mut self, held: Comm) {
+        comms::freed(held);
+    }
+
+    /// A communicator got a name.
+    pub unsafe fn comm_name(&mut self, comm: Comm, name: *const c_char) {
+        self.on(comm);
+        // SAFETY: MPI itself reads a C string from here.
+        comms::named(comm, unsafe { core::ffi::CStr::from_ptr(name) }.to_bytes());
+    }
+
+    /// A datatype was freed.
+    pub fn type_free(&mut self) {
+        sizes::forget();
+    }
+}
