@@ -1,26 +1,32 @@
 //! The tree's transport on MPI: a tool process' way into the job, packets into buffers posted beforehand,
 //! control messages by non-blocking sends, and the clock of its node. Knows nothing of what it carries.
 //!
-//! Nothing here waits: whoever drives a [`Link`] polls it and rests as [`idle::Idle`] says.
+//! Nothing here waits: whoever drives a [`Link`] polls it and rests as [`idle::Idle`] says. Nothing here grows with
+//! a process that does not read: control messages go by [`credit`], packets by the ranks' bounded pools.
 #![deny(unsafe_code)]
 
 pub mod clock;
+pub mod credit;
 #[allow(unsafe_code)]
 mod ffi;
 pub mod idle;
 pub mod signals;
 
 pub use ffi::Message;
+
+use credit::{Account, Received};
+use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP};
 use invivo_proto::ids::WorldRank;
 use mpi::Threading;
 use mpi::environment::Universe;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
-/// Control messages that may be on their way to one process. They are answered one for one and seldom, so a
-/// process that leaves this many lying is lost or stopped; more would be memory for nobody.
-pub const SENDS_PER_PEER_MAX: usize = 64;
+/// The tags whose messages go by credits, each with the tag of the messages that come back.
+const WITH_CREDITS: [(i32, i32); 3] = [(TAG_DOWN, TAG_UP), (TAG_UP, TAG_DOWN), (TAG_PEER, TAG_PEER)];
+/// Other messages that may be on their way to one process. There is one, the welcome of a rank.
+pub const SENDS_PER_PEER_MAX: usize = 4;
 /// How long the end waits for sends under way before it leaves without finalising.
 const FLUSH: Duration = Duration::from_secs(2);
 /// Fewest buffers for packets: a burst of one rank finds room.
@@ -62,6 +68,8 @@ pub struct Link {
     tools: ffi::Tools,
     receives: Option<ffi::Receives>,
     sends: VecDeque<ffi::Send>,
+    /// By the process at the other end and the tag that it is written to with.
+    accounts: BTreeMap<(WorldRank, i32), Account>,
     rank: WorldRank,
     size: u32,
     refused_sends: u64,
@@ -84,6 +92,7 @@ impl Link {
             tools,
             receives: None,
             sends: VecDeque::new(),
+            accounts: BTreeMap::new(),
             rank,
             size,
             refused_sends: 0,
@@ -126,20 +135,55 @@ impl Link {
         }
     }
 
-    /// Begins to send. False when the other process has [`SENDS_PER_PEER_MAX`] messages lying: this one is
-    /// not sent, and counted.
+    /// Sends as soon as the other process has given credit for it; the tree's tags and that of places among
+    /// themselves go by credits, others at once. False when too much waits for it already: this message is not
+    /// sent, and counted.
     ///
     /// # Errors
     /// When MPI refuses.
     pub fn send(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<bool, LinkError> {
+        self.send_latest(to, tag, None, bytes)
+    }
+
+    /// As [`Link::send`]; a message of a `kind` takes the place of an older one of the same kind that could not
+    /// be sent yet.
+    ///
+    /// # Errors
+    /// When MPI refuses.
+    pub fn send_latest(
+        &mut self,
+        to: WorldRank,
+        tag: i32,
+        kind: Option<u8>,
+        bytes: Vec<u8>,
+    ) -> Result<bool, LinkError> {
         self.progress()?;
-        if self.sends.iter().filter(|send| send.to == to).count() >= SENDS_PER_PEER_MAX {
-            self.refused_sends += 1;
-            return Ok(false);
+        let taken = if tag_back(tag).is_some() {
+            let account = self.accounts.entry((to, tag)).or_default();
+            let taken = account.submit(kind, bytes);
+            self.dispatch(to, tag)?;
+            taken
+        } else {
+            let under_way = self.sends.iter().filter(|send| send.to == to).count();
+            let room = under_way < SENDS_PER_PEER_MAX;
+            if room {
+                self.sends.push_back(self.tools.send(to, tag, bytes)?);
+            }
+            room
+        };
+        self.refused_sends += u64::from(!taken);
+        Ok(taken)
+    }
+
+    /// Sends what an account allows.
+    fn dispatch(&mut self, to: WorldRank, tag: i32) -> Result<(), LinkError> {
+        let Some(account) = self.accounts.get_mut(&(to, tag)) else {
+            return Ok(());
+        };
+        while let Some(bytes) = account.next_to_send() {
+            self.sends.push_back(self.tools.send(to, tag, bytes)?);
         }
-        let send = self.tools.send(to, tag, bytes)?;
-        self.sends.push_back(send);
-        Ok(true)
+        Ok(())
     }
 
     /// Messages that were not sent because the other side takes none.
@@ -147,12 +191,31 @@ impl Link {
         self.refused_sends
     }
 
-    /// The next message with this tag, if one came.
+    /// Messages that wait until the other side takes some.
+    pub fn waiting(&self) -> usize {
+        self.accounts.values().map(Account::waiting).sum()
+    }
+
+    /// The next message with this tag, if one came. Reading it is what gives its sender credit for another one.
     ///
     /// # Errors
     /// When MPI refuses.
     pub fn receive(&mut self, tag: i32) -> Result<Option<Message>, LinkError> {
-        self.tools.receive(tag)
+        let Some(back) = tag_back(tag) else {
+            return self.tools.receive(tag);
+        };
+        while let Some(Message { from, bytes }) = self.tools.receive(tag)? {
+            let received = self.accounts.entry((from, back)).or_default().receive(bytes);
+            self.dispatch(from, back)?;
+            match received {
+                // What keeps no accounts is no message either; its reader will say so.
+                Received::Message(bytes) | Received::Malformed(bytes) => {
+                    return Ok(Some(Message { from, bytes }));
+                }
+                Received::Credits => {}
+            }
+        }
+        Ok(None)
     }
 
     /// Lets sends under way go on and forgets those that are done.
@@ -170,18 +233,23 @@ impl Link {
         Ok(())
     }
 
-    /// Lets sends under way arrive. False when they have not within `patience`.
+    /// Lets sends under way arrive, at the end: what comes meanwhile is read by nobody. False when they have not
+    /// arrived within `patience`.
     ///
     /// # Errors
     /// When MPI refuses.
     pub fn flush(&mut self, patience: Duration) -> Result<bool, LinkError> {
         let until = Instant::now() + patience;
         self.progress()?;
-        while !self.sends.is_empty() {
+        while !self.sends.is_empty() || self.waiting() > 0 {
             if Instant::now() > until {
                 return Ok(false);
             }
             std::thread::sleep(idle::REST_FIRST);
+            // Credits come with messages, and others may wait for us to read before they can leave.
+            for (tag, _) in WITH_CREDITS {
+                self.receive(tag)?;
+            }
             self.progress()?;
         }
         Ok(true)
@@ -202,4 +270,12 @@ impl Link {
         drop(ManuallyDrop::into_inner(self.universe));
         Ok(true)
     }
+}
+
+/// The tag of what comes back for messages with `tag`; nothing where there are no credits.
+fn tag_back(tag: i32) -> Option<i32> {
+    WITH_CREDITS
+        .iter()
+        .find(|(there, _)| *there == tag)
+        .map(|&(_, back)| back)
 }

@@ -10,6 +10,8 @@ pub const TAG_WELCOME: i32 = 2;
 pub const TAG_DOWN: i32 = 3;
 /// A `control::tree::Up`, encoded.
 pub const TAG_UP: i32 = 4;
+/// From place to place: what only the two of them need.
+pub const TAG_PEER: i32 = 5;
 
 /// The longest path of a welcome: a Unix socket address has 108 bytes.
 pub const WELCOME_BYTES_MAX: usize = 108;
