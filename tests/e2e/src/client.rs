@@ -2,6 +2,7 @@
 
 use crate::{places, python};
 use serde_json::Value;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -13,6 +14,8 @@ const SECONDS: &str = "30";
 pub struct Client {
     job: String,
     state_home: PathBuf,
+    /// Words before each command, to run it on the host of the job's gateway.
+    prefix: Vec<OsString>,
 }
 
 /// What the Python client said.
@@ -39,17 +42,33 @@ impl PythonReply {
 }
 
 impl Client {
-    pub(crate) fn of(job: &str, state_home: &Path) -> Client {
+    pub(crate) fn of(job: &str, state_home: &Path, prefix: Vec<OsString>) -> Client {
         Client {
             job: job.to_owned(),
             state_home: state_home.to_owned(),
+            prefix,
         }
+    }
+
+    /// `invivo WORDS` on the job, not started yet and with no limit of its time.
+    pub fn command(&self, words: &[&str]) -> Command {
+        let mut line = self.prefix.iter().cloned().chain([places::invivo().into()]);
+        let mut command = Command::new(line.next().unwrap_or_default());
+        command.args(line).args(words);
+        command
+            .env("XDG_STATE_HOME", &self.state_home)
+            .env("INVIVO_JOB", &self.job);
+        command
     }
 
     /// Runs `invivo WORDS` on the job.
     pub fn run(&self, words: &[&str]) -> Output {
         let mut command = Command::new("timeout");
-        command.arg(SECONDS).arg(places::invivo()).args(words);
+        command
+            .arg(SECONDS)
+            .args(&self.prefix)
+            .arg(places::invivo())
+            .args(words);
         command
             .env("XDG_STATE_HOME", &self.state_home)
             .env("INVIVO_JOB", &self.job);

@@ -1,9 +1,10 @@
 //! One run of an MPI program, bare or under Invivo: started, bounded in time, cleaned up, and shown in full
 //! when a test panics.
 
-use crate::client::Client;
+use crate::client::{Client, number};
 use crate::ended::Ended;
 use crate::family::Family;
+use crate::hosts::{self, Hosts};
 use crate::output;
 use crate::places;
 use crate::processes::{self, MARK, Process};
@@ -20,8 +21,8 @@ use tempfile::TempDir;
 const LIMIT: Duration = Duration::from_secs(90);
 /// The longest that processes of a job live on after its launcher has ended.
 const AFTERMATH: Duration = Duration::from_secs(5);
-/// Ranks that one tool place takes by default.
-const FAN_IN: u32 = 4;
+/// Ranks per tool place, and members per analysis node, unless a test says otherwise.
+const FAN_IN: &str = "4,16";
 
 /// How a job starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +42,9 @@ pub struct Job {
     ranks: u32,
     program: Vec<OsString>,
     how: How,
-    fan_in: u32,
+    fan_in: &'static str,
+    hosts: u32,
+    options: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     limit: Duration,
 }
@@ -55,6 +58,8 @@ impl Job {
             program: program.to_vec(),
             how: How::Bare,
             fan_in: FAN_IN,
+            hosts: 1,
+            options: Vec::new(),
             environment: Vec::new(),
             limit: LIMIT,
         }
@@ -82,9 +87,23 @@ impl Job {
         self
     }
 
-    /// With another number of ranks per tool place.
-    pub fn fan_in(self, fan_in: u32) -> Job {
+    /// With another fan-in: ranks per tool place, then members per analysis node.
+    pub fn fan_in(self, fan_in: &'static str) -> Job {
         Job { fan_in, ..self }
+    }
+
+    /// On hosts made of namespaces; see [`hosts::possible`].
+    pub fn on_hosts(self) -> Job {
+        Job {
+            hosts: hosts::HOSTS,
+            ..self
+        }
+    }
+
+    /// With more options of `invivo run` or `invivo exec`.
+    pub fn options<const N: usize>(mut self, options: [&str; N]) -> Job {
+        self.options.extend(options.map(OsString::from));
+        self
     }
 
     /// With another limit of its time.
@@ -92,43 +111,59 @@ impl Job {
         Job { limit, ..self }
     }
 
-    /// Processes of the whole job.
-    fn processes(&self) -> u32 {
-        match self.how {
-            How::Bare => self.ranks,
-            How::Exec | How::Run => self.ranks + self.ranks.div_ceil(self.fan_in) + 1,
+    /// Processes of the whole job, and of each host but the last, as `invivo plan` says.
+    fn processes(&self) -> (u32, u32) {
+        if self.how == How::Bare {
+            return (self.ranks, self.ranks / self.hosts);
         }
+        let mut plan = Command::new(places::invivo());
+        plan.args(["plan", "--json", "--fan-in", self.fan_in]).args([
+            "-n",
+            &self.ranks.to_string(),
+            "--nodes",
+            &self.hosts.to_string(),
+        ]);
+        let plan = plan.output().expect("invivo plan runs");
+        let plan: serde_json::Value = serde_json::from_slice(&plan.stdout).expect("a plan");
+        let number = |name: &str| number(&plan, &format!("/{name}")) as u32;
+        (number("total"), number("processes_per_node"))
     }
 
-    /// The command line.
-    fn command(&self, output: &Path, report: &Path) -> Command {
-        let launcher = self.family.launcher();
-        let line = |processes| self.family.launcher_arguments(processes, output);
-        let fan_in = self.fan_in.to_string();
-        let mut command;
+    /// The command line of a job of so many processes.
+    fn command(&self, directory: &Path, (total, each): (u32, u32), hosts: Option<&Hosts>) -> Command {
+        let (output, report) = (directory.join("out"), directory.join("report.json"));
+        let mut words: Vec<OsString> = vec![self.family.launcher().into()];
+        let processes = if self.how == How::Exec { total } else { self.ranks };
+        let places = hosts.map(|hosts| hosts.launcher_arguments(self.family, [each, total - each]));
+        words.extend(places.into_iter().flatten());
+        words.extend(self.family.launcher_arguments(processes, &output));
+        let mut ours: Vec<OsString> = vec!["--fan-in".into(), self.fan_in.into()];
+        ours.extend(["--report".into(), report.into()]);
+        if self.hosts > 1 && self.how == How::Run {
+            ours.extend(["--nodes".into(), self.hosts.to_string().into()]);
+        }
+        ours.extend(self.options.iter().cloned());
+        ours.push("--".into());
         match self.how {
-            How::Bare => {
-                command = Command::new(launcher);
-                command.args(line(self.ranks));
-            }
+            How::Bare => {}
             How::Exec => {
-                command = Command::new(launcher);
-                command.args(line(self.processes())).arg(places::invivo());
-                command
-                    .args(["exec", "--fan-in", &fan_in, "--report"])
-                    .arg(report)
-                    .arg("--");
+                words.extend([places::invivo().into(), "exec".into()]);
+                words.extend(ours);
             }
             How::Run => {
-                command = Command::new(places::invivo());
-                command
-                    .args(["run", "--fan-in", &fan_in, "--report"])
-                    .arg(report)
-                    .arg("--");
-                command.arg(launcher).args(line(self.ranks));
+                let front: [OsString; 2] = [places::invivo().into(), "run".into()];
+                words = front.into_iter().chain(ours).chain(words).collect();
             }
         }
-        command.args(&self.program);
+        words.extend(self.program.iter().cloned());
+        if let Some(hosts) = hosts {
+            // To enter another `/tmp` is to leave the working directory.
+            let there: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
+            words = hosts.prefix(0).into_iter().chain(there).chain(words).collect();
+        }
+        let mut words = words.into_iter();
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words);
         command
     }
 
@@ -152,7 +187,9 @@ impl Job {
                 .expect("a directory for the job");
         }
         let at = |name: &str| directory.path().join(name);
-        let mut command = self.command(&at("out"), &at("report.json"));
+        let processes = self.processes();
+        let hosts = (self.hosts > 1).then(|| Hosts::make(directory.path()));
+        let mut command = self.command(directory.path(), processes, hosts.as_ref());
         command
             .current_dir(directory.path())
             .envs(self.family.environment())
@@ -166,9 +203,19 @@ impl Job {
         }
         if self.how != How::Bare {
             command
-                .env("XDG_RUNTIME_DIR", at("run"))
+                .env(
+                    "XDG_RUNTIME_DIR",
+                    if hosts.is_some() {
+                        hosts::RUNTIME.into()
+                    } else {
+                        at("run")
+                    },
+                )
                 .env("XDG_STATE_HOME", at("state"))
                 .env("INVIVO_JOB", &mark);
+        }
+        if let Some(hosts) = &hosts {
+            command.envs(hosts.environment(self.family));
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let file =
@@ -183,8 +230,9 @@ impl Job {
             .unwrap_or_else(|error| panic!("cannot start {shown}: {error}"));
         let begun = Instant::now();
         Running {
-            processes: self.processes(),
+            processes: processes.0,
             job: self,
+            hosts,
             mark,
             directory,
             shown,
@@ -212,6 +260,7 @@ pub struct Running {
     child: Child,
     begun: Instant,
     status: Option<ExitStatus>,
+    hosts: Option<Hosts>,
     /// Held while it runs: one job at a time.
     lock: Option<File>,
 }
@@ -227,7 +276,17 @@ impl Running {
         self.directory.path()
     }
 
-    /// Where its ranks write their clock logs.
+    /// The hosts that it runs on, where they were made.
+    pub fn hosts(&self) -> Option<&Hosts> {
+        self.hosts.as_ref()
+    }
+
+    /// Processes of the whole job.
+    pub fn processes(&self) -> u32 {
+        self.processes
+    }
+
+    /// Where its ranks write their logs.
     pub fn logs(&self) -> PathBuf {
         self.directory().join("logs")
     }
@@ -242,7 +301,13 @@ impl Running {
 
     /// Somebody who watches and steers it from outside.
     pub fn client(&self) -> Client {
-        Client::of(&self.mark, &self.directory().join("state"))
+        // The root is on the last host.
+        let prefix = self.hosts.as_ref().map(|made| made.prefix(hosts::HOSTS - 1));
+        Client::of(
+            &self.mark,
+            &self.directory().join("state"),
+            prefix.unwrap_or_default(),
+        )
     }
 
     /// Its living processes with this name.

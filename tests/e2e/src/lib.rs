@@ -9,12 +9,15 @@
 //! of test threads: a job has more processes than a small machine has cores.
 
 pub mod apps;
+pub mod call_log;
 pub mod checks;
 pub mod client;
 pub mod clock_log;
 pub mod counts;
 pub mod ended;
 pub mod family;
+pub mod hosts;
+pub mod interval;
 pub mod job;
 pub mod output;
 pub mod places;

@@ -110,7 +110,7 @@ fn a_pmpi_layer_behind_still_sees_every_call() {
 fn two_places_together_know_what_one_knows() {
     for family in Family::ALL {
         let observed = Job::observed(family, 3, &Conversation::C.command(family))
-            .fan_in(2)
+            .fan_in("2")
             .run();
         assert_eq!(observed.code(), 0);
         let (report, own) = (observed.report(), observed.own_counts());

@@ -1,0 +1,24 @@
+/* Says on which host each rank is, and how many ranks are there. */
+#include "counting.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    int rank, size, here;
+    char host[256];
+    MPI_Comm node;
+    CALL(MPI_Init)(&argc, &argv);
+    CALL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);
+    CALL(MPI_Comm_size)(MPI_COMM_WORLD, &size);
+    CALL(MPI_Comm_split_type)(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    CALL(MPI_Comm_size)(node, &here);
+    CALL(MPI_Comm_free)(&node);
+    gethostname(host, sizeof host);
+    printf("rank %d of %d is one of %d on %s\n", rank, size, here, host);
+    CALL(MPI_Finalize)();
+    counting_write(rank);
+    return 0;
+}

@@ -1,0 +1,159 @@
+//! A job of a million ranks in one process: a real node of the crate `tbon` for every tool process, in a tree of
+//! several layers, and ranks whose calls follow from a seed in such a way that every answer is known in closed
+//! form. One rank in [`world::FED_EVERY`] has its calls encoded into packets, decoded and fed to the analyses; of the
+//! others the leaf results are generated.
+//!
+//! What it shows: answers are right at any size, and what the root receives and hands out does not depend on the
+//! number of ranks.
+
+pub mod closed_form;
+pub mod leaf;
+pub mod packets;
+pub mod round;
+pub mod tree;
+pub mod world;
+
+use invivo_proto::control::tree::Query;
+use invivo_tbon::layout::{Layout, LayoutError, Policy};
+use round::Round;
+use std::fmt;
+use std::time::{Duration, Instant};
+use tree::Tree;
+use world::World;
+
+/// Sizes with the fan-in of their layers: the root has as many children in each, so that what it receives can
+/// be compared.
+pub const SIZES: [(u32, &str); 4] = [
+    (1_024, "64,16"),
+    (16_384, "64,16,16"),
+    (131_072, "64,16,8,16"),
+    (1_048_576, "64,64,16,16"),
+];
+/// Members of each of these trees' roots.
+pub const ROOT_MEMBERS: usize = 16;
+/// The most memory that the whole may take, in bytes: 8 GiB.
+pub const RESIDENT_BYTES_MAX: u64 = 8 << 30;
+/// How far the root's bytes may be apart from those of the smallest tree, as a share: ranks' numbers and sums
+/// have more digits in a larger job, and control messages write them with as many bytes as they need.
+pub const BYTES_APART_MAX: f64 = 0.05;
+
+/// The questions of one round: what a page that shows everything asks.
+pub const QUERIES: [Query; 3] = [
+    Query::Functions { rank_rows_max: 32 },
+    Query::Matrix { side_max: 64 },
+    Query::Status,
+];
+
+/// What came out at one size.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The tree.
+    pub layout: Layout,
+    /// Ranks whose calls went through packets.
+    pub fed: u32,
+    /// Calls that went through packets.
+    pub calls_fed: u64,
+    /// The questions and their answers.
+    pub waves: Round,
+    /// The largest stated clock error of any place, in ns.
+    pub clock_error_ns: u64,
+    /// What does not hold, a sentence each.
+    pub violations: Vec<String>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Runs a tree of `ranks` ranks.
+///
+/// # Errors
+/// When the numbers make no tree.
+pub fn run(ranks: u32, fan_in: &str, seed: u64) -> Result<Measured, LayoutError> {
+    let begun = Instant::now();
+    let layout = Layout::for_app(ranks, fan_in.parse()?, Policy::Tail)?;
+    let world = World::new(ranks, seed);
+    let mut tree = Tree::plant(layout, world.clone());
+    let mut violations = tree.start();
+    let mut waves = Round::default();
+    for query in QUERIES {
+        let wave = tree.ask(query);
+        violations.extend(closed_form::check(&world, &layout, query, &wave));
+        waves.note(wave);
+    }
+    let reset = tree.reset();
+    violations.extend(closed_form::check_reset(&world, &reset));
+    violations.extend(tree.nothing_is_left());
+    violations.extend(tree.check_clocks());
+    Ok(Measured {
+        layout,
+        fed: world.fed(),
+        calls_fed: tree.calls_fed(),
+        waves,
+        clock_error_ns: tree.clock_error_ns(),
+        violations,
+        took: begun.elapsed(),
+    })
+}
+
+/// What does not hold of several sizes together, a sentence each.
+pub fn compare(all: &[Measured]) -> Vec<String> {
+    let mut violations: Vec<String> = all.iter().flat_map(|one| one.violations.clone()).collect();
+    let Some(smallest) = all.first() else {
+        return violations;
+    };
+    for one in all {
+        let apart = one.waves.root_bytes() as f64 / smallest.waves.root_bytes() as f64 - 1.0;
+        if apart.abs() > BYTES_APART_MAX {
+            violations.push(format!(
+                "the root of {} ranks has {} bytes a round, {:+.1} % from those of {} ranks",
+                one.layout.app(),
+                one.waves.root_bytes(),
+                100.0 * apart,
+                smallest.layout.app()
+            ));
+        }
+    }
+    if let Some(bytes) = peak_resident_bytes().filter(|&bytes| bytes > RESIDENT_BYTES_MAX) {
+        violations.push(format!("{bytes} bytes were resident, at most {RESIDENT_BYTES_MAX} may"));
+    }
+    violations
+}
+
+/// The most memory that this process has had so far, in bytes, where the system tells.
+pub fn peak_resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// The head of the table whose lines [`Measured`] prints.
+pub const HEAD: &str = "    ranks  layers                     tools     fed  calls fed  functions   matrix   status  \
+                        root bytes  messages  clock error      took";
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layers: Vec<String> = self
+            .layout
+            .layers()
+            .skip(1)
+            .map(|layer| layer.processes.to_string())
+            .collect();
+        let bytes = |at: usize| self.waves.bytes.get(at).copied().unwrap_or(0);
+        write!(
+            f,
+            "{:>9}  {:<22} {:>9} {:>7} {:>10} {:>10} {:>8} {:>8} {:>11} {:>9} {:>9} ns {:>7.1} s",
+            self.layout.app(),
+            layers.join(" > "),
+            self.layout.total() - self.layout.app(),
+            self.fed,
+            self.calls_fed,
+            bytes(0),
+            bytes(1),
+            bytes(2),
+            self.waves.root_bytes(),
+            self.waves.messages_max,
+            self.clock_error_ns,
+            self.took.as_secs_f64()
+        )
+    }
+}
