@@ -1,21 +1,25 @@
 //! The end of a job: what has to happen in which order. Pure: time is an argument, steps come out.
 //!
 //! ```text
-//! Observing -- a rank died --> Settling -- quiet --> Asking --> Reporting --> Reported
+//! Observing -- a rank died --> Settling -- quiet --> Asking --> Reporting --> Reported --> Left
 //!     |                                                ^
-//!     +-- all drained, or the launcher asks for the end+
+//!     +-- all drained, the launcher asks for the end,  |
+//!         or the measurement is shut down -------------+
 //! ```
 //!
 //! Reported is where the ranks' supervisors and the tool processes may leave: before that, the last questions
 //! are answered and the result is with our supervisor, so that a launcher may kill everybody. After a death the
-//! rest of the job may go on for a while, if its launcher lets it; there is one result all the same.
+//! rest of the job may go on for a while, if its launcher lets it; there is one result all the same. So it is after a
+//! shutdown, where the rest of the job is all of it: the gateway is closed then, and nobody leaves before the ranks do.
+
+use invivo_tbon::limits::WAVE_NS_PER_LAYER;
 
 /// How long no further rank must have died before the result is made: ranks that die together (a signal to
 /// all, an assertion that all reach) do so within some tens of milliseconds.
 pub const QUIET_NS: u64 = 250_000_000;
 /// The longest that the result waits for further deaths; supervisors wait ten seconds.
 pub const SETTLE_NS_MAX: u64 = 2_000_000_000;
-/// The longest that the last answers may take. The tree gives up on silent members after a second per layer.
+/// The longest that the last answers may take in a tree of few layers.
 pub const ANSWERS_NS_MAX: u64 = 5_000_000_000;
 /// The longest that our supervisor may take to deal with the result.
 pub const REPORT_NS_MAX: u64 = 5_000_000_000;
@@ -29,6 +33,8 @@ pub enum Step {
     Ask,
     /// Write the result, with the answers that came.
     Write,
+    /// Nothing is measured any more: let the gateway go.
+    CloseGateway,
     /// Let the supervisors of dead ranks leave.
     Release,
     /// Let every tool process leave, and leave.
@@ -56,25 +62,32 @@ pub struct Ending {
     drained: bool,
     hurry: bool,
     answered: bool,
+    answers_ns_max: u64,
     dealt_with: bool,
     release: bool,
+    shut_down: bool,
+    gateway_closed: bool,
 }
 
-impl Default for Ending {
-    fn default() -> Self {
+impl Ending {
+    /// Of a tree of this height: it gives up on silent members after a second per layer, and the answers of the
+    /// others are waited for.
+    pub fn new(height: u32) -> Ending {
+        let layers_ns = WAVE_NS_PER_LAYER.saturating_mul(u64::from(height) + 1);
         Ending {
             phase: Phase::Observing,
             abnormal: false,
             drained: false,
             hurry: false,
             answered: false,
+            answers_ns_max: ANSWERS_NS_MAX.max(layers_ns),
             dealt_with: false,
             release: false,
+            shut_down: false,
+            gateway_closed: false,
         }
     }
-}
 
-impl Ending {
     /// Whether the last questions have been asked: no others are answered any more.
     pub fn has_begun(&self) -> bool {
         !matches!(self.phase, Phase::Observing | Phase::Settling { .. })
@@ -116,6 +129,21 @@ impl Ending {
         }
     }
 
+    /// The measurement is over, the job goes on.
+    pub fn shut_down(&mut self) {
+        self.shut_down = true;
+    }
+
+    /// Whether the measurement was shut down.
+    pub fn is_shut_down(&self) -> bool {
+        self.shut_down
+    }
+
+    /// Whether there is nothing to do any more but to wait for the ranks' end.
+    pub fn is_idle(&self) -> bool {
+        self.gateway_closed
+    }
+
     /// All last questions are answered.
     pub fn all_answered(&mut self) {
         self.answered = true;
@@ -129,11 +157,11 @@ impl Ending {
     /// The next step, if it is time for one.
     pub fn next(&mut self, now_ns: u64) -> Option<Step> {
         match self.phase {
-            Phase::Observing if self.drained || self.hurry => Some(self.ask(now_ns)),
+            Phase::Observing if self.drained || self.hurry || self.shut_down => Some(self.ask(now_ns)),
             Phase::Settling { first_ns, last_ns } => {
                 let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
                     || now_ns.saturating_sub(first_ns) >= SETTLE_NS_MAX;
-                (settled || self.drained || self.hurry).then(|| self.ask(now_ns))
+                (settled || self.drained || self.hurry || self.shut_down).then(|| self.ask(now_ns))
             }
             Phase::Asking { until_ns } if self.answered || now_ns >= until_ns => {
                 self.phase = Phase::Reporting {
@@ -144,6 +172,10 @@ impl Ending {
             Phase::Reporting { until_ns } if self.dealt_with || now_ns >= until_ns => {
                 self.phase = Phase::Reported;
                 self.next(now_ns)
+            }
+            Phase::Reported if self.shut_down && !self.gateway_closed => {
+                self.gateway_closed = true;
+                Some(Step::CloseGateway)
             }
             Phase::Reported if std::mem::take(&mut self.release) => Some(Step::Release),
             Phase::Reported if self.drained || self.hurry => {
@@ -158,7 +190,7 @@ impl Ending {
 
     fn ask(&mut self, now_ns: u64) -> Step {
         self.phase = Phase::Asking {
-            until_ns: now_ns + self.bound(ANSWERS_NS_MAX),
+            until_ns: now_ns + self.bound(self.answers_ns_max),
         };
         Step::Ask
     }
@@ -176,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_normal_end() {
-        let mut ending = Ending::default();
+        let mut ending = Ending::new(2);
         assert_eq!(ending.next(5), None);
         ending.all_drained();
         assert_eq!(ending.next(5), Some(Step::Ask));
@@ -192,7 +224,7 @@ mod tests {
 
     #[test]
     fn after_a_death_the_result_comes_first_and_nobody_finalises() {
-        let mut ending = Ending::default();
+        let mut ending = Ending::new(2);
         ending.rank_ended(0);
         assert_eq!(ending.next(QUIET_NS - 1), None);
         ending.rank_ended(100 * MS);
@@ -211,8 +243,30 @@ mod tests {
     }
 
     #[test]
+    fn after_a_shutdown_the_result_comes_at_once_and_everybody_leaves_with_the_ranks() {
+        for dies in [false, true] {
+            let mut ending = Ending::new(2);
+            ending.shut_down();
+            assert_eq!(ending.next(0), Some(Step::Ask));
+            ending.all_answered();
+            assert_eq!(ending.next(1), Some(Step::Write));
+            assert!(ending.next(2).is_none() && !ending.is_idle());
+            ending.dealt_with();
+            assert_eq!(ending.next(3), Some(Step::CloseGateway));
+            assert!(ending.next(1 << 50).is_none() && ending.is_idle());
+            if dies {
+                ending.rank_ended(5);
+                assert_eq!(ending.next(6), Some(Step::Release));
+            }
+            ending.all_drained();
+            assert_eq!(ending.next(7), Some(Step::Leave { finalize: !dies }));
+            assert_eq!(ending.next(8), None);
+        }
+    }
+
+    #[test]
     fn deaths_without_end_do_not_delay_the_result() {
-        let mut ending = Ending::default();
+        let mut ending = Ending::new(2);
         let mut now = 0;
         loop {
             ending.rank_ended(now);
@@ -226,7 +280,7 @@ mod tests {
 
     #[test]
     fn silence_is_waited_for_only_so_long() {
-        let mut ending = Ending::default();
+        let mut ending = Ending::new(2);
         ending.all_drained();
         assert_eq!(ending.next(0), Some(Step::Ask));
         assert_eq!(ending.next(ANSWERS_NS_MAX - 1), None);
@@ -238,9 +292,18 @@ mod tests {
     }
 
     #[test]
+    fn a_high_tree_has_the_time_that_its_waves_may_take() {
+        let mut ending = Ending::new(6);
+        ending.all_drained();
+        assert_eq!(ending.next(0), Some(Step::Ask));
+        assert_eq!(ending.next(6 * WAVE_NS_PER_LAYER), None);
+        assert_eq!(ending.next(7 * WAVE_NS_PER_LAYER), Some(Step::Write));
+    }
+
+    #[test]
     fn in_a_hurry_everything_takes_at_most_a_second() {
         for begun in [false, true] {
-            let mut ending = Ending::default();
+            let mut ending = Ending::new(2);
             if begun {
                 ending.all_drained();
                 assert_eq!(ending.next(0), Some(Step::Ask));

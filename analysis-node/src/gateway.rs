@@ -6,6 +6,7 @@
 use crate::frames::{Unframe, frame};
 use invivo_proto::control::link::{Answer, Request, Response};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode, encode};
+use invivo_proto::ids::WorldRank;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt::socket_peercred;
 use std::io::{ErrorKind, Read, Write};
@@ -97,7 +98,8 @@ impl Gateway {
     }
 
     /// Answers a request. Nothing happens when who asked is gone.
-    pub fn answer(&mut self, to: ConnectionId, id: u64, answer: Answer) {
+    /// `missing` are tool processes that did not answer.
+    pub fn answer(&mut self, to: ConnectionId, id: u64, answer: Answer, missing: Vec<WorldRank>) {
         let Some(connection) = self.connection.as_mut().filter(|connection| connection.id == to) else {
             return;
         };
@@ -105,9 +107,11 @@ impl Gateway {
             encode(&Response {
                 id,
                 answer: Answer::Refused(why),
+                missing: Vec::new(),
             })
         };
-        let message = encode(&Response { id, answer })
+        let response = Response { id, answer, missing };
+        let message = encode(&response)
             .or_else(|error| refusal(format!("the answer is too large ({error}); ask for less")));
         // A refusal is short.
         let Ok(message) = message else { return };

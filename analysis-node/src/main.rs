@@ -1,60 +1,70 @@
-//! The analysis node's process: MPI below, the gateway's socket above, the station in between.
+//! The analysis node's process: the root of the tree, or a node between the root and the places, as the layout
+//! says.
 #![deny(unsafe_code)]
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
+use invivo_analysis_node::branch::Exit;
+use invivo_analysis_node::drive;
 use invivo_analysis_node::gateway::Gateway;
 use invivo_analysis_node::report::Report;
-use invivo_analysis_node::station::{Action, Station};
-use invivo_mpi_link::clock::{cpu_ns, monotonic_ns};
-use invivo_mpi_link::idle::Idle;
-use invivo_mpi_link::{Link, LinkError, signals};
-use invivo_proto::channel::{TAG_DOWN, TAG_UP};
-use invivo_proto::control::encode;
+use invivo_analysis_node::station::Station;
+use invivo_mpi_link::clock::monotonic_ns;
+use invivo_mpi_link::{Link, signals};
 use invivo_proto::control::link::Job;
 use invivo_proto::control::tree::JobInfo;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::Seat;
-use rustix::event::{PollFd, Timespec, poll};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-/// How long the last messages may take when MPI is not finalised, which would see to them.
-const FAREWELL: Duration = Duration::from_millis(500);
-
-/// The root of Invivo's tree. Started by `invivo exec`.
+/// A node of Invivo's tree above the tool places. Started by `invivo exec`.
 #[derive(Parser)]
 #[command(name = "analysis-node", version)]
 struct Args {
-    /// Ranks of the application.
+    /// Who is who in the job, such as `8:4,16:tail`.
     #[arg(long)]
-    app: u32,
-    /// Ranks per place.
-    #[arg(long)]
-    fan_in: u32,
+    layout: Layout,
+    #[command(flatten)]
+    root: RootArgs,
+}
+
+/// What only the root needs.
+#[derive(clap::Args)]
+struct RootArgs {
     /// The job's id.
-    #[arg(long)]
+    #[arg(long, default_value = "")]
     job: String,
     /// Where to listen for the gateway.
     #[arg(long)]
-    link: PathBuf,
+    link: Option<PathBuf>,
     /// The descriptor on which our supervisor awaits the result.
     #[arg(long)]
-    report_fd: i32,
+    report_fd: Option<i32>,
     /// Bytes of one location's buffer.
-    #[arg(long)]
+    #[arg(long, default_value_t = 0)]
     buffer_bytes: u64,
     /// Bytes of all buffers of one place.
-    #[arg(long)]
+    #[arg(long, default_value_t = 0)]
     budget_bytes: u64,
+    /// Hold the ranks right after MPI_Init, for so many nanoseconds at most; 0 does not.
+    #[arg(long, default_value_t = 0)]
+    hold_ns: u64,
+    /// Whether calls are recorded from the start.
+    #[arg(long, value_enum, default_value_t = Recording::On)]
+    recording: Recording,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Recording {
+    On,
+    Off,
 }
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("invivo: the analysis node failed: {error}; the application runs on unobserved");
+            eprintln!("invivo: an analysis node failed: {error}; the application runs on unobserved");
             ExitCode::FAILURE
         }
     }
@@ -62,23 +72,32 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let asked_to_end = signals::asked_to_end()?;
-    let report = Report::inherited(args.report_fd)?;
-    let layout = Layout::for_app(args.app, args.fan_in)?;
-    let mut link = Link::start()?;
+    let report = args.root.report_fd.map(Report::inherited).transpose()?;
+    let layout = args.layout;
+    let link = Link::start()?;
     let me = link.rank();
-    let seat = Seat::of(&layout, me).filter(|_| me == layout.root() && link.size() == layout.total());
-    let seat =
-        seat.ok_or_else(|| format!("process {me} of {} is not the root of this layout", link.size()))?;
-    let gateway = match Gateway::listen(&args.link) {
-        Ok(gateway) => Some(gateway),
-        Err(error) => {
-            eprintln!(
-                "invivo: cannot listen at {}: {error}; the job cannot be watched",
-                args.link.display()
-            );
-            None
+    let seat = Seat::of(&layout, me).filter(|seat| seat.local.is_none() && link.size() == layout.total());
+    let seat = seat.ok_or_else(|| {
+        format!(
+            "process {me} of {} is no analysis node in layout {layout}",
+            link.size()
+        )
+    })?;
+    match (layout.parent(me), report) {
+        (Some(parent), _) => Ok(match drive::branch::run(link, seat, parent, &asked_to_end)? {
+            Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
+            Exit::RootLost => ExitCode::FAILURE,
+        }),
+        (None, Some(report)) => {
+            let station = station(&link, &layout, seat, args.root);
+            drive::root::run(link, station, report, &asked_to_end)?;
+            Ok(ExitCode::SUCCESS)
         }
-    };
+        (None, None) => Err("the root needs --report-fd".into()),
+    }
+}
+
+fn station(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Station {
     let library = link.library();
     let job = Job {
         id: args.job.clone(),
@@ -92,66 +111,23 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         id: args.job,
         buffer_bytes: args.buffer_bytes,
         budget_bytes: args.budget_bytes,
+        hold_lease_ns: args.hold_ns,
+        recording: args.recording == Recording::On,
     };
-    let mut station = Station::new(monotonic_ns(), seat, job, info, gateway);
-    let finalize = drive(&mut link, &mut station, report, &asked_to_end)?;
-    drop(station);
-    if finalize {
-        link.finish()?;
-    } else {
-        link.flush(FAREWELL)?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let gateway = args.link.as_deref().and_then(listen);
+    Station::new(monotonic_ns(), seat, job, info, gateway)
 }
 
-/// Runs the root to the job's end; whether MPI is to be finalised.
-fn drive(
-    link: &mut Link,
-    station: &mut Station,
-    mut report: Report,
-    asked_to_end: &AtomicBool,
-) -> Result<bool, LinkError> {
-    let mut idle = Idle::default();
-    let mut reporting = false;
-    loop {
-        let mut worked = false;
-        while let Some(message) = link.receive(TAG_UP)? {
-            worked = true;
-            station.up(monotonic_ns(), message.from, &message.bytes);
+fn listen(path: &Path) -> Option<Gateway> {
+    match Gateway::listen(path) {
+        Ok(gateway) => Some(gateway),
+        Err(error) => {
+            eprintln!(
+                "invivo: cannot listen at {}: {error}; the job cannot be watched",
+                path.display()
+            );
+            None
         }
-        if asked_to_end.load(Ordering::Relaxed) {
-            station.asked_to_end(monotonic_ns());
-        }
-        if reporting && report.look() {
-            station.dealt_with();
-        }
-        worked |= station.hear_gateway(monotonic_ns());
-        station.tick(monotonic_ns(), cpu_ns());
-        for action in station.take_actions() {
-            worked = true;
-            match action {
-                // Commands and questions are small: they can be encoded.
-                Action::Send(to, message) => {
-                    if let Ok(bytes) = encode(&message) {
-                        link.send(to, TAG_DOWN, bytes)?;
-                    }
-                }
-                Action::Report(result) => {
-                    reporting = true;
-                    if let Err(error) = report.write(&result) {
-                        eprintln!("invivo: the report cannot be made: {error}");
-                        station.dealt_with();
-                    }
-                }
-                Action::Leave { finalize } => return Ok(finalize),
-            }
-        }
-        link.progress()?;
-        let rest = idle.after(worked).unwrap_or(Duration::ZERO);
-        let timeout = Timespec::try_from(rest).unwrap_or_default();
-        let mut fds: Vec<PollFd<'_>> = station.gateway().map(Gateway::poll_fd).into_iter().collect();
-        // Whatever it says, everything is looked at.
-        let _ = poll(&mut fds, Some(&timeout));
     }
 }
 

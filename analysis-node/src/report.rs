@@ -92,17 +92,20 @@ mod tests {
             time: invivo_analysis::moments::EMPTY,
             bytes_out: 1,
             bytes_in: 2,
+            clipped: 3,
         };
-        let rows = (0..rows)
-            .map(|rank| ((Some(Rank(rank)), RegionId(1)), stats))
-            .collect();
+        let rows = (0..rows).map(|rank| ((Rank(rank), RegionId(1)), stats)).collect();
         Final {
             job: Default::default(),
-            functions: FunctionTable { rows },
+            functions: FunctionTable {
+                rank_rows: rows,
+                ..FunctionTable::default()
+            },
             matrix: Default::default(),
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
+            shut_down: false,
         }
     }
 

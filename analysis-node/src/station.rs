@@ -3,13 +3,12 @@
 
 use crate::ending::{Ending, Step};
 use crate::gateway::{ConnectionId, Gateway};
-use invivo_analysis::groups::{self, Groups};
+use crate::own::Own;
 use invivo_analysis::law::Mismatch;
-use invivo_analysis::matrix::resolve;
 use invivo_proto::control::decode;
 use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Request};
 use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
-use invivo_proto::control::tree::{Down, JobInfo, Partial, Query, RankEnded, Up};
+use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::node::Seat;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
@@ -23,16 +22,30 @@ pub const ENDED_MAX: usize = 1024;
 
 const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() <= invivo_tbon::limits::WAVES_MAX);
 
+/// Rows by rank in the result: all of them up to some hundred ranks, the worst ones of more.
+pub const LAST_RANK_ROWS: u32 = 4096;
+/// Side of the matrix in the result: exact up to so many ranks, and readable as a picture beyond.
+pub const LAST_MATRIX_SIDE: u32 = 256;
 /// What the result is made of.
-const LAST_QUESTIONS: [Query; 3] = [Query::Functions { per_rank: true }, Query::Matrix, Query::Status];
+const LAST_QUESTIONS: [Query; 3] = [
+    Query::Functions {
+        rank_rows_max: LAST_RANK_ROWS,
+    },
+    Query::Matrix {
+        side_max: LAST_MATRIX_SIDE,
+    },
+    Query::Status,
+];
 
 /// How partial results become one: by the analyses' own law.
-type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+pub(crate) type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// Who asked.
 #[derive(Clone, Copy, Debug)]
 enum Asker {
     Gateway(ConnectionId, u64),
+    /// The same; when it is answered the measurement is over.
+    Shutdown(ConnectionId, u64),
     /// The root itself, for the result.
     Ending,
 }
@@ -54,28 +67,29 @@ pub enum Action {
 /// See the module's head.
 pub struct Station {
     root: Root<Merge>,
+    me: WorldRank,
     job: Job,
-    groups: Groups,
     gateway: Option<Gateway>,
     asked: BTreeMap<AskId, Asker>,
     next_ask: u64,
     ending: Ending,
     result: Final,
     unanswered: usize,
-    own_cpu_ns: u64,
+    own: Own,
     actions: Vec<Action>,
 }
 
 impl Station {
     /// The root at its seat. The tree learns the job with the first action.
     pub fn new(now_ns: u64, seat: Seat, job: Job, info: JobInfo, gateway: Option<Gateway>) -> Station {
+        let ending = Ending::new(seat.height);
         let mut station = Station {
+            me: seat.me,
             root: Root::new(now_ns, seat, invivo_analysis::law::merge as Merge),
-            groups: Groups::new(),
             gateway,
             asked: BTreeMap::new(),
             next_ask: 0,
-            ending: Ending::default(),
+            ending,
             result: Final {
                 job: job.clone(),
                 functions: FunctionTable::default(),
@@ -83,10 +97,11 @@ impl Station {
                 status: JobStatus::default(),
                 coverage: Coverage::default(),
                 ended: Vec::new(),
+                shut_down: false,
             },
             job,
             unanswered: 0,
-            own_cpu_ns: 0,
+            own: Own::default(),
             actions: Vec::new(),
         };
         station.run(now_ns, RootInput::Job(info));
@@ -127,17 +142,24 @@ impl Station {
         self.ending.dealt_with();
     }
 
-    /// Time passes. `own_cpu_ns` is the processor time of this process so far.
-    pub fn tick(&mut self, now_ns: u64, own_cpu_ns: u64) {
-        self.own_cpu_ns = own_cpu_ns;
+    /// Whether nothing is measured any more and only the job's end is waited for.
+    pub fn is_shut_down(&self) -> bool {
+        self.ending.is_idle()
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self, now_ns: u64, own: Own) {
+        self.own = own;
         self.run(now_ns, RootInput::Tick);
         while let Some(step) = self.ending.next(now_ns) {
             match step {
                 Step::Ask => self.ask_last(now_ns),
                 Step::Write => {
+                    self.result.shut_down = self.ending.is_shut_down();
                     let result = Box::new(self.result.clone());
                     self.actions.push(Action::Report(result));
                 }
+                Step::CloseGateway => self.gateway = None,
                 Step::Release => self.run(now_ns, RootInput::Release),
                 Step::Leave { finalize } => {
                     self.run(now_ns, RootInput::Shutdown);
@@ -154,25 +176,37 @@ impl Station {
 
     fn request(&mut self, now_ns: u64, connection: ConnectionId, request: Request) {
         let Request { id, ask } = request;
+        let mut asker = Asker::Gateway(connection, id);
         let what = match ask {
-            LinkAsk::Job => return self.answer(connection, id, Answer::Job(self.job.clone())),
+            LinkAsk::Job => return self.answer(connection, id, Answer::Job(self.job.clone()), Vec::new()),
             LinkAsk::Query(query) => Ask::Query(query),
-            LinkAsk::Command(command) => Ask::Command(command),
+            LinkAsk::Command { id: command, order } => {
+                if order == Order::Shutdown {
+                    asker = Asker::Shutdown(connection, id);
+                }
+                Ask::Command { id: command, order }
+            }
         };
-        if self.ending.has_begun() {
-            return self.answer(
-                connection,
-                id,
-                Answer::Refused("the job is ending; its report comes next".into()),
-            );
+        if let Some(why) = self.refusal() {
+            return self.answer(connection, id, Answer::Refused(why), Vec::new());
         }
-        if self.asked.len() >= ASKED_MAX {
-            let why =
-                format!("{ASKED_MAX} questions are being answered already; ask again when one of them is");
-            return self.answer(connection, id, Answer::Refused(why));
-        }
-        let ask = self.new_ask(Asker::Gateway(connection, id));
+        let ask = self.new_ask(asker);
         self.run(now_ns, RootInput::Ask { ask, what });
+    }
+
+    /// Why nothing is answered now.
+    fn refusal(&self) -> Option<String> {
+        if self.ending.is_shut_down() {
+            Some("the measurement was shut down: the job runs on unobserved".into())
+        } else if self.ending.has_begun() {
+            Some("the job is ending; its report comes next".into())
+        } else if self.asked.len() >= ASKED_MAX {
+            Some(format!(
+                "{ASKED_MAX} questions are being answered already; ask again when one of them is"
+            ))
+        } else {
+            None
+        }
     }
 
     fn ask_last(&mut self, now_ns: u64) {
@@ -196,9 +230,9 @@ impl Station {
         ask
     }
 
-    fn answer(&mut self, connection: ConnectionId, id: u64, answer: Answer) {
+    fn answer(&mut self, connection: ConnectionId, id: u64, answer: Answer, missing: Vec<WorldRank>) {
         if let Some(gateway) = &mut self.gateway {
-            gateway.answer(connection, id, answer);
+            gateway.answer(connection, id, answer, missing);
         }
     }
 
@@ -211,17 +245,19 @@ impl Station {
                     ask,
                     partial,
                     coverage,
-                    ..
+                    missing,
                 } => {
                     let answer = self.present(partial, coverage);
-                    self.answered(ask, answer);
+                    self.answered(ask, answer, missing);
                 }
-                RootAction::Acked { ask, acks } => self.answered(ask, Answer::Command(acks)),
+                RootAction::Acked { ask, acks } => {
+                    let missing = acks.missing.clone();
+                    self.answered(ask, Answer::Command(acks), missing);
+                }
                 RootAction::Refused { ask, refusal } => {
-                    self.answered(ask, Answer::Refused(refusal.to_string()))
+                    self.answered(ask, Answer::Refused(refusal.to_string()), Vec::new());
                 }
                 RootAction::Present { .. } => {}
-                RootAction::Groups(groups) => groups::merge_all(&mut self.groups, groups),
                 RootAction::RankEnded(ended) => self.rank_ended(now_ns, ended),
                 RootAction::Drained => self.ending.all_drained(),
             }
@@ -237,12 +273,10 @@ impl Station {
 
     /// Makes an answer of what the tree found.
     fn present(&self, partial: Partial, mut coverage: Coverage) -> Answer {
-        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.own_cpu_ns);
+        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.own.cpu_ns);
         match partial {
             Partial::Functions(table) => Answer::Functions(table, coverage),
-            Partial::Matrix(partial) => {
-                Answer::Matrix(resolve(&partial, &self.groups, self.job.ranks), coverage)
-            }
+            Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.notes.truncate(NOTES_MAX);
@@ -252,17 +286,25 @@ impl Station {
     }
 
     /// What went wrong at the root itself.
-    fn own_notes(&self) -> Option<String> {
-        let (count, why) = self.gateway.as_ref()?.refusals()?;
-        Some(format!(
-            "{count} connections of a gateway were closed, the first because {why}"
-        ))
+    fn own_notes(&self) -> impl Iterator<Item = String> {
+        let refusals = self.gateway.as_ref().and_then(Gateway::refusals);
+        let closed = refusals.map(|(count, why)| {
+            format!("{count} connections of a gateway were closed, the first because {why}")
+        });
+        closed.into_iter().chain(self.own.note(self.me))
     }
 
     /// An answer for whoever asked.
-    fn answered(&mut self, ask: AskId, answer: Answer) {
+    fn answered(&mut self, ask: AskId, answer: Answer, missing: Vec<WorldRank>) {
         match self.asked.remove(&ask) {
-            Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer),
+            Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer, missing),
+            Some(Asker::Shutdown(connection, id)) => {
+                let over = matches!(answer, Answer::Command(_));
+                self.answer(connection, id, answer, missing);
+                if over {
+                    self.ending.shut_down();
+                }
+            }
             Some(Asker::Ending) => self.last_answer(answer),
             None => {}
         }

@@ -55,6 +55,7 @@ fn several_requests_at_once_are_answered_in_any_order() {
                 ranks: id as u32,
                 ..Job::default()
             }),
+            vec![WorldRank(id as u32)],
         );
     }
     for id in [3, 2, 1] {
@@ -62,7 +63,8 @@ fn several_requests_at_once_are_answered_in_any_order() {
             ranks: id as u32,
             ..Job::default()
         });
-        assert_eq!(read_answer(&mut stream), Response { id, answer });
+        let missing = vec![WorldRank(id as u32)];
+        assert_eq!(read_answer(&mut stream), Response { id, answer, missing });
     }
 }
 
@@ -83,8 +85,8 @@ fn a_dead_gateway_is_replaced_and_its_answers_reach_nobody() {
     requests.extend(gateway.poll());
     let (new, _) = requests[0];
     assert_ne!(old, new);
-    gateway.answer(old, 1, Answer::Refused("for the first".into()));
-    gateway.answer(new, 1, Answer::Refused("for the second".into()));
+    gateway.answer(old, 1, Answer::Refused("for the first".into()), Vec::new());
+    gateway.answer(new, 1, Answer::Refused("for the second".into()), Vec::new());
     assert_eq!(
         read_answer(&mut second).answer,
         Answer::Refused("for the second".into())
@@ -100,7 +102,7 @@ fn one_that_does_not_read_loses_its_connection_before_memory_is_lost() {
     let (connection, _) = gateway.poll()[0];
     let text = "x".repeat(MESSAGE_BYTES_MAX / 4);
     for _ in 0..12 {
-        gateway.answer(connection, 1, Answer::Refused(text.clone()));
+        gateway.answer(connection, 1, Answer::Refused(text.clone()), Vec::new());
         let unread = gateway
             .connection
             .as_ref()
@@ -116,10 +118,16 @@ fn an_answer_that_is_too_large_becomes_a_refusal() {
     let mut stream = connected(&mut gateway, &path);
     stream.write_all(&request(9)).unwrap();
     let (connection, _) = gateway.poll()[0];
-    gateway.answer(connection, 9, Answer::Refused("x".repeat(MESSAGE_BYTES_MAX)));
+    gateway.answer(
+        connection,
+        9,
+        Answer::Refused("x".repeat(MESSAGE_BYTES_MAX)),
+        Vec::new(),
+    );
     let Response {
         id: 9,
         answer: Answer::Refused(why),
+        ..
     } = read_answer(&mut stream)
     else {
         panic!("no refusal")

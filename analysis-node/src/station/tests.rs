@@ -2,11 +2,11 @@ use super::*;
 use crate::ending;
 use invivo_proto::control::encode;
 use invivo_proto::control::link::Response;
-use invivo_proto::control::results::{CommKey, Ledger, MatrixPartial, Traffic};
+use invivo_proto::control::results::{Ledger, Traffic};
 use invivo_proto::control::tree::{Acks, Command, Ended, Verb};
-use invivo_proto::definition::Run;
-use invivo_proto::ids::{CommId, CommandId, Rank, WaveId};
+use invivo_proto::ids::{CommandId, Rank, WaveId};
 use invivo_tbon::layout::Layout;
+use invivo_tbon::limits::WAVE_NS_PER_LAYER;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
@@ -25,7 +25,7 @@ impl Scene {
     fn new() -> Scene {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("link.sock");
-        let layout = Layout::for_app(3, 4).unwrap();
+        let layout = "3:4:tail".parse::<Layout>().unwrap();
         let seat = Seat::of(&layout, layout.root()).unwrap();
         let job = Job {
             id: "test".into(),
@@ -59,6 +59,14 @@ impl Scene {
         decode(&message).unwrap()
     }
 
+    /// Gives a command, and sees it go to the place.
+    fn command(&mut self, ask: u64, id: u64, order: Order, verb: Verb) {
+        let id = CommandId(id);
+        self.ask(ask, LinkAsk::Command { id, order });
+        let command = Down::Command(Command { id, verb });
+        assert_eq!(self.tick(1), [Action::Send(PLACE, command)]);
+    }
+
     fn up(&mut self, message: Up) {
         self.station.up(self.now_ns, PLACE, &encode(&message).unwrap());
     }
@@ -66,7 +74,11 @@ impl Scene {
     /// What is to be done, heartbeats apart.
     fn tick(&mut self, ms: u64) -> Vec<Action> {
         self.now_ns += ms * MS;
-        self.station.tick(self.now_ns, 7);
+        let own = Own {
+            cpu_ns: 7,
+            refused_sends: 2,
+        };
+        self.station.tick(self.now_ns, own);
         let mut actions = self.station.take_actions();
         actions.retain(|action| *action != Action::Send(PLACE, Down::Heartbeat));
         actions
@@ -76,9 +88,9 @@ impl Scene {
     fn partial(&mut self, wave: WaveId, query: Query) {
         let partial = match query {
             Query::Functions { .. } => Partial::Functions(FunctionTable::default()),
-            Query::Matrix => Partial::Matrix(matrix()),
+            Query::Matrix { .. } => Partial::Matrix(matrix()),
             Query::Status => Partial::Status(JobStatus {
-                states: [0, 0, 0, 0, 3],
+                states: [0, 0, 0, 0, 3, 0],
                 ..JobStatus::default()
             }),
         };
@@ -110,64 +122,53 @@ impl Scene {
     }
 }
 
-const ROWS: CommId = CommId {
-    leader: Rank(2),
-    counter: 1,
-};
-
-/// Rank 2 sent to its peer 1 on a communicator whose members are 2, 1, 0.
-fn matrix() -> MatrixPartial {
+fn matrix() -> Matrix {
     let traffic = Traffic {
         messages: 1,
         bytes: 10,
     };
-    MatrixPartial {
-        sent: [((Rank(2), CommKey::Group(ROWS), 1), traffic)].into(),
-        ..MatrixPartial::default()
+    Matrix {
+        block_ranks: 1,
+        sent: [((2, 1), traffic)].into(),
+        ..Matrix::default()
     }
 }
 
-fn groups() -> Up {
-    let run = Run {
-        first: Rank(2),
-        stride: -1,
-        count: 3,
-    };
-    let group = invivo_proto::control::results::Group {
-        pieces: [(0, vec![run])].into(),
-    };
-    Up::Groups([(ROWS, group)].into())
-}
-
 #[test]
-fn peers_are_presented_as_ranks_of_the_world() {
+fn answers_are_what_the_tree_found_and_name_who_is_missing() {
     let mut scene = Scene::new();
-    scene.up(groups());
-    scene.ask(5, LinkAsk::Query(Query::Matrix));
+    let side_max = 8;
+    scene.ask(5, LinkAsk::Query(Query::Matrix { side_max }));
     let waves = Scene::waves(&scene.tick(1));
-    let [(wave, Query::Matrix)] = waves[..] else {
+    let [(wave, Query::Matrix { side_max: 8 })] = waves[..] else {
         panic!("{waves:?}")
     };
-    scene.partial(wave, Query::Matrix);
+    scene.partial(wave, Query::Matrix { side_max });
     let Response {
         id: 5,
-        answer: Answer::Matrix(matrix, coverage),
+        answer: Answer::Matrix(answer, coverage),
+        missing,
     } = scene.answer()
     else {
         panic!("no matrix")
     };
-    assert_eq!(
-        matrix.sent,
-        [(
-            (Rank(2), Rank(1)),
-            Traffic {
-                messages: 1,
-                bytes: 10
-            }
-        )]
-        .into()
-    );
+    assert_eq!(answer, matrix());
     assert_eq!(coverage.tool_cpu_ns, 107, "the root's own time counts, too");
+    assert_eq!(missing, []);
+    scene.ask(6, LinkAsk::Query(Query::Status));
+    scene.tick(1);
+    scene.tick(WAVE_NS_PER_LAYER * 2 / MS);
+    let late = scene.answer();
+    assert_eq!((late.id, late.missing), (6, vec![PLACE]));
+    let Answer::Status(status, coverage) = late.answer else {
+        panic!("no status")
+    };
+    assert_eq!(coverage.members_missing, 1);
+    assert!(status.notes[0].contains("does not answer"), "{status:?}");
+    assert!(
+        status.notes[1].contains("could not send 2 messages"),
+        "{status:?}"
+    );
 }
 
 #[test]
@@ -177,17 +178,15 @@ fn what_job_and_what_a_command_did() {
     let Response {
         id: 1,
         answer: Answer::Job(job),
+        ..
     } = scene.answer()
     else {
         panic!("no job")
     };
     assert_eq!(job.id, "test");
-    let command = Command {
-        id: CommandId(8),
-        verb: Verb::Pause { lease_ns: 1 },
-    };
-    scene.ask(2, LinkAsk::Command(command.clone()));
-    assert_eq!(scene.tick(1), [Action::Send(PLACE, Down::Command(command))]);
+    let verb = Verb::Pause { lease_ns: 1 };
+    let order = Order::Pause { lease_ns: 1 };
+    scene.command(2, 8, order, verb);
     let acks = Acks {
         targets: 3,
         done: 3,
@@ -201,7 +200,8 @@ fn what_job_and_what_a_command_did() {
         scene.answer(),
         Response {
             id: 2,
-            answer: Answer::Command(acks)
+            answer: Answer::Command(acks),
+            missing: Vec::new(),
         }
     );
 }
@@ -215,6 +215,7 @@ fn too_many_questions_are_refused_and_the_last_ones_still_find_room() {
     let Response {
         id,
         answer: Answer::Refused(_),
+        ..
     } = scene.answer()
     else {
         panic!("no refusal")
@@ -228,7 +229,6 @@ fn too_many_questions_are_refused_and_the_last_ones_still_find_room() {
 #[test]
 fn the_normal_end() {
     let mut scene = Scene::new();
-    scene.up(groups());
     scene.up(Up::Drained);
     for (wave, query) in Scene::waves(&scene.tick(1)) {
         scene.partial(wave, query);
@@ -239,12 +239,58 @@ fn the_normal_end() {
     };
     assert_eq!(result.status.states[4], 3);
     assert_eq!(result.coverage.ledger.kept, 9);
-    assert!(result.matrix.sent.contains_key(&(Rank(2), Rank(1))));
+    assert_eq!(result.matrix, matrix());
+    assert!(!result.shut_down);
     assert!(result.ended.is_empty());
     scene.ask(1, LinkAsk::Query(Query::Status));
     assert!(matches!(scene.answer().answer, Answer::Refused(_)));
     assert_eq!(scene.tick(1), []);
     scene.station.dealt_with();
+    assert_eq!(
+        scene.tick(1),
+        [
+            Action::Send(PLACE, Down::Shutdown),
+            Action::Leave { finalize: true }
+        ]
+    );
+}
+
+#[test]
+fn a_shutdown_gives_the_result_at_once_and_the_job_goes_on() {
+    let mut scene = Scene::new();
+    scene.command(3, 9, Order::Shutdown, Verb::Shutdown);
+    let acks = Acks {
+        targets: 3,
+        done: 3,
+        ..Acks::default()
+    };
+    scene.up(Up::Ack {
+        command: CommandId(9),
+        acks: acks.clone(),
+    });
+    assert_eq!(scene.answer().answer, Answer::Command(acks));
+    for (wave, query) in Scene::waves(&scene.tick(1)) {
+        scene.partial(wave, query);
+    }
+    let actions = scene.tick(1);
+    let [Action::Report(result)] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert!(result.shut_down);
+    assert_eq!(result.coverage.ledger.kept, 9);
+    scene.ask(4, LinkAsk::Query(Query::Status));
+    let Answer::Refused(why) = scene.answer().answer else {
+        panic!("no refusal")
+    };
+    assert!(why.contains("shut down"), "{why}");
+    assert!(!scene.station.is_shut_down());
+    scene.station.dealt_with();
+    assert_eq!(scene.tick(1), []);
+    assert!(scene.station.is_shut_down() && scene.station.gateway().is_none());
+    assert_eq!(scene.gateway.read(&mut [0u8; 1]).unwrap(), 0, "closed");
+    // The ranks run on for as long as they like, and the root is heard of.
+    assert_eq!(scene.tick(3_600_000), []);
+    scene.up(Up::Drained);
     assert_eq!(
         scene.tick(1),
         [

@@ -1,0 +1,193 @@
+//! An inner node: between its parent and its children, with no gateway and nothing to report. Knows no MPI: its
+//! driver carries messages to and fro and tells the time.
+
+use crate::own::Own;
+use crate::station::Merge;
+use invivo_proto::control::decode;
+use invivo_proto::control::results::NOTES_MAX;
+use invivo_proto::control::tree::{Command, Down, Partial, Up, Verb};
+use invivo_proto::ids::{CommandId, WorldRank};
+use invivo_tbon::node::{Action as NodeAction, Input, Node, Seat};
+
+/// How long a node whose ranks are through waits for a lost root to come back.
+pub const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
+
+/// What the driver has to do.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "messages are moved once or twice, a box would cost more than the copy"
+)]
+pub enum Action {
+    /// Send to a child.
+    Down(WorldRank, Down),
+    /// Send to the parent.
+    Up(Up),
+}
+
+/// How the node is to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Finalise MPI.
+    Finalize,
+    /// Leave MPI as it is: a process of the job has died, and finalising would wait for it.
+    Abandon,
+    /// The same, and say by the exit status that the root was lost.
+    RootLost,
+}
+
+/// See the module's head.
+pub struct Branch {
+    me: WorldRank,
+    node: Node<Merge>,
+    own: Own,
+    /// Messages of the parent that could not be read.
+    unreadable: u64,
+    abnormal: bool,
+    drained: bool,
+    root_lost_ns: Option<u64>,
+    /// The command that shuts the measurement down, until it is acknowledged.
+    shutting_down: Option<CommandId>,
+    shut_down: bool,
+    exit: Option<Exit>,
+    actions: Vec<Action>,
+}
+
+impl Branch {
+    /// A node at its seat.
+    pub fn new(now_ns: u64, seat: Seat) -> Branch {
+        Branch {
+            me: seat.me,
+            node: Node::new(now_ns, seat, invivo_analysis::law::merge as Merge),
+            own: Own::default(),
+            unreadable: 0,
+            abnormal: false,
+            drained: false,
+            root_lost_ns: None,
+            shutting_down: None,
+            shut_down: false,
+            exit: None,
+            actions: Vec::new(),
+        }
+    }
+
+    /// The parent says something.
+    pub fn down(&mut self, now_ns: u64, bytes: &[u8]) {
+        match decode::<Down>(bytes) {
+            Ok(message) => {
+                if let Down::Command(Command {
+                    id,
+                    verb: Verb::Shutdown,
+                }) = message
+                {
+                    self.shutting_down = Some(id);
+                }
+                self.run(now_ns, Input::Down(message));
+            }
+            Err(_) => self.unreadable += 1,
+        }
+    }
+
+    /// A child says something.
+    pub fn up(&mut self, now_ns: u64, from: WorldRank, bytes: &[u8]) {
+        let input = match decode::<Up>(bytes) {
+            Ok(message) => Input::Up { from, message },
+            Err(_) => Input::Garbage(from),
+        };
+        self.run(now_ns, input);
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self, now_ns: u64, own: Own) {
+        self.own = own;
+        self.run(now_ns, Input::Tick);
+        let lost = |since_ns| now_ns.saturating_sub(since_ns) > WITHOUT_ROOT_NS;
+        if self.drained && self.root_lost_ns.is_some_and(lost) {
+            self.exit.get_or_insert(Exit::RootLost);
+        }
+    }
+
+    /// What is to be done now.
+    pub fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.actions)
+    }
+
+    /// How to leave, once it is time.
+    pub fn exit(&self) -> Option<Exit> {
+        self.exit
+    }
+
+    /// Whether the measurement is over and only the job's end is waited for.
+    pub fn is_shut_down(&self) -> bool {
+        self.shut_down
+    }
+
+    fn run(&mut self, now_ns: u64, input: Input) {
+        for action in self.node.step(now_ns, input) {
+            match action {
+                NodeAction::Down { to, message } => self.actions.push(Action::Down(to, message)),
+                NodeAction::Up(message) => {
+                    let message = self.with_own(message);
+                    self.actions.push(Action::Up(message));
+                }
+                NodeAction::RootLost => self.root_lost_ns = Some(now_ns),
+                NodeAction::Local(message) => self.hear(message),
+            }
+        }
+    }
+
+    /// What comes down and concerns the node itself.
+    fn hear(&mut self, message: Down) {
+        self.root_lost_ns = None;
+        match message {
+            // A rank has died: the launcher ends the job, and nobody can finalise MPI any more.
+            Down::Release => self.abnormal = true,
+            Down::Shutdown => {
+                self.exit = Some(if self.abnormal {
+                    Exit::Abandon
+                } else {
+                    Exit::Finalize
+                });
+            }
+            Down::Job(_)
+            | Down::Command(_)
+            | Down::Query { .. }
+            | Down::Heartbeat
+            | Down::Time { .. }
+            | Down::Groups(_) => {}
+        }
+    }
+
+    /// Adds to what goes up what the node knows of itself.
+    fn with_own(&mut self, mut message: Up) -> Up {
+        match &mut message {
+            Up::Partial {
+                partial, coverage, ..
+            } => {
+                coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.own.cpu_ns);
+                if let Partial::Status(status) = partial {
+                    status.notes.extend(self.notes());
+                    status.notes.truncate(NOTES_MAX);
+                }
+            }
+            Up::Ack { command, .. } => self.shut_down |= self.shutting_down == Some(*command),
+            Up::Drained => self.drained = true,
+            Up::Hello { .. } | Up::Groups(_) | Up::WantGroups(_) | Up::WhatTime { .. } | Up::RankEnded(_) => {
+            }
+        }
+        message
+    }
+
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let unreadable = (self.unreadable > 0).then(|| {
+            format!(
+                "tool process {} could not read {} messages from its parent: they were ignored",
+                self.me, self.unreadable
+            )
+        });
+        unreadable.into_iter().chain(self.own.note(self.me))
+    }
+}
+
+#[cfg(test)]
+mod tests;

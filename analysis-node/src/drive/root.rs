@@ -1,0 +1,77 @@
+//! The root on MPI, with the gateway's socket and the supervisor's descriptor.
+
+use super::{leave, own, send_down};
+use crate::gateway::Gateway;
+use crate::report::Report;
+use crate::station::{Action, Station};
+use invivo_mpi_link::clock::monotonic_ns;
+use invivo_mpi_link::idle::Idle;
+use invivo_mpi_link::{Link, LinkError};
+use invivo_proto::channel::TAG_UP;
+use rustix::event::{PollFd, Timespec, poll};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Runs the root to the job's end.
+///
+/// # Errors
+/// When MPI refuses.
+pub fn run(
+    mut link: Link,
+    mut station: Station,
+    report: Report,
+    asked_to_end: &AtomicBool,
+) -> Result<(), LinkError> {
+    let finalize = drive(&mut link, &mut station, report, asked_to_end)?;
+    drop(station);
+    leave(link, finalize)
+}
+
+/// Whether MPI is to be finalised.
+fn drive(
+    link: &mut Link,
+    station: &mut Station,
+    mut report: Report,
+    asked_to_end: &AtomicBool,
+) -> Result<bool, LinkError> {
+    let mut idle = Idle::default();
+    let mut reporting = false;
+    loop {
+        let mut worked = false;
+        while let Some(message) = link.receive(TAG_UP)? {
+            worked = true;
+            station.up(monotonic_ns(), message.from, &message.bytes);
+        }
+        if asked_to_end.load(Ordering::Relaxed) {
+            station.asked_to_end(monotonic_ns());
+        }
+        if reporting && report.look() {
+            station.dealt_with();
+        }
+        worked |= station.hear_gateway(monotonic_ns());
+        station.tick(monotonic_ns(), own(link));
+        for action in station.take_actions() {
+            worked = true;
+            match action {
+                Action::Send(to, message) => send_down(link, to, &message)?,
+                Action::Report(result) => {
+                    reporting = true;
+                    if let Err(error) = report.write(&result) {
+                        eprintln!("invivo: the report cannot be made: {error}");
+                        station.dealt_with();
+                    }
+                }
+                Action::Leave { finalize } => return Ok(finalize),
+            }
+        }
+        link.progress()?;
+        if station.is_shut_down() {
+            idle.shut_down();
+        }
+        let rest = idle.after(worked).unwrap_or(Duration::ZERO);
+        let timeout = Timespec::try_from(rest).unwrap_or_default();
+        let mut fds: Vec<PollFd<'_>> = station.gateway().map(Gateway::poll_fd).into_iter().collect();
+        // Whatever it says, everything is looked at.
+        let _ = poll(&mut fds, Some(&timeout));
+    }
+}
