@@ -20,6 +20,7 @@ pub mod functions;
 pub mod groups;
 pub mod law;
 pub mod matrix;
+pub mod messages;
 pub mod moments;
 pub mod pauses;
 pub mod status;

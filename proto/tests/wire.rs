@@ -227,6 +227,7 @@ fn enumerations_are_the_sources() {
         ("TAG_WELCOME", channel::TAG_WELCOME),
         ("TAG_DOWN", channel::TAG_DOWN),
         ("TAG_UP", channel::TAG_UP),
+        ("TAG_PEER", channel::TAG_PEER),
     ];
     assert_eq!(
         pairs("tag", 0, 0, 1),

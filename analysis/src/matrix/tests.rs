@@ -1,80 +1,11 @@
 use super::*;
-use crate::groups::{self, Groups};
-use crate::testing::{self, RANKS, Recorded};
-use alloc::vec::Vec;
-use invivo_proto::definition::Runs;
+use crate::testing::{self, RANKS, Recorded, all_groups, peers_on};
 use proptest::prelude::*;
 
-/// The communicators of a small job, written out: what peers on each of a rank's local numbers really are.
-/// 2: everybody, reversed. 3: the rank's parity. 4: an intercommunicator to the other parity. 5: one of which
-/// no definition ever comes.
-fn peers_on(rank: Rank, comm: CommLocal) -> Vec<Rank> {
-    let parity = |odd: u32| (0..RANKS).filter(|r| r % 2 == odd).map(Rank).collect();
-    match comm.0 {
-        0 => (0..RANKS).map(Rank).collect(),
-        1 => Vec::from([rank]),
-        2 => (0..RANKS).rev().map(Rank).collect(),
-        3 => parity(rank.0 % 2),
-        4 => parity(1 - rank.0 % 2),
-        _ => Vec::new(),
-    }
-}
-
-/// The same as ranks tell it: ids, and groups run by run.
 fn define(leaf: &mut MatrixLeaf, rank: Rank) {
-    let reversed = CommId {
-        leader: Rank(RANKS - 1),
-        counter: 1,
-    };
-    let split = |odd| CommId {
-        leader: Rank(odd),
-        counter: 2,
-    };
-    let own = rank.0 % 2;
-    let communicator = |local, id, remote| Definition::Communicator {
-        local: CommLocal(local),
-        id,
-        rank: 0,
-        size: RANKS / 2,
-        remote,
-    };
-    leaf.learn(rank, &communicator(2, reversed, None));
-    leaf.learn(rank, &communicator(3, split(own), None));
-    let bridge = |odd| CommId {
-        leader: Rank(odd),
-        counter: 3,
-    };
-    leaf.learn(rank, &communicator(4, bridge(own), Some(bridge(1 - own))));
-}
-
-fn all_groups() -> Groups {
-    let mut known = Groups::new();
-    let mut told = |leader, counter, first, stride, count| {
-        let mut bytes = [0u8; 64];
-        let mut at = 0;
-        let run = invivo_proto::definition::Run {
-            first: Rank(first),
-            stride,
-            count,
-        };
-        Runs::encode(run, &mut bytes, &mut at).expect("room");
-        let id = CommId {
-            leader: Rank(leader),
-            counter,
-        };
-        let definition = Definition::Group {
-            id,
-            start: 0,
-            runs: Runs(&bytes[..at]),
-        };
-        groups::learn(&mut known, &definition).expect("well-formed");
-    };
-    told(RANKS - 1, 1, RANKS - 1, -1, RANKS);
-    for odd in [0, 1] {
-        told(odd, 2, odd, 2, RANKS / 2);
-        told(odd, 3, odd, 2, RANKS / 2);
+    for definition in testing::definitions(rank) {
+        leaf.learn(rank, &definition);
     }
-    known
 }
 
 /// Message by message, with written-out groups.

@@ -1,0 +1,389 @@
+//! Point-to-point messages: which send belongs to which receive, how long messages take, and how long receivers wait
+//! for senders that are late.
+//!
+//! A send and its receive are seen by different ranks, perhaps below different places. They meet at the place of the
+//! receiver: a send whose receiver is below another place is handed out for that place ([`Messages::take_batches`])
+//! and taken in there ([`Messages::arrive`]). Nothing but sums goes up the tree.
+//!
+//! **Matching.** MPI does not let messages overtake: of one rank to another, on one communicator, with one tag, the
+//! first sent is taken by the first receive *posted* that fits. Sends are told in the order in which they were
+//! posted; receives are brought into it (`posted.rs`). The peer and tag of a receive are those of its status, so
+//! that wildcards need no search. Halves of different epochs of recording never match.
+//!
+//! **When records are missing** (dropped, or never made while recording was off) one half of a pair is here and would
+//! shift all pairs of its channel behind it. Too many receives heal by themselves: a message is not received before
+//! it is sent, so a receive that ended before the first send that is left began, by more than the clocks may be off,
+//! has none. Too many sends would not. So wherever receives may be missing, sends are given up up to that time, and
+//! all of it is counted by reason.
+//!
+//! **A cut** (reset, window) takes halves out of the sums and leaves them in their order, since what was sent before it
+//! may be received behind it. A pair across the cut is none; it is counted as such.
+
+mod books;
+mod meeting;
+mod outbox;
+mod posted;
+mod unresolved;
+mod waiting;
+
+pub use books::{EMPTY, merge};
+pub use meeting::WAITING_MAX;
+pub use outbox::OUTBOX_MAX;
+pub use posted::{HELD_MAX, POSTED_MAX};
+pub use unresolved::UNRESOLVED_MAX;
+
+use crate::communicators::Communicators;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use books::{Books, Reason};
+use core::ops::Range;
+use invivo_proto::control::VERSION;
+use invivo_proto::control::peer::{HALVES_MAX, Halves};
+use invivo_proto::control::results;
+use invivo_proto::ids::{Rank, WorldRank};
+use invivo_proto::record::{Call, Facts, Kind, Part};
+use meeting::Meeting;
+use outbox::Outbox;
+use posted::{InOrder, Pattern};
+use unresolved::{Key, Unknown, Unresolved};
+use waiting::{Channel, Half, Side};
+
+/// Which place a rank of the application is below, by any number that the driver gives to places.
+pub type PlaceOf = Box<dyn Fn(Rank) -> u32 + Send>;
+
+/// Whose call it is, when it was, and what is known about its communicators and its clock.
+pub struct Of<'a, F> {
+    /// The rank.
+    pub rank: Rank,
+    /// The epoch of recording.
+    pub epoch: u32,
+    /// When the call was entered, in the rank's ticks.
+    pub begin: u64,
+    /// When the call was left, in the rank's ticks.
+    pub end: u64,
+    /// That is only a part of it.
+    pub clipped: bool,
+    /// What was told about communicators.
+    pub communicators: &'a Communicators,
+    /// Job time of a tick, in ns.
+    pub job_ns: F,
+}
+
+/// Why a message of another place is not used, or not all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It has another version.
+    Version(u32),
+    /// It holds more halves than one message may.
+    Long(usize),
+    /// So many of its halves are for ranks that are not below this place.
+    Foreign(usize),
+}
+
+impl core::fmt::Display for Refused {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Refused::Version(found) => write!(f, "version {found} instead of {VERSION}"),
+            Refused::Long(halves) => {
+                write!(f, "{halves} halves in one message, at most {HALVES_MAX} allowed")
+            }
+            Refused::Foreign(halves) => write!(f, "{halves} halves for ranks of other places"),
+        }
+    }
+}
+
+impl core::error::Error for Refused {}
+
+/// The messages of the ranks below one place.
+pub struct Messages {
+    first: u32,
+    ranks: Vec<OfRank>,
+    place_of: PlaceOf,
+    unknown: Unknown,
+    outbox: Outbox,
+    meeting: Meeting,
+    books: Books,
+    clock_error_ns: u64,
+    /// The largest error of any place that halves came from.
+    peer_error_ns: u64,
+    /// Receives that may be matched now; empty between two calls.
+    ready: Vec<(Pattern, Half)>,
+}
+
+/// What is kept for each rank.
+#[derive(Clone, Debug, Default)]
+struct OfRank {
+    epoch: u32,
+    receives: InOrder<Half>,
+    /// Records of it were lost until then, in job time.
+    lost_ns: u64,
+}
+
+impl Messages {
+    /// Of a place with these ranks.
+    pub fn new(ranks: Range<u32>, place_of: PlaceOf) -> Messages {
+        Messages {
+            first: ranks.start,
+            ranks: ranks.map(|_| OfRank::default()).collect(),
+            place_of,
+            unknown: Unknown::default(),
+            outbox: Outbox::default(),
+            meeting: Meeting::default(),
+            books: Books::default(),
+            clock_error_ns: 0,
+            peer_error_ns: 0,
+            ready: Vec::new(),
+        }
+    }
+
+    /// A call and its parts. Records of one thread must come in their order; a record that a reset or the end of a
+    /// window leaves out of everything else belongs here all the same.
+    #[inline]
+    pub fn record(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call, parts: &[Part]) {
+        if is_message(call.facts.kind) {
+            self.facts(of, &call.facts, call.request, of.begin);
+        }
+        self.record_more(of, parts);
+    }
+
+    /// More parts of a call.
+    #[inline]
+    pub fn record_more(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, parts: &[Part]) {
+        for part in parts {
+            let posts = part.facts.kind.posts();
+            let posted = if posts { of.begin } else { part.posted };
+            self.facts(of, &part.facts, part.request, posted);
+        }
+    }
+
+    /// `posted`: when the request was posted that this posts or completes, in ticks.
+    #[inline]
+    fn facts(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, facts: &Facts, request: u64, posted: u64) {
+        let Some(index) = self.index(of.rank) else { return };
+        let of_rank = &mut self.ranks[index];
+        let ready = &mut self.ready;
+        if of_rank.epoch != of.epoch {
+            // Recording was off in between: what was open then is not heard of again.
+            of_rank.epoch = of.epoch;
+            of_rank.receives.forget(ready);
+        }
+        let pattern = Pattern {
+            comm: facts.comm,
+            peer: facts.peer,
+            tag: facts.tag,
+        };
+        match facts.kind {
+            Kind::Send | Kind::PostSend if facts.peer >= 0 => {
+                let half = half(of, facts.bytes_out);
+                self.books.sent(&half);
+                self.resolve(of.rank, pattern, Side::Send, half, of.communicators);
+            }
+            Kind::PostRecv => of_rank.receives.post(request, posted, pattern),
+            Kind::Recv if facts.peer >= 0 => {
+                let half = half(of, facts.bytes_in);
+                self.books.received(&half);
+                of_rank.receives.receive(pattern, half, ready);
+            }
+            Kind::CompletedRecv if facts.peer >= 0 => {
+                let half = half(of, facts.bytes_in);
+                self.books.received(&half);
+                of_rank.receives.completed(request, posted, pattern, half, ready);
+            }
+            Kind::CompletedRecv | Kind::CompletedNothing => {
+                of_rank.receives.cancelled(request, posted, ready)
+            }
+            _ => {}
+        }
+        self.receive_ready(of.rank, of.communicators);
+    }
+
+    /// Hands on the receives whose turn it is.
+    #[inline]
+    fn receive_ready(&mut self, rank: Rank, communicators: &Communicators) {
+        if self.ready.is_empty() {
+            return;
+        }
+        let mut ready = core::mem::take(&mut self.ready);
+        for (from, half) in ready.drain(..) {
+            self.resolve(rank, from, Side::Receive, half, communicators);
+        }
+        self.ready = ready;
+    }
+
+    /// Finds the channel of a half, or lets it wait until that is known.
+    #[inline]
+    fn resolve(&mut self, rank: Rank, with: Pattern, side: Side, half: Half, communicators: &Communicators) {
+        let key = (rank, with.comm, with.peer);
+        let tag = with.tag;
+        if !self.unknown.waits(&key)
+            && let Some(channel) = channel(communicators, key, tag, side)
+        {
+            self.deliver(channel, side, half);
+        } else if !self.unknown.push(key, Unresolved { side, tag, half }) {
+            self.books.unmatched(&half, Reason::Unresolved);
+        }
+    }
+
+    /// Communicators or groups have been told: what waited for them goes on. To be called soon after.
+    pub fn resolve_waiting(&mut self, communicators: &Communicators) {
+        for key in self.unknown.keys() {
+            for one in self.unknown.take(&key) {
+                match channel(communicators, key, one.tag, one.side) {
+                    Some(channel) => self.deliver(channel, one.side, one.half),
+                    None => {
+                        let kept = self.unknown.push(key, one);
+                        debug_assert!(kept, "it has just been taken out, so there is room");
+                    }
+                }
+            }
+        }
+    }
+
+    /// To its other half, here or at another place.
+    #[inline]
+    fn deliver(&mut self, channel: Channel, side: Side, half: Half) {
+        if side == Side::Receive || self.index(channel.destination).is_some() {
+            return self.meet(channel, side, half);
+        }
+        let place = (self.place_of)(channel.destination);
+        if !self.outbox.push(place, channel, &half) {
+            self.books.unmatched(&half, Reason::Limit);
+        }
+    }
+
+    #[inline]
+    fn meet(&mut self, channel: Channel, side: Side, half: Half) {
+        let lost_ns = self
+            .index(channel.destination)
+            .map_or(0, |at| self.ranks[at].lost_ns);
+        self.meeting.error_ns = self
+            .clock_error_ns
+            .saturating_add(self.peer_error_ns.max(self.clock_error_ns));
+        self.meeting.meet(channel, side, half, lost_ns, &mut self.books);
+    }
+
+    /// Messages to other places, in order. `credit` is asked before each whether that place takes one more.
+    pub fn take_batches(&mut self, from: WorldRank, credit: impl FnMut(u32) -> bool) -> Vec<(u32, Halves)> {
+        let error_ns = self.clock_error_ns;
+        let batches = self.outbox.take(credit).into_iter();
+        batches
+            .map(|(place, sends)| (place, Halves::new(from, error_ns, sends)))
+            .collect()
+    }
+
+    /// Takes in what another place hands over.
+    ///
+    /// # Errors
+    /// What of it was not used.
+    pub fn arrive(&mut self, halves: &Halves) -> Result<(), Refused> {
+        if halves.version != VERSION {
+            return Err(Refused::Version(halves.version));
+        }
+        if halves.sends.len() > HALVES_MAX {
+            return Err(Refused::Long(halves.sends.len()));
+        }
+        self.peer_error_ns = self.peer_error_ns.max(halves.clock_error_ns);
+        let mut foreign = 0;
+        for send in &halves.sends {
+            if self.index(send.destination).is_some() {
+                let (channel, half) = outbox::open(send);
+                self.meet(channel, Side::Send, half);
+            } else {
+                foreign += 1;
+            }
+        }
+        if foreign == 0 {
+            Ok(())
+        } else {
+            Err(Refused::Foreign(foreign))
+        }
+    }
+
+    /// Records of a rank were lost before `at_ns` (job time).
+    pub fn lost(&mut self, rank: Rank, at_ns: u64, communicators: &Communicators) {
+        let Some(index) = self.index(rank) else { return };
+        let of_rank = &mut self.ranks[index];
+        of_rank.lost_ns = of_rank.lost_ns.max(at_ns);
+        of_rank.receives.forget(&mut self.ready);
+        self.receive_ready(rank, communicators);
+    }
+
+    /// A pause of the application begins, in job time.
+    pub fn pause(&mut self, at_ns: u64) {
+        self.books.pauses.begin(at_ns);
+    }
+
+    /// The pause ends, in job time.
+    pub fn resume(&mut self, at_ns: u64) {
+        self.books.pauses.end(at_ns);
+    }
+
+    /// How far this place's idea of job time may be off now, in ns.
+    pub fn set_clock_error(&mut self, error_ns: u64) {
+        self.clock_error_ns = error_ns;
+    }
+
+    /// From now on counts what ended behind `from_ns` and began before `to_ns` (job time; `u64::MAX` is no end), and
+    /// nothing that was told before.
+    pub fn reset(&mut self, from_ns: u64, to_ns: u64) {
+        self.books.sums = EMPTY;
+        self.books.from_ns = from_ns;
+        self.books.to_ns = to_ns;
+        self.peer_error_ns = 0;
+    }
+
+    /// What came of the messages so far. Halves whose communicator or group is not known yet are `unresolved`.
+    pub fn to_partial(&self) -> results::Messages {
+        let mut sums = self.books.sums;
+        let unresolved = self.unknown.iter().filter(|one| self.books.counts(&one.half));
+        sums.unmatched.unresolved += unresolved.count() as u64;
+        sums.clock_error_ns = self.clock_error_ns;
+        sums
+    }
+
+    #[inline]
+    fn index(&self, rank: Rank) -> Option<usize> {
+        let index = rank.0.checked_sub(self.first)? as usize;
+        (index < self.ranks.len()).then_some(index)
+    }
+}
+
+#[inline(always)]
+fn is_message(kind: Kind) -> bool {
+    matches!(kind, Kind::Send | Kind::PostSend | Kind::Recv | Kind::PostRecv)
+}
+
+#[inline]
+fn half(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64) -> Half {
+    let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
+    Half {
+        begin_ns,
+        end_ns: end_ns.max(begin_ns),
+        bytes,
+        epoch: of.epoch,
+        touched: of.clipped,
+    }
+}
+
+/// The channel of a message with that tag.
+#[inline]
+fn channel(communicators: &Communicators, (rank, comm, peer): Key, tag: i32, side: Side) -> Option<Channel> {
+    let membership = communicators.membership(rank, comm)?;
+    Some(match side {
+        Side::Send => Channel {
+            destination: communicators.peer(rank, comm, peer)?,
+            comm: membership.id,
+            source: membership.rank,
+            tag,
+        },
+        Side::Receive => Channel {
+            destination: rank,
+            comm: membership.peers,
+            source: u32::try_from(peer).ok()?,
+            tag,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

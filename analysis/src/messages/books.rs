@@ -1,0 +1,166 @@
+//! What is counted of messages, and the merge of it.
+
+use super::waiting::Half;
+use crate::moments;
+use crate::pauses::Pauses;
+use invivo_proto::control::results::{Messages, Traffic, Unmatched};
+use invivo_proto::ids::Rank;
+
+/// Of no messages: adding it to anything changes nothing.
+pub const EMPTY: Messages = Messages {
+    sent: NO_TRAFFIC,
+    received: NO_TRAFFIC,
+    matched: NO_TRAFFIC,
+    unmatched: Unmatched {
+        unresolved: 0,
+        limit: 0,
+        cut: 0,
+        missing: 0,
+    },
+    transfer: moments::EMPTY,
+    late_sender: moments::EMPTY,
+    untimed: 0,
+    clock_error_ns: 0,
+};
+
+const NO_TRAFFIC: Traffic = Traffic {
+    messages: 0,
+    bytes: 0,
+};
+
+/// Why a half will never be matched; see [`Unmatched`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nobody knows the peer.
+    Unresolved,
+    /// No room.
+    Limit,
+    /// The other half is not counted.
+    Cut,
+    /// The record of the other half is missing.
+    Missing,
+}
+
+/// Sums over the halves that are counted: those that ended behind `from_ns` and began before `to_ns`.
+#[derive(Clone, Debug)]
+pub struct Books {
+    /// In job time; 0 is no cut.
+    pub from_ns: u64,
+    /// In job time; `u64::MAX` is no cut.
+    pub to_ns: u64,
+    /// Pauses of the application, in job time.
+    pub pauses: Pauses,
+    /// The sums.
+    pub sums: Messages,
+}
+
+impl Default for Books {
+    fn default() -> Self {
+        Books {
+            from_ns: 0,
+            to_ns: u64::MAX,
+            pauses: Pauses::default(),
+            sums: EMPTY,
+        }
+    }
+}
+
+impl Books {
+    /// Whether a half lies between the cuts, or across one of them.
+    #[inline]
+    pub fn counts(&self, half: &Half) -> bool {
+        half.end_ns > self.from_ns && half.begin_ns < self.to_ns
+    }
+
+    /// A message was sent.
+    #[inline]
+    pub fn sent(&mut self, half: &Half) {
+        if self.counts(half) {
+            add(&mut self.sums.sent, one(half));
+        }
+    }
+
+    /// A message was received.
+    #[inline]
+    pub fn received(&mut self, half: &Half) {
+        if self.counts(half) {
+            add(&mut self.sums.received, one(half));
+        }
+    }
+
+    /// A half will never be matched.
+    pub fn unmatched(&mut self, half: &Half, reason: Reason) {
+        if self.counts(half) {
+            let unmatched = &mut self.sums.unmatched;
+            *match reason {
+                Reason::Unresolved => &mut unmatched.unresolved,
+                Reason::Limit => &mut unmatched.limit,
+                Reason::Cut => &mut unmatched.cut,
+                Reason::Missing => &mut unmatched.missing,
+            } += 1;
+        }
+    }
+
+    /// A send and its receive by `receiver`.
+    #[inline]
+    pub fn pair(&mut self, receiver: Rank, send: &Half, receive: &Half) {
+        if !(self.counts(send) && self.counts(receive)) {
+            // At most one of them is counted, and that one for good without the other.
+            self.unmatched(send, Reason::Cut);
+            self.unmatched(receive, Reason::Cut);
+            return;
+        }
+        add(&mut self.sums.matched, one(send));
+        // By a clock that is a little off a message may seem to come before it was sent.
+        let end_ns = receive.end_ns.max(send.begin_ns);
+        let touched = send.touched || receive.touched || self.is_cut(send) || self.is_cut(receive);
+        let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
+        if touched || pause.paused != 0 || !pause.exact {
+            self.sums.untimed += 1;
+            return;
+        }
+        moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
+        if send.begin_ns > receive.begin_ns {
+            let waited_ns = send.begin_ns.min(receive.end_ns) - receive.begin_ns;
+            moments::insert(&mut self.sums.late_sender, waited_ns, receiver);
+        }
+    }
+
+    /// Whether a cut lies in the call.
+    fn is_cut(&self, half: &Half) -> bool {
+        (self.from_ns != 0 && half.begin_ns <= self.from_ns) || half.end_ns > self.to_ns
+    }
+}
+
+fn one(half: &Half) -> Traffic {
+    Traffic {
+        messages: 1,
+        bytes: half.bytes,
+    }
+}
+
+#[inline]
+fn add(into: &mut Traffic, from: Traffic) {
+    into.messages = into.messages.saturating_add(from.messages);
+    into.bytes = into.bytes.saturating_add(from.bytes);
+}
+
+/// Adds what `from` says of messages that others saw.
+pub fn merge(into: &mut Messages, from: &Messages) {
+    add(&mut into.sent, from.sent);
+    add(&mut into.received, from.received);
+    add(&mut into.matched, from.matched);
+    let (of, more) = (&mut into.unmatched, &from.unmatched);
+    for (into, from) in [
+        (&mut of.unresolved, more.unresolved),
+        (&mut of.limit, more.limit),
+        (&mut of.cut, more.cut),
+        (&mut of.missing, more.missing),
+        (&mut into.untimed, from.untimed),
+    ] {
+        *into = into.saturating_add(from);
+    }
+    moments::merge(&mut into.transfer, &from.transfer);
+    moments::merge(&mut into.late_sender, &from.late_sender);
+    into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);
+}

@@ -1,0 +1,89 @@
+//! Where the two halves of a message meet: each new half is put together with the first that waits in its channel, or
+//! waits itself. Halves that cannot have another half are told apart here and given up; the head of `messages.rs` says
+//! why by what is known of time.
+
+use super::books::{Books, Reason};
+use super::waiting::{Channel, Half, Side, Waiting};
+use alloc::vec::Vec;
+
+/// Halves that wait at one place for their other halves: some 30 MB, seconds of a busy place. When more would wait,
+/// the older half of them is given up.
+pub const WAITING_MAX: usize = 1 << 18;
+
+/// See the module's head.
+#[derive(Clone, Debug, Default)]
+pub struct Meeting {
+    waiting: Waiting,
+    /// Receives that ended by then may have been given up, so sends that began by then are.
+    given_up_ns: u64,
+    /// How far the clocks of two places may be apart, in ns.
+    pub error_ns: u64,
+}
+
+impl Meeting {
+    /// The halves that wait.
+    #[cfg(test)]
+    pub fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// Takes in a half of a message whose receiver lost records until `lost_ns`.
+    pub fn meet(&mut self, channel: Channel, side: Side, half: Half, lost_ns: u64, books: &mut Books) {
+        if side == Side::Send && half.begin_ns <= lost_ns {
+            return books.unmatched(&half, Reason::Missing);
+        }
+        if side == Side::Send && half.begin_ns <= self.given_up_ns {
+            return books.unmatched(&half, Reason::Limit);
+        }
+        while let Some((other_side, other)) = self.waiting.first(&channel)
+            && other_side != side
+        {
+            let (send, receive) = match side {
+                Side::Send => (half, other),
+                Side::Receive => (other, half),
+            };
+            let Some((without, reason)) = self.impossible(&send, &receive, lost_ns) else {
+                self.waiting.pop(&channel);
+                return books.pair(channel.destination, &send, &receive);
+            };
+            books.unmatched(if without == Side::Send { &send } else { &receive }, reason);
+            if without == side {
+                return;
+            }
+            self.waiting.pop(&channel);
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            self.make_room(books);
+        }
+        self.waiting.push(channel, side, half);
+    }
+
+    /// Which of two halves that stand first cannot have another half, and why, if they cannot be a pair.
+    #[inline]
+    fn impossible(&self, send: &Half, receive: &Half, lost_ns: u64) -> Option<(Side, Reason)> {
+        if send.begin_ns <= lost_ns {
+            return Some((Side::Send, Reason::Missing));
+        }
+        if send.epoch != receive.epoch {
+            let older = if send.epoch < receive.epoch {
+                Side::Send
+            } else {
+                Side::Receive
+            };
+            return Some((older, Reason::Cut));
+        }
+        let received_first = receive.end_ns.saturating_add(self.error_ns) < send.begin_ns;
+        received_first.then_some((Side::Receive, Reason::Missing))
+    }
+
+    /// Gives up the older half of what waits.
+    #[cold]
+    fn make_room(&mut self, books: &mut Books) {
+        let mut ends: Vec<u64> = self.waiting.iter().map(|(_, _, half)| half.end_ns).collect();
+        let middle = ends.len() / 2;
+        let until_ns = *ends.select_nth_unstable(middle).1;
+        self.given_up_ns = self.given_up_ns.max(until_ns);
+        self.waiting
+            .drop_until(until_ns, |half| books.unmatched(&half, Reason::Limit));
+    }
+}

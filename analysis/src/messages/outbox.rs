@@ -1,0 +1,72 @@
+//! Sends on their way to another place.
+
+use super::waiting::{Channel, Half};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use invivo_proto::control::peer::{HALVES_MAX, SendHalf};
+
+/// Sends that wait for the way to another place: some 5 MB, as long as that takes when it is not stuck. Further ones
+/// are given up.
+pub const OUTBOX_MAX: usize = 1 << 16;
+
+/// By place, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Outbox {
+    by_place: BTreeMap<u32, VecDeque<SendHalf>>,
+    len: usize,
+}
+
+impl Outbox {
+    /// Puts a send behind the others to that place; false when there is no room.
+    #[inline]
+    pub fn push(&mut self, place: u32, channel: Channel, half: &Half) -> bool {
+        if self.len >= OUTBOX_MAX {
+            return false;
+        }
+        self.len += 1;
+        self.by_place.entry(place).or_default().push_back(SendHalf {
+            destination: channel.destination,
+            comm: channel.comm,
+            source: channel.source,
+            tag: channel.tag,
+            bytes: half.bytes,
+            begin_ns: half.begin_ns,
+            end_ns: half.end_ns,
+            epoch: half.epoch,
+            touched: half.touched,
+        });
+        true
+    }
+
+    /// Takes messages' worth of sends out, as long as `credit` says that their place takes one more.
+    pub fn take(&mut self, mut credit: impl FnMut(u32) -> bool) -> Vec<(u32, Vec<SendHalf>)> {
+        let mut taken = Vec::new();
+        for (&place, sends) in &mut self.by_place {
+            while !sends.is_empty() && credit(place) {
+                let batch: Vec<SendHalf> = sends.drain(..sends.len().min(HALVES_MAX)).collect();
+                self.len -= batch.len();
+                taken.push((place, batch));
+            }
+        }
+        self.by_place.retain(|_, sends| !sends.is_empty());
+        taken
+    }
+}
+
+/// The channel and the half that a send came as.
+pub fn open(send: &SendHalf) -> (Channel, Half) {
+    let channel = Channel {
+        destination: send.destination,
+        comm: send.comm,
+        source: send.source,
+        tag: send.tag,
+    };
+    let half = Half {
+        begin_ns: send.begin_ns,
+        end_ns: send.end_ns.max(send.begin_ns),
+        bytes: send.bytes,
+        epoch: send.epoch,
+        touched: send.touched,
+    };
+    (channel, half)
+}

@@ -1,0 +1,283 @@
+//! Whole jobs, in any order in which their places may hear of it, against the job's own knowledge of its pairs.
+
+mod job;
+mod known;
+
+use super::*;
+use crate::moments;
+use crate::moments::tests::nearly_equal;
+use crate::testing::{RANKS, all_groups, definitions};
+use alloc::collections::VecDeque;
+use invivo_proto::control::results::{Messages as Sums, Traffic};
+use job::{Job, Record, Span};
+use proptest::prelude::*;
+
+/// Ticks are no nanoseconds.
+fn job_ns(ticks: u64) -> u64 {
+    3 * ticks + 7
+}
+
+/// One place with what it knows of communicators, and what is on its way to it.
+struct Place {
+    messages: Messages,
+    communicators: Communicators,
+    arriving: VecDeque<Halves>,
+}
+
+/// Places that hold neighbouring ranks.
+struct Places {
+    places: Vec<Place>,
+    of_rank: Vec<usize>,
+}
+
+impl Places {
+    /// A new place begins where `begins` says so.
+    fn new(begins: &[bool]) -> Places {
+        let mut of_rank = Vec::from([0usize]);
+        for begins in &begins[1..] {
+            of_rank.push(of_rank[of_rank.len() - 1] + usize::from(*begins));
+        }
+        let count = of_rank[of_rank.len() - 1] + 1;
+        let places = (0..count).map(|place| {
+            let first = of_rank.iter().position(|p| *p == place).expect("a rank");
+            let ranks = of_rank.iter().filter(|p| **p == place).count();
+            let places: Vec<u32> = of_rank.iter().map(|p| *p as u32).collect();
+            let place_of: PlaceOf = Box::new(move |rank| places[rank.0 as usize]);
+            Place {
+                messages: Messages::new(first as u32..(first + ranks) as u32, place_of),
+                communicators: Communicators::default(),
+                arriving: VecDeque::new(),
+            }
+        });
+        Places {
+            places: places.collect(),
+            of_rank,
+        }
+    }
+
+    fn define(&mut self, rank: usize) {
+        let place = &mut self.places[self.of_rank[rank]];
+        for definition in definitions(Rank(rank as u32)) {
+            place.communicators.define(Rank(rank as u32), &definition);
+        }
+    }
+
+    fn learn(&mut self) {
+        for place in &mut self.places {
+            place.communicators.learn(all_groups());
+        }
+    }
+
+    /// Lets go on what waited for definitions: some time after they came.
+    fn resolve(&mut self) {
+        for place in &mut self.places {
+            place.messages.resolve_waiting(&place.communicators);
+        }
+    }
+
+    fn record(&mut self, rank: usize, (call, parts): &Record, epoch: u32) {
+        let place = &mut self.places[self.of_rank[rank]];
+        let of = Of {
+            rank: Rank(rank as u32),
+            epoch,
+            begin: call.end - call.duration,
+            end: call.end,
+            clipped: false,
+            communicators: &place.communicators,
+            job_ns,
+        };
+        // What does not fit into one record is told in two pieces.
+        let (first, more) = parts.split_at(parts.len().min(2));
+        place.messages.record(&of, call, first);
+        place.messages.record_more(&of, more);
+    }
+
+    /// Sends of one place set out, as far as there is credit.
+    fn set_out(&mut self, place: usize, mut credit: usize) {
+        let from = WorldRank(place as u32 + 100);
+        let batches = self.places[place].messages.take_batches(from, |_| {
+            credit = credit.saturating_sub(1);
+            credit != 0
+        });
+        for (to, halves) in batches {
+            assert_eq!(halves.from, from);
+            self.places[to as usize].arriving.push_back(halves);
+        }
+    }
+
+    /// One message arrives. Those of one place overtake those of another: each has a queue of its own in reality.
+    fn arrive(&mut self, place: usize, from: usize) {
+        let place = &mut self.places[place];
+        let from = WorldRank(from as u32 + 100);
+        let next = place.arriving.iter().position(|halves| halves.from == from);
+        if let Some(halves) = next.and_then(|at| place.arriving.remove(at)) {
+            place.messages.arrive(&halves).expect("usable");
+        }
+    }
+
+    /// Everything reaches its end.
+    fn settle(&mut self) {
+        for place in 0..self.places.len() {
+            self.set_out(place, usize::MAX);
+        }
+        for place in &mut self.places {
+            for halves in place.arriving.drain(..) {
+                place.messages.arrive(&halves).expect("usable");
+            }
+        }
+    }
+
+    fn sums(&self) -> Sums {
+        let mut sums = EMPTY;
+        for place in &self.places {
+            merge(&mut sums, &place.messages.to_partial());
+        }
+        sums
+    }
+}
+
+/// Feeds the job's records: any rank's next, groups and definitions at any time, messages between places whenever.
+fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool) {
+    if !late {
+        (0..RANKS as usize).for_each(|rank| places.define(rank));
+        places.learn();
+    }
+    let mut next: Vec<usize> = job.records.iter().map(|_| 0).collect();
+    let mut picks = order.iter().copied().cycle();
+    let mut pick = || picks.next().unwrap_or_default();
+    while let Some(rank) = {
+        let left: Vec<usize> = (0..next.len())
+            .filter(|r| next[*r] < job.records[*r].len())
+            .collect();
+        left.get(pick() % left.len().max(1)).copied()
+    } {
+        places.record(rank, &job.records[rank][next[rank]], 0);
+        next[rank] += 1;
+        let count = places.places.len();
+        match pick() % 8 {
+            0..=2 => places.set_out(pick() % count, pick() % 4),
+            3..=5 => places.arrive(pick() % count, pick() % count),
+            6 if late => places.define(pick() % RANKS as usize),
+            7 if pick() % 3 == 0 => places.resolve(),
+            7 if late && pick() % 3 == 0 => places.learn(),
+            _ => {}
+        }
+    }
+    (0..RANKS as usize).for_each(|rank| places.define(rank));
+    places.learn();
+    places.resolve();
+    places.settle();
+}
+
+/// The sums over the job's own pairs.
+fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums {
+    let mut sums = EMPTY;
+    let ns = |span: &Span| (job_ns(span.begin), job_ns(span.end));
+    let counts = |span: &Span| ns(span).1 > from_ns && ns(span).0 < to_ns;
+    let cut = |span: &Span| (from_ns != 0 && ns(span).0 <= from_ns) || ns(span).1 > to_ns;
+    let add = |to: &mut Traffic, bytes: u64| {
+        to.messages += 1;
+        to.bytes += bytes;
+    };
+    for (span, bytes) in job.sends.iter().filter(|(span, _)| counts(span)) {
+        let _ = span;
+        add(&mut sums.sent, *bytes);
+    }
+    for (send, receive, rank) in &job.pairs {
+        let (send, bytes) = &job.sends[*send];
+        match (counts(send), counts(receive)) {
+            (true, true) => add(&mut sums.matched, *bytes),
+            (false, false) => continue,
+            _ => sums.unmatched.cut += 1,
+        }
+        if counts(receive) {
+            add(&mut sums.received, *bytes);
+        }
+        if !(counts(send) && counts(receive)) {
+            continue;
+        }
+        let ((send_begin, _), (receive_begin, end)) = (ns(send), ns(receive));
+        let begin = send_begin.min(receive_begin);
+        let paused = pause.is_some_and(|(from, to)| (begin.max(from)..end.min(to)).count() != 0);
+        if cut(send) || cut(receive) || paused {
+            sums.untimed += 1;
+            continue;
+        }
+        moments::insert(&mut sums.transfer, end - send_begin, *rank);
+        if receive_begin < send_begin {
+            moments::insert(&mut sums.late_sender, send_begin - receive_begin, *rank);
+        }
+    }
+    sums
+}
+
+fn same(a: &Sums, b: &Sums) -> bool {
+    let exact = |s: &Sums| (s.sent, s.received, s.matched, s.unmatched, s.untimed);
+    exact(a) == exact(b)
+        && nearly_equal(&a.transfer, &b.transfer)
+        && nearly_equal(&a.late_sender, &b.late_sender)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn pairs_are_the_jobs_own(
+        steps in job::steps(),
+        begins in any::<[bool; RANKS as usize]>(),
+        order in prop::collection::vec(0usize..1000, 1..200),
+        late: bool,
+    ) {
+        let job = job::run(&steps);
+        let mut places = Places::new(&begins);
+        feed(&mut places, &job, &order, late);
+        let (sums, expected) = (places.sums(), naive(&job, 0, u64::MAX, None));
+        prop_assert!(same(&sums, &expected), "{sums:#?}\n{expected:#?}");
+    }
+
+    #[test]
+    fn a_window_and_a_pause_leave_out_what_they_touch(
+        steps in job::steps(),
+        begins in any::<[bool; RANKS as usize]>(),
+        order in prop::collection::vec(0usize..1000, 1..200),
+        (from, length, pause, paused) in (0u64..6000, 1u64..9000, 0u64..9000, 0u64..900),
+    ) {
+        let job = job::run(&steps);
+        let mut places = Places::new(&begins);
+        for place in &mut places.places {
+            place.messages.reset(from, from + length);
+            place.messages.pause(pause);
+            place.messages.resume(pause + paused);
+        }
+        feed(&mut places, &job, &order, false);
+        let expected = naive(&job, from, from + length, Some((pause, pause + paused)));
+        prop_assert!(same(&places.sums(), &expected), "{:#?}\n{expected:#?}", places.sums());
+    }
+
+    /// Whatever is lost, nothing is counted twice and nothing is counted that was not there.
+    #[test]
+    fn lost_records_cost_pairs_and_invent_none(
+        steps in job::steps(),
+        begins in any::<[bool; RANKS as usize]>(),
+        order in prop::collection::vec(0usize..1000, 1..200),
+        keep in prop::collection::vec(prop::bool::weighted(0.9), 300),
+    ) {
+        let mut job = job::run(&steps);
+        let mut keep = keep.iter().copied().cycle();
+        for records in &mut job.records {
+            records.retain(|_| keep.next().unwrap_or(true));
+        }
+        let mut places = Places::new(&begins);
+        feed(&mut places, &job, &order, false);
+        let sums = places.sums();
+        let halves = sums.sent.messages + sums.received.messages;
+        let unmatched = sums.unmatched.missing + sums.unmatched.cut + sums.unmatched.limit;
+        let (mut waiting, mut held) = (0, 0);
+        for place in &places.places {
+            waiting += place.messages.meeting.waiting().len() as u64;
+            held += place.messages.ranks.iter().map(|r| r.receives.held().count() as u64).sum::<u64>();
+        }
+        prop_assert_eq!(halves, 2 * sums.matched.messages + unmatched + waiting + held);
+        prop_assert_eq!(sums.transfer.count, sums.matched.messages);
+    }
+}

@@ -1,0 +1,388 @@
+//! Single cases of which the answer is known beforehand.
+
+use super::*;
+use invivo_proto::control::peer::SendHalf;
+use invivo_proto::ids::CommLocal;
+use invivo_proto::mpi::{ANY_TAG, peer};
+use invivo_proto::record::Facts;
+
+/// Ranks 0 and 1 below one place, 2 below another.
+fn two_places() -> Places {
+    Places::new(&[true, false, true])
+}
+
+fn facts(kind: Kind, peer: i32) -> Facts {
+    Facts {
+        kind,
+        peer,
+        bytes_out: 8,
+        bytes_in: 8,
+        ..Facts::default()
+    }
+}
+
+fn call(facts: Facts, begin: u64, end: u64) -> Record {
+    let call = Call {
+        facts,
+        end,
+        duration: end - begin,
+        ..Call::default()
+    };
+    (call, Vec::new())
+}
+
+fn send(places: &mut Places, to: i32, begin: u64, end: u64, epoch: u32) {
+    places.record(0, &call(facts(Kind::Send, to), begin, end), epoch);
+}
+
+fn receive(places: &mut Places, rank: usize, begin: u64, end: u64, epoch: u32) {
+    places.record(rank, &call(facts(Kind::Recv, 0), begin, end), epoch);
+}
+
+#[test]
+fn a_late_sender_is_waited_for() {
+    for to in [1, 2] {
+        let mut places = two_places();
+        // The receiver is there 300 ticks before the sender.
+        receive(&mut places, to, 1000, 1400, 0);
+        send(&mut places, to as i32, 1300, 1350, 0);
+        // Here the sender is first.
+        send(&mut places, to as i32, 1500, 1550, 0);
+        receive(&mut places, to, 1600, 1700, 0);
+        places.settle();
+        let sums = places.sums();
+        assert_eq!(
+            sums.matched,
+            Traffic {
+                messages: 2,
+                bytes: 16
+            }
+        );
+        assert_eq!((sums.sent, sums.received), (sums.matched, sums.matched));
+        assert_eq!((sums.late_sender.count, sums.late_sender.sum_ns), (1, 900));
+        assert_eq!(sums.late_sender.max_rank, Rank(to as u32));
+        assert_eq!((sums.transfer.min_ns, sums.transfer.max_ns), (300, 600));
+        assert_eq!(sums.unmatched, EMPTY.unmatched);
+    }
+}
+
+#[test]
+fn what_is_on_its_way_is_unmatched_and_no_more() {
+    let mut places = two_places();
+    send(&mut places, 2, 10, 20, 0);
+    let sums = places.sums();
+    assert_eq!((sums.sent.messages, sums.matched.messages), (1, 0));
+    assert_eq!(sums.unmatched, EMPTY.unmatched);
+}
+
+#[test]
+fn receives_are_matched_in_the_order_in_which_they_were_posted() {
+    let mut places = two_places();
+    let post = |request, peer, tag, at| {
+        let mut record = call(
+            Facts {
+                tag,
+                ..facts(Kind::PostRecv, peer)
+            },
+            at,
+            at + 1,
+        );
+        record.0.request = request;
+        record
+    };
+    let done = |request, posted, at| {
+        let part = Part {
+            facts: facts(Kind::CompletedRecv, 0),
+            request,
+            posted,
+        };
+        (
+            call(facts(Kind::Plain, peer::NONE), at - 1, at).0,
+            Vec::from([part]),
+        )
+    };
+    // One that takes anything, then one for this channel; the second is completed first.
+    places.record(1, &post(7, peer::ANY, ANY_TAG, 10), 0);
+    places.record(1, &post(8, 0, 0, 20), 0);
+    send(&mut places, 1, 30, 31, 0);
+    send(&mut places, 1, 1030, 1031, 0);
+    places.record(1, &done(8, 20, 1100), 0);
+    assert_eq!(places.sums().matched.messages, 0);
+    places.record(1, &done(7, 10, 2000), 0);
+    let sums = places.sums();
+    assert_eq!(sums.matched.messages, 2);
+    // 30 to 2000 and 1030 to 1100: the other way round both would be longer and shorter.
+    assert_eq!((sums.transfer.max_ns, sums.transfer.min_ns), (3 * 1970, 3 * 70));
+}
+
+#[test]
+fn a_cancelled_receive_lets_those_behind_it_go() {
+    let mut places = two_places();
+    let mut post = call(facts(Kind::PostRecv, 0), 10, 11);
+    post.0.request = 7;
+    places.record(1, &post, 0);
+    send(&mut places, 1, 20, 21, 0);
+    receive(&mut places, 1, 22, 25, 0);
+    assert_eq!(places.sums().matched.messages, 0);
+    let part = Part {
+        facts: facts(Kind::CompletedNothing, peer::NONE),
+        request: 7,
+        posted: 10,
+    };
+    let record = (call(facts(Kind::Plain, peer::NONE), 30, 31).0, Vec::from([part]));
+    places.record(1, &record, 0);
+    assert_eq!(places.sums().matched.messages, 1);
+}
+
+#[test]
+fn halves_of_different_epochs_never_match() {
+    // The receive is the newer, the send is the newer, in both orders of arrival.
+    for (sent_in, received_in) in [(0, 1), (1, 0)] {
+        for first in [Side::Send, Side::Receive] {
+            let mut places = two_places();
+            for side in [
+                first,
+                if first == Side::Send {
+                    Side::Receive
+                } else {
+                    Side::Send
+                },
+            ] {
+                match side {
+                    Side::Send => send(&mut places, 1, 10, 11, sent_in),
+                    Side::Receive => receive(&mut places, 1, 20, 21, received_in),
+                }
+            }
+            assert_eq!(
+                (places.sums().matched.messages, places.sums().unmatched.cut),
+                (0, 1)
+            );
+            // The newer half is not given up: one of its own epoch takes it.
+            let newer = sent_in.max(received_in);
+            if sent_in < received_in {
+                send(&mut places, 1, 12, 13, newer);
+            } else {
+                receive(&mut places, 1, 30, 31, newer);
+            }
+            assert_eq!(
+                (places.sums().matched.messages, places.sums().unmatched.cut),
+                (1, 1)
+            );
+        }
+    }
+}
+
+/// Ping-pong of rounds: a message, then its receive, before the next.
+fn rounds(places: &mut Places, rounds: core::ops::Range<u64>, lost: impl Fn(u64, Side) -> bool) {
+    for round in rounds {
+        let at = 1000 * round;
+        if !lost(round, Side::Send) {
+            send(places, 1, at, at + 10, 0);
+        }
+        if !lost(round, Side::Receive) {
+            receive(places, 1, at + 20, at + 30, 0);
+        }
+    }
+}
+
+#[test]
+fn a_lost_send_costs_one_pair() {
+    let mut places = two_places();
+    rounds(&mut places, 1..101, |round, side| {
+        round == 50 && side == Side::Send
+    });
+    let sums = places.sums();
+    assert_eq!((sums.matched.messages, sums.unmatched.missing), (99, 1));
+    assert_eq!((sums.transfer.min_ns, sums.transfer.max_ns), (90, 90));
+}
+
+#[test]
+fn a_lost_receive_costs_its_pair_once_it_is_known() {
+    let mut places = two_places();
+    let lost = |round, side| round == 50 && side == Side::Receive;
+    rounds(&mut places, 1..51, lost);
+    let place = &mut places.places[0];
+    place.messages.lost(Rank(1), job_ns(50_500), &place.communicators);
+    rounds(&mut places, 51..101, lost);
+    let sums = places.sums();
+    assert_eq!((sums.matched.messages, sums.unmatched.missing), (99, 1));
+    assert_eq!((sums.transfer.min_ns, sums.transfer.max_ns), (90, 90));
+}
+
+#[test]
+fn clocks_that_are_off_do_not_part_a_pair() {
+    let half = |begin_ns| SendHalf {
+        destination: Rank(1),
+        comm: invivo_proto::ids::CommId::WORLD,
+        source: 0,
+        tag: 0,
+        bytes: 8,
+        begin_ns,
+        end_ns: begin_ns + 1,
+        epoch: 0,
+        touched: false,
+    };
+    for (ahead_ns, matched) in [(400, 1), (600, 0)] {
+        let mut places = two_places();
+        let messages = &mut places.places[0].messages;
+        messages.set_clock_error(200);
+        // By its own clock the sender began after the receive had ended.
+        let end_ns = job_ns(100);
+        let halves = Halves::new(WorldRank(101), 300, Vec::from([half(end_ns + ahead_ns)]));
+        messages.arrive(&halves).expect("usable");
+        receive(&mut places, 1, 50, 100, 0);
+        let sums = places.sums();
+        assert_eq!((sums.matched.messages, sums.clock_error_ns), (matched, 200));
+        assert_eq!(sums.unmatched.missing, 1 - matched);
+        assert_eq!(sums.transfer.sum_ns, 0);
+    }
+}
+
+#[test]
+fn messages_of_other_versions_or_for_others_are_refused() {
+    let mut places = two_places();
+    let messages = &mut places.places[0].messages;
+    let mut halves = Halves::new(WorldRank(101), 0, Vec::new());
+    halves.version += 1;
+    assert_eq!(messages.arrive(&halves), Err(Refused::Version(VERSION + 1)));
+    let half = SendHalf {
+        destination: Rank(2),
+        comm: invivo_proto::ids::CommId::WORLD,
+        source: 0,
+        tag: 0,
+        bytes: 8,
+        begin_ns: 5,
+        end_ns: 6,
+        epoch: 0,
+        touched: false,
+    };
+    let halves = Halves::new(WorldRank(101), 0, Vec::from([half; 2]));
+    assert_eq!(messages.arrive(&halves), Err(Refused::Foreign(2)));
+    let halves = Halves::new(WorldRank(101), 0, Vec::from([half; HALVES_MAX + 1]));
+    assert_eq!(messages.arrive(&halves), Err(Refused::Long(HALVES_MAX + 1)));
+    assert_eq!(messages.meeting.waiting().len(), 0);
+}
+
+#[test]
+fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
+    let mut places = two_places();
+    let more = 1000;
+    // Receives of messages that never come.
+    let total = (WAITING_MAX + more) as u64;
+    for at in 1..=total {
+        receive(&mut places, 1, 10 * at, 10 * at + 5, 0);
+    }
+    let sums = places.sums();
+    let waiting = places.places[0].messages.meeting.waiting().len() as u64;
+    assert!(waiting <= WAITING_MAX as u64 && waiting > WAITING_MAX as u64 / 3);
+    assert_eq!(sums.unmatched.limit + waiting, total);
+    // A send from the time of what was given up is given up too; a new one finds its receive.
+    send(&mut places, 1, 15, 16, 0);
+    assert_eq!(places.sums().unmatched.limit, sums.unmatched.limit + 1);
+    send(&mut places, 1, 10 * total, 10 * total + 1, 0);
+    assert_eq!(places.sums().matched.messages, 1);
+
+    // Sends to a place that gives no credit.
+    let mut places = two_places();
+    for at in 1..=(OUTBOX_MAX + more) as u64 {
+        send(&mut places, 2, 10 * at, 10 * at + 5, 0);
+    }
+    assert_eq!(places.sums().unmatched.limit, more as u64);
+    let mut credit = 3;
+    let batches = places.places[0].messages.take_batches(WorldRank(5), |_| {
+        credit -= 1;
+        credit >= 0
+    });
+    assert_eq!(batches.len(), 3);
+    assert!(batches.iter().all(|(_, halves)| halves.sends.len() == HALVES_MAX));
+
+    // Sends on a communicator that nobody defines.
+    let mut places = two_places();
+    let unknown = Facts {
+        comm: CommLocal(5),
+        ..facts(Kind::Send, 1)
+    };
+    for at in 1..=(UNRESOLVED_MAX + more) as u64 {
+        places.record(0, &call(unknown, 10 * at, 10 * at + 5), 0);
+    }
+    assert_eq!(places.sums().unmatched.unresolved, (UNRESOLVED_MAX + more) as u64);
+
+    // Receives that are posted and never completed stand before all that are completed.
+    let mut places = two_places();
+    for request in 1..=(POSTED_MAX + more) as u64 {
+        let mut post = call(facts(Kind::PostRecv, 0), 10 * request, 10 * request + 5);
+        post.0.request = request;
+        places.record(1, &post, 0);
+    }
+    for at in 1..=(HELD_MAX + more) as u64 {
+        let at = 10 * (at + 100_000);
+        send(&mut places, 1, at, at + 1, 0);
+        receive(&mut places, 1, at + 2, at + 3, 0);
+    }
+    let held = places.places[0].messages.ranks[1].receives.held().count();
+    assert!(held <= HELD_MAX);
+    assert_eq!(places.sums().matched.messages, (HELD_MAX + more - held) as u64);
+}
+
+#[test]
+fn a_reset_forgets_sums_and_keeps_the_order() {
+    let mut places = two_places();
+    send(&mut places, 1, 10, 20, 0);
+    send(&mut places, 1, 30, 40, 0);
+    receive(&mut places, 1, 50, 60, 0);
+    for place in &mut places.places {
+        place.messages.reset(job_ns(100), u64::MAX);
+    }
+    assert_eq!(places.sums(), EMPTY);
+    // The second message was sent before the cut; the third pair is whole.
+    receive(&mut places, 1, 110, 120, 0);
+    send(&mut places, 1, 130, 140, 0);
+    receive(&mut places, 1, 150, 160, 0);
+    let sums = places.sums();
+    assert_eq!((sums.sent.messages, sums.received.messages), (1, 2));
+    assert_eq!((sums.matched.messages, sums.unmatched.cut), (1, 1));
+    assert_eq!(sums.transfer.sum_ns, 3 * 30);
+}
+
+proptest! {
+    #[test]
+    fn sums_are_merged_in_any_order(
+        numbers in prop::collection::vec(any::<[u16; 8]>(), 1..9),
+        rotate in 0usize..9,
+    ) {
+        let of = |n: &[u16; 8]| {
+            let traffic = |n: u16| Traffic {
+                messages: n.into(),
+                bytes: u64::from(n) * 3,
+            };
+            let mut sums = EMPTY;
+            (sums.sent, sums.received, sums.matched) = (traffic(n[0]), traffic(n[1]), traffic(n[2]));
+            sums.unmatched.unresolved = n[3].into();
+            sums.unmatched.limit = n[4].into();
+            sums.unmatched.cut = n[5].into();
+            sums.unmatched.missing = n[6].into();
+            sums.clock_error_ns = n[7].into();
+            moments::insert(&mut sums.transfer, n[0].into(), Rank(n[1].into()));
+            moments::insert(&mut sums.late_sender, n[2].into(), Rank(n[3].into()));
+            sums
+        };
+        let join = |all: &[[u16; 8]]| {
+            let mut sums = EMPTY;
+            all.iter().for_each(|n| merge(&mut sums, &of(n)));
+            sums
+        };
+        let mut turned = numbers.clone();
+        turned.rotate_left(rotate % numbers.len());
+        let (a, b) = turned.split_at(rotate / 2 % numbers.len());
+        let mut both = join(a);
+        merge(&mut both, &join(b));
+        let flat = join(&numbers);
+        prop_assert!(same(&both, &flat));
+        prop_assert_eq!(both.clock_error_ns, flat.clock_error_ns);
+        let sent: u64 = numbers.iter().map(|n| u64::from(n[0])).sum();
+        prop_assert_eq!((flat.sent.messages, flat.transfer.sum_ns), (sent, sent));
+        let mut same_again = flat;
+        merge(&mut same_again, &EMPTY);
+        prop_assert_eq!(same_again, flat);
+    }
+}

@@ -1,0 +1,68 @@
+//! Halves whose channel is not known yet, because a definition or a group is still on its way.
+
+use super::waiting::{Half, Side};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+use invivo_proto::ids::{CommLocal, Rank};
+use rustc_hash::FxBuildHasher;
+
+/// Halves that wait for the definition of their communicator or for its group: some 4 MB. Further ones are given up.
+pub const UNRESOLVED_MAX: usize = 1 << 16;
+
+/// A rank, its number of the communicator, and its peer there. What one of these waits for, all behind it do, so that
+/// they keep their order.
+pub type Key = (Rank, CommLocal, i32);
+
+/// One half that waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Unresolved {
+    /// Which half.
+    pub side: Side,
+    /// Its tag.
+    pub tag: i32,
+    /// The rest of it.
+    pub half: Half,
+}
+
+/// See the module's head.
+#[derive(Clone, Debug, Default)]
+pub struct Unknown {
+    by_key: HashMap<Key, VecDeque<Unresolved>, FxBuildHasher>,
+    len: usize,
+}
+
+impl Unknown {
+    /// Whether others wait already that must go first.
+    #[inline]
+    pub fn waits(&self, key: &Key) -> bool {
+        self.len != 0 && self.by_key.contains_key(key)
+    }
+
+    /// Lets one wait; false when there is no room.
+    pub fn push(&mut self, key: Key, one: Unresolved) -> bool {
+        if self.len >= UNRESOLVED_MAX {
+            return false;
+        }
+        self.len += 1;
+        self.by_key.entry(key).or_default().push_back(one);
+        true
+    }
+
+    /// What waits by one key is taken out, all of it.
+    pub fn take(&mut self, key: &Key) -> VecDeque<Unresolved> {
+        let taken = self.by_key.remove(key).unwrap_or_default();
+        self.len -= taken.len();
+        taken
+    }
+
+    /// All keys by which something waits.
+    pub fn keys(&self) -> Vec<Key> {
+        self.by_key.keys().copied().collect()
+    }
+
+    /// All that wait.
+    pub fn iter(&self) -> impl Iterator<Item = &Unresolved> {
+        self.by_key.values().flatten()
+    }
+}
