@@ -1,16 +1,14 @@
-//! A client of a job's gateway over its Unix socket. Nothing goes through a proxy, whatever the environment
-//! says: the connection is made here.
+//! A client of a job's gateway: over its Unix socket, or with TLS from another host.
 
 use crate::connect::Connect;
-use hyper_util::rt::TokioIo;
+use invivo_grpc::channel::Way;
 use invivo_grpc::v1::invivo_client::InvivoClient;
 use std::time::Duration;
-use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
-use tonic::transport::{Channel, Endpoint, Uri};
+use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
 /// How long a command waits for a gateway or a root that is not there: they may be starting, or starting again.
@@ -45,10 +43,19 @@ impl Interceptor for Bearer {
     }
 }
 
+/// Why a call was not answered: a sentence with what to do next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct CallError {
+    /// Nobody is there who could answer, as against an answer that says no.
+    pub unreachable: bool,
+    text: String,
+}
+
 /// A client for the job's gateway. The connection is made with the first call, and again when it broke.
 ///
 /// # Errors
-/// When `connect.json` holds what cannot be a token.
+/// When `connect.json` holds what cannot be a token or an address.
 pub fn client(connect: &Connect, scope: Scope) -> anyhow::Result<Client> {
     let token = match scope {
         Scope::View => &connect.view,
@@ -57,13 +64,7 @@ pub fn client(connect: &Connect, scope: Scope) -> anyhow::Result<Client> {
     let mut value = MetadataValue::try_from(format!("Bearer {token}"))
         .map_err(|_| anyhow::anyhow!("the token in connect.json of job {} is no token", connect.job))?;
     value.set_sensitive(true);
-    let socket = connect.socket.clone();
-    let connector = tower::service_fn(move |_: Uri| {
-        let socket = socket.clone();
-        async move { UnixStream::connect(socket).await.map(TokioIo::new) }
-    });
-    // The address only fills the authority: the connector knows the socket.
-    let channel = Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector);
+    let channel = Way::to(connect).channel()?;
     Ok(InvivoClient::with_interceptor(channel, Bearer { value }).max_decoding_message_size(ANSWER_BYTES_MAX))
 }
 
@@ -72,16 +73,21 @@ pub fn client(connect: &Connect, scope: Scope) -> anyhow::Result<Client> {
 ///
 /// # Errors
 /// The last answer, as a sentence with what to do next.
-pub async fn patiently<T, F>(connect: &Connect, call: impl Fn() -> F) -> anyhow::Result<T>
+pub async fn patiently<T, F>(connect: &Connect, call: impl Fn() -> F) -> Result<T, CallError>
 where
     F: Future<Output = Result<tonic::Response<T>, Status>>,
 {
-    let deadline = Instant::now() + PATIENCE;
+    let mut deadline = Instant::now() + PATIENCE;
     loop {
+        let asked = Instant::now();
         let status = match call().await {
             Ok(answer) => return Ok(answer.into_inner()),
             Err(status) => status,
         };
+        // A call that was under way for longer was lost just now.
+        if asked.elapsed() > PATIENCE {
+            deadline = Instant::now() + PATIENCE;
+        }
         if status.code() != Code::Unavailable || Instant::now() >= deadline {
             return Err(explained(connect, &status));
         }
@@ -90,27 +96,40 @@ where
 }
 
 /// What went wrong, why, and what to do next.
-pub fn explained(connect: &Connect, status: &Status) -> anyhow::Error {
+pub fn explained(connect: &Connect, status: &Status) -> CallError {
     let job = &connect.job;
     // A status with a source was made on this side: the connection did not come about or broke.
     if let Some(source) = std::error::Error::source(status) {
-        return anyhow::anyhow!(
-            "the gateway of job {job} does not answer on {}: {}; the application is not affected; \
-             see whether the job still runs: invivo list",
-            connect.socket.display(),
-            innermost(source),
-        );
+        let way = Way::to(connect);
+        let next = match way {
+            Way::Unix(_) => "see whether the job still runs: invivo list",
+            Way::Tls { .. } => {
+                "see on its host whether the job still runs (invivo list), and copy its connect.json again: a gateway \
+                 that was started anew has another certificate"
+            }
+        };
+        return CallError {
+            unreachable: true,
+            text: format!(
+                "the gateway of job {job} does not answer on {way}: {}; the application is not affected; {next}",
+                innermost(source),
+            ),
+        };
     }
-    match status.code() {
-        Code::Unauthenticated => anyhow::anyhow!(
+    let text = match status.code() {
+        Code::Unauthenticated => format!(
             "the gateway of job {job} refuses the token ({}); the job may have been started anew: try again",
             status.message()
         ),
-        Code::Unimplemented => anyhow::anyhow!(
+        Code::Unimplemented => format!(
             "the gateway of job {job} is of another version and does not know this call; use the invivo that \
              started the job"
         ),
-        _ => anyhow::anyhow!("job {job}: {}", status.message()),
+        _ => format!("job {job}: {}", status.message()),
+    };
+    CallError {
+        unreachable: status.code() == Code::Unavailable,
+        text,
     }
 }
 

@@ -1,10 +1,17 @@
 //! The commands that look at a job and steer it. Each prints to standard output text for people or, with
 //! `--json`, JSON for programs; what went wrong goes to standard error.
 
+pub mod audit;
+pub mod config;
 pub mod control;
 pub mod functions;
+pub mod invite;
 pub mod list;
 pub mod matrix;
+mod progress;
+pub mod record;
+pub mod session;
+pub mod shell;
 pub mod status;
 pub mod target;
 pub mod watch;

@@ -60,8 +60,8 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = Hold::parse)]
     pub hold: Option<Hold>,
-    /// Let the gateway also listen on TCP at this address, with TLS, for clients on other hosts
-    #[arg(long, value_name = "HOST[:PORT]", value_parser = Address::parse)]
+    /// Let the gateway also listen on TCP at this address, with TLS, for clients on other hosts; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", value_parser = Address::parse)]
     pub listen: Option<Address>,
     /// Read no configuration file; the environment still holds
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! The `invivo` command: starting jobs (`launch`), finding them (`connect`), asking and steering them over
-//! their gateway (`client`, `commands`), and how that looks (`view`, `report`).
+//! their gateway (`client`, `steer`, `commands`), doing so by a script (`session`), which options hold (`config`),
+//! and how all that looks (`view`, `report`).
 //!
 //! Not here: MPI (processes of the job are started, not linked), and anything that only the root knows.
 
@@ -9,10 +10,12 @@ pub mod config;
 pub mod connect;
 pub mod launch;
 pub mod report;
+pub mod session;
+pub mod steer;
 pub mod toml_file;
 pub mod view;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Watch and steer a running MPI job, unmodified.
@@ -38,6 +41,8 @@ enum Verb {
     Exec(launch::ExecArgs),
     /// Print how many ranks to ask for
     Plan(launch::PlanArgs),
+    /// Check what would get in a job's way
+    Doctor(launch::DoctorArgs),
     /// List the running jobs
     List(commands::list::Args),
     /// Show what the ranks are doing now
@@ -50,8 +55,28 @@ enum Verb {
     Matrix(commands::matrix::Args),
     /// Let the application stand still, for a limited time
     Pause(commands::control::PauseArgs),
-    /// Let a paused application go on
+    /// Let a paused or held application go on
     Resume(commands::control::ResumeArgs),
+    /// Wait until every rank stands right behind MPI_Init
+    Hold(commands::control::HoldArgs),
+    /// Forget everything so far
+    Reset(commands::control::ResetArgs),
+    /// Switch recording on or off, or record a window
+    Record(commands::record::Args),
+    /// End the measurement; the job runs on unobserved
+    Shutdown(commands::control::ShutdownArgs),
+    /// Steer a job by a script: wait, record, query, assert
+    Session(commands::session::Args),
+    /// Show the control commands that were given, by whom, and how they went
+    Audit(commands::audit::Args),
+    /// Make a one-time secret that opens the job
+    Invite(commands::invite::Args),
+    /// Show which options hold, and who said so
+    Config(commands::config::Args),
+    /// Print the completions of a shell
+    Completions(commands::shell::CompletionsArgs),
+    /// Write the manual pages
+    Man(commands::shell::ManArgs),
 }
 
 impl Cli {
@@ -61,6 +86,7 @@ impl Cli {
             Verb::Run(args) => launch::run(args),
             Verb::Exec(args) => launch::exec(args),
             Verb::Plan(args) => launch::plan(args),
+            Verb::Doctor(args) => launch::doctor(args),
             Verb::List(args) => commands::finish(commands::list::run(&args)),
             Verb::Status(args) => commands::block_on(commands::status::run(args)),
             Verb::Watch(args) => commands::block_on(commands::watch::run(args)),
@@ -68,6 +94,16 @@ impl Cli {
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),
             Verb::Resume(args) => commands::block_on(commands::control::resume(args)),
+            Verb::Hold(args) => commands::block_on(commands::control::hold(args)),
+            Verb::Reset(args) => commands::block_on(commands::control::reset(args)),
+            Verb::Record(args) => commands::block_on(commands::record::run(args)),
+            Verb::Shutdown(args) => commands::block_on(commands::control::shutdown(args)),
+            Verb::Session(args) => commands::session::run(args),
+            Verb::Audit(args) => commands::block_on(commands::audit::run(args)),
+            Verb::Invite(args) => commands::block_on(commands::invite::run(args)),
+            Verb::Config(args) => commands::finish(commands::config::run(&args)),
+            Verb::Completions(args) => commands::finish(commands::shell::completions(&args, Cli::command())),
+            Verb::Man(args) => commands::finish(commands::shell::man(&args, Cli::command())),
         }
     }
 }

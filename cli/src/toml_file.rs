@@ -107,11 +107,20 @@ pub fn unknown(noun: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
+/// As [`unknown`], where there are too many names to list.
+pub fn unknown_of_many(noun: &str, name: &str, known: &[&str]) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("no {noun} `{name}`; did you mean `{near}`?"),
+        None => format!("no {noun} `{name}`"),
+    }
+}
+
 /// The known name that a mistyped one is likely to mean.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     /// Similarity above which a name is suggested: one or two slips in a short word.
     const NEAR: f64 = 0.8;
-    let alike = |other: &&str| strsim::jaro_winkler(&name.to_lowercase().replace('_', "-"), other);
+    let plain = |name: &str| name.to_lowercase().replace('_', "-");
+    let alike = |other: &&str| strsim::jaro_winkler(&plain(name), &plain(other));
     let best = known.iter().max_by(|a, b| alike(a).total_cmp(&alike(b)))?;
     (alike(best) >= NEAR).then_some(*best)
 }

@@ -1,8 +1,11 @@
 //! How things look as text: pure functions from messages to strings, used by the commands and by the report.
 
+pub mod audit;
+pub mod command;
 pub mod coverage;
 pub mod functions;
 pub mod matrix;
+pub mod recording;
 pub mod status;
 pub mod table;
 pub mod units;

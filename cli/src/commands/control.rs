@@ -1,11 +1,15 @@
-//! `invivo pause` and `invivo resume`.
+//! The commands that do something to the application or the measurement, and wait until every rank has
+//! acknowledged: `invivo pause`, `resume`, `hold`, `reset`, `shutdown`.
 
+use super::progress::Progress;
 use super::target::Target;
 use super::{Outcome, note, print, print_json};
-use crate::client::{Scope, patiently};
-use crate::view::units::{counted, duration};
-use invivo_grpc::v1::{CommandReply, PauseRequest, ResumeRequest};
-use std::time::Duration;
+use crate::client::Scope;
+use crate::config::{Time, Value};
+use crate::steer::Order;
+use crate::view::command::{complete, failures};
+use crate::view::units::duration;
+use invivo_grpc::v1::CommandReply;
 
 /// Options of `invivo pause`.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,8 +23,27 @@ Examples:
   invivo pause --json | jq .took_ns")]
 pub struct PauseArgs {
     /// The longest that the application stands, as 30s, 10m or 2h
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = lease)]
-    lease: Duration,
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = Time::parse)]
+    lease: Time,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Options of `invivo hold`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Waits until every rank stands right behind its MPI_Init, before any statement that follows. Ranks that are past it are
+named, and only a pause can hold them: to be in time, start the job with `invivo run --hold`. `invivo resume` lets the
+ranks go.
+
+Examples:
+  invivo run --hold -- mpiexec -n 4 ./app &
+  invivo hold && invivo record on && invivo resume
+  invivo hold --lease 1m")]
+pub struct HoldArgs {
+    /// The longest that the application stands, as 30s, 10m or 2h
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = Time::parse)]
+    lease: Time,
     #[command(flatten)]
     target: Target,
 }
@@ -38,15 +61,32 @@ pub struct ResumeArgs {
     target: Target,
 }
 
-fn lease(text: &str) -> Result<Duration, String> {
-    let lease =
-        humantime::parse_duration(text).map_err(|error| format!("{error}; give a time as 30s, 10m or 2h"))?;
-    // An empty lease would be taken as none given.
-    if lease.is_zero() {
-        Err("a pause of no time; give a time as 30s, 10m or 2h".to_owned())
-    } else {
-        Ok(lease)
-    }
+/// Options of `invivo reset`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Everything that ended before the reset is never seen again, in no table and no report. A call that was under way
+counts from the reset on and is marked as clipped. The application notices nothing.
+
+Examples:
+  invivo reset
+  invivo reset && sleep 10 && invivo functions      the table of ten seconds
+  invivo reset --json | jq .from                    where the cut lay, in job time")]
+pub struct ResetArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Options of `invivo shutdown`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Ends the measurement for good: the report is written now, and the job runs on unobserved. It cannot be undone; to
+look away for a while there is `invivo record off`.
+
+Examples:
+  invivo shutdown")]
+pub struct ShutdownArgs {
+    #[command(flatten)]
+    target: Target,
 }
 
 /// Lets the application stand still.
@@ -54,166 +94,80 @@ fn lease(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// Why it cannot be done.
 pub async fn pause(args: PauseArgs) -> anyhow::Result<Outcome> {
-    let (connect, client) = args.target.client(Scope::Control)?;
-    let lease_ns = args.lease.as_nanos().try_into().unwrap_or(u64::MAX);
-    let request = PauseRequest {
-        command_id: fresh_id()?,
-        lease_ns,
-    };
-    let reply = patiently(&connect, async || client.clone().pause(request).await).await?;
-    tell(
-        args.target.json,
-        "paused",
-        &reply,
-        &format!(
-            "; to go on: invivo resume (or in {} by itself)",
-            duration(reply.lease_ns)
-        ),
-    )
+    carry_out(&args.target, Order::Pause(args.lease.0)).await
 }
 
-/// Lets a paused application go on.
+/// Waits until every rank stands behind initialisation.
+///
+/// # Errors
+/// Why it cannot be done.
+pub async fn hold(args: HoldArgs) -> anyhow::Result<Outcome> {
+    carry_out(&args.target, Order::Hold(args.lease.0)).await
+}
+
+/// Lets a paused or held application go on.
 ///
 /// # Errors
 /// Why it cannot be done.
 pub async fn resume(args: ResumeArgs) -> anyhow::Result<Outcome> {
-    let (connect, client) = args.target.client(Scope::Control)?;
-    let request = ResumeRequest {
-        command_id: fresh_id()?,
+    carry_out(&args.target, Order::Resume).await
+}
+
+/// Forgets everything so far.
+///
+/// # Errors
+/// Why it cannot be done.
+pub async fn reset(args: ResetArgs) -> anyhow::Result<Outcome> {
+    carry_out(&args.target, Order::Reset).await
+}
+
+/// Ends the measurement.
+///
+/// # Errors
+/// Why it cannot be done.
+pub async fn shutdown(args: ShutdownArgs) -> anyhow::Result<Outcome> {
+    carry_out(&args.target, Order::Shutdown).await
+}
+
+/// Gives an order and tells how it went.
+pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<Outcome> {
+    let (job, client) = target.client(Scope::Control)?;
+    let progress = match order {
+        Order::Hold(_) => Progress::show("waiting for every rank to come out of MPI_Init", None),
+        _ => Progress::show("waiting for every rank", None),
     };
-    let reply = patiently(&connect, async || client.clone().resume(request).await).await?;
-    tell(args.target.json, "resumed", &reply, "")
-}
-
-/// Chosen here, so that a repeated call is the same command.
-fn fresh_id() -> anyhow::Result<u64> {
-    let mut bytes = [0u8; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    Ok(u64::from_le_bytes(bytes).max(1))
-}
-
-fn tell(json: bool, done: &str, reply: &CommandReply, next: &str) -> anyhow::Result<Outcome> {
-    if json {
-        print_json(reply)?;
+    let reply = order.give(&job, &client).await;
+    progress.end().await;
+    let reply = reply?;
+    if target.json {
+        print_json(&reply)?;
     } else {
-        print(&format!("{}{next}\n", sentence(done, reply)))?;
+        print(&format!("{}{}\n", order.sentence(&reply), next(order, &reply)))?;
     }
+    Ok(acknowledged(&reply))
+}
+
+/// Whether everybody has acknowledged; who has not is named.
+pub(super) fn acknowledged(reply: &CommandReply) -> Outcome {
     if complete(reply) {
-        return Ok(Outcome::Done);
+        return Outcome::Done;
     }
     for line in failures(reply) {
         note(&line);
     }
     note("not every rank has acknowledged; see what they do: invivo status");
-    Ok(Outcome::Incomplete)
+    Outcome::Incomplete
 }
 
-/// Whether every rank has acknowledged, and there was one.
-fn complete(reply: &CommandReply) -> bool {
-    reply.targets > 0 && reply.done == reply.targets && reply.failures.is_empty() && reply.missing.is_empty()
-}
-
-/// "paused 8 of 8 ranks in 3.1 ms, slowest rank 5 (3 held in MPI, 1 partly held)".
-fn sentence(done: &str, reply: &CommandReply) -> String {
-    let ranks = counted(reply.targets.into(), "rank");
-    let mut text = format!("{done} {} of {ranks} in {}", reply.done, duration(reply.took_ns));
-    if let Some(slowest) = &reply.slowest {
-        text.push_str(&format!(", slowest rank {}", slowest.rank));
-    }
-    let held = [(reply.held_in_mpi, "held in MPI"), (reply.partly, "partly held")];
-    let held: Vec<String> = held
-        .iter()
-        .filter(|(ranks, _)| *ranks > 0)
-        .map(|(ranks, how)| format!("{ranks} {how}"))
-        .collect();
-    if !held.is_empty() {
-        text.push_str(&format!(" ({})", held.join(", ")));
-    }
-    text
-}
-
-/// Who has not acknowledged, one line each.
-fn failures(reply: &CommandReply) -> Vec<String> {
-    let ranks = reply
-        .failures
-        .iter()
-        .map(|failure| format!("rank {}: {}", failure.rank, failure.why));
-    let places = reply
-        .missing
-        .iter()
-        .map(|world| format!("the tool process of world rank {world} did not answer"));
-    ranks.chain(places).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use invivo_grpc::v1::{CommandFailure, SlowestRank};
-
-    fn reply() -> CommandReply {
-        let slowest = Some(SlowestRank {
-            rank: 5,
-            time_ns: 2_000_000,
-        });
-        CommandReply {
-            targets: 8,
-            done: 8,
-            slowest,
-            took_ns: 3_100_000,
-            ..CommandReply::default()
-        }
-    }
-
-    #[test]
-    fn a_pause_of_all_is_a_sentence() {
-        assert_eq!(
-            sentence("paused", &reply()),
-            "paused 8 of 8 ranks in 3.10 ms, slowest rank 5"
-        );
-        let held = CommandReply {
-            held_in_mpi: 3,
-            partly: 1,
-            ..reply()
-        };
-        assert!(sentence("paused", &held).ends_with("slowest rank 5 (3 held in MPI, 1 partly held)"));
-        assert!(complete(&held));
-    }
-
-    #[test]
-    fn whoever_is_missing_makes_it_incomplete() {
-        let failures_in = |reply: CommandReply| (complete(&reply), failures(&reply));
-        let why = CommandFailure {
-            rank: 2,
-            why: "its supervisor is gone".into(),
-        };
-        let failed = CommandReply {
-            done: 7,
-            failures: vec![why],
-            ..reply()
-        };
-        assert_eq!(
-            failures_in(failed),
-            (false, vec!["rank 2: its supervisor is gone".into()])
-        );
-        let missing = CommandReply {
-            done: 4,
-            missing: vec![9],
-            ..reply()
-        };
-        assert_eq!(
-            failures_in(missing),
-            (
-                false,
-                vec!["the tool process of world rank 9 did not answer".into()]
-            )
-        );
-        assert!(!complete(&CommandReply::default()), "nobody was paused");
-    }
-
-    #[test]
-    fn leases_have_units() {
-        assert_eq!(lease("10m"), Ok(Duration::from_secs(600)));
-        assert!(lease("10").is_err_and(|error| error.contains("30s")));
-        assert!(lease("0s").is_err());
+/// What can be done next.
+fn next(order: Order, reply: &CommandReply) -> String {
+    match order {
+        Order::Pause(_) | Order::Hold(_) => format!(
+            "; to go on: invivo resume (or in {} by itself)",
+            duration(reply.lease_ns)
+        ),
+        Order::Record(false) => "; to switch it on again: invivo record on".to_owned(),
+        Order::Shutdown => "; the job runs on unobserved".to_owned(),
+        Order::Resume | Order::Reset | Order::Record(true) | Order::Window(_) => String::new(),
     }
 }

@@ -31,14 +31,14 @@ const ROWS_TEXT: u32 = 40;
 /// # Errors
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
-    let (connect, client) = args.target.client(Scope::View)?;
+    let (job, client) = args.target.client(Scope::View)?;
     // 0 is the gateway's own default.
     let rank_rows_max = args.rows.unwrap_or(if args.target.json { 0 } else { ROWS_TEXT });
     let request = v1::FunctionsRequest {
         per_rank: args.per_rank,
         rank_rows_max,
     };
-    let reply = patiently(&connect, async || client.clone().functions(request).await).await?;
+    let reply = patiently(&job, async || client.clone().functions(request).await).await?;
     if args.target.json {
         print_json(&reply)?;
     } else {

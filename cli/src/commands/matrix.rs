@@ -26,17 +26,17 @@ pub struct Args {
 /// # Errors
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
-    let (connect, client) = args.target.client(Scope::View)?;
+    let (job, client) = args.target.client(Scope::View)?;
     // 0 is the gateway's own default.
     let side_max = args
         .side
         .unwrap_or(if args.target.json { 0 } else { matrix::SIDE_TEXT });
     let request = v1::MatrixRequest { side_max };
-    let reply = patiently(&connect, async || client.clone().matrix(request).await).await?;
+    let reply = patiently(&job, async || client.clone().matrix(request).await).await?;
     if args.target.json {
         print_json(&reply)?;
     } else {
-        let coverage = coverage::text(&reply.coverage.unwrap_or_default());
+        let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
         print(&format!("{}\n{coverage}", matrix::text(&reply)))?;
     }
     Ok(Outcome::Done)

@@ -31,23 +31,23 @@ struct Answer {
 /// # Errors
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
-    let (connect, client) = args.target.client(Scope::View)?;
-    let reply = patiently(&connect, async || {
-        client.clone().status(v1::StatusRequest {}).await
-    })
-    .await?;
+    let (job, client) = args.target.client(Scope::View)?;
+    let reply = patiently(&job, async || client.clone().status(v1::StatusRequest {}).await).await?;
     let hello = v1::HelloRequest {
         client: concat!("invivo ", env!("CARGO_PKG_VERSION")).to_owned(),
     };
-    let job = patiently(&connect, async || client.clone().hello(hello.clone()).await)
+    let described = patiently(&job, async || client.clone().hello(hello.clone()).await)
         .await?
         .job;
     if args.target.json {
-        print_json(&Answer { job, reply })?;
+        print_json(&Answer {
+            job: described,
+            reply,
+        })?;
     } else {
         let status = reply.status.unwrap_or_default();
-        let mut text = format!("job {}: {}", connect.job, connect.command.join(" "));
-        if let Some(job) = job {
+        let mut text = format!("job {}: {}", job.job, job.command.join(" "));
+        if let Some(job) = described {
             text.push_str(&format!(
                 " on {} ({})",
                 counted(job.ranks.into(), "rank"),

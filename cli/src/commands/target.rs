@@ -3,6 +3,8 @@
 use crate::client::{self, Client, Scope};
 use crate::connect::{self, Connect, Jobs, Liveness};
 use std::fmt::Write;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 
 /// Options of every command that talks to a job.
 #[derive(Clone, Debug, clap::Args)]
@@ -10,9 +12,38 @@ pub struct Target {
     /// The job; not needed while only one runs (see `invivo list`)
     #[arg(long, value_name = "ID", env = "INVIVO_JOB")]
     pub job: Option<String>,
+    /// The job's connect.json, also a copy of it on another host if the job listens there (`invivo run --listen`)
+    #[arg(long, value_name = "FILE", env = "INVIVO_CONNECT")]
+    pub connect: Option<PathBuf>,
     /// Print JSON; durations are in ns and sizes in bytes
     #[arg(long)]
     pub json: bool,
+}
+
+/// A job, and where it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// How it is reached.
+    pub connect: Connect,
+    /// The file that says so.
+    pub path: PathBuf,
+}
+
+impl Deref for Job {
+    type Target = Connect;
+
+    fn deref(&self) -> &Connect {
+        &self.connect
+    }
+}
+
+impl Job {
+    /// Whether the job is over, or its measurement was shut down: its `connect.json` is gone, or another job's, or
+    /// its supervisor is gone. On another host the latter cannot be seen.
+    pub fn has_ended(&self) -> bool {
+        let is_same = |other: Connect| (other.job, other.view) == (self.job.clone(), self.view.clone());
+        self.liveness() == Liveness::Stale || !Connect::read(&self.path).is_ok_and(is_same)
+    }
 }
 
 impl Target {
@@ -20,21 +51,67 @@ impl Target {
     ///
     /// # Errors
     /// When there is none, or several and none was named.
-    pub fn connect(&self) -> anyhow::Result<Connect> {
+    pub fn find(&self) -> anyhow::Result<Job> {
+        self.look(tell_leftovers)
+    }
+
+    /// As [`Target::find`], for looking again and again: what was cleaned up is not told.
+    ///
+    /// # Errors
+    /// As [`Target::find`].
+    pub fn find_silently(&self) -> anyhow::Result<Job> {
+        self.look(|_| {})
+    }
+
+    fn look(&self, tell: fn(&Jobs)) -> anyhow::Result<Job> {
+        if let Some(path) = &self.connect {
+            return named(path, self.job.as_deref());
+        }
         let jobs = connect::jobs()?;
-        tell_leftovers(&jobs);
+        tell(&jobs);
         select(jobs, self.job.as_deref())
     }
 
     /// The job that is meant, and a client for it.
     ///
     /// # Errors
-    /// As [`Target::connect`].
-    pub fn client(&self, scope: Scope) -> anyhow::Result<(Connect, Client)> {
-        let connect = self.connect()?;
-        let client = client::client(&connect, scope)?;
-        Ok((connect, client))
+    /// As [`Target::find`].
+    pub fn client(&self, scope: Scope) -> anyhow::Result<(Job, Client)> {
+        let job = self.find()?;
+        let client = client::client(&job, scope)?;
+        Ok((job, client))
     }
+}
+
+/// The job of a `connect.json`.
+fn named(path: &Path, id: Option<&str>) -> anyhow::Result<Job> {
+    let connect = Connect::read(path)?;
+    let file = path.display();
+    if let Some(id) = id.filter(|id| *id != connect.job) {
+        anyhow::bail!(
+            "{file} is of job {}, and job {id} was asked for; leave one of them away",
+            connect.job
+        );
+    }
+    if connect.liveness() == Liveness::Stale {
+        anyhow::bail!(
+            "job {} of {file} is over; see which run: invivo list",
+            connect.job
+        );
+    }
+    if connect.liveness() == Liveness::Elsewhere && connect.url.is_none() {
+        let why = connect.tls_trouble.as_deref().unwrap_or("it was not asked to");
+        anyhow::bail!(
+            "job {} runs on {} and does not listen to other hosts ({why}); start it with invivo run --listen HOST:0, \
+             and copy its connect.json again",
+            connect.job,
+            connect.host
+        );
+    }
+    Ok(Job {
+        connect,
+        path: path.to_owned(),
+    })
 }
 
 /// Names what was cleaned up and what cannot be used.
@@ -49,25 +126,27 @@ pub fn tell_leftovers(jobs: &Jobs) {
     }
 }
 
-fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Connect> {
+fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Job> {
     const START: &str = "start one: invivo run -- mpiexec -n 4 ./app";
-    let (here, elsewhere): (Vec<Connect>, Vec<Connect>) = jobs
+    // A job on another host that listens there is as good as one here.
+    let (here, elsewhere): (Vec<Job>, Vec<Job>) = jobs
         .running
         .into_iter()
-        .map(|(_, connect)| connect)
-        .partition(|connect| connect.liveness() != Liveness::Elsewhere);
+        .map(|(path, connect)| Job { connect, path })
+        .partition(|job| job.liveness() != Liveness::Elsewhere || job.url.is_some());
     let all = here.len() + elsewhere.len();
     if let Some(id) = id {
-        if let Some(connect) = elsewhere.iter().find(|connect| connect.job == id) {
-            let host = &connect.host;
+        if let Some(job) = elsewhere.iter().find(|job| job.job == id) {
+            let host = &job.host;
             anyhow::bail!(
-                "job {id} runs on {host}, and its socket can only be reached there: ssh {host} invivo list"
+                "job {id} runs on {host}, and its socket can only be reached there: ssh {host} invivo list; to reach \
+                 the next one from here, start it with invivo run --listen {host}:0"
             );
         }
-        let found = here.into_iter().find(|connect| connect.job == id);
+        let found = here.into_iter().find(|job| job.job == id);
         return found.ok_or_else(|| anyhow::anyhow!("no job {id} is running here; see: invivo list"));
     }
-    match <[Connect; 1]>::try_from(here) {
+    match <[Job; 1]>::try_from(here) {
         Ok([only]) => Ok(only),
         Err(none) if none.is_empty() && all > 0 => {
             anyhow::bail!(
@@ -77,9 +156,9 @@ fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Connect> {
         Err(none) if none.is_empty() => anyhow::bail!("no job is running; {START}"),
         Err(several) => {
             let mut text = format!("{} jobs are running; say which with --job ID:", several.len());
-            for connect in several {
+            for job in several {
                 // Writing to a string cannot fail.
-                let _ = write!(text, "\n  {}  {}", connect.job, connect.command.join(" "));
+                let _ = write!(text, "\n  {}  {}", job.job, job.command.join(" "));
             }
             anyhow::bail!(text)
         }
@@ -89,7 +168,6 @@ fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Connect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::{Path, PathBuf};
 
     fn jobs(ids: &[(&str, bool)]) -> Jobs {
         let running = ids.iter().map(|(id, elsewhere)| {
@@ -107,7 +185,7 @@ mod tests {
     }
 
     fn chosen(ids: &[(&str, bool)], id: Option<&str>) -> String {
-        select(jobs(ids), id).map_or_else(|error| format!("error: {error}"), |connect| connect.job)
+        select(jobs(ids), id).map_or_else(|error| format!("error: {error}"), |job| job.job.clone())
     }
 
     #[test]

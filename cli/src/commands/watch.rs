@@ -1,9 +1,9 @@
 //! `invivo watch`: a line that is refreshed in place on a terminal, plain lines elsewhere.
 
-use super::target::Target;
+use super::target::{Job, Target};
 use super::{Outcome, note, print, print_json};
 use crate::client::{Client, PATIENCE, Scope, explained};
-use crate::connect::{self, Connect, Liveness};
+use crate::config::{self, Time, Value};
 use crate::view::status;
 use invivo_grpc::v1::{Snapshot, WatchRequest};
 use std::io::IsTerminal;
@@ -21,9 +21,9 @@ Examples:
   invivo watch --interval 200ms
   invivo watch --count 10 --json | jq .status.ranks")]
 pub struct Args {
-    /// Time between two lines, as 200ms or 5s; at most ten per second
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
-    interval: Duration,
+    /// Time between two lines, as 200ms or 5s; at most ten per second [default: 1s, or what is configured]
+    #[arg(long, value_name = "TIME", value_parser = Time::parse)]
+    interval: Option<Time>,
     /// End after this many lines
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -31,32 +31,25 @@ pub struct Args {
     target: Target,
 }
 
-fn interval(text: &str) -> Result<Duration, String> {
-    let interval =
-        humantime::parse_duration(text).map_err(|error| format!("{error}; give a time as 200ms or 5s"))?;
-    if interval.is_zero() {
-        Err("no time; give a time as 200ms or 5s".to_owned())
-    } else {
-        Ok(interval)
-    }
-}
-
 /// Shows snapshots until the job ends or enough have been shown.
 ///
 /// # Errors
 /// Why there is nothing to show.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
-    let (connect, client) = args.target.client(Scope::View)?;
-    let interval_ns = args.interval.as_nanos().try_into().unwrap_or(u64::MAX);
+    let interval = match args.interval {
+        Some(interval) => interval,
+        None => config::of_client()?.interval.value,
+    };
+    let (job, client) = args.target.client(Scope::View)?;
     let request = WatchRequest {
-        interval_ns,
+        interval_ns: interval.ns(),
         functions: true,
     };
     let mut screen = Screen::new(args.target.json);
     let mut left = args.count.unwrap_or(u64::MAX);
     // The gateway may die and come again: the stream is taken up again, as long as the job is there.
-    while let Some(mut snapshots) = open(&connect, &client, request).await? {
-        while let Some(snapshot) = next(&connect, &mut snapshots).await? {
+    while let Some(mut snapshots) = open(&job, &client, request).await? {
+        while let Some(snapshot) = next(&job, &mut snapshots).await? {
             screen.show(snapshot)?;
             left -= 1;
             if left == 0 {
@@ -66,13 +59,13 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         }
     }
     screen.leave()?;
-    note(&format!("job {} has ended", connect.job));
+    note(&format!("job {} has ended", job.job));
     Ok(Outcome::Done)
 }
 
 /// A stream of snapshots, or nothing when the job has ended.
 async fn open(
-    connect: &Connect,
+    job: &Job,
     client: &Client,
     request: WatchRequest,
 ) -> anyhow::Result<Option<Streaming<Snapshot>>> {
@@ -80,9 +73,9 @@ async fn open(
     loop {
         match client.clone().watch(request).await {
             Ok(stream) => return Ok(Some(stream.into_inner())),
-            Err(_) if has_ended(connect) => return Ok(None),
+            Err(_) if job.has_ended() => return Ok(None),
             Err(status) if status.code() != Code::Unavailable || Instant::now() >= deadline => {
-                return Err(explained(connect, &status));
+                return Err(explained(job, &status).into());
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
         }
@@ -90,23 +83,17 @@ async fn open(
 }
 
 /// The next snapshot, or nothing when the stream has ended or broken.
-async fn next(connect: &Connect, snapshots: &mut Streaming<Snapshot>) -> anyhow::Result<Option<Snapshot>> {
+async fn next(job: &Job, snapshots: &mut Streaming<Snapshot>) -> anyhow::Result<Option<Snapshot>> {
     match snapshots.message().await {
         Ok(snapshot) => Ok(snapshot),
         Err(status) if is_break(&status) => Ok(None),
-        Err(status) => Err(explained(connect, &status)),
+        Err(status) => Err(explained(job, &status).into()),
     }
 }
 
 /// Whether a stream ended because its connection did, and not because the gateway had something to say.
 fn is_break(status: &Status) -> bool {
     std::error::Error::source(status).is_some() || status.code() == Code::Unavailable
-}
-
-/// Whether the job is over: its `connect.json` is gone, or another job's, or its supervisor is gone.
-fn has_ended(connect: &Connect) -> bool {
-    let running = connect::jobs().map(|jobs| jobs.running).unwrap_or_default();
-    connect.liveness() == Liveness::Stale || !running.iter().any(|(_, other)| other == connect)
 }
 
 /// Where snapshots are shown.
@@ -175,11 +162,5 @@ mod tests {
     fn a_line_that_is_too_long_is_cut() {
         assert_eq!(cut("abc", 5), "abc");
         assert_eq!(cut("äbcdef", 3), "äbc");
-    }
-
-    #[test]
-    fn intervals_have_units() {
-        assert_eq!(interval("200ms"), Ok(Duration::from_millis(200)));
-        assert!(interval("0s").is_err() && interval("5").is_err());
     }
 }

@@ -6,7 +6,6 @@ use invivo_grpc::v1;
 use invivo_proto::control::link::Final;
 use invivo_proto::control::results::Traffic;
 use invivo_proto::control::tree::Ended;
-use invivo_proto::ids::Rank;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -25,6 +24,9 @@ struct Report {
     totals: Vec<Row>,
     matrix: Matrix,
     ended: Vec<EndedRow>,
+    /// The measurement was shut down before the job ended; all this is as it was then.
+    shut_down: bool,
+    recording: v1::RecordingStatus,
     states: v1::RankCounts,
     notes: Vec<String>,
 }
@@ -45,6 +47,8 @@ struct Row {
     min_seconds: f64,
     max_seconds: f64,
     max_rank: u32,
+    /// Of the calls, those of which only a part is counted, as a cut went through them.
+    clipped: u64,
 }
 
 impl From<v1::FunctionRow> for Row {
@@ -62,12 +66,15 @@ impl From<v1::FunctionRow> for Row {
             min_seconds: seconds(row.min_ns as f64),
             max_seconds: seconds(row.max_ns as f64),
             max_rank: row.max_rank,
+            clipped: row.clipped,
         }
     }
 }
 
 #[derive(Serialize)]
 struct Matrix {
+    /// Ranks per block; 1 is the exact matrix. Block b holds the ranks from b * block_ranks on.
+    block_ranks: u32,
     /// As told by the senders.
     sent: Vec<Cell>,
     /// As told by the receivers.
@@ -77,6 +84,7 @@ struct Matrix {
 
 #[derive(Serialize)]
 struct Cell {
+    /// A block; with blocks of one rank, the rank.
     source: u32,
     destination: u32,
     messages: u64,
@@ -99,10 +107,10 @@ fn seconds(ns: f64) -> f64 {
     ns / 1e9
 }
 
-fn cells(traffic: &BTreeMap<(Rank, Rank), Traffic>) -> Vec<Cell> {
-    let cell = |(&(source, destination), traffic): (&(Rank, Rank), &Traffic)| Cell {
-        source: source.0,
-        destination: destination.0,
+fn cells(traffic: &BTreeMap<(u32, u32), Traffic>) -> Vec<Cell> {
+    let cell = |(&(source, destination), traffic): (&(u32, u32), &Traffic)| Cell {
+        source,
+        destination,
         messages: traffic.messages,
         bytes: traffic.bytes,
     };
@@ -133,11 +141,14 @@ pub fn json(report: &Final) -> String {
         functions: functions.into_iter().map(Row::from).collect(),
         totals: totals.into_iter().map(Row::from).collect(),
         matrix: Matrix {
+            block_ranks: report.matrix.block_ranks,
             sent: cells(&report.matrix.sent),
             received: cells(&report.matrix.received),
             unresolved: report.matrix.unresolved.into(),
         },
         ended: ended.collect(),
+        shut_down: report.shut_down,
+        recording: status.recording.unwrap_or_default(),
         states: status.ranks.unwrap_or_default(),
         notes: status.notes,
     };

@@ -25,15 +25,20 @@ fn stats(count: u64, sum_ns: u64) -> FunctionStats {
         time,
         bytes_out: 800,
         bytes_in: 24,
+        clipped: 0,
     }
 }
 
 fn sample() -> Final {
-    let rows = BTreeMap::from([
-        ((None, RegionId(1)), stats(30, 1_500_000_000)),
-        ((Some(Rank(0)), RegionId(1)), stats(10, 500_000_000)),
-        ((Some(Rank(1)), RegionId(1)), stats(20, 1_000_000_000)),
-    ]);
+    let functions = FunctionTable {
+        rows: BTreeMap::from([(RegionId(1), stats(30, 1_500_000_000))]),
+        rank_rows: BTreeMap::from([
+            ((Rank(0), RegionId(1)), stats(10, 500_000_000)),
+            ((Rank(1), RegionId(1)), stats(20, 1_000_000_000)),
+        ]),
+        rank_rows_total: 2,
+        rank_rows_max: 100,
+    };
     let traffic = Traffic {
         messages: 10,
         bytes: 800,
@@ -47,14 +52,15 @@ fn sample() -> Final {
             family: "ompi".into(),
             library: "Open MPI v4.1.4\n".into(),
         },
-        functions: FunctionTable { rows },
+        functions,
         matrix: Matrix {
-            sent: BTreeMap::from([((Rank(0), Rank(1)), traffic)]),
-            received: BTreeMap::from([((Rank(0), Rank(1)), traffic)]),
+            block_ranks: 1,
+            sent: BTreeMap::from([((0, 1), traffic)]),
+            received: BTreeMap::from([((0, 1), traffic)]),
             unresolved: Traffic::default(),
         },
         status: JobStatus {
-            states: [0, 0, 0, 0, 2],
+            states: [0, 0, 0, 0, 2, 0],
             observed_ns: 3_000_000_000,
             ..JobStatus::default()
         },
@@ -75,6 +81,7 @@ fn sample() -> Final {
             ..Coverage::default()
         },
         ended: Vec::new(),
+        shut_down: false,
     }
 }
 
@@ -157,6 +164,37 @@ fn a_line_is_one_line_and_names_the_dead() {
     let value: serde_json::Value = serde_json::from_str(&json(&report)).expect("json");
     let expected = serde_json::json!([{ "rank": 1, "signal": 11, "inside": name }, { "rank": 0, "code": 3 }]);
     assert_eq!(value["ended"], expected);
+}
+
+#[test]
+fn a_measurement_that_was_shut_down_says_so() {
+    let mut report = sample();
+    report.shut_down = true;
+    report.status.states = [0, 2, 0, 0, 0, 0];
+    assert!(
+        text(&report)
+            .contains("the measurement was shut down before the job ended; this is as it was then\n")
+    );
+    assert!(one_line(&report).ends_with("; the measurement was shut down before the job ended"));
+    let value: serde_json::Value = serde_json::from_str(&json(&report)).expect("json");
+    assert_eq!(value["shut_down"], true);
+}
+
+#[test]
+fn a_report_of_a_window_is_about_its_time() {
+    let mut report = sample();
+    let second = 1_000_000_000;
+    report.status.recording.since_ns = 10 * second;
+    report.status.recording.now_ns = 12 * second;
+    report.status.recording.off = 2;
+    // 1.5 s of 2 ranks in 2 s.
+    assert!(
+        one_line(&report).contains(" 37.5 % of the time in MPI"),
+        "{}",
+        one_line(&report)
+    );
+    assert!(text(&report).contains("\nrecording: off\n"));
+    assert_eq!(text(&sample()).matches("recording:").count(), 0);
 }
 
 #[test]

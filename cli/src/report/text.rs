@@ -1,10 +1,11 @@
 //! The report for people.
 
 use crate::view::units::{counted, duration, share};
-use crate::view::{coverage, functions, matrix, status};
+use crate::view::{coverage, functions, matrix, recording, status};
 use invivo_grpc::convert;
 use invivo_grpc::v1;
 use invivo_proto::control::link::Final;
+use invivo_proto::control::results::{JobStatus, RankState};
 use invivo_proto::control::tree::{Ended, RankEnded};
 
 /// Rows by rank and function on the page: the worst; all of them are in the JSON report.
@@ -14,6 +15,7 @@ const RANK_ROWS: usize = 20;
 pub fn text(report: &Final) -> String {
     let job = &report.job;
     let (rows, rank_rows) = convert::function_rows(&report.functions);
+    let total_rows = usize::try_from(report.functions.rank_rows_total).unwrap_or(usize::MAX);
     let counted_for = v1::Coverage::from(&report.coverage);
     let matrix_reply = convert::matrix_reply(&report.matrix, &report.coverage, job.ranks, matrix::SIDE_TEXT);
     let mut page = format!(
@@ -31,6 +33,16 @@ pub fn text(report: &Final) -> String {
             job.family
         ));
     }
+    let status = v1::JobStatus::from(&report.status);
+    if report.shut_down {
+        page.push_str("the measurement was shut down before the job ended; this is as it was then\n");
+    } else if let Some(recording) = status
+        .recording
+        .as_ref()
+        .filter(|now| recording_is_worth_a_line(now))
+    {
+        page.push_str(&format!("recording: {}\n", recording::text(recording)));
+    }
     for ended in &report.ended {
         page.push_str(&format!("{}\n", how_ended(ended)));
     }
@@ -42,7 +54,7 @@ pub fn text(report: &Final) -> String {
     page.push_str("\nMPI functions, all ranks\n");
     page.push_str(&functions::text(&rows));
     page.push_str("\nMPI functions by rank, most time first\n");
-    page.push_str(&functions::by_rank(&rank_rows, RANK_ROWS, rank_rows.len()));
+    page.push_str(&functions::by_rank(&rank_rows, RANK_ROWS, total_rows));
     page.push_str("\nPoint-to-point messages, bytes sent\n");
     page.push_str(&matrix::text(&matrix_reply));
     page
@@ -54,7 +66,8 @@ pub fn one_line(report: &Final) -> String {
     let (rows, _) = convert::function_rows(&report.functions);
     let calls = rows.iter().map(|row| row.calls).sum();
     let mpi_ns = functions::observed_mpi_ns(&rows);
-    let rank_ns = observed as f64 * f64::from(report.job.ranks);
+    let span = recording::span_ns(&v1::JobStatus::from(&report.status));
+    let rank_ns = span as f64 * f64::from(report.job.ranks);
     let counted_for = v1::Coverage::from(&report.coverage);
     let mut line = format!(
         "job {}: {}, {} in {}, {} of the time in MPI; losses: {}",
@@ -73,11 +86,22 @@ pub fn one_line(report: &Final) -> String {
                 counted(report.ended.len() as u64 - 1, "rank")
             ));
         }
-    } else if report.status.states.iter().sum::<u32>() > report.status.states[4] {
+    } else if report.shut_down {
+        line.push_str("; the measurement was shut down before the job ended");
+    } else if report.status.states.iter().sum::<u32>() > finished(&report.status) {
         let counts = v1::JobStatus::from(&report.status).ranks.unwrap_or_default();
         line.push_str(&format!("; last seen: {}", status::states(&counts)));
     }
     line
+}
+
+/// Whether not simply everything was recorded.
+fn recording_is_worth_a_line(recording: &v1::RecordingStatus) -> bool {
+    recording.since_ns > 0 || recording.off > 0
+}
+
+fn finished(status: &JobStatus) -> u32 {
+    status.states[RankState::Finished as usize]
 }
 
 /// A sentence about a rank that ended otherwise than through `MPI_Finalize`.

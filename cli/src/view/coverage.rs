@@ -44,10 +44,7 @@ pub fn losses(coverage: &Coverage) -> String {
         ));
     }
     if coverage.members_missing > 0 {
-        parts.push(format!(
-            "{} did not answer",
-            counted(coverage.members_missing.into(), "place")
-        ));
+        parts.push(missing(coverage));
     }
     if let Some(gap) = unaccounted(&ledger) {
         parts.push(gap);
@@ -57,6 +54,24 @@ pub fn losses(coverage: &Coverage) -> String {
     } else {
         parts.join(", ")
     }
+}
+
+/// "2 tool processes did not answer (world ranks 9, 10)".
+fn missing(coverage: &Coverage) -> String {
+    let number = u64::from(coverage.members_missing);
+    let processes = if number == 1 { "process" } else { "processes" };
+    let mut text = format!("{} tool {processes} did not answer", count(number));
+    if !coverage.missing.is_empty() {
+        let names: Vec<String> = coverage.missing.iter().map(u32::to_string).collect();
+        let more = if (coverage.missing.len() as u64) < number {
+            ", ..."
+        } else {
+            ""
+        };
+        let ranks = if number == 1 { "rank" } else { "ranks" };
+        text.push_str(&format!(" (world {ranks} {}{more})", names.join(", ")));
+    }
+    text
 }
 
 /// Calls that the ledger cannot place: there must be none in a settled state; while the job runs, the parts
@@ -161,7 +176,8 @@ mod tests {
         };
         let coverage = Coverage {
             packets_refused: 6,
-            members_missing: 1,
+            members_missing: 3,
+            missing: vec![9, 10],
             ..coverage(ledger)
         };
         let losses = losses(&coverage);
@@ -172,7 +188,7 @@ mod tests {
             "4 calls dropped by tool places",
             "5 calls forgotten",
             "6 packets refused",
-            "1 place did not answer",
+            "3 tool processes did not answer (world ranks 9, 10, ...)",
         ] {
             assert!(losses.contains(part), "{part:?} is missing in {losses:?}");
         }

@@ -13,13 +13,19 @@ pub fn observed_mpi_ns(rows: &[FunctionRow]) -> u64 {
     rows.map(|row| row.time_ns).sum()
 }
 
+/// Calls of which a part is counted stand in a column of their own, where there are any.
+fn is_clipped(rows: &[FunctionRow]) -> bool {
+    rows.iter().any(|row| row.clipped > 0)
+}
+
 /// All ranks together, the function with the most time first.
 pub fn text(rows: &[FunctionRow]) -> String {
     if rows.is_empty() {
         return "no MPI call has been recorded yet\n".to_owned();
     }
     let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
-    let mut table = Table::new([
+    let clipped = is_clipped(rows);
+    let mut columns = vec![
         ("function", Side::Left),
         ("calls", Side::Right),
         ("time", Side::Right),
@@ -31,9 +37,11 @@ pub fn text(rows: &[FunctionRow]) -> String {
         ("of rank", Side::Right),
         ("sent", Side::Right),
         ("received", Side::Right),
-    ]);
+    ];
+    columns.extend(clipped.then_some(("clipped", Side::Right)));
+    let mut table = Table::new(columns);
     for row in rows {
-        table.row([
+        let mut cells = vec![
             row.function.clone(),
             count(row.calls),
             duration(row.time_ns),
@@ -45,7 +53,9 @@ pub fn text(rows: &[FunctionRow]) -> String {
             row.max_rank.to_string(),
             bytes(row.bytes_out),
             bytes(row.bytes_in),
-        ]);
+        ];
+        cells.extend(clipped.then(|| count(row.clipped)));
+        table.row(cells);
     }
     table.text()
 }
@@ -56,7 +66,8 @@ pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
     if rows.is_empty() {
         return "no MPI call has been recorded yet\n".to_owned();
     }
-    let mut table = Table::new([
+    let clipped = is_clipped(rows);
+    let mut columns = vec![
         ("rank", Side::Right),
         ("function", Side::Left),
         ("calls", Side::Right),
@@ -65,9 +76,11 @@ pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
         ("max", Side::Right),
         ("sent", Side::Right),
         ("received", Side::Right),
-    ]);
+    ];
+    columns.extend(clipped.then_some(("clipped", Side::Right)));
+    let mut table = Table::new(columns);
     for row in rows.iter().take(rows_max) {
-        table.row([
+        let mut cells = vec![
             row.rank.map_or_else(|| "all".to_owned(), |rank| rank.to_string()),
             row.function.clone(),
             count(row.calls),
@@ -76,7 +89,9 @@ pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
             duration(row.max_ns),
             bytes(row.bytes_out),
             bytes(row.bytes_in),
-        ]);
+        ];
+        cells.extend(clipped.then(|| count(row.clipped)));
+        table.row(cells);
     }
     let mut text = table.text();
     let left_out = total.saturating_sub(rows.len().min(rows_max));
@@ -106,7 +121,22 @@ mod tests {
             max_rank: 3,
             bytes_out: 2048,
             bytes_in: 0,
+            clipped: 0,
         }
+    }
+
+    #[test]
+    fn clipped_calls_have_a_column_where_there_are_any() {
+        let cut = FunctionRow {
+            clipped: 1,
+            ..row("MPI_Recv", Some(0), 10)
+        };
+        let rows = [cut, row("MPI_Send", Some(1), 5)];
+        for table in [text(&rows), by_rank(&rows, 2, 2)] {
+            let ends: Vec<_> = table.lines().map(|line| line.rsplit(' ').next()).collect();
+            assert_eq!(ends, [Some("clipped"), Some("1"), Some("0")], "{table}");
+        }
+        assert!(!text(&rows[1..]).contains("clipped"));
     }
 
     #[test]

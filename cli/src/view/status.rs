@@ -1,13 +1,17 @@
 //! What the ranks are doing.
 
+use super::recording;
 use super::table::{Side, Table};
 use super::units::{count, counted, duration, share};
 use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{JobStatus, RankCounts, Snapshot};
 
-/// Ranks by state, a pause, the ranks named, and notes.
+/// Ranks by state, what is recorded, a pause, the ranks named, and notes.
 pub fn text(status: &JobStatus) -> String {
     let mut text = format!("ranks: {}\n", states(&status.ranks.unwrap_or_default()));
+    if let Some(recording) = &status.recording {
+        text.push_str(&format!("recording: {}\n", recording::text(recording)));
+    }
     if let Some(pause) = &status.pause {
         text.push_str(&format!(
             "paused by command {}, for at most {} more; to end it: invivo resume\n",
@@ -62,6 +66,7 @@ pub fn states(counts: &RankCounts) -> String {
         (counts.starting, "starting"),
         (counts.computing, "computing"),
         (counts.in_mpi, "in MPI"),
+        (counts.held, "held behind MPI_Init"),
         (counts.paused, "paused"),
         (counts.finished, "finished"),
     ];
@@ -80,7 +85,7 @@ pub fn states(counts: &RankCounts) -> String {
 /// One line about a snapshot, with rates since the one before.
 pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
     let status = snapshot.status.clone().unwrap_or_default();
-    let coverage = snapshot.coverage.unwrap_or_default();
+    let coverage = snapshot.coverage.clone().unwrap_or_default();
     let ledger = coverage.ledger.unwrap_or_default();
     let mut parts = vec![
         duration(status.observed_ns),
@@ -93,6 +98,9 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
             duration(pause.lease_left_ns)
         ));
     }
+    if let Some(recording) = status.recording.as_ref().and_then(recording::alert) {
+        parts.push(recording);
+    }
     let losses = super::coverage::losses(&coverage);
     if losses != "none" {
         parts.push(format!("LOSSES: {losses}"));
@@ -102,7 +110,7 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
         _ => counted(ledger.entered, "call"),
     });
     let mpi_ns = super::functions::observed_mpi_ns(&snapshot.functions);
-    let rank_ns = status.observed_ns as f64 * f64::from(coverage.ranks_reporting);
+    let rank_ns = recording::span_ns(&status) as f64 * f64::from(coverage.ranks_reporting);
     if mpi_ns > 0 {
         parts.push(format!("{} in MPI", share(mpi_ns as f64, rank_ns)));
     }
@@ -118,7 +126,7 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
 
 /// Calls per second between two snapshots.
 fn rate(before: &Snapshot, after: &Snapshot) -> Option<u64> {
-    let entered = |snapshot: &Snapshot| snapshot.coverage?.ledger.map(|ledger| ledger.entered);
+    let entered = |snapshot: &Snapshot| snapshot.coverage.as_ref()?.ledger.map(|ledger| ledger.entered);
     let calls = entered(after)?.checked_sub(entered(before)?)?;
     let ns = after.unix_ns.checked_sub(before.unix_ns).filter(|ns| *ns > 0)?;
     Some((calls as f64 * 1e9 / ns as f64).round() as u64)
@@ -147,6 +155,7 @@ mod tests {
             pause: None,
             observed_ns: 4_000_000_000,
             notes: vec!["something odd".to_owned()],
+            recording: None,
         }
     }
 

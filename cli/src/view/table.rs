@@ -18,8 +18,8 @@ pub struct Table {
 
 impl Table {
     /// A table with these columns.
-    pub fn new<const N: usize>(columns: [(&str, Side); N]) -> Table {
-        Table::of(columns.map(|(name, side)| (name.to_owned(), side)))
+    pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Side)>) -> Table {
+        Table::of(columns.into_iter().map(|(name, side)| (name.to_owned(), side)))
     }
 
     /// A table with as many columns as there are.

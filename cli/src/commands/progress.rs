@@ -1,0 +1,90 @@
+//! A line on a terminal that says what is waited for, and for how long already. Elsewhere nothing is printed.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// What ends sooner needs no line.
+const QUIET_TIME: Duration = Duration::from_millis(300);
+/// Between two looks of the line: fast enough to be seen to live.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// The line; it goes when this is ended or dropped.
+pub struct Progress {
+    task: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Shows `what` after a moment, with the time gone and, if it is known, the time that it takes.
+    pub fn show(what: &str, length: Option<Duration>) -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress { task: None };
+        }
+        let (what, since) = (what.to_owned(), Instant::now());
+        let task = tokio::spawn(async move {
+            tokio::time::sleep(QUIET_TIME).await;
+            loop {
+                draw(&line(&what, since.elapsed(), length));
+                tokio::time::sleep(INTERVAL).await;
+            }
+        });
+        Progress { task: Some(task) }
+    }
+
+    /// Takes the line away before anything else is printed.
+    pub async fn end(mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+            // It cannot draw any more after that.
+            let _ = task.await;
+            draw("");
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+            draw("");
+        }
+    }
+}
+
+fn draw(line: &str) {
+    // Carriage return, the line, and erase what a longer one left behind.
+    let _ = write!(std::io::stderr(), "\r{line}\x1b[K");
+}
+
+/// "recording: 1.2 of 5.0 s", "waiting for every rank: 12.3 s".
+fn line(what: &str, gone: Duration, length: Option<Duration>) -> String {
+    let gone_s = gone.as_secs_f64();
+    match length {
+        Some(length) if gone < length => format!("{what}: {gone_s:.1} of {:.1} s", length.as_secs_f64()),
+        Some(length) => format!(
+            "{what}: over, taking the rest: {:.1} s",
+            (gone - length).as_secs_f64()
+        ),
+        None => format!("{what}: {gone_s:.1} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_what_is_left_to_wait_for() {
+        let ms = Duration::from_millis;
+        assert_eq!(line("waiting", ms(12_340), None), "waiting: 12.3 s");
+        assert_eq!(
+            line("recording", ms(1_240), Some(ms(5_000))),
+            "recording: 1.2 of 5.0 s"
+        );
+        assert_eq!(
+            line("recording", ms(5_300), Some(ms(5_000))),
+            "recording: over, taking the rest: 0.3 s"
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! `invivo record`: on, off, or for a window.
+
+use super::control::{acknowledged, carry_out};
+use super::progress::Progress;
+use super::target::Target;
+use super::{Outcome, print, print_json};
+use crate::client::{Scope, patiently};
+use crate::config::{Time, Value};
+use crate::steer::Order;
+use crate::view::units::counted;
+use invivo_grpc::v1::{CommandReply, FunctionsRequest};
+use serde::Serialize;
+
+/// Options of `invivo record`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(
+    group = clap::ArgGroup::new("what").required(true).args(["switch", "length"]),
+    after_help = "\
+While recording is off the application runs unobserved: no call is counted, no packet moves. Gates and commands work
+all the same. `--for` forgets everything so far, records so long, the same on all ranks, and leaves recording off; it
+answers when everything in the window has been taken, with where it lay in job time, how well the ranks' clocks agree,
+and how many calls were clipped at its edges.
+
+Examples:
+  invivo record off
+  invivo record on
+  invivo record --for 2s && invivo functions
+  invivo record --for 500ms --json | jq .calls"
+)]
+pub struct Args {
+    /// Switch recording on or off
+    #[arg(value_name = "on|off")]
+    switch: Option<Switch>,
+    /// Record a window of this length, as 500ms or 2s, and nothing else
+    #[arg(long = "for", value_name = "TIME", value_parser = Time::parse)]
+    length: Option<Time>,
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Serialize)]
+struct Window {
+    #[serde(flatten)]
+    reply: CommandReply,
+    /// Calls in the window, those still open not among them.
+    calls: u64,
+}
+
+/// Switches recording, or records a window.
+///
+/// # Errors
+/// Why it cannot be done.
+pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    match (args.length, args.switch) {
+        (Some(length), _) => window(&args.target, length).await,
+        (None, switch) => carry_out(&args.target, Order::Record(switch == Some(Switch::On))).await,
+    }
+}
+
+async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
+    let (job, client) = target.client(Scope::Control)?;
+    let order = Order::Window(length.0);
+    let progress = Progress::show("recording", Some(length.0));
+    let reply = order.give(&job, &client).await;
+    progress.end().await;
+    let reply = reply?;
+    // Recording is off now: the table is the window's.
+    let request = FunctionsRequest {
+        per_rank: false,
+        rank_rows_max: 0,
+    };
+    let table = patiently(&job, async || client.clone().functions(request).await).await?;
+    let calls = table.rows.iter().map(|row| row.calls).sum();
+    if target.json {
+        print_json(&Window {
+            reply: reply.clone(),
+            calls,
+        })?;
+    } else {
+        print(&format!(
+            "{}; {} in it; see them: invivo functions\n",
+            order.sentence(&reply),
+            counted(calls, "call")
+        ))?;
+    }
+    Ok(acknowledged(&reply))
+}

@@ -1,0 +1,24 @@
+//! Scripted sessions: a TOML file of steps that wait for a job to be in some state, steer it, ask it and hold the
+//! answers against what was expected. What a session does goes the way of the commands (`steer`).
+//!
+//! ```text
+//! script  field  comparison     pure: what steps there are, what can be asked, what can be compared
+//! read  check                   pure: from a file's text to steps that make sense, every error with its line
+//! run  outcome                  doing it, and what is told about it
+//! ```
+
+mod check;
+mod comparison;
+mod field;
+mod outcome;
+mod read;
+mod run;
+mod script;
+
+pub use outcome::{Ending, Listener, StepResult, Summary};
+pub use read::read;
+pub use run::{Session, run};
+pub use script::{Action, Script, Step};
+
+#[cfg(test)]
+mod tests;

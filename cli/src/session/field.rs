@@ -1,0 +1,348 @@
+//! What can be asked, and which numbers an answer has.
+
+use crate::view::{functions, recording};
+use invivo_grpc::v1::{
+    Coverage, FunctionRow, FunctionsReply, JobStatus, Ledger, MatrixReply, StatusReply, Traffic,
+};
+use serde::Serialize;
+
+/// What can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// What the ranks are doing.
+    Status,
+    /// The function table.
+    Functions,
+    /// The function table by rank.
+    FunctionsPerRank,
+    /// The communication matrix.
+    Matrix,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 4] = [
+        Kind::Status,
+        Kind::Functions,
+        Kind::FunctionsPerRank,
+        Kind::Matrix,
+    ];
+
+    /// As a file spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Status => "status",
+            Kind::Functions => "functions",
+            Kind::FunctionsPerRank => "functions-per-rank",
+            Kind::Matrix => "matrix",
+        }
+    }
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// To [`Kind::Status`].
+    Status(Box<StatusReply>),
+    /// To [`Kind::Functions`] and [`Kind::FunctionsPerRank`].
+    Functions {
+        /// The tables.
+        #[serde(flatten)]
+        table: FunctionsReply,
+        /// For the time that they are about.
+        status: JobStatus,
+    },
+    /// To [`Kind::Matrix`].
+    Matrix(MatrixReply),
+}
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// ns.
+    Time,
+    /// Bytes.
+    Bytes,
+    /// Of one.
+    Share,
+}
+
+/// Which part of an answer is meant; nothing is all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// An MPI function.
+    pub function: Option<String>,
+    /// A rank.
+    pub rank: Option<u32>,
+    /// The sending rank.
+    pub source: Option<u32>,
+    /// The receiving rank.
+    pub destination: Option<u32>,
+}
+
+enum Get {
+    Status(fn(&Coverage, &Ledger, &JobStatus) -> f64),
+    Functions(fn(&Sum) -> f64),
+    Matrix(fn(&Cells) -> f64),
+}
+
+/// A field.
+pub struct Field {
+    /// As a file spells it.
+    pub name: &'static str,
+    /// What it counts. Fields of one name count the same in all answers.
+    pub unit: Unit,
+    get: Get,
+}
+
+const fn status(name: &'static str, unit: Unit, get: fn(&Coverage, &Ledger, &JobStatus) -> f64) -> Field {
+    let get = Get::Status(get);
+    Field { name, unit, get }
+}
+
+const fn table(name: &'static str, unit: Unit, get: fn(&Sum) -> f64) -> Field {
+    let get = Get::Functions(get);
+    Field { name, unit, get }
+}
+
+const fn matrix(name: &'static str, unit: Unit, get: fn(&Cells) -> f64) -> Field {
+    let get = Get::Matrix(get);
+    Field { name, unit, get }
+}
+
+/// All fields.
+pub const FIELDS: [Field; 37] = [
+    status("ranks", Unit::Count, |coverage, _, _| coverage.ranks.into()),
+    status("reporting", Unit::Count, |coverage, _, _| {
+        coverage.ranks_reporting.into()
+    }),
+    status("missing", Unit::Count, |coverage, _, _| {
+        coverage.members_missing.into()
+    }),
+    status("starting", Unit::Count, |_, _, status| {
+        status.ranks.unwrap_or_default().starting.into()
+    }),
+    status("computing", Unit::Count, |_, _, status| {
+        status.ranks.unwrap_or_default().computing.into()
+    }),
+    status("in-mpi", Unit::Count, |_, _, status| {
+        status.ranks.unwrap_or_default().in_mpi.into()
+    }),
+    status("paused", Unit::Count, |_, _, status| {
+        status.ranks.unwrap_or_default().paused.into()
+    }),
+    status("held", Unit::Count, |_, _, status| {
+        status.ranks.unwrap_or_default().held.into()
+    }),
+    status("finished", Unit::Count, |_, _, status| {
+        status.ranks.unwrap_or_default().finished.into()
+    }),
+    status("recording", Unit::Count, |_, _, status| {
+        status.recording.unwrap_or_default().on.into()
+    }),
+    status("clock-error", Unit::Time, |_, _, status| {
+        status.recording.unwrap_or_default().clock_error_ns as f64
+    }),
+    status("observed", Unit::Time, |_, _, status| status.observed_ns as f64),
+    status("lag", Unit::Time, |coverage, _, _| coverage.lag_ns as f64),
+    status("overhead", Unit::Time, |coverage, _, _| {
+        coverage.overhead_ns as f64
+    }),
+    status("calls", Unit::Count, |_, ledger, _| ledger.entered as f64),
+    status("open", Unit::Count, |_, ledger, _| ledger.open as f64),
+    status("in-flight", Unit::Count, |_, ledger, _| ledger.in_flight as f64),
+    status("kept", Unit::Count, |_, ledger, _| ledger.kept as f64),
+    status("reduced", Unit::Count, |_, ledger, _| ledger.reduced as f64),
+    status("dropped", Unit::Count, |_, ledger, _| {
+        let shim = ledger.dropped.unwrap_or_default();
+        (shim.no_packet + shim.no_location + shim.switched + ledger.dropped_by_place) as f64
+    }),
+    status("reset", Unit::Count, |_, ledger, _| ledger.reset as f64),
+    status("notes", Unit::Count, |_, _, status| status.notes.len() as f64),
+    table("calls", Unit::Count, |sum| sum.calls as f64),
+    table("clipped", Unit::Count, |sum| sum.clipped as f64),
+    table("time", Unit::Time, |sum| sum.time_ns as f64),
+    table("mean", Unit::Time, |sum| {
+        sum.time_ns as f64 / (sum.calls as f64).max(1.0)
+    }),
+    table("min", Unit::Time, |sum| sum.min_ns.unwrap_or(0) as f64),
+    table("max", Unit::Time, |sum| sum.max_ns as f64),
+    table("sent", Unit::Bytes, |sum| sum.sent as f64),
+    table("received", Unit::Bytes, |sum| sum.received as f64),
+    table("share", Unit::Share, |sum| sum.share),
+    matrix("messages", Unit::Count, |cells| cells.sent.messages as f64),
+    matrix("sent", Unit::Bytes, |cells| cells.sent.bytes as f64),
+    matrix("messages-received", Unit::Count, |cells| {
+        cells.received.messages as f64
+    }),
+    matrix("received", Unit::Bytes, |cells| cells.received.bytes as f64),
+    matrix("unresolved", Unit::Count, |cells| {
+        cells.unresolved.messages as f64
+    }),
+    matrix("block-ranks", Unit::Count, |cells| cells.block_ranks.into()),
+];
+
+impl Field {
+    /// Whether an answer has it.
+    fn is_in(&self, kind: Kind) -> bool {
+        match self.get {
+            Get::Status(_) => kind == Kind::Status,
+            Get::Functions(_) => matches!(kind, Kind::Functions | Kind::FunctionsPerRank),
+            Get::Matrix(_) => kind == Kind::Matrix,
+        }
+    }
+
+    /// Its number in an answer, or in a part of it, in its unit.
+    ///
+    /// # Errors
+    /// When the answer does not have the number.
+    pub fn number(&self, answer: &Answer, part: &Part) -> Result<f64, String> {
+        match (&self.get, answer) {
+            (Get::Status(get), Answer::Status(reply)) => {
+                let coverage = reply.coverage.clone().unwrap_or_default();
+                let status = reply.status.clone().unwrap_or_default();
+                Ok(get(&coverage, &coverage.ledger.unwrap_or_default(), &status))
+            }
+            (Get::Functions(get), Answer::Functions { table, status }) => Ok(get(&sum(table, status, part)?)),
+            (Get::Matrix(get), Answer::Matrix(reply)) => Ok(get(&cells(reply, part)?)),
+            _ => Err(format!("the last answer has no field {}", self.name)),
+        }
+    }
+
+    /// The field of this name in an answer.
+    pub fn find(kind: Kind, name: &str) -> Option<&'static Field> {
+        FIELDS
+            .iter()
+            .find(|field| field.name == name && field.is_in(kind))
+    }
+
+    /// The names of an answer's fields.
+    pub fn names(kind: Kind) -> Vec<&'static str> {
+        let fields = FIELDS.iter().filter(|field| field.is_in(kind));
+        fields.map(|field| field.name).collect()
+    }
+
+    /// The first question whose answer has a field of this name, given what part of it is wanted.
+    pub fn kind(name: &str, part: &Part) -> Option<Kind> {
+        let kinds = match part {
+            Part { source: Some(_), .. }
+            | Part {
+                destination: Some(_), ..
+            } => &[Kind::Matrix][..],
+            Part { rank: Some(_), .. } => &[Kind::FunctionsPerRank],
+            Part {
+                function: Some(_), ..
+            } => &[Kind::Functions],
+            _ => &[Kind::Status, Kind::Functions, Kind::Matrix],
+        };
+        kinds
+            .iter()
+            .copied()
+            .find(|kind| Field::find(*kind, name).is_some())
+    }
+}
+
+/// Rows of a function table together.
+#[derive(Default)]
+struct Sum {
+    calls: u64,
+    clipped: u64,
+    time_ns: u64,
+    min_ns: Option<u64>,
+    max_ns: u64,
+    sent: u64,
+    received: u64,
+    /// Of the time that all ranks (or the one asked for) had.
+    share: f64,
+}
+
+fn sum(table: &FunctionsReply, status: &JobStatus, part: &Part) -> Result<Sum, String> {
+    let all = if part.rank.is_some() {
+        &table.rank_rows
+    } else {
+        &table.rows
+    };
+    let is_meant = |row: &&FunctionRow| {
+        row.rank == part.rank
+            && part
+                .function
+                .as_ref()
+                .is_none_or(|function| *function == row.function)
+    };
+    let rows: Vec<FunctionRow> = all.iter().filter(is_meant).cloned().collect();
+    if part.rank.is_some() && table.rank_rows_total as usize > all.len() {
+        return Err(format!(
+            "the table by rank has {} rows, of which {} were given: a rank's sum is not known",
+            table.rank_rows_total,
+            all.len()
+        ));
+    }
+    let mpi_ns = match part.function {
+        Some(_) => rows.iter().map(|row| row.time_ns).sum(),
+        None => functions::observed_mpi_ns(&rows),
+    };
+    let ranks = match part.rank {
+        Some(_) => 1,
+        None => table
+            .coverage
+            .as_ref()
+            .map_or(0, |coverage| coverage.ranks_reporting),
+    };
+    let whole_ns = recording::span_ns(status) as f64 * f64::from(ranks);
+    let mut sum = Sum {
+        share: if whole_ns > 0.0 {
+            mpi_ns as f64 / whole_ns
+        } else {
+            0.0
+        },
+        ..Sum::default()
+    };
+    for row in &rows {
+        sum.calls += row.calls;
+        sum.clipped += row.clipped;
+        sum.time_ns += row.time_ns;
+        sum.sent += row.bytes_out;
+        sum.received += row.bytes_in;
+        sum.max_ns = sum.max_ns.max(row.max_ns);
+        sum.min_ns = Some(sum.min_ns.map_or(row.min_ns, |min| min.min(row.min_ns)));
+    }
+    Ok(sum)
+}
+
+/// Cells of a matrix together.
+#[derive(Default)]
+struct Cells {
+    sent: Traffic,
+    received: Traffic,
+    unresolved: Traffic,
+    block_ranks: u32,
+}
+
+fn cells(matrix: &MatrixReply, part: &Part) -> Result<Cells, String> {
+    let names_rank = part.source.is_some() || part.destination.is_some();
+    if names_rank && matrix.block_ranks > 1 {
+        return Err(format!(
+            "the matrix is in blocks of {} ranks: the traffic of one rank is not known",
+            matrix.block_ranks
+        ));
+    }
+    let is = |wanted: Option<u32>, rank| wanted.is_none_or(|wanted| wanted == rank);
+    let mut sum = Cells {
+        unresolved: matrix.unresolved.unwrap_or_default(),
+        block_ranks: matrix.block_ranks,
+        ..Cells::default()
+    };
+    for cell in &matrix.cells {
+        if is(part.source, cell.source) && is(part.destination, cell.destination) {
+            for (sum, traffic) in [(&mut sum.sent, cell.sent), (&mut sum.received, cell.received)] {
+                let traffic = traffic.unwrap_or_default();
+                sum.messages += traffic.messages;
+                sum.bytes += traffic.bytes;
+            }
+        }
+    }
+    Ok(sum)
+}

@@ -1,0 +1,339 @@
+//! From a file's text to a session.
+
+use super::check::check;
+use super::comparison::{Comparison, Op, value_in};
+use super::field::{FIELDS, Field, Kind, Part};
+use super::script::{Action, STATES, Script, State, Step, TIMEOUT_DEFAULT, Wait};
+use crate::config::{LEASE_DEFAULT, Time, Value};
+use crate::steer::Order;
+use crate::toml_file::{self, FileError, Source, get, plain};
+use std::ops::Range;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What a step can do, each a key of it.
+const ACTIONS: [&str; 10] = [
+    "wait", "pause", "resume", "hold", "reset", "record", "query", "assert", "loop", "shutdown",
+];
+
+type Read<T> = Result<T, FileError>;
+type Spot<'t, 'i> = &'t Spanned<DeValue<'i>>;
+
+/// Reads a session and checks that it makes sense.
+///
+/// # Errors
+/// What is wrong first, with its line.
+pub fn read(source: &Source<'_>) -> Read<Script> {
+    let table = source.table()?;
+    let reader = Reader { source };
+    reader.known(&table, "key", &["name", "timeout", "step"])?;
+    let timeout = match get(&table, "timeout") {
+        Some(value) => reader.parsed(value, "timeout", Time::parse)?.0,
+        None => TIMEOUT_DEFAULT,
+    };
+    let Some(steps) = get(&table, "step") else {
+        return Err(source.error(0, "there is no step; begin each with a line [[step]]"));
+    };
+    let script = Script {
+        name: get(&table, "name")
+            .map(|value| reader.text(value, "name"))
+            .transpose()?,
+        steps: reader.steps(steps, timeout)?,
+    };
+    check(&script.steps).map_err(|(line, what)| FileError {
+        path: source.path.to_owned(),
+        line,
+        what,
+    })?;
+    Ok(script)
+}
+
+struct Reader<'a> {
+    source: &'a Source<'a>,
+}
+
+impl Reader<'_> {
+    fn error(&self, span: &Range<usize>, what: impl std::fmt::Display) -> FileError {
+        self.source.error_at(span, what)
+    }
+
+    fn wrong(&self, value: Spot<'_, '_>, key: &str, wanted: &str) -> FileError {
+        let kind = value.get_ref().type_str();
+        self.error(&value.span(), format!("{key} is a {kind} here; give {wanted}"))
+    }
+
+    /// Refuses keys that a table does not have.
+    fn known(&self, table: &DeTable<'_>, noun: &str, names: &[&str]) -> Read<()> {
+        let stranger = table.keys().find(|key| !names.contains(&key.get_ref().as_ref()));
+        stranger.map_or(Ok(()), |key| {
+            Err(self.error(&key.span(), toml_file::unknown(noun, key.get_ref(), names)))
+        })
+    }
+
+    fn text(&self, value: Spot<'_, '_>, key: &str) -> Read<String> {
+        let text = value.get_ref().as_str().map(str::to_owned);
+        text.ok_or_else(|| self.wrong(value, key, "a text in quotes"))
+    }
+
+    fn number(&self, value: Spot<'_, '_>, key: &str) -> Read<u32> {
+        let number = plain(value.get_ref()).and_then(|text| text.parse().ok());
+        number.ok_or_else(|| self.wrong(value, key, "a whole number"))
+    }
+
+    fn parsed<T>(&self, value: Spot<'_, '_>, key: &str, parse: fn(&str) -> Result<T, String>) -> Read<T> {
+        let text = plain(value.get_ref()).ok_or_else(|| self.wrong(value, key, "a plain value"))?;
+        parse(&text).map_err(|what| self.error(&value.span(), format!("{key}: {what}")))
+    }
+
+    fn table<'t, 'i>(&self, value: Spot<'t, 'i>, key: &str, wanted: &str) -> Read<&'t DeTable<'i>> {
+        value
+            .get_ref()
+            .as_table()
+            .ok_or_else(|| self.wrong(value, key, wanted))
+    }
+
+    /// One of some names.
+    fn choice<T: Copy>(&self, value: Spot<'_, '_>, noun: &str, all: &[(&str, T)]) -> Read<T> {
+        let text = self.text(value, noun)?;
+        let found = all.iter().find(|(name, _)| *name == text).map(|(_, one)| *one);
+        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+        found.ok_or_else(|| self.error(&value.span(), toml_file::unknown(noun, &text, &names)))
+    }
+
+    fn steps(&self, value: Spot<'_, '_>, timeout: Duration) -> Read<Vec<Step>> {
+        let wanted = "steps, each beginning with a line [[step]]";
+        let steps = value
+            .get_ref()
+            .as_array()
+            .ok_or_else(|| self.wrong(value, "step", wanted))?;
+        if steps.is_empty() {
+            return Err(self.error(&value.span(), "there is no step"));
+        }
+        steps.iter().map(|step| self.step(step, timeout)).collect()
+    }
+
+    fn step(&self, step: Spot<'_, '_>, timeout_default: Duration) -> Read<Step> {
+        let table = self.table(step, "step", "a table")?;
+        let mut known = ACTIONS.to_vec();
+        known.extend(["name", "timeout", "step"]);
+        self.known(table, "action or key", &known)?;
+        let mut actions = table
+            .iter()
+            .filter(|(key, _)| ACTIONS.contains(&key.get_ref().as_ref()));
+        let Some((key, value)) = actions.next() else {
+            let what = format!("this step does nothing; give it one of: {}", ACTIONS.join(", "));
+            return Err(self.error(&step.span(), what));
+        };
+        if let Some((other, _)) = actions.next() {
+            let what = format!(
+                "a step does one thing: make `{}` a step of its own",
+                other.get_ref()
+            );
+            return Err(self.error(&other.span(), what));
+        }
+        if let Some(inner) = get(table, "step").filter(|_| key.get_ref() != "loop") {
+            return Err(self.error(&inner.span(), "only a loop has steps of its own"));
+        }
+        let action = self.action(key.get_ref(), value, table, timeout_default)?;
+        let asked = match get(table, "timeout") {
+            Some(value) => Some((value, self.parsed(value, "timeout", Time::parse)?.0)),
+            None => None,
+        };
+        let length = action.length();
+        let timeout = match asked {
+            Some((value, time)) if time < length => {
+                return Err(self.error(
+                    &value.span(),
+                    "the step takes longer than that; it could never pass",
+                ));
+            }
+            Some((_, time)) => Some(time),
+            // A loop takes as long as its steps.
+            None if matches!(action, Action::Loop { .. }) => None,
+            None => Some(timeout_default.saturating_add(length)),
+        };
+        Ok(Step {
+            name: get(table, "name")
+                .map(|value| self.text(value, "name"))
+                .transpose()?,
+            line: self.source.line(key.span().start),
+            timeout,
+            action,
+        })
+    }
+
+    fn action(&self, key: &str, value: Spot<'_, '_>, step: &DeTable<'_>, timeout: Duration) -> Read<Action> {
+        Ok(match key {
+            "wait" => Action::Wait(self.wait(value)?),
+            "pause" => Action::Order(Order::Pause(self.lease(value, key)?)),
+            "hold" => Action::Order(Order::Hold(self.lease(value, key)?)),
+            "record" => Action::Order(self.record(value)?),
+            "query" => {
+                Action::Query(self.choice(value, "query", &Kind::ALL.map(|kind| (kind.name(), kind)))?)
+            }
+            "assert" => {
+                let table = self.table(
+                    value,
+                    key,
+                    "a table as { field = \"calls\", op = \">\", value = 100 }",
+                )?;
+                self.known(table, "key of an assertion", &COMPARISON_KEYS)?;
+                Action::Assert(self.comparison(value, table)?)
+            }
+            "loop" => self.rounds(value, step, timeout)?,
+            // The rest is done or not there.
+            _ if value.get_ref().as_bool() != Some(true) => {
+                return Err(self.error(
+                    &value.span(),
+                    format!("write {key} = true, or leave the step away"),
+                ));
+            }
+            "resume" => Action::Order(Order::Resume),
+            "reset" => Action::Order(Order::Reset),
+            _ => Action::Order(Order::Shutdown),
+        })
+    }
+
+    fn rounds(&self, value: Spot<'_, '_>, step: &DeTable<'_>, timeout: Duration) -> Read<Action> {
+        let times = self.number(value, "loop")?;
+        if times == 0 {
+            return Err(self.error(&value.span(), "a loop of no rounds; give 1 or more"));
+        }
+        let Some(steps) = get(step, "step") else {
+            return Err(self.error(
+                &value.span(),
+                "this loop has no steps; begin each with a line [[step.step]]",
+            ));
+        };
+        let steps = self.steps(steps, timeout)?;
+        Ok(Action::Loop { times, steps })
+    }
+
+    /// `true` or a time.
+    fn lease(&self, value: Spot<'_, '_>, key: &str) -> Read<Duration> {
+        match value.get_ref() {
+            DeValue::Boolean(true) => Ok(LEASE_DEFAULT),
+            DeValue::Boolean(false) => Err(self.error(
+                &value.span(),
+                format!("write {key} = true or a time, or leave the step away"),
+            )),
+            _ => Ok(self.parsed(value, key, Time::parse)?.0),
+        }
+    }
+
+    fn record(&self, value: Spot<'_, '_>) -> Read<Order> {
+        if value.get_ref().is_str() {
+            return Ok(Order::Record(self.choice(
+                value,
+                "record",
+                &[("on", true), ("off", false)],
+            )?));
+        }
+        let table = self.table(value, "record", "\"on\", \"off\" or { for = \"2s\" }")?;
+        self.known(table, "key of record", &["for"])?;
+        match get(table, "for") {
+            Some(length) => Ok(Order::Window(self.parsed(length, "for", Time::parse)?.0)),
+            None => Err(self.error(&value.span(), "for how long? write record = { for = \"2s\" }")),
+        }
+    }
+
+    fn wait(&self, value: Spot<'_, '_>) -> Read<Wait> {
+        if value.get_ref().as_str() == Some("job-end") {
+            return Ok(Wait::JobEnd);
+        }
+        if value.get_ref().is_str() {
+            let time = self.parsed(value, "wait", Time::parse);
+            return time.map(|time| Wait::Time(time.0)).map_err(|mut error| {
+                error.what.push_str(", or \"job-end\"");
+                error
+            });
+        }
+        let wanted = "a time as \"2s\", \"job-end\", { state = \"computing\" } or { field = \"calls\", op = \">\", value = 1000 }";
+        let table = self.table(value, "wait", wanted)?;
+        if let Some(state) = get(table, "state") {
+            self.known(table, "key of waiting for a state", &["state", "ranks"])?;
+            let state = State(self.choice(state, "state", &STATES)?);
+            let ranks = get(table, "ranks")
+                .map(|ranks| self.number(ranks, "ranks"))
+                .transpose()?;
+            return Ok(Wait::State { state, ranks });
+        }
+        let mut keys = COMPARISON_KEYS.to_vec();
+        keys.push("state");
+        self.known(table, "key of waiting", &keys)?;
+        let comparison = self.comparison(value, table)?;
+        let kind = Field::kind(&comparison.field, &comparison.part).ok_or_else(|| {
+            let what = format!(
+                "`{}` is of the whole job: it has no part as this asks for",
+                comparison.field
+            );
+            self.error(&value.span(), what)
+        })?;
+        Ok(Wait::Until(kind, comparison))
+    }
+
+    fn comparison(&self, value: Spot<'_, '_>, table: &DeTable<'_>) -> Read<Comparison> {
+        let need = |key: &str| {
+            let missing = || {
+                self.error(
+                    &value.span(),
+                    format!("`{key}` is missing: field, op and value are needed"),
+                )
+            };
+            get(table, key).ok_or_else(missing)
+        };
+        let mut names: Vec<(&str, &Field)> = FIELDS.iter().map(|field| (field.name, field)).collect();
+        names.sort_by_key(|(name, _)| *name);
+        names.dedup_by_key(|(name, _)| *name);
+        let field = self.choice(need("field")?, "field", &names)?;
+        let op = self.choice(need("op")?, "op", &Op::ALL)?;
+        let against = need("value")?;
+        let wrong = || self.wrong(against, "value", "a number, or a text as \"2s\"");
+        let written = plain(against.get_ref()).ok_or_else(wrong)?;
+        let number = value_in(field.unit, &written)
+            .map_err(|what| self.error(&against.span(), format!("value: {what}")))?;
+        let rank = |key| get(table, key).map(|value| self.number(value, key)).transpose();
+        let part = Part {
+            function: get(table, "function")
+                .map(|value| self.function(value))
+                .transpose()?,
+            rank: rank("rank")?,
+            source: rank("source")?,
+            destination: rank("destination")?,
+        };
+        Ok(Comparison {
+            field: field.name.to_owned(),
+            part,
+            op,
+            value: number,
+            written,
+        })
+    }
+
+    fn function(&self, value: Spot<'_, '_>) -> Read<String> {
+        let recorded = invivo_proto::mpi::FUNCTIONS
+            .iter()
+            .filter(|function| function.recorded);
+        let name = self.text(value, "function")?;
+        let names: Vec<&str> = recorded.map(|function| function.name).collect();
+        if names.contains(&name.as_str()) {
+            return Ok(name);
+        }
+        Err(self.error(
+            &value.span(),
+            toml_file::unknown_of_many("recorded MPI function", &name, &names),
+        ))
+    }
+}
+
+/// The keys of an assertion.
+const COMPARISON_KEYS: [&str; 7] = [
+    "field",
+    "op",
+    "value",
+    "function",
+    "rank",
+    "source",
+    "destination",
+];
