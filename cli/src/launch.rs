@@ -9,12 +9,14 @@
 //! supervisor <- stop, place_socket, memory, signals, child, process     a rank's supervisor
 //! root <- public, gateway, final_message                                the root's supervisor
 //! keeper                                the same of a node's highest tool process, where the root is elsewhere
+//! doctor                                what would get in a job's way
 //! opening                               tool processes wait until the application calls MPI
 //! ```
 
 mod artefacts;
 mod asked;
 mod child;
+mod doctor;
 mod environment;
 mod exec;
 mod final_message;
@@ -36,6 +38,7 @@ mod signals;
 mod stop;
 mod supervisor;
 
+pub use doctor::{DoctorArgs, doctor};
 pub use exec::{ExecArgs, exec};
 pub use plan::{PlanArgs, plan};
 pub use run::{RunArgs, run};

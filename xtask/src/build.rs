@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bin/invivo  bin/ui-gateway
-//! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node}
+//! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node,self-test}
 //! ```
 
 use crate::run::{FAMILIES, Family, Step, cargo, check, dist, root};
@@ -33,6 +33,7 @@ pub fn run(family: Option<&str>, json: bool) -> Result<()> {
     {
         files.extend(shim(*chosen)?);
         files.extend(tools(*chosen)?);
+        files.push(self_test(*chosen)?);
     }
     if json {
         println!("{}", serde_json::json!({ "dist": dist(), "files": files }));
@@ -87,6 +88,15 @@ fn tools(family: Family) -> Result<Vec<PathBuf>> {
         .map(|name| install(&family.target().join("release").join(name), &place(family, name)))
         .into_iter()
         .collect()
+}
+
+/// The program of `invivo doctor`: compiled here, because where it runs there may be no compiler.
+fn self_test(family: Family) -> Result<PathBuf> {
+    let built = family.target().join("self-test");
+    let mut compiler = std::process::Command::new(family.compiler);
+    compiler.args(["-O1", "-Wall", "-o"]).arg(&built);
+    check(compiler.arg(root().join("deploy/self-test.c")))?;
+    install(&built, &place(family, "self-test"))
 }
 
 fn place(family: Family, name: &str) -> PathBuf {

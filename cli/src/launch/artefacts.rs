@@ -2,7 +2,7 @@
 //! moved.
 //!
 //! ```text
-//! bin/invivo  bin/ui-gateway  lib/invivo/FAMILY/{libinvivo_shim.so,tool-place,analysis-node}
+//! bin/invivo  bin/ui-gateway  lib/invivo/FAMILY/{libinvivo_shim.so,tool-place,analysis-node,self-test}
 //! ```
 
 use super::environment::{Family, can_preload};
@@ -75,6 +75,11 @@ impl Artefacts {
     /// Layers 2 and up.
     pub fn analysis_node(&self, family: Family) -> PathBuf {
         self.of_family(family, "analysis-node")
+    }
+
+    /// The program of `invivo doctor`, which jobs do not need.
+    pub fn self_test(&self, family: Family) -> PathBuf {
+        self.of_family(family, "self-test")
     }
 
     /// The gateway.

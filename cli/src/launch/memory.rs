@@ -31,6 +31,16 @@ pub struct Beginning {
     pub recording: bool,
 }
 
+impl Default for Beginning {
+    /// It runs, and is recorded.
+    fn default() -> Beginning {
+        Beginning {
+            held: false,
+            recording: true,
+        }
+    }
+}
+
 /// A gate that is closed from the beginning opens after this time if no place takes over: by then every process of
 /// the job should have started.
 const UNATTENDED: Duration = Duration::from_secs(60);
@@ -121,11 +131,6 @@ mod tests {
     use super::*;
     use std::os::unix::fs::MetadataExt;
 
-    const OBSERVED: Beginning = Beginning {
-        held: false,
-        recording: true,
-    };
-
     #[test]
     fn the_smallest_pool_is_a_ranks_memory_too() {
         let memory = Memory::of(
@@ -148,7 +153,7 @@ mod tests {
             ranks: 8,
             place: 8,
         };
-        let memory = Memory::create(identity, OBSERVED).expect("memory");
+        let memory = Memory::create(identity, Beginning::default()).expect("memory");
         let page = memory.region().page();
         assert_eq!(page.rank.load(Ordering::Relaxed), 3);
         assert_eq!(page.ranks.load(Ordering::Relaxed), 8);

@@ -2,9 +2,9 @@
 
 use super::environment::Family;
 use object::Endianness;
-use object::elf::{DT_NEEDED, FileHeader64};
+use object::elf::{DT_NEEDED, ELFMAG, EM_X86_64, FileHeader64, PT_INTERP};
 use object::read::ReadCache;
-use object::read::elf::{Dyn, FileHeader};
+use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -41,6 +41,50 @@ pub fn family(file: &Path) -> Option<Family> {
             .iter()
             .find(|(name, _)| library.starts_with(name))
             .map(|(_, family)| *family)
+    })
+}
+
+/// How a program was linked, as far as that decides whether something can be preloaded into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linkage {
+    /// The loader starts it.
+    Dynamic,
+    /// The kernel starts it, with everything in it.
+    Static,
+    /// A program of another machine.
+    Foreign,
+    /// No program of the machine at all: an interpreter reads it.
+    Script,
+}
+
+/// How a program was linked.
+pub fn linkage(file: &Path) -> Linkage {
+    let read = || -> Option<Linkage> {
+        let data = ReadCache::new(std::fs::File::open(file).ok()?);
+        let header = FileHeader64::<Endianness>::parse(&data).ok()?;
+        let endian = header.endian().ok()?;
+        if header.e_machine(endian) != EM_X86_64 {
+            return Some(Linkage::Foreign);
+        }
+        let segments = header.program_headers(endian, &data).ok()?;
+        let interpreted = segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP);
+        Some(if interpreted {
+            Linkage::Dynamic
+        } else {
+            Linkage::Static
+        })
+    };
+    read().unwrap_or_else(|| {
+        let magic = std::fs::File::open(file).and_then(|mut file| {
+            let mut magic = [0; 4];
+            std::io::Read::read_exact(&mut file, &mut magic).map(|()| magic)
+        });
+        // An ELF file that could not be read as one of 64 bits.
+        if magic.is_ok_and(|magic| magic == ELFMAG) {
+            Linkage::Foreign
+        } else {
+            Linkage::Script
+        }
     })
 }
 
@@ -96,6 +140,8 @@ mod tests {
         assert_eq!(family(&me), None, "this test uses no MPI");
         assert_eq!(family(Path::new("/etc/passwd")), None, "no ELF file");
         assert_eq!(family(Path::new("/nonexistent")), None);
+        assert_eq!(linkage(&me), Linkage::Dynamic);
+        assert_eq!(linkage(Path::new("/etc/passwd")), Linkage::Script);
     }
 
     #[test]

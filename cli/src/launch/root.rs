@@ -133,7 +133,7 @@ impl Root<'_> {
         for (name, value) in [
             ("--buffer-bytes", config.buffer.0),
             ("--budget-bytes", config.budget_bytes()),
-            ("--hold-lease-ns", asked.hold_lease_ns()),
+            ("--hold-ns", asked.hold_lease_ns()),
         ] {
             command.arg(name).arg(value.to_string());
         }

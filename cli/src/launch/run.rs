@@ -148,14 +148,11 @@ fn announce(line: &Line, layout: &Layout, environment: &Environment) {
 
 /// Only where it is sure: Open MPI, on this machine alone, with nothing said about slots anywhere.
 fn will_be_refused(line: &Line, total: u32, cores: u32, environment: &Environment) -> bool {
-    let managed = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"];
     let settings = ["OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_"];
     line.flavour == Flavour::OpenMpi
         && !line.placed
         && total > cores
-        && !managed
-            .iter()
-            .any(|name| environment.contains_key(OsStr::new(name)))
+        && !is_managed(environment)
         && !environment.keys().any(|name| {
             settings
                 .iter()
@@ -163,8 +160,14 @@ fn will_be_refused(line: &Line, total: u32, cores: u32, environment: &Environmen
         })
 }
 
+/// A resource manager decides about slots here.
+pub(super) fn is_managed(environment: &Environment) -> bool {
+    let jobs = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"];
+    jobs.iter().any(|name| environment.contains_key(OsStr::new(name)))
+}
+
 /// Cores of this machine as Open MPI counts its slots: hardware threads of one core are one.
-fn cores() -> Option<u32> {
+pub(super) fn cores() -> Option<u32> {
     let listing = std::fs::read_dir("/sys/devices/system/cpu").ok()?;
     let siblings = listing.filter_map(|entry| {
         let path: PathBuf = entry.ok()?.path().join("topology/thread_siblings_list");

@@ -1,7 +1,7 @@
 //! Both ends of the connection in one process.
 
 use super::*;
-use crate::launch::memory::{Identity, Memory, map};
+use crate::launch::memory::{Beginning, Identity, Memory, map};
 use invivo_proto::ids::Rank;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage};
 use std::io::IoSliceMut;
@@ -69,11 +69,14 @@ fn the_memory_goes_with_the_first_message() {
     let dir = tempfile::tempdir().expect("directory");
     let path = dir.path().join("place.sock");
     let place = Place::listen(&path);
-    let memory = Memory::create(Identity {
-        rank: 2,
-        ranks: 4,
-        place: 4,
-    })
+    let memory = Memory::create(
+        Identity {
+            rank: 2,
+            ranks: 4,
+            place: 4,
+        },
+        Beginning::default(),
+    )
     .expect("memory");
     let hello = FromSupervisor::Attach {
         rank: Rank(2),
@@ -108,11 +111,14 @@ fn nonsense_ends_the_connection() {
     let dir = tempfile::tempdir().expect("directory");
     let path = dir.path().join("place.sock");
     let place = Place::listen(&path);
-    let memory = Memory::create(Identity {
-        rank: 0,
-        ranks: 1,
-        place: 1,
-    })
+    let memory = Memory::create(
+        Identity {
+            rank: 0,
+            ranks: 1,
+            place: 1,
+        },
+        Beginning::default(),
+    )
     .expect("memory");
     let hello = FromSupervisor::Attach {
         rank: Rank(0),
@@ -129,11 +135,14 @@ fn nonsense_ends_the_connection() {
 #[test]
 fn nobody_there_is_an_error() {
     let dir = tempfile::tempdir().expect("directory");
-    let memory = Memory::create(Identity {
-        rank: 0,
-        ranks: 1,
-        place: 1,
-    })
+    let memory = Memory::create(
+        Identity {
+            rank: 0,
+            ranks: 1,
+            place: 1,
+        },
+        Beginning::default(),
+    )
     .expect("memory");
     let hello = FromSupervisor::Attach {
         rank: Rank(0),

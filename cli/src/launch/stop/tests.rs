@@ -136,11 +136,7 @@ impl Rank {
             ranks: 1,
             place: 1,
         };
-        let beginning = Beginning {
-            held: false,
-            recording: true,
-        };
-        let memory = Memory::create(identity, beginning).expect("memory");
+        let memory = Memory::create(identity, Beginning::default()).expect("memory");
         let rank = Rank { process, memory };
         let page = rank.region().page();
         page.phase.store(phase::RUNNING, Ordering::Release);

@@ -8,11 +8,6 @@ use invivo_proto::control::local::Outcome;
 use invivo_proto::shm::Region;
 use std::thread::JoinHandle;
 
-const OBSERVED: Beginning = Beginning {
-    held: false,
-    recording: true,
-};
-
 /// A job of one rank whose application is a script. `$socket` is where the place listens, and `welcome` does
 /// what the shim does in `MPI_Init`.
 struct Job {
@@ -53,7 +48,7 @@ impl Job {
                 ranks: 1,
                 place: 1,
             },
-            beginning: OBSERVED,
+            beginning: Beginning::default(),
             on_host: 1,
             world,
             environment: Environment::new(),
@@ -202,7 +197,7 @@ fn a_missing_program_is_answered_as_by_a_shell() {
             local: Some((1, 4)),
             nodes: None,
         },
-        beginning: OBSERVED,
+        beginning: Beginning::default(),
         on_host: 2,
         environment: Environment::new(),
         program: vec!["/nonexistent/app".into()],

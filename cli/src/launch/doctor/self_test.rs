@@ -1,0 +1,190 @@
+//! A job of two ranks under `invivo run`, whose calls are known: the proof that everything plays together here.
+//!
+//! The program comes with the installation (`deploy/self-test.c`), so that no compiler is needed.
+
+use super::bounded;
+use super::finding::Finding;
+use super::installation::Installed;
+use super::{Family, Launcher};
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// Ranks of the job.
+const RANKS: u64 = 2;
+/// What each rank calls, as `deploy/self-test.c` says: function and number of calls.
+const CALLS: [(&str, u64); 4] = [
+    ("MPI_Init", 1),
+    ("MPI_Sendrecv", 100),
+    ("MPI_Barrier", 10),
+    ("MPI_Finalize", 1),
+];
+/// Bytes of each of its messages.
+const MESSAGE_BYTES: u64 = 64;
+/// A job of four processes takes two seconds on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs it with one family.
+pub fn run(installed: &Installed, family: Family, launcher: Option<&Launcher>) -> Vec<Finding> {
+    let check = "self-test";
+    let title = family.title();
+    let (Some(artefacts), Some(launcher)) = (&installed.artefacts, launcher) else {
+        return Vec::new();
+    };
+    let program = artefacts.self_test(family);
+    if !program.is_file() {
+        return vec![Finding::note(
+            check,
+            format!("{title}: this installation has no {}", program.display()),
+            "install the whole tree of Invivo",
+        )];
+    }
+    vec![match job(launcher, &program) {
+        Ok(calls) => Finding::good(
+            check,
+            format!("{title}: {RANKS} ranks, all of their {calls} calls observed"),
+        ),
+        Err(why) => Finding::failed(
+            check,
+            format!("{title}: {why}"),
+            format!("try it by hand: {}", line(launcher, &program)),
+        ),
+    }]
+}
+
+/// Options without which a launcher starts no four processes everywhere.
+fn options(family: Family) -> &'static [&'static str] {
+    match family {
+        Family::Ompi => &["--oversubscribe"],
+        Family::Mpich => &[],
+    }
+}
+
+/// The launcher's line without us.
+fn line(launcher: &Launcher, program: &Path) -> String {
+    let words = options(launcher.family).join(" ");
+    let line = format!("{} {words} -n {RANKS} {}", launcher.name, program.display());
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Runs the job; says how many calls were observed, or what went wrong.
+fn job(launcher: &Launcher, program: &Path) -> Result<u64, String> {
+    let name = format!("invivo-doctor-{}-{}", std::process::id(), launcher.family.name());
+    let dir = std::env::temp_dir().join(name);
+    std::fs::create_dir(&dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
+    let ran = in_directory(launcher, program, &dir);
+    // What cannot be removed there is of no use to anybody.
+    let _ = std::fs::remove_dir_all(&dir);
+    ran
+}
+
+fn in_directory(launcher: &Launcher, program: &Path, dir: &Path) -> Result<u64, String> {
+    let invivo = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let report = dir.join("report.json");
+    let mut command = Command::new(invivo);
+    command
+        .args(["run", "--no-config", "--quiet", "--report"])
+        .arg(&report)
+        .arg("--");
+    command
+        .arg(&launcher.name)
+        .args(options(launcher.family))
+        .args(["-n", &RANKS.to_string()])
+        .arg(program);
+    if rustix::process::geteuid().is_root() {
+        // Open MPI refuses root otherwise, and this is no job that could do harm.
+        command
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    }
+    command.env_remove(crate::launch::job::ENV_JOB).current_dir(dir);
+    let done = bounded::run(&mut command, PATIENCE).map_err(|error| format!("cannot start it: {error}"))?;
+    if !done.well() {
+        return Err(format!("the job failed: {}", done.complaint()));
+    }
+    let text = std::fs::read(&report).map_err(|error| format!("the job left no report: {error}"))?;
+    let report = serde_json::from_slice(&text).map_err(|error| format!("the report is no JSON: {error}"))?;
+    judge(&report)
+}
+
+/// Compares a report with what the program does.
+fn judge(report: &Value) -> Result<u64, String> {
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let rows = report["totals"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut all = 0;
+    for (function, calls) in CALLS {
+        let row = rows.iter().find(|row| row["function"] == function);
+        let found = row.map_or(0, |row| number(&row["calls"]));
+        if found != calls * RANKS {
+            return Err(format!(
+                "{found} calls of {function} were observed, {} were made",
+                calls * RANKS
+            ));
+        }
+        all += found;
+    }
+    let entered = number(&report["coverage"]["ledger"]["entered"]);
+    if entered != all {
+        return Err(format!("{entered} calls were counted, {all} were made"));
+    }
+    let cells = report["matrix"]["sent"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let sum = |name: &str| cells.iter().map(|cell| number(&cell[name])).sum::<u64>();
+    let messages = RANKS
+        * CALLS
+            .iter()
+            .find(|(name, _)| *name == "MPI_Sendrecv")
+            .map_or(0, |(_, calls)| *calls);
+    if (sum("messages"), sum("bytes")) != (messages, messages * MESSAGE_BYTES) {
+        return Err(format!(
+            "{} messages with {} bytes were observed, {messages} with {} were sent",
+            sum("messages"),
+            sum("bytes"),
+            messages * MESSAGE_BYTES
+        ));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report() -> Value {
+        let totals: Vec<Value> = CALLS
+            .iter()
+            .map(|(function, calls)| json!({ "function": function, "calls": calls * RANKS }))
+            .collect();
+        json!({
+            "totals": totals,
+            "coverage": { "ledger": { "entered": 224 } },
+            "matrix": { "sent": [
+                { "source": 0, "destination": 1, "messages": 100, "bytes": 6400 },
+                { "source": 1, "destination": 0, "messages": 100, "bytes": 6400 },
+            ]},
+        })
+    }
+
+    #[test]
+    fn a_silent_shim_and_a_lossy_one_are_found_out() {
+        assert_eq!(judge(&report()), Ok(224));
+        assert!(judge(&json!({})).is_err(), "nothing was observed");
+        let mut lossy = report();
+        lossy["totals"][1]["calls"] = json!(199);
+        let why = judge(&lossy).expect_err("one is missing");
+        assert!(
+            why.contains("199 calls of MPI_Sendrecv") && why.contains("200"),
+            "{why}"
+        );
+        let mut more = report();
+        more["coverage"]["ledger"]["entered"] = json!(225);
+        assert!(judge(&more).is_err());
+        let mut wrong = report();
+        wrong["matrix"]["sent"][0]["bytes"] = json!(1);
+        assert!(judge(&wrong).is_err());
+    }
+}
