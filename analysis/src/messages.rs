@@ -140,7 +140,7 @@ impl Messages {
     /// window leaves out of everything else belongs here all the same.
     #[inline]
     pub fn record(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call, parts: &[Part]) {
-        if is_message(call.facts.kind) {
+        if follows(call.facts.kind) {
             self.facts(of, &call.facts, call.request, of.begin);
         }
         self.record_more(of, parts);
@@ -149,7 +149,7 @@ impl Messages {
     /// More parts of a call.
     #[inline]
     pub fn record_more(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, parts: &[Part]) {
-        for part in parts {
+        for part in parts.iter().filter(|part| follows(part.facts.kind)) {
             let posts = part.facts.kind.posts();
             let posted = if posts { of.begin } else { part.posted };
             self.facts(of, &part.facts, part.request, posted);
@@ -348,9 +348,18 @@ impl Messages {
     }
 }
 
+/// Whether it is a send, or anything that happens to a receive.
 #[inline(always)]
-fn is_message(kind: Kind) -> bool {
-    matches!(kind, Kind::Send | Kind::PostSend | Kind::Recv | Kind::PostRecv)
+fn follows(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Send
+            | Kind::PostSend
+            | Kind::Recv
+            | Kind::PostRecv
+            | Kind::CompletedRecv
+            | Kind::CompletedNothing
+    )
 }
 
 #[inline]

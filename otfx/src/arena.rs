@@ -1,5 +1,6 @@
 //! The one allocation of a buffer, its bins and the list of free ones.
 
+use crate::event::EVENT_CLASSES;
 use crate::geometry::Geometry;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,20 +13,28 @@ const FILLER: u8 = 0x7f;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BinId(u32);
 
-/// What is known of a bin without reading it.
+/// What is known of a bin without reading it; up to date when the bin is closed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BinInfo {
     /// The next newer bin of the same level, or the next free one.
     pub next: Option<BinId>,
     /// Bytes in use, the head included.
     pub used: u32,
-    /// Calls that begin in the bin.
-    pub calls: u32,
-    /// The end of the first of these calls.
+    /// Records that begin in the bin, by class.
+    pub counts: [u32; EVENT_CLASSES],
+    /// The end of the first of these records.
     pub first_end: u64,
+    /// The end of the last one.
+    pub last_end: u64,
+    /// How many bins had been taken when this one was.
+    pub serial: u64,
+    /// The number of the last frozen view that has read it, from 1.
+    pub read_by: u32,
+    /// No level has it any more; a frozen view will give it back.
+    pub detached: bool,
 }
 
-const _: () = assert!(size_of::<BinInfo>() == 24);
+const _: () = assert!(size_of::<BinInfo>() == 64);
 
 /// Memory of fixed size, cut into bins.
 #[derive(Debug)]
@@ -35,6 +44,7 @@ pub(crate) struct Arena {
     info: Vec<BinInfo>,
     free: Option<BinId>,
     free_bins: u32,
+    taken: u64,
 }
 
 impl Arena {
@@ -51,6 +61,7 @@ impl Arena {
             info,
             free: (geometry.bins > 0).then_some(BinId(0)),
             free_bins: geometry.bins,
+            taken: 0,
         }
     }
 
@@ -67,12 +78,21 @@ impl Arena {
         self.free_bins
     }
 
+    /// How many bins have been taken so far.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
     /// A free bin, no longer free, its info blank.
     pub fn take(&mut self) -> Option<BinId> {
         let bin = self.free?;
         self.free = self.info(bin).next;
         self.free_bins -= 1;
-        *self.info_mut(bin) = BinInfo::default();
+        *self.info_mut(bin) = BinInfo {
+            serial: self.taken,
+            ..BinInfo::default()
+        };
+        self.taken += 1;
         Some(bin)
     }
 
@@ -105,9 +125,9 @@ impl Arena {
         &mut self.bytes[start..start + self.geometry.bin_bytes]
     }
 
-    /// What was written into a bin.
-    pub fn written(&self, bin: BinId) -> &[u8] {
+    /// The first `used` bytes of a bin.
+    pub fn written(&self, bin: BinId, used: u32) -> &[u8] {
         let start = bin.0 as usize * self.geometry.bin_bytes;
-        &self.bytes[start..start + self.info(bin).used as usize]
+        &self.bytes[start..start + used as usize]
     }
 }

@@ -2,6 +2,8 @@
 //! one unused; large ones pay the restart of the dictionary less often. Measured with 100 MB and some twenty
 //! levels: 8 KiB bins are as good as the ideal, 64 KiB shift removals 1 to 2 % earlier, 1 MiB 20 %.
 
+use crate::strategy::LEVELS_MAX;
+
 /// Bins of buffers up to 16 MiB, as long as there are enough of them.
 pub const BIN_BYTES_DEFAULT: usize = 8 * 1024;
 /// The largest bin: more would let removals come noticeably earlier.
@@ -10,6 +12,8 @@ pub const BIN_BYTES_MAX: usize = 64 * 1024;
 pub const BIN_BYTES_MIN: usize = 1024;
 /// Each level has one bin that is not full; with 32 bins for each, that is at most 3 % of the buffer.
 pub const BINS_PER_LEVEL_MIN: usize = 32;
+/// A strategy that comes later must live with the bins that there are: a quarter is the most that may lie unused.
+pub const BINS_PER_LEVEL_LEAST: usize = 4;
 /// Above it, bins grow with the buffer.
 const SMALL_BUFFER_BYTES: usize = 16 * 1024 * 1024;
 
@@ -22,26 +26,39 @@ pub struct Geometry {
     pub bins: u32,
 }
 
-/// A buffer smaller than [`BINS_PER_LEVEL_MIN`] smallest bins for each level.
+/// Why a strategy does not fit a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooSmall {
-    /// Bytes asked for.
-    pub bytes: usize,
-    /// The least that the strategy works with.
-    pub bytes_min: usize,
+pub enum Unfit {
+    /// The buffer is smaller than [`BINS_PER_LEVEL_MIN`] smallest bins for each level; or, of one that exists, has
+    /// fewer than [`BINS_PER_LEVEL_LEAST`] bins for each.
+    TooSmall {
+        /// Its bytes.
+        bytes: usize,
+        /// The least that the strategy works with.
+        bytes_min: usize,
+    },
+    /// More levels than [`LEVELS_MAX`].
+    TooManyLevels {
+        /// As many.
+        levels: usize,
+    },
 }
 
-impl core::fmt::Display for TooSmall {
+impl core::fmt::Display for Unfit {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(
-            f,
-            "a buffer of {} bytes is too small: this strategy needs at least {}",
-            self.bytes, self.bytes_min
-        )
+        match self {
+            Unfit::TooSmall { bytes, bytes_min } => write!(
+                f,
+                "a buffer of {bytes} bytes is too small: this strategy needs at least {bytes_min}"
+            ),
+            Unfit::TooManyLevels { levels } => {
+                write!(f, "a strategy of {levels} levels has more than {LEVELS_MAX}")
+            }
+        }
     }
 }
 
-impl core::error::Error for TooSmall {}
+impl core::error::Error for Unfit {}
 
 impl Geometry {
     /// The least bytes that a strategy of so many levels works with: 32 KiB for one level.
@@ -52,11 +69,14 @@ impl Geometry {
     /// Cuts `bytes`, of which less than a bin may be left over and is not allocated.
     ///
     /// # Errors
-    /// When there are fewer than [`Geometry::bytes_min`].
-    pub fn of(bytes: usize, levels: usize) -> Result<Geometry, TooSmall> {
+    /// When there are fewer than [`Geometry::bytes_min`], or too many levels.
+    pub fn of(bytes: usize, levels: usize) -> Result<Geometry, Unfit> {
+        if levels > LEVELS_MAX {
+            return Err(Unfit::TooManyLevels { levels });
+        }
         let bytes_min = Geometry::bytes_min(levels);
         if bytes < bytes_min {
-            return Err(TooSmall { bytes, bytes_min });
+            return Err(Unfit::TooSmall { bytes, bytes_min });
         }
         let mut bin_bytes = BIN_BYTES_DEFAULT;
         while bin_bytes < BIN_BYTES_MAX && bytes / bin_bytes > SMALL_BUFFER_BYTES / BIN_BYTES_DEFAULT {
@@ -65,8 +85,31 @@ impl Geometry {
         while bytes / bin_bytes < BINS_PER_LEVEL_MIN * levels {
             bin_bytes /= 2;
         }
+        Ok(Geometry::with_bins(bytes, bin_bytes))
+    }
+
+    /// Cuts `bytes` into bins of a given size, which is brought between [`BIN_BYTES_MIN`] and [`BIN_BYTES_MAX`].
+    pub fn with_bins(bytes: usize, bin_bytes: usize) -> Geometry {
+        let bin_bytes = bin_bytes.clamp(BIN_BYTES_MIN, BIN_BYTES_MAX);
         let bins = u32::try_from(bytes / bin_bytes).unwrap_or(u32::MAX - 1);
-        Ok(Geometry { bin_bytes, bins })
+        Geometry { bin_bytes, bins }
+    }
+
+    /// Whether a strategy of so many levels works with these bins.
+    ///
+    /// # Errors
+    /// When there are fewer than [`BINS_PER_LEVEL_LEAST`] for each, or too many levels.
+    pub fn bears(&self, levels: usize) -> Result<(), Unfit> {
+        if levels > LEVELS_MAX {
+            return Err(Unfit::TooManyLevels { levels });
+        }
+        if (self.bins as usize) < BINS_PER_LEVEL_LEAST * levels {
+            return Err(Unfit::TooSmall {
+                bytes: self.arena_bytes(),
+                bytes_min: BINS_PER_LEVEL_LEAST * levels * self.bin_bytes,
+            });
+        }
+        Ok(())
     }
 
     /// Bytes of the arena.
@@ -94,7 +137,7 @@ mod tests {
         assert_eq!(cut(1024 * MIB), Ok((64, 16384)));
         assert_eq!(
             cut(32 * KIB - 1),
-            Err(TooSmall {
+            Err(Unfit::TooSmall {
                 bytes: 32 * KIB - 1,
                 bytes_min: 32 * KIB
             })
@@ -110,7 +153,8 @@ mod tests {
                     prop_assert!((BIN_BYTES_MIN..=BIN_BYTES_MAX).contains(&g.bin_bytes));
                     prop_assert!(g.bins as usize >= BINS_PER_LEVEL_MIN * levels);
                 }
-                Err(e) => prop_assert!(bytes < e.bytes_min),
+                Err(Unfit::TooSmall { bytes_min, .. }) => prop_assert!(bytes < bytes_min),
+                Err(Unfit::TooManyLevels { .. }) => prop_assert!(levels > LEVELS_MAX),
             }
         }
     }

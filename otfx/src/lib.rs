@@ -5,16 +5,19 @@
 //! arena    one allocation, cut into equal bins; made and touched when the buffer is made
 //! bin      head (base time, next request number), then records; decodes alone: own dictionary, own base
 //! level    a chain of bins, oldest to newest; records are appended to its newest
-//! strategy says which level takes an event, and what goes when no bin is free
+//! strategy says which level takes an event, and in which order levels go when no bin is free
 //! ```
 //!
 //! Storing appends to an open bin; giving up moves whole bins back to the free list. Neither allocates, and
 //! neither looks at a record that is already stored, so the cost of a removal depends neither on the number
 //! of records nor on their size. The idea of bins as the unit of removal is the Hierarchical Memory Buffer of
-//! Wagner, Doleschal and Knüpfer; records are those of [`invivo_proto::record`], fused calls, in order of
-//! their end. Times are ticks of the node's clock, sizes are bytes.
+//! Wagner, Doleschal and Knüpfer. Calls are fused records as in [`invivo_proto::record`], regions are fused
+//! passes ([`Nesting`] makes them), in order of their end; no strategy can part an enter from its leave. Times are
+//! ticks of the node's clock, sizes are bytes.
 //!
-//! Definitions are kept beside a buffer, never in it: they are never given up.
+//! Definitions are kept beside a buffer, never in it: they are never given up. What a completion says it says
+//! of itself, so it stands when its posting is gone; ids, request numbers and ordinals are never used again, so a
+//! partner that was given up is missing and never mistaken.
 #![no_std]
 #![deny(unsafe_code)]
 
@@ -23,17 +26,36 @@ extern crate alloc;
 extern crate std;
 
 mod arena;
+mod begins;
 mod bin;
 mod buffer;
+mod encoding;
+mod event;
 mod geometry;
+mod iterations;
+mod lambda;
+mod ledger;
 mod level;
+mod nesting;
+mod pyramid;
 mod reader;
 mod strategy;
 mod writer;
 
-pub use bin::{BIN_HEAD_BYTES, BinError, BinReader};
-pub use buffer::{Buffer, Fill, Ledger, Stored};
-pub use geometry::{BIN_BYTES_DEFAULT, BIN_BYTES_MAX, BIN_BYTES_MIN, BINS_PER_LEVEL_MIN, Geometry, TooSmall};
-pub use level::Levels;
-pub use reader::{Head, Reader, Record};
-pub use strategy::{Event, FlightRecorder, Removal, Strategy};
+pub use begins::{Begins, Begun, WINDOW_DEFAULT};
+pub use bin::{BIN_HEAD_BYTES, BinError, BinReader, Contents, Head};
+pub use buffer::{AlreadyFrozen, Buffer, Fill, Frozen, LevelStatus, Stored};
+pub use event::{
+    Attributes, Classes, EVENT_CLASSES, EventClass, Metric, OPAQUE_BYTES_MAX, OPAQUE_HEAD_BYTES, Opaque, Pass,
+    Sample, VALUES_MAX,
+};
+pub use geometry::{
+    BIN_BYTES_DEFAULT, BIN_BYTES_MAX, BIN_BYTES_MIN, BINS_PER_LEVEL_LEAST, BINS_PER_LEVEL_MIN, Geometry, Unfit,
+};
+pub use iterations::{SUMMARIES_MAX, Summaries};
+pub use lambda::{Grid, lambda};
+pub use ledger::{Ledger, Loss, REASONS, Reason};
+pub use nesting::{DEPTH_MAX, Nesting, Open};
+pub use pyramid::{Cell, Pyramid};
+pub use reader::Reader;
+pub use strategy::{AtCap, Dimension, EventCap, FlightRecorder, LEVELS_MAX, Label, Rule, Strategy};

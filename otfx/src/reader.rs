@@ -1,46 +1,23 @@
-//! Reads a buffer: the records of all levels, merged in order of their end, oldest first.
+//! Reads chains of bins: each in its order, all merged in order of their records' ends, oldest first.
 
 use crate::arena::{Arena, BinId};
-use crate::bin::{BinError, BinReader};
-use crate::level::Level;
+use crate::bin::{BinError, Contents, Cursor};
+use crate::level::{Chain, Level};
 use alloc::vec::Vec;
-use invivo_proto::record::{Call, Decoded, Part};
-
-/// What a record's parts belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Head {
-    /// A kept call.
-    Call(Call),
-    /// A call that was given up while the rest of it, in the next bin, was not: history is clipped here. Its
-    /// completions stand for themselves.
-    Clipped {
-        /// The end of the call.
-        end: u64,
-    },
-}
-
-/// A record as it was stored, its continuations joined again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
-    /// The call.
-    pub head: Head,
-    /// What it did beside its head's facts.
-    pub parts: &'a [Part],
-}
 
 /// Reads records one by one; each lives until the next is asked for.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    levels: Vec<LevelReader<'a>>,
+    arena: &'a Arena,
+    merge: Merge,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(arena: &'a Arena, levels: &[Level]) -> Self {
-        let levels = levels
-            .iter()
-            .map(|level| LevelReader::new(arena, level))
-            .collect();
-        Reader { levels }
+    pub(crate) fn new(arena: &'a Arena, former: &[Chain], levels: &[Level]) -> Self {
+        Reader {
+            arena,
+            merge: Merge::new(former, levels),
+        }
     }
 
     /// The next record. Of records with the same end, those of lower levels come first.
@@ -48,118 +25,144 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// When memory does not hold what was written, which is a fault of this program. Nothing follows then.
     #[allow(clippy::should_implement_trait)] // It lends.
-    pub fn next(&mut self) -> Result<Option<Record<'_>>, BinError> {
+    pub fn next(&mut self) -> Result<Option<&Contents>, BinError> {
+        self.merge.next(self.arena, |_| ())
+    }
+}
+
+/// Where a reader stands in all levels. It does not hold the arena, so that writing may go on in between, as long as
+/// nobody gives its bins back.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    chains: Vec<ChainReader>,
+    /// The one whose record was lent.
+    lent: Option<usize>,
+}
+
+/// Reads one chain, as long as it was when the reader was made.
+#[derive(Debug)]
+struct ChainReader {
+    /// The bin that is being read, and what comes behind it.
+    bin: Option<BinId>,
+    newest: BinId,
+    newest_used: u32,
+    begun: bool,
+    cursor: Cursor,
+    /// The next record, whole.
+    pending: Contents,
+    is_pending: bool,
+}
+
+impl Merge {
+    pub fn new(former: &[Chain], levels: &[Level]) -> Self {
+        let former = former.iter().map(|chain| (chain, None));
+        let levels = levels
+            .iter()
+            .map(|level| (&level.chain, level.open.map(|_| level.writer.used() as u32)));
+        let reader = |(chain, open_used): (&Chain, Option<u32>)| {
+            Some(ChainReader {
+                bin: Some(chain.oldest()?),
+                newest: chain.newest()?,
+                newest_used: open_used.unwrap_or(u32::MAX),
+                begun: false,
+                cursor: Cursor::new(),
+                pending: Contents::default(),
+                is_pending: false,
+            })
+        };
+        Merge {
+            chains: former.chain(levels).filter_map(reader).collect(),
+            lent: None,
+        }
+    }
+
+    /// The next record; `passed` is told each bin that will not be looked at again.
+    pub fn next(
+        &mut self,
+        arena: &Arena,
+        mut passed: impl FnMut(BinId),
+    ) -> Result<Option<&Contents>, BinError> {
+        if let Some(lent) = self.lent.take() {
+            self.chains[lent].is_pending = false;
+        }
         let mut first: Option<(u64, usize)> = None;
-        for (index, level) in self.levels.iter_mut().enumerate() {
-            if let Some(end) = level.peek()?
-                && first.is_none_or(|(least, _)| end < least)
-            {
+        for (index, chain) in self.chains.iter_mut().enumerate() {
+            if !chain.is_pending {
+                chain.advance(arena, &mut passed)?;
+            }
+            let end = chain.pending.head.end();
+            if chain.is_pending && first.is_none_or(|(least, _)| end < least) {
                 first = Some((end, index));
             }
         }
-        match first {
-            Some((_, index)) => self.levels[index].take(),
-            None => Ok(None),
+        self.lent = first.map(|(_, index)| index);
+        Ok(self.lent.map(|index| &self.chains[index].pending))
+    }
+
+    /// The bins that are still to be read, or half read.
+    pub fn left(&self, arena: &Arena, mut each: impl FnMut(BinId)) {
+        for chain in &self.chains {
+            let mut at = chain.bin;
+            while let Some(bin) = at {
+                at = chain.behind(arena, bin);
+                each(bin);
+            }
         }
     }
 }
 
-/// Reads one level.
-#[derive(Debug)]
-struct LevelReader<'a> {
-    arena: &'a Arena,
-    next_bin: Option<BinId>,
-    bin: Option<BinReader<'a>>,
-    /// Read but for its parts.
-    pending: Option<Decoded>,
-    parts: Vec<Part>,
-}
-
-impl<'a> LevelReader<'a> {
-    fn new(arena: &'a Arena, level: &Level) -> Self {
-        LevelReader {
-            arena,
-            next_bin: level.oldest(),
-            bin: None,
-            pending: None,
-            parts: Vec::new(),
-        }
+impl ChainReader {
+    /// The bin behind this one.
+    fn behind(&self, arena: &Arena, bin: BinId) -> Option<BinId> {
+        if bin == self.newest { None } else { arena.info(bin).next }
     }
 
-    /// The end of the record that [`LevelReader::take`] gives next.
-    fn peek(&mut self) -> Result<Option<u64>, BinError> {
-        if self.pending.is_none() {
-            self.pending = self.advance()?;
-        }
-        Ok(self.pending.map(|decoded| match decoded {
-            Decoded::Call(call, _) => call.end,
-            Decoded::Continuation { end, .. } => end,
-        }))
-    }
-
-    fn take(&mut self) -> Result<Option<Record<'_>>, BinError> {
-        let Some(decoded) = self.pending.take() else {
-            return Ok(None);
+    fn bytes<'a>(&self, arena: &'a Arena, bin: BinId) -> &'a [u8] {
+        let used = if bin == self.newest && self.newest_used != u32::MAX {
+            self.newest_used
+        } else {
+            arena.info(bin).used
         };
-        self.parts.clear();
-        let head = match decoded {
-            Decoded::Call(call, parts) => {
-                self.read_parts(parts)?;
-                Head::Call(call)
-            }
-            Decoded::Continuation { end, parts } => {
-                self.read_parts(parts)?;
-                Head::Clipped { end }
-            }
-        };
-        loop {
-            match self.advance()? {
-                Some(Decoded::Continuation { parts, .. }) => self.read_parts(parts)?,
-                other => {
-                    self.pending = other;
-                    return Ok(Some(Record {
-                        head,
-                        parts: &self.parts,
-                    }));
-                }
-            }
-        }
+        arena.written(bin, used)
     }
 
-    fn read_parts(&mut self, parts: usize) -> Result<(), BinError> {
-        if let Some(bin) = &mut self.bin {
-            for _ in 0..parts {
-                match bin.part() {
-                    Ok(part) => self.parts.push(part),
-                    Err(error) => return self.fail(error),
-                }
+    /// Reads the next record with all its continuations.
+    fn advance(&mut self, arena: &Arena, passed: &mut impl FnMut(BinId)) -> Result<(), BinError> {
+        let read = self.read(arena, passed);
+        if read.is_err() {
+            self.is_pending = false;
+            while let Some(bin) = self.bin {
+                self.bin = self.behind(arena, bin);
+                passed(bin);
             }
+        }
+        read
+    }
+
+    fn read(&mut self, arena: &Arena, passed: &mut impl FnMut(BinId)) -> Result<(), BinError> {
+        while let Some(bin) = self.bin {
+            let bytes = self.bytes(arena, bin);
+            if !self.begun {
+                self.cursor.begin(bytes)?;
+                self.begun = true;
+            }
+            if self.is_pending {
+                // More of the record may stand at the begin of this bin.
+                if !self.cursor.at_end(bytes) {
+                    if !self.cursor.at_continuation(bytes) {
+                        return Ok(());
+                    }
+                    self.cursor.continuation(bytes, &mut self.pending)?;
+                    continue;
+                }
+            } else if self.cursor.next(bytes, &mut self.pending)? {
+                self.is_pending = true;
+                continue;
+            }
+            self.begun = false;
+            self.bin = self.behind(arena, bin);
+            passed(bin);
         }
         Ok(())
-    }
-
-    /// The head of the next record, in this bin or the next.
-    fn advance(&mut self) -> Result<Option<Decoded>, BinError> {
-        loop {
-            if let Some(bin) = &mut self.bin {
-                match bin.record() {
-                    Ok(Some(decoded)) => return Ok(Some(decoded)),
-                    Ok(None) => self.bin = None,
-                    Err(error) => return self.fail(error),
-                }
-            }
-            let Some(bin) = self.next_bin else { return Ok(None) };
-            self.next_bin = self.arena.info(bin).next;
-            match BinReader::new(self.arena.written(bin)) {
-                Ok(reader) => self.bin = Some(reader),
-                Err(error) => return self.fail(error),
-            }
-        }
-    }
-
-    fn fail<T>(&mut self, error: BinError) -> Result<T, BinError> {
-        self.bin = None;
-        self.next_bin = None;
-        Err(error)
     }
 }

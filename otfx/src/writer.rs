@@ -1,115 +1,426 @@
-//! Appends records to a level's open bin. The one file of this crate with unsafe code: the encoder of
-//! [`invivo_proto::record`] writes through a pointer, and here is where its room is measured.
+//! Appends records to a level's open bin.
 //!
-//! A record is written piece by piece, each piece only where the longest that it can be would fit. When a
-//! later piece finds no room, what was written of the record lies behind the bin's committed length and is
-//! never read; the record is written again in a new bin, with a new encoder. So a record needs no measuring
-//! beforehand and no copy, and a bin's end wastes at most one record and one longest part.
-#![allow(unsafe_code)]
+//! A record is written piece by piece, each piece where the longest that it can be would fit, or through a
+//! scratch pad at the bin's end. When a piece finds no room, what was written of the record lies behind the bin's
+//! length and is never read; the record is written again in a new bin, with a new dictionary. So a record needs
+//! no measuring beforehand, and a bin's end wastes less than one record.
 
+use crate::arena::BinInfo;
 use crate::bin::{self, BIN_HEAD_BYTES};
-use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part};
+use crate::encoding::{
+    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, OPAQUE, OVERLAP, PART_MAX,
+    PARTS_BELOW, VALUES_BYTES_MAX, WIDE, bytes_of,
+};
+use crate::event::{EVENT_CLASSES, EventClass, OPAQUE_HEAD_BYTES, Opaque};
+use invivo_proto::record::{MAX_PARTS, Part};
+use invivo_proto::varint::zigzag;
+
+/// What stands in a record beside its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Body {
+    /// The record's end.
+    pub end: u64,
+    /// How long it took; of samples the ordinal.
+    pub second: u64,
+    /// The instance number of a collective.
+    pub ordinal: Option<u64>,
+    /// The number of the request that it posts.
+    pub request: Option<u64>,
+    /// The iteration that it ends in.
+    pub iteration: u64,
+    pub clipped: bool,
+}
 
 /// Writes into the bin that is handed to every call; the caller keeps to one bin between two `begin`s.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    encoder: Encoder,
+    context: Context,
     at: usize,
+    counts: [u32; EVENT_CLASSES],
+    first_end: u64,
+    last_end: u64,
 }
 
 impl Writer {
     pub fn new() -> Self {
         Writer {
-            encoder: Encoder::new(0, 0),
+            context: Context::new(),
             at: 0,
+            counts: [0; EVENT_CLASSES],
+            first_end: 0,
+            last_end: 0,
         }
     }
 
     /// Begins an empty bin.
     pub fn begin(&mut self, bin: &mut [u8], base_time: u64, next_request: u64) {
         bin::begin(bin, base_time, next_request);
-        self.encoder = Encoder::new(base_time, next_request);
+        self.context.begin(base_time, next_request);
         self.at = BIN_HEAD_BYTES;
+        self.counts = [0; EVENT_CLASSES];
+        (self.first_end, self.last_end) = (base_time, base_time);
     }
 
-    /// Where the bin's content ends, the head included; to be asked after what could be written.
-    #[inline(always)]
+    /// Fills in what is known of the bin now.
+    pub fn describe(&self, info: &mut BinInfo) {
+        info.used = self.at as u32;
+        info.counts = self.counts;
+        (info.first_end, info.last_end) = (self.first_end, self.last_end);
+    }
+
+    /// Where the bin's content ends, the head included.
     pub fn used(&self) -> usize {
         self.at
     }
 
-    /// The number that the next posted request must have to be written here.
+    /// Records that begin in the bin, by class.
+    pub fn counts(&self) -> &[u32; EVENT_CLASSES] {
+        &self.counts
+    }
+
+    /// The end of the first record that begins in the bin.
+    pub fn first_end(&self) -> u64 {
+        self.first_end
+    }
+
+    /// The end of the record stored last.
+    pub fn last_end(&self) -> u64 {
+        self.last_end
+    }
+
+    /// The number that the next posted request has if it follows on.
     pub fn next_request(&self) -> u64 {
-        self.encoder.next_request()
+        self.context.next_request
     }
 
-    /// Writes a call with all its parts; `false` where they do not fit or their request numbers do not follow
-    /// on. After `false` the bin is closed: the encoder is ahead of what was committed.
-    #[inline]
-    pub fn whole(&mut self, bin: &mut [u8], call: &Call, parts: &[Part]) -> bool {
-        let (beside, rest) = parts.split_at(parts.len().min(MAX_PARTS));
-        self.call(bin, call, beside) && rest.chunks(MAX_PARTS).all(|more| self.continuation(bin, more))
-    }
-
-    /// Writes a call with at most [`MAX_PARTS`] parts, or answers as [`Writer::whole`].
+    /// Writes a call or a region with all its parts; `false` where they do not fit. After `false` the bin is closed:
+    /// the context is ahead of what it holds. (As in all that follows.)
     #[inline(always)]
-    pub fn call(&mut self, bin: &mut [u8], call: &Call, parts: &[Part]) -> bool {
-        if call.facts.kind.posts() && call.request != self.encoder.next_request() {
+    pub fn timed(&mut self, bin: &mut [u8], class: EventClass, key: Key, body: &Body, parts: &[Part]) -> bool {
+        let start = self.at;
+        let since = body.end.saturating_sub(self.context.time);
+        if parts.is_empty() && self.usual(bin, key, body, since) {
+            return self.committed(class, start, true);
+        }
+        self.context.time += since;
+        let (first, overlap) = match since.checked_sub(body.second) {
+            Some(gap) => (gap, 0),
+            None => (since, OVERLAP),
+        };
+        let written = if parts.is_empty() {
+            self.head(bin, key, body, first, overlap, 0)
+        } else {
+            self.with_parts(bin, key, body, first, overlap, parts)
+        };
+        self.committed(class, start, written)
+    }
+
+    /// Writes a sample or a metric.
+    pub fn reading(&mut self, bin: &mut [u8], class: EventClass, key: Key, body: &Body, values: &[u64]) -> bool {
+        let start = self.at;
+        let since = body.end.saturating_sub(self.context.time);
+        self.context.time += since;
+        // Metrics have no ordinal.
+        let ordinal = if class == EventClass::Sample { body.second } else { self.context.sample };
+        let second = ordinal.wrapping_sub(self.context.sample);
+        self.context.sample = ordinal;
+        let body = Body { second, ..*body };
+        let written = self.head(bin, key, &body, since, OVERLAP, 0) && self.values(bin, values);
+        self.committed(class, start, written)
+    }
+
+    /// Writes a record as it came.
+    pub fn opaque(&mut self, bin: &mut [u8], record: &Opaque<'_>, end: u64) -> bool {
+        let length = OPAQUE_HEAD_BYTES + record.bytes.len();
+        let Some(out) = bin.get_mut(self.at..).and_then(|rest| rest.get_mut(..length)) else {
+            return false;
+        };
+        (out[0], out[1]) = (OPAQUE, record.class as u8);
+        out[2..4].copy_from_slice(&(record.bytes.len() as u16).to_le_bytes());
+        out[4..12].copy_from_slice(&end.to_le_bytes());
+        out[12..20].copy_from_slice(&record.ordinal.to_le_bytes());
+        out[OPAQUE_HEAD_BYTES..].copy_from_slice(record.bytes);
+        self.context.time = end;
+        let start = self.at;
+        self.at += length;
+        self.committed(record.class, start, true)
+    }
+
+    /// Writes as many of `parts` as surely fit, more parts of the call before; how many.
+    pub fn continuation(&mut self, bin: &mut [u8], parts: &[Part]) -> usize {
+        let room = (bin.len() - self.at).saturating_sub(4);
+        let fit = parts.len().min(MAX_PARTS).min(room / PART_MAX);
+        if fit == 0 {
+            return 0;
+        }
+        bin[self.at] = CONTINUATION;
+        self.at = put_varint(bin, self.at + 1, fit as u64);
+        // There is room for all of them.
+        for part in &parts[..fit] {
+            self.part(bin, part);
+        }
+        fit
+    }
+
+    /// How many of `parts` surely fit behind a head written next.
+    pub fn certain(&self, bin: &[u8], parts: usize) -> usize {
+        let room = (bin.len() - self.at).saturating_sub(HEAD_MAX);
+        parts.min(MAX_PARTS).min(room / PART_MAX)
+    }
+
+    #[inline(always)]
+    fn committed(&mut self, class: EventClass, start: usize, written: bool) -> bool {
+        if !written {
+            self.at = start;
             return false;
         }
-        let Some(room) = room(bin, self.at, MAX_CALL_BYTES) else {
-            return false;
-        };
-        // SAFETY: `room` has MAX_CALL_BYTES bytes.
-        let end = unsafe { self.encoder.call(room.as_mut_ptr(), call, parts.len()) };
-        self.at += end as usize - room.as_ptr() as usize;
-        self.parts(bin, parts)
+        self.last_end = self.context.time;
+        if start == BIN_HEAD_BYTES {
+            self.first_end = self.last_end;
+        }
+        self.counts[class as usize] += 1;
+        true
     }
 
-    /// Writes at most [`MAX_PARTS`] more parts of the call written last, or answers as [`Writer::whole`].
-    pub fn continuation(&mut self, bin: &mut [u8], parts: &[Part]) -> bool {
-        let Some(room) = room(bin, self.at, MAX_CALL_BYTES) else {
-            return false;
-        };
-        // SAFETY: `room` has MAX_CALL_BYTES bytes.
-        let end = unsafe { self.encoder.continuation(room.as_mut_ptr(), parts.len()) };
-        self.at += end as usize - room.as_ptr() as usize;
-        self.parts(bin, parts)
-    }
-
+    /// Writes what most records are: facts that the dictionary knows, no more than two lengths and two numbers behind
+    /// them; `false` where it is something else, and then nothing has changed.
     #[inline(always)]
-    fn parts(&mut self, bin: &mut [u8], parts: &[Part]) -> bool {
-        for part in parts {
-            if part.facts.kind.posts() && part.request != self.encoder.next_request() {
+    fn usual(&mut self, bin: &mut [u8], key: Key, body: &Body, since: u64) -> bool {
+        let context = &mut self.context;
+        let (first, overlap) = match since.checked_sub(body.second) {
+            Some(gap) => (gap, 0),
+            None => (since, OVERLAP),
+        };
+        let slot = key.slot();
+        let usual = context.keys[slot] == key
+            && (first | body.second) >> 56 == 0
+            && body.iteration == context.iteration
+            && !body.clipped
+            && body.ordinal.is_none()
+            && body.request.is_none_or(|request| request == context.next_request);
+        let Some(out) = bin.get_mut(self.at..).and_then(|rest| rest.first_chunk_mut::<24>()) else {
+            return false;
+        };
+        if !usual {
+            return false;
+        }
+        // Both are at most 7; saying so spares checks.
+        let (first_bytes, second_bytes) = (bytes_of(first) & 7, bytes_of(body.second) & 7);
+        out[0] = slot as u8;
+        out[1] = first_bytes as u8 | overlap | (second_bytes as u8) << 4;
+        out[2..10].copy_from_slice(&first.to_le_bytes());
+        out[2 + first_bytes..10 + first_bytes].copy_from_slice(&body.second.to_le_bytes());
+        self.at += 2 + first_bytes + second_bytes;
+        context.time += since;
+        context.next_request = context.next_request.wrapping_add(u64::from(body.request.is_some()));
+        true
+    }
+
+    #[inline(never)]
+    fn with_parts(
+        &mut self,
+        bin: &mut [u8],
+        key: Key,
+        body: &Body,
+        first: u64,
+        overlap: u8,
+        parts: &[Part],
+    ) -> bool {
+        let (beside, mut rest) = parts.split_at(parts.len().min(MAX_PARTS));
+        let beside_fit =
+            self.head(bin, key, body, first, overlap, beside.len()) && beside.iter().all(|part| self.part(bin, part));
+        if !beside_fit {
+            return false;
+        }
+        while !rest.is_empty() {
+            let fit = self.continuation(bin, rest);
+            if fit == 0 {
                 return false;
             }
-            let Some(room) = room(bin, self.at, MAX_PART_BYTES) else {
-                return false;
-            };
-            // SAFETY: `room` has MAX_PART_BYTES bytes.
-            let end = unsafe { self.encoder.part(room.as_mut_ptr(), part) };
-            self.at += end as usize - room.as_ptr() as usize;
+            rest = &rest[fit..];
         }
         true
     }
 
-    /// How many of `parts` fit for certain behind a call or a continuation written next, if the first
-    /// posting one gets the number `next_request`.
-    pub fn certain(&self, bin: &[u8], parts: &[Part], mut next_request: u64) -> usize {
-        let room = (bin.len() - self.at).saturating_sub(MAX_CALL_BYTES);
-        let most = parts.len().min(MAX_PARTS).min(room / MAX_PART_BYTES);
-        let follows_on = |part: &&Part| {
-            let posts = part.facts.kind.posts();
-            let fits = !posts || part.request == next_request;
-            next_request = next_request.wrapping_add(u64::from(posts));
-            fits
+    /// Writes a piece of at most `MAX` bytes; `false` where it does not fit. Near the bin's end it is written beside
+    /// and copied.
+    #[inline(always)]
+    fn piece<const MAX: usize>(
+        &mut self,
+        bin: &mut [u8],
+        write: impl FnOnce(&mut Context, &mut [u8; MAX]) -> usize,
+    ) -> bool {
+        let mut pad = None;
+        let out = match bin.get_mut(self.at..).and_then(|rest| rest.first_chunk_mut()) {
+            Some(room) => room,
+            None => pad.insert([0; MAX]),
         };
-        parts[..most].iter().take_while(follows_on).count()
+        let length = write(&mut self.context, out);
+        if let Some(pad) = pad {
+            let Some(room) = bin.get_mut(self.at..).and_then(|rest| rest.get_mut(..length)) else {
+                return false;
+            };
+            room.copy_from_slice(&pad[..length]);
+        }
+        self.at += length;
+        true
+    }
+
+    #[inline(always)]
+    fn head(
+        &mut self,
+        bin: &mut [u8],
+        key: Key,
+        body: &Body,
+        first: u64,
+        overlap: u8,
+        parts: usize,
+    ) -> bool {
+        self.piece::<HEAD_MAX>(bin, |context, out| {
+            let mut at = 0;
+            if body.iteration != context.iteration {
+                at = iteration(context, out, body.iteration);
+            }
+            if (first | body.second) >> 56 != 0 {
+                out[at..at + 3].copy_from_slice(&[WIDE, (first >> 56) as u8, (body.second >> 56) as u8]);
+                at += 3;
+            }
+            let slot = key.slot();
+            let known = &mut context.keys[slot];
+            if *known == key {
+                out[at] = slot as u8;
+                at += 1;
+            } else {
+                *known = key;
+                at = literal(out, at, &key);
+            }
+            let (first, second) = (first & u64::MAX >> 8, body.second & u64::MAX >> 8);
+            let (first_bytes, second_bytes) = (bytes_of(first), bytes_of(second));
+            let gap = body
+                .request
+                .map_or(0, |request| request.wrapping_sub(context.take_request()));
+            let extended = parts != 0 || body.clipped || gap != 0;
+            out[at] = first_bytes as u8 | overlap | (second_bytes as u8) << 4 | u8::from(extended) << 7;
+            at += 1;
+            debug_assert_eq!(EXTENDED, 1 << 7);
+            if extended {
+                let count = parts.min(PARTS_BELOW) as u8;
+                out[at] = count | u8::from(body.clipped) * CLIPPED | u8::from(gap != 0) * GAP;
+                at += 1;
+            }
+            out[at..at + 8].copy_from_slice(&first.to_le_bytes());
+            at += first_bytes;
+            out[at..at + 8].copy_from_slice(&second.to_le_bytes());
+            at += second_bytes;
+            if let Some(ordinal) = body.ordinal {
+                at = put_varint(out, at, zigzag(ordinal.wrapping_sub(context.ordinal) as i64));
+                context.ordinal = ordinal;
+            }
+            if gap != 0 {
+                context.next_request = context.next_request.wrapping_add(gap);
+                at = put_varint(out, at, zigzag(gap as i64));
+            }
+            if parts >= PARTS_BELOW {
+                at = put_varint(out, at, parts as u64);
+            }
+            at
+        })
+    }
+
+    #[inline(always)]
+    fn part(&mut self, bin: &mut [u8], part: &Part) -> bool {
+        self.piece::<PART_MAX>(bin, |context, out| {
+            let key = Key::of(&part.facts, 0);
+            let slot = key.slot();
+            let known = &mut context.keys[slot];
+            let mut at = 1;
+            if *known == key {
+                out[0] = slot as u8;
+            } else {
+                *known = key;
+                at = literal(out, 0, &key);
+            }
+            if part.facts.kind.completes() {
+                let request = zigzag(part.request.wrapping_sub(context.last_completed) as i64);
+                context.last_completed = part.request;
+                let age = context.time.saturating_sub(part.posted);
+                let (request_bytes, age_bytes) = (bytes_of(request), bytes_of(age));
+                out[at] = request_bytes as u8 | (age_bytes as u8) << 4;
+                at += 1;
+                out[at..at + 8].copy_from_slice(&request.to_le_bytes());
+                at += request_bytes;
+                out[at..at + 8].copy_from_slice(&age.to_le_bytes());
+                at += age_bytes;
+            } else if part.facts.kind.posts() {
+                let gap = part.request.wrapping_sub(context.take_request());
+                context.next_request = context.next_request.wrapping_add(gap);
+                at = put_varint(out, at, zigzag(gap as i64));
+            }
+            at
+        })
+    }
+
+    /// Values in pairs: two lengths in a byte, then the two differences from the values before.
+    fn values(&mut self, bin: &mut [u8], values: &[u64]) -> bool {
+        self.piece::<VALUES_BYTES_MAX>(bin, |context, out| {
+            let mut at = 0;
+            for (pair, before) in values.chunks(2).zip(context.values.chunks_mut(2)) {
+                let lengths = at;
+                out[lengths] = 0;
+                at += 1;
+                for (index, (value, before)) in pair.iter().zip(before).enumerate() {
+                    let change = zigzag(value.wrapping_sub(*before) as i64);
+                    *before = *value;
+                    let bytes = bytes_of(change);
+                    out[lengths] |= (bytes as u8) << (4 * index);
+                    out[at..at + 8].copy_from_slice(&change.to_le_bytes());
+                    at += bytes;
+                }
+            }
+            at
+        })
     }
 }
 
-/// The next `bytes` bytes of `bin`, if there are as many.
+#[cold]
+fn iteration(context: &mut Context, out: &mut [u8; HEAD_MAX], iteration: u64) -> usize {
+    out[0] = ITERATION;
+    context.iteration = iteration;
+    put_varint(out, 1, iteration)
+}
+
+/// Token, kind, which fields are not zero, region, these fields.
+#[inline(never)]
+fn literal(out: &mut [u8], at: usize, key: &Key) -> usize {
+    let fields = [
+        u64::from(key.comm()),
+        zigzag(i64::from(key.peer())),
+        zigzag(i64::from(key.tag())),
+        key.0[2],
+        key.0[3],
+        u64::from(key.depth()),
+    ];
+    out[at] = LITERAL;
+    out[at + 1] = key.kind();
+    let mut present = 0;
+    let mut end = put_varint(out, at + 3, u64::from(key.region()));
+    for (index, field) in fields.into_iter().enumerate() {
+        if field != 0 {
+            present |= 1 << index;
+            end = put_varint(out, end, field);
+        }
+    }
+    out[at + 2] = present;
+    end
+}
+
 #[inline(always)]
-fn room(bin: &mut [u8], at: usize, bytes: usize) -> Option<&mut [u8]> {
-    bin.get_mut(at..)?.get_mut(..bytes)
+fn put_varint(out: &mut [u8], mut at: usize, mut value: u64) -> usize {
+    while value >= 0x80 {
+        out[at] = value as u8 | 0x80;
+        at += 1;
+        value >>= 7;
+    }
+    out[at] = value as u8;
+    at + 1
 }

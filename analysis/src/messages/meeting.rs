@@ -3,7 +3,7 @@
 //! why by what is known of time.
 
 use super::books::{Books, Reason};
-use super::waiting::{Channel, Half, Side, Waiting};
+use super::waiting::{Channel, Half, Side, Verdict, Waiting};
 use alloc::vec::Vec;
 
 /// Halves that wait at one place for their other halves: some 30 MB, seconds of a busy place. When more would wait,
@@ -35,45 +35,30 @@ impl Meeting {
         if side == Side::Send && half.begin_ns <= self.given_up_ns {
             return books.unmatched(&half, Reason::Limit);
         }
-        while let Some((other_side, other)) = self.waiting.first(&channel)
-            && other_side != side
-        {
-            let (send, receive) = match side {
-                Side::Send => (half, other),
-                Side::Receive => (other, half),
-            };
-            let Some((without, reason)) = self.impossible(&send, &receive, lost_ns) else {
-                self.waiting.pop(&channel);
-                return books.pair(channel.destination, &send, &receive);
-            };
-            books.unmatched(if without == Side::Send { &send } else { &receive }, reason);
-            if without == side {
-                return;
-            }
-            self.waiting.pop(&channel);
-        }
         if self.waiting.len() >= WAITING_MAX {
             self.make_room(books);
         }
-        self.waiting.push(channel, side, half);
-    }
-
-    /// Which of two halves that stand first cannot have another half, and why, if they cannot be a pair.
-    #[inline]
-    fn impossible(&self, send: &Half, receive: &Half, lost_ns: u64) -> Option<(Side, Reason)> {
-        if send.begin_ns <= lost_ns {
-            return Some((Side::Send, Reason::Missing));
-        }
-        if send.epoch != receive.epoch {
-            let older = if send.epoch < receive.epoch {
-                Side::Send
-            } else {
-                Side::Receive
+        let error_ns = self.error_ns;
+        self.waiting.meet(channel, side, half, |other| {
+            let (send, receive) = match side {
+                Side::Send => (&half, other),
+                Side::Receive => (other, &half),
             };
-            return Some((older, Reason::Cut));
-        }
-        let received_first = receive.end_ns.saturating_add(self.error_ns) < send.begin_ns;
-        received_first.then_some((Side::Receive, Reason::Missing))
+            match impossible(send, receive, lost_ns, error_ns) {
+                None => {
+                    books.pair(channel.destination, send, receive);
+                    Verdict::Pair
+                }
+                Some((without, reason)) => {
+                    books.unmatched(if without == Side::Send { send } else { receive }, reason);
+                    if without == side {
+                        Verdict::Leave
+                    } else {
+                        Verdict::Drop
+                    }
+                }
+            }
+        });
     }
 
     /// Gives up the older half of what waits.
@@ -84,6 +69,24 @@ impl Meeting {
         let until_ns = *ends.select_nth_unstable(middle).1;
         self.given_up_ns = self.given_up_ns.max(until_ns);
         self.waiting
-            .drop_until(until_ns, |half| books.unmatched(&half, Reason::Limit));
+            .drop_until(until_ns, |half| books.unmatched(half, Reason::Limit));
     }
+}
+
+/// Which of two halves that stand first cannot have another half, and why, if they cannot be a pair.
+#[inline]
+fn impossible(send: &Half, receive: &Half, lost_ns: u64, error_ns: u64) -> Option<(Side, Reason)> {
+    if send.begin_ns <= lost_ns {
+        return Some((Side::Send, Reason::Missing));
+    }
+    if send.epoch != receive.epoch {
+        let older = if send.epoch < receive.epoch {
+            Side::Send
+        } else {
+            Side::Receive
+        };
+        return Some((older, Reason::Cut));
+    }
+    let received_first = receive.end_ns.saturating_add(error_ns) < send.begin_ns;
+    received_first.then_some((Side::Receive, Reason::Missing))
 }

@@ -44,6 +44,17 @@ pub enum Side {
     Receive,
 }
 
+/// What comes of two halves of different sides that stand first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// They belong together.
+    Pair,
+    /// The one that waited is given up.
+    Drop,
+    /// The one that came is given up.
+    Leave,
+}
+
 const NOTHING: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -80,61 +91,69 @@ impl Waiting {
         self.len
     }
 
-    /// The first half that waits in a channel.
+    /// Lets a half meet those of the other side that wait in its channel, one after the other as `judge` says; if no
+    /// pair comes of it, the half waits behind those of its own side.
     #[inline]
-    pub fn first(&self, channel: &Channel) -> Option<(Side, Half)> {
-        let queue = self.queues.get(channel)?;
-        Some((queue.side, self.nodes[queue.head as usize].half))
-    }
-
-    /// Takes the first half out of a channel.
-    #[inline]
-    pub fn pop(&mut self, channel: &Channel) {
-        let Entry::Occupied(mut entry) = self.queues.entry(*channel) else {
-            return;
-        };
-        let queue = entry.get_mut();
-        let at = queue.head;
-        let node = &mut self.nodes[at as usize];
-        let next = core::mem::replace(&mut node.next, self.free);
-        self.free = at + 1;
-        self.len -= 1;
-        if next == NOTHING {
-            entry.remove();
-        } else {
-            queue.head = next;
-        }
-    }
-
-    /// Puts a half behind the others of its channel, which are of the same side.
-    #[inline]
-    pub fn push(&mut self, channel: Channel, side: Side, half: Half) {
-        let node = Node { half, next: NOTHING };
-        let at = match self.free.checked_sub(1) {
-            Some(at) => {
-                self.free = core::mem::replace(&mut self.nodes[at as usize], node).next;
-                at
-            }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() as u32 - 1
-            }
-        };
-        self.len += 1;
-        match self.queues.entry(channel) {
-            Entry::Occupied(mut entry) => {
-                let queue = entry.get_mut();
-                self.nodes[queue.tail as usize].next = at;
-                queue.tail = at;
-            }
+    pub fn meet(
+        &mut self,
+        channel: Channel,
+        side: Side,
+        half: Half,
+        mut judge: impl FnMut(&Half) -> Verdict,
+    ) {
+        let Waiting {
+            queues,
+            nodes,
+            free,
+            len,
+        } = self;
+        let mut entry = match queues.entry(channel) {
             Entry::Vacant(entry) => {
+                let at = keep(nodes, free, half);
+                *len += 1;
                 entry.insert(Queue {
                     side,
                     head: at,
                     tail: at,
                 });
+                return;
+            }
+            Entry::Occupied(entry) => entry,
+        };
+        let queue = entry.get_mut();
+        while queue.side != side {
+            let verdict = judge(&nodes[queue.head as usize].half);
+            if verdict == Verdict::Leave {
+                return;
+            }
+            let next = release(nodes, free, queue.head);
+            *len -= 1;
+            match (verdict, next) {
+                (Verdict::Pair, NOTHING) => {
+                    entry.remove();
+                    return;
+                }
+                (Verdict::Pair, next) => {
+                    queue.head = next;
+                    return;
+                }
+                (_, NOTHING) => {
+                    let at = keep(nodes, free, half);
+                    *len += 1;
+                    *queue = Queue {
+                        side,
+                        head: at,
+                        tail: at,
+                    };
+                    return;
+                }
+                (_, next) => queue.head = next,
             }
         }
+        let at = keep(nodes, free, half);
+        *len += 1;
+        nodes[queue.tail as usize].next = at;
+        queue.tail = at;
     }
 
     /// All halves, each channel's in order.
@@ -150,15 +169,43 @@ impl Waiting {
     }
 
     /// Takes out what ended by then, from the front of each channel, and hands it to `dropped`.
-    pub fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(Half)) {
-        let channels: Vec<Channel> = self.queues.keys().copied().collect();
-        for channel in channels {
-            while let Some((_, half)) = self.first(&channel)
-                && half.end_ns <= end_ns
+    pub fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Half)) {
+        let Waiting {
+            queues,
+            nodes,
+            free,
+            len,
+        } = self;
+        queues.retain(|_, queue| {
+            while let Some(node) = nodes.get(queue.head as usize)
+                && node.half.end_ns <= end_ns
             {
-                self.pop(&channel);
-                dropped(half);
+                dropped(&node.half);
+                queue.head = release(nodes, free, queue.head);
+                *len -= 1;
             }
-        }
+            queue.head != NOTHING
+        });
     }
+}
+
+/// Puts a half into a free node, and says which.
+#[inline]
+fn keep(nodes: &mut Vec<Node>, free: &mut u32, half: Half) -> u32 {
+    let node = Node { half, next: NOTHING };
+    if let Some(at) = free.checked_sub(1) {
+        *free = core::mem::replace(&mut nodes[at as usize], node).next;
+        at
+    } else {
+        nodes.push(node);
+        nodes.len() as u32 - 1
+    }
+}
+
+/// Makes a node free, and says which was behind it.
+#[inline]
+fn release(nodes: &mut [Node], free: &mut u32, at: u32) -> u32 {
+    let next = core::mem::replace(&mut nodes[at as usize].next, *free);
+    *free = at + 1;
+    next
 }

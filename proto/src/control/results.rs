@@ -28,6 +28,21 @@ pub struct Moments {
     pub max_rank: Rank,
 }
 
+impl Default for Moments {
+    /// Of no values.
+    fn default() -> Self {
+        Moments {
+            count: 0,
+            sum_ns: 0,
+            mean_ns: 0.0,
+            m2: 0.0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            max_rank: Rank(0),
+        }
+    }
+}
+
 /// One row of the MPI function table.
 #[derive(Clone, Copy, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct FunctionStats {
@@ -79,7 +94,7 @@ pub struct Matrix {
 
 /// Point-to-point messages, each counted where its receiver is, once send and receive have been put together.
 /// What was sent and not matched is on its way, waits, or is lost: `sent` less `matched`.
-#[derive(Clone, Copy, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct Messages {
     /// Sends that were posted.
     pub sent: Traffic,

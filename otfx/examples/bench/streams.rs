@@ -1,0 +1,192 @@
+//! What is stored: streams made up, and one that was recorded.
+
+use invivo_otfx::{Attributes, Nesting, Pass};
+use invivo_proto::ids::{CommLocal, RegionId};
+use invivo_proto::record::{Call, Facts, Kind, Part};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// Calls with their parts, as a location sends them.
+pub struct Calls {
+    calls: Vec<(Call, std::ops::Range<usize>)>,
+    parts: Vec<Part>,
+}
+
+impl Calls {
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Call, &[Part])> {
+        self.calls.iter().map(|(call, parts)| (call, &self.parts[parts.clone()]))
+    }
+
+    /// Messages, collectives and completions among six peers: what a halo exchange does.
+    pub fn made_up(count: usize) -> Calls {
+        let mut random = SmallRng::seed_from_u64(1);
+        let (mut end, mut request) = (1_000_000u64, 0);
+        let mut made = Calls {
+            calls: Vec::with_capacity(count),
+            parts: Vec::new(),
+        };
+        for n in 0..count {
+            let neighbour = (n / 4 % 6) as i32;
+            let facts = |kind, region, peer, out, back| Facts {
+                kind,
+                region: RegionId(region),
+                comm: CommLocal(0),
+                peer,
+                tag: if region < 5 { 42 } else { 0 },
+                bytes_out: out,
+                bytes_in: back,
+            };
+            let size = 8 * (500 + 40 * neighbour as u64);
+            let facts = match n % 4 {
+                0 => facts(Kind::PostRecv, 1, neighbour, 0, size),
+                1 => facts(Kind::Send, 2, neighbour, size, 0),
+                2 => facts(Kind::Plain, 3, 0, 0, 0),
+                _ => facts(Kind::Collective, 4, -1, 8, 8),
+            };
+            let duration = random.random_range(300..6000);
+            end += duration + random.random_range(100..30_000);
+            let begin = made.parts.len();
+            if n % 4 == 2 {
+                made.parts.push(Part {
+                    facts: Facts {
+                        kind: Kind::CompletedRecv,
+                        region: RegionId(1),
+                        peer: neighbour,
+                        tag: 42,
+                        bytes_in: size,
+                        ..Facts::default()
+                    },
+                    request: request - 1,
+                    posted: end - duration - 20_000,
+                });
+            }
+            let call = Call {
+                facts,
+                end,
+                duration,
+                ordinal: if n % 4 == 3 { n as u64 / 4 } else { 0 },
+                request: if n % 4 == 0 { request } else { 0 },
+            };
+            request += u64::from(n % 4 == 0);
+            made.calls.push((call, begin..made.parts.len()));
+        }
+        made
+    }
+
+    /// The stream that xtask/bench/stream.c recorded.
+    pub fn recorded(path: &std::path::Path) -> std::io::Result<Calls> {
+        let bytes = std::fs::read(path)?;
+        let mut read = Calls {
+            calls: Vec::new(),
+            parts: Vec::new(),
+        };
+        for record in bytes.as_chunks::<72>().0 {
+            let word = |index: usize| u64::from_le_bytes(record[8 * index..8 * index + 8].try_into().expect("eight"));
+            let half = |at: usize| i32::from_le_bytes(record[at..at + 4].try_into().expect("four"));
+            let facts = Facts {
+                kind: KINDS[usize::from(record[70])],
+                region: RegionId(u16::from_le_bytes([record[68], record[69]])),
+                comm: CommLocal(half(64) as u32),
+                peer: half(56),
+                tag: half(60),
+                bytes_out: word(5),
+                bytes_in: word(6),
+            };
+            if record[71] != 0 {
+                read.parts.push(Part {
+                    facts,
+                    request: if facts.kind.completes() { word(3) } else { 0 },
+                    posted: word(4),
+                });
+                if let Some((_, parts)) = read.calls.last_mut() {
+                    parts.end = read.parts.len();
+                }
+                continue;
+            }
+            let call = Call {
+                facts,
+                end: word(0),
+                duration: word(1),
+                ordinal: word(2),
+                request: if facts.kind.posts() { word(3) } else { 0 },
+            };
+            read.calls.push((call, read.parts.len()..read.parts.len()));
+        }
+        Ok(read)
+    }
+}
+
+const KINDS: [Kind; 11] = [
+    Kind::Plain,
+    Kind::Send,
+    Kind::Recv,
+    Kind::PostSend,
+    Kind::PostRecv,
+    Kind::Collective,
+    Kind::PostCollective,
+    Kind::CompletedSend,
+    Kind::CompletedRecv,
+    Kind::CompletedCollective,
+    Kind::CompletedNothing,
+];
+
+/// An enter or a leave.
+#[derive(Clone, Copy)]
+pub struct Step {
+    pub region: RegionId,
+    pub time: u64,
+    pub enters: bool,
+}
+
+/// Enters and leaves of nested functions: five at each of eight depths, half a microsecond apart on average.
+pub fn steps(pairs: usize) -> Vec<Step> {
+    let mut random = SmallRng::seed_from_u64(2);
+    let (mut stack, mut steps) = (Vec::new(), Vec::with_capacity(2 * pairs));
+    let (mut time, mut entered) = (1_000_000, 0);
+    while steps.len() < 2 * pairs {
+        time += random.random_range(50..2500);
+        let enters = entered < pairs && stack.len() < 8 && (stack.is_empty() || random.random_bool(0.5));
+        let region = if enters {
+            entered += 1;
+            let region = RegionId(1 + 5 * stack.len() as u16 + random.random_range(0..5u16));
+            stack.push(region);
+            region
+        } else {
+            stack.pop().expect("something is open")
+        };
+        steps.push(Step { region, time, enters });
+    }
+    steps
+}
+
+/// The same, fused.
+pub fn passes(steps: &[Step]) -> Vec<(Pass, Attributes)> {
+    let mut nesting = Nesting::default();
+    let fused = steps.iter().filter_map(|step| {
+        if step.enters {
+            nesting.enter(step.region, step.time);
+            return None;
+        }
+        let (pass, depth) = nesting.leave(step.region, step.time)?;
+        Some((pass, Attributes { depth, clipped: false }))
+    });
+    fused.collect()
+}
+
+/// Times and counters of samples: 10 kHz and counters that grow by up to a million.
+pub fn samples(count: usize, counters: usize) -> Vec<(u64, Vec<u64>)> {
+    let mut random = SmallRng::seed_from_u64(3);
+    let mut values = vec![0u64; counters];
+    (1..=count as u64)
+        .map(|n| {
+            for value in &mut values {
+                *value += random.random_range(0..1_000_000u64);
+            }
+            (n * 260_000 + random.random_range(0..5_000u64), values.clone())
+        })
+        .collect()
+}

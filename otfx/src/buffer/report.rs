@@ -1,0 +1,159 @@
+//! What a buffer tells of itself.
+
+use super::Buffer;
+use crate::event::{EVENT_CLASSES, EventClass};
+use crate::geometry::Geometry;
+use crate::iterations::Summaries;
+use crate::ledger::{Ledger, Loss, Reason};
+use crate::level::{Chain, Level};
+use crate::reader::Reader;
+use crate::strategy::Label;
+
+/// How full a buffer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Bins and their size.
+    pub geometry: Geometry,
+    /// Bins that hold records.
+    pub bins_used: u32,
+    /// Bytes of these that records and heads take.
+    pub bytes_used: u64,
+    /// The ends of the oldest and the newest kept record, in ticks.
+    pub span: Option<(u64, u64)>,
+}
+
+/// One level, in the order in which they go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelStatus {
+    /// What it holds.
+    pub label: Label,
+    /// Of a strategy that holds no more: it takes no records.
+    pub former: bool,
+    /// Samples of it, or events because of their cap, are not taken any more.
+    pub closed: bool,
+    /// Its bins.
+    pub bins: u32,
+    /// Its records, by class.
+    pub kept: [u64; EVENT_CLASSES],
+    /// The end of the last record that it gave up, in ticks: what ended later is complete. `None`: everything is.
+    pub gone_until: Option<u64>,
+}
+
+impl Buffer {
+    /// What became of all records so far.
+    pub fn ledger(&self) -> Ledger {
+        let gone = |reason: Reason| self.gone[reason as usize];
+        let reduced = [
+            Reason::Room,
+            Reason::Closed,
+            Reason::Cap,
+            Reason::Strategy,
+            Reason::Refused,
+        ];
+        Ledger {
+            stored: self.stored,
+            kept: self.levels().flat_map(|level| level.kept).sum(),
+            reduced: reduced.into_iter().map(gone).sum(),
+            dropped: gone(Reason::Held),
+            reset: gone(Reason::Reset),
+            parts_reduced: self.parts_reduced,
+        }
+    }
+
+    /// What was lost, by level, class and reason, with the time in which it lay.
+    pub fn losses(&self) -> impl Iterator<Item = Loss> + '_ {
+        let earlier = core::iter::once((&self.earlier, Label::Earlier));
+        let former = self.former.iter().map(|chain| (&chain.losses, chain.label));
+        let levels = self.levels.iter().map(|level| (&level.chain.losses, level.chain.label));
+        earlier
+            .chain(former)
+            .chain(levels)
+            .flat_map(|(losses, label)| losses.rows(label))
+    }
+
+    /// All levels, those of earlier strategies first.
+    pub fn levels(&self) -> impl Iterator<Item = LevelStatus> + '_ {
+        let status = |chain: &Chain, former, closed, kept| LevelStatus {
+            label: chain.label,
+            former,
+            closed,
+            bins: chain.bins(),
+            kept,
+            gone_until: chain.gone_until,
+        };
+        let former = self
+            .former
+            .iter()
+            .map(move |chain| status(chain, true, false, *chain.counts()));
+        let levels = self
+            .levels
+            .iter()
+            .map(move |level: &Level| status(&level.chain, false, level.closed, level.counts()));
+        former.chain(levels)
+    }
+
+    /// Records in the buffer of one class.
+    pub fn kept(&self, class: EventClass) -> u64 {
+        self.levels().map(|level| level.kept[class as usize]).sum()
+    }
+
+    /// How full the buffer is. Looks at every bin.
+    pub fn fill(&self) -> Fill {
+        let mut fill = Fill {
+            geometry: self.arena.geometry(),
+            bins_used: 0,
+            bytes_used: 0,
+            span: None,
+        };
+        let mut add = |records: u32, used: u64, first_end: u64, last_end: u64| {
+            fill.bins_used += 1;
+            fill.bytes_used += used;
+            if records > 0 {
+                let (first, last) = fill.span.unwrap_or((first_end, last_end));
+                fill.span = Some((first.min(first_end), last.max(last_end)));
+            }
+        };
+        let levels = self.levels.iter().map(|level| (&level.chain, level.open));
+        let former = self.former.iter().map(|chain| (chain, None));
+        for (chain, open) in former.chain(levels) {
+            let behind = |bin: &_| self.arena.info(*bin).next;
+            let closed = core::iter::successors(chain.oldest(), behind).take(chain.bins() as usize);
+            for bin in closed.filter(|bin| Some(*bin) != open) {
+                let info = self.arena.info(bin);
+                let records = info.counts.iter().sum();
+                add(records, u64::from(info.used), info.first_end, info.last_end);
+            }
+        }
+        for level in self.levels.iter().filter(|level| level.open.is_some()) {
+            let writer = &level.writer;
+            let records = writer.counts().iter().sum();
+            add(records, writer.used() as u64, writer.first_end(), writer.last_end());
+        }
+        fill
+    }
+
+    /// Bytes allocated for records: the same from the beginning to the end.
+    pub fn arena_bytes(&self) -> usize {
+        self.arena.capacity()
+    }
+
+    /// When events reached their cap and were dropped for good, in ticks.
+    pub fn events_dropped_at(&self) -> Option<u64> {
+        self.events_dropped_at
+    }
+
+    /// How often the frequency of samples has been halved.
+    pub fn halvings(&self) -> u32 {
+        self.halvings
+    }
+
+    /// What happened in each iteration, if the strategy sorts by iterations.
+    pub fn summaries(&self) -> Option<&Summaries> {
+        self.summaries.as_deref()
+    }
+
+    /// Reads what is kept, oldest first.
+    pub fn read(&self) -> Reader<'_> {
+        Reader::new(&self.arena, &self.former, &self.levels)
+    }
+}

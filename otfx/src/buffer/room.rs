@@ -1,0 +1,227 @@
+//! Making room: which bins go, and what a change of the strategy does to those that are there.
+
+use super::{Buffer, Item, Last};
+use crate::arena::BinId;
+use crate::geometry::Unfit;
+use crate::ledger::Reason;
+use crate::level::Level;
+use crate::strategy::{AtCap, Label, Sorter, Strategy};
+
+/// Levels of earlier strategies that are told apart; when there are more, the lowest go.
+pub(super) const FORMER_MAX: usize = 2 * crate::strategy::LEVELS_MAX;
+
+impl Buffer {
+    /// What the buffer keeps when not everything fits.
+    pub fn strategy(&self) -> &Strategy {
+        &self.strategy
+    }
+
+    /// Another strategy from now on. What is there stays as it was sorted, and goes before everything that comes. The
+    /// one operation beside creation that allocates; its cost depends on the levels, not on the records.
+    ///
+    /// # Errors
+    /// When the strategy does not fit the bins; then nothing has changed.
+    pub fn set_strategy(&mut self, strategy: Strategy) -> Result<(), Unfit> {
+        self.arena.geometry().bears(strategy.levels())?;
+        if matches!(self.last, Last::Call { .. }) {
+            self.last = Last::Over;
+        }
+        let labels = strategy.labels();
+        for level in &mut self.levels {
+            level.close(&mut self.arena);
+        }
+        let old = labels.len().min(self.levels.len());
+        let mut chains: alloc::vec::Vec<_> = self.levels[..old]
+            .iter_mut()
+            .zip(&labels)
+            .map(|(level, label)| level.restart(*label))
+            .collect();
+        chains.extend(self.levels.drain(old..).map(|level| level.chain));
+        self.levels.extend(labels[old..].iter().map(|label| Level::new(*label)));
+        self.former.extend(chains);
+        self.forget_former();
+        self.sorter = Sorter::new(&strategy);
+        self.summaries = super::summaries(&strategy);
+        self.strategy = strategy;
+        self.halvings = 0;
+        self.events_dropped_at = None;
+        Ok(())
+    }
+
+    /// Drops levels of earlier strategies that hold nothing, and the lowest of those that are too many.
+    fn forget_former(&mut self) {
+        let held = self.former.iter().filter(|chain| chain.bins() > 0).count();
+        let mut surplus = held.saturating_sub(FORMER_MAX);
+        for index in 0..self.former.len() {
+            if surplus > 0 && self.former[index].bins() > 0 {
+                self.remove_former(index, Reason::Strategy);
+                surplus -= 1;
+            }
+        }
+        let earlier = &mut self.earlier;
+        self.former.retain(|chain| {
+            if chain.bins() == 0 {
+                earlier.merge(&chain.losses);
+            }
+            chain.bins() > 0
+        });
+    }
+
+    /// Closes the level's open bin and opens a free one, for which others may have to go; or says why not.
+    pub(super) fn open_bin(&mut self, item: &Item) -> Result<BinId, Reason> {
+        let wanting = &mut self.levels[item.level];
+        if wanting.closed {
+            return Err(if wanting.samples { Reason::Closed } else { Reason::Cap });
+        }
+        wanting.close(&mut self.arena);
+        self.keep_to_cap(item)?;
+        while self.arena.free_bins() == 0 {
+            self.make_room(item.level, false)?;
+        }
+        let bin = self.arena.take().ok_or(Reason::Room)?;
+        let level = &mut self.levels[item.level];
+        let base_time = item.end.max(level.writer.last_end());
+        let next_request = item.request.unwrap_or(level.writer.next_request());
+        level.append(&mut self.arena, bin, base_time, next_request);
+        Ok(bin)
+    }
+
+    /// Keeps what is no sample to its part of the bins.
+    fn keep_to_cap(&mut self, item: &Item) -> Result<(), Reason> {
+        let Some(cap) = self.strategy.event_cap else {
+            return Ok(());
+        };
+        if self.levels[item.level].samples {
+            return Ok(());
+        }
+        let limit = u64::from(self.arena.geometry().bins) * u64::from(cap.bins_permille) / 1000;
+        while self.event_bins() >= limit {
+            match cap.then {
+                AtCap::Oldest => self.make_room(item.level, true)?,
+                AtCap::DropAll => {
+                    for index in 0..self.levels.len() {
+                        if !self.levels[index].samples {
+                            self.remove_level(index, Reason::Cap);
+                            self.levels[index].closed = true;
+                        }
+                    }
+                    self.events_dropped_at = Some(item.end);
+                    return Err(Reason::Cap);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn event_bins(&self) -> u64 {
+        let events = self.levels.iter().filter(|level| !level.samples);
+        events.map(|level| u64::from(level.chain.bins())).sum()
+    }
+
+    /// Gives up the least valuable bin, or level of samples; or says why nothing may go for a bin of `wanting`.
+    pub(super) fn make_room(&mut self, wanting: usize, events_only: bool) -> Result<(), Reason> {
+        if !events_only && let Some(index) = self.former.iter().position(|chain| chain.bins() > 0) {
+            return self.remove_oldest_former(index);
+        }
+        for index in 0..=wanting {
+            let level = &self.levels[index];
+            if level.closed || events_only && level.samples {
+                continue;
+            }
+            let holds = level.chain.bins() > 0;
+            if !level.samples {
+                if holds {
+                    return self.remove_oldest(index);
+                }
+                continue;
+            }
+            if level.chain.oldest().is_some_and(|bin| self.is_frozen(bin)) {
+                return Err(Reason::Held);
+            }
+            if let Label::Ordinal(lambda) = level.chain.label {
+                self.halvings = u32::from(lambda) + 1;
+            }
+            self.remove_level(index, Reason::Room);
+            self.levels[index].closed = true;
+            if index == wanting {
+                return Err(Reason::Closed);
+            }
+            if holds {
+                return Ok(());
+            }
+        }
+        Err(Reason::Room)
+    }
+
+    fn remove_oldest(&mut self, index: usize) -> Result<(), Reason> {
+        let level = &mut self.levels[index];
+        let oldest = level.chain.oldest();
+        if oldest.is_some_and(|bin| self.is_frozen(bin)) {
+            return Err(Reason::Held);
+        }
+        let level = &mut self.levels[index];
+        if level.open == oldest {
+            level.close(&mut self.arena);
+        }
+        let removed = level.chain.remove_oldest(&self.arena, Reason::Room);
+        self.give_one(removed);
+        Ok(())
+    }
+
+    fn remove_oldest_former(&mut self, index: usize) -> Result<(), Reason> {
+        let oldest = self.former[index].oldest();
+        if oldest.is_some_and(|bin| self.is_frozen(bin)) {
+            return Err(Reason::Held);
+        }
+        let removed = self.former[index].remove_oldest(&self.arena, Reason::Room);
+        self.give_one(removed);
+        Ok(())
+    }
+
+    fn give_one(&mut self, removed: Option<(BinId, u64)>) {
+        let Some((gone, records)) = removed else { return };
+        self.gone[Reason::Room as usize] += records;
+        if matches!(self.last, Last::Call { bin, .. } if bin == gone) {
+            self.last = Last::Gone;
+        }
+        self.arena.give(gone);
+    }
+
+    /// All of a level goes.
+    pub(super) fn remove_level(&mut self, index: usize, reason: Reason) {
+        let level = &mut self.levels[index];
+        level.close(&mut self.arena);
+        if matches!(self.last, Last::Call { level, .. } if level == index) {
+            self.last = Last::Gone;
+        }
+        let removed = level.chain.remove_all(&self.arena, reason);
+        self.give_all(removed, reason);
+    }
+
+    pub(super) fn remove_former(&mut self, index: usize, reason: Reason) {
+        let removed = self.former[index].remove_all(&self.arena, reason);
+        self.give_all(removed, reason);
+    }
+
+    fn give_all(&mut self, removed: Option<(BinId, BinId, u32, u64)>, reason: Reason) {
+        let Some((oldest, newest, bins, records)) = removed else {
+            return;
+        };
+        self.gone[reason as usize] += records;
+        if self.frozen_before.is_none() {
+            self.arena.give_chain(oldest, newest, bins);
+            return;
+        }
+        // One by one: those of the frozen view stay until it is given back.
+        let mut next = Some(oldest);
+        for _ in 0..bins {
+            let Some(bin) = next else { return };
+            next = self.arena.info(bin).next;
+            if self.is_frozen(bin) {
+                self.arena.info_mut(bin).detached = true;
+            } else {
+                self.arena.give(bin);
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What the writer and the reader of a bin keep alike, and the numbers of the format. [`crate::BinReader`]'s module
+//! draws it.
+
+use crate::event::{EventClass, VALUES_MAX};
+use invivo_proto::ids::{CommLocal, RegionId};
+use invivo_proto::record::{Facts, Kind};
+
+/// Slots of the dictionary. A slot's number is a whole token; 128 of 32 bytes stay in the first cache level.
+pub(crate) const SLOTS: usize = 128;
+
+/// Token: facts follow and take their slot.
+pub(crate) const LITERAL: u8 = 0x80;
+/// Token: more parts of the call before.
+pub(crate) const CONTINUATION: u8 = 0x81;
+/// Token: the highest bytes of the next record's two numbers.
+pub(crate) const WIDE: u8 = 0x82;
+/// Token: a record that only its maker understands.
+pub(crate) const OPAQUE: u8 = 0x83;
+/// Token: the records behind it belong to this iteration.
+pub(crate) const ITERATION: u8 = 0x84;
+
+/// Second byte: the first number counts to the end, not to the begin.
+pub(crate) const OVERLAP: u8 = 0x08;
+/// Second byte: the third is there.
+pub(crate) const EXTENDED: u8 = 0x80;
+/// Third byte: the event is clipped.
+pub(crate) const CLIPPED: u8 = 0x80;
+/// Third byte: the request's number does not follow on.
+pub(crate) const GAP: u8 = 0x40;
+/// Third byte: number of parts; the largest says that it follows.
+pub(crate) const PARTS_BELOW: usize = 0x3f;
+
+/// An upper bound of any record's bytes, its parts and values apart: iteration mark 11, wide 3, token 1, literal 45,
+/// second and third byte 2, times 7 + 8 (both are written as eight bytes), ordinal, request and parts 10 each.
+pub(crate) const HEAD_MAX: usize = 128;
+/// An upper bound of a part's bytes: literal 46, lengths 1, two numbers of 8.
+pub(crate) const PART_MAX: usize = 64;
+/// An upper bound of the bytes of all values: one for each two, and the values.
+pub(crate) const VALUES_BYTES_MAX: usize = VALUES_MAX / 2 + VALUES_MAX * 8 + 8;
+
+/// Kinds beyond those of [`Kind`].
+pub(crate) const REGION: u8 = 16;
+pub(crate) const SAMPLE: u8 = 17;
+pub(crate) const METRIC: u8 = 18;
+
+/// The facts of a record, as the dictionary holds them: kind with [`Key::FILLED`], region (or number of values),
+/// communicator (or context, or metric class), depth; peer and tag; bytes out; bytes in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Key(pub [u64; 4]);
+
+impl Key {
+    /// An empty slot is zero, which no key is.
+    const FILLED: u64 = 0x80;
+
+    #[inline(always)]
+    pub fn new(kind: u8, region: u16, comm: u32, depth: u8) -> Key {
+        let head = u64::from(kind) | Key::FILLED | u64::from(region) << 8;
+        Key([head | u64::from(comm) << 24 | u64::from(depth) << 56, 0, 0, 0])
+    }
+
+    #[inline(always)]
+    pub fn of(facts: &Facts, depth: u8) -> Key {
+        let mut key = Key::new(facts.kind as u8, facts.region.0, facts.comm.0, depth);
+        key.0[1] = u64::from(facts.peer as u32) << 32 | u64::from(facts.tag as u32);
+        key.0[2] = facts.bytes_out;
+        key.0[3] = facts.bytes_in;
+        key
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0[0] == 0
+    }
+
+    pub fn kind(&self) -> u8 {
+        self.0[0] as u8 & 0x7f
+    }
+
+    pub fn region(&self) -> u16 {
+        (self.0[0] >> 8) as u16
+    }
+
+    pub fn comm(&self) -> u32 {
+        (self.0[0] >> 24) as u32
+    }
+
+    pub fn depth(&self) -> u8 {
+        (self.0[0] >> 56) as u8
+    }
+
+    pub fn peer(&self) -> i32 {
+        (self.0[1] >> 32) as i32
+    }
+
+    pub fn tag(&self) -> i32 {
+        self.0[1] as i32
+    }
+
+    pub fn facts(&self, kind: Kind) -> Facts {
+        Facts {
+            kind,
+            region: RegionId(self.region()),
+            comm: CommLocal(self.comm()),
+            peer: self.peer(),
+            tag: self.tag(),
+            bytes_out: self.0[2],
+            bytes_in: self.0[3],
+        }
+    }
+
+    /// Its place in the dictionary.
+    #[inline(always)]
+    pub fn slot(&self) -> usize {
+        let [head, ends, out, back] = self.0;
+        let mixed = (head ^ back.rotate_left(17))
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .wrapping_add(ends ^ out.rotate_left(43))
+            .wrapping_mul(0xd6e8_feb8_6659_fd93);
+        (mixed >> 57) as usize
+    }
+}
+
+/// The kind with this number.
+pub(crate) fn kind(number: u8) -> Option<Kind> {
+    const ALL: [Kind; 11] = [
+        Kind::Plain,
+        Kind::Send,
+        Kind::Recv,
+        Kind::PostSend,
+        Kind::PostRecv,
+        Kind::Collective,
+        Kind::PostCollective,
+        Kind::CompletedSend,
+        Kind::CompletedRecv,
+        Kind::CompletedCollective,
+        Kind::CompletedNothing,
+    ];
+    ALL.get(usize::from(number)).copied()
+}
+
+/// The class of records of a kind; none of completions, which are parts, and of unknown ones.
+pub(crate) fn class(number: u8) -> Option<EventClass> {
+    match number {
+        REGION => Some(EventClass::Region),
+        SAMPLE => Some(EventClass::Sample),
+        METRIC => Some(EventClass::Metric),
+        _ => kind(number)
+            .filter(|kind| !kind.completes())
+            .map(|_| EventClass::Call),
+    }
+}
+
+/// The state that both sides keep alike.
+#[derive(Clone, Debug)]
+pub(crate) struct Context {
+    /// The end of the record before.
+    pub time: u64,
+    /// The number of the next posted request, if it follows on.
+    pub next_request: u64,
+    pub last_completed: u64,
+    /// Of the collective before.
+    pub ordinal: u64,
+    /// Of the sample before.
+    pub sample: u64,
+    pub iteration: u64,
+    /// Of the sample or metric before.
+    pub values: [u64; VALUES_MAX],
+    pub keys: [Key; SLOTS],
+}
+
+impl Context {
+    pub fn new() -> Self {
+        Context {
+            time: 0,
+            next_request: 0,
+            last_completed: 0,
+            ordinal: 0,
+            sample: 0,
+            iteration: 0,
+            values: [0; VALUES_MAX],
+            keys: [Key::default(); SLOTS],
+        }
+    }
+
+    /// Begins a bin, in place.
+    pub fn begin(&mut self, base_time: u64, next_request: u64) {
+        self.time = base_time;
+        self.next_request = next_request;
+        self.last_completed = next_request;
+        self.ordinal = 0;
+        self.sample = 0;
+        self.iteration = 0;
+        self.values.fill(0);
+        self.keys.fill(Key::default());
+    }
+
+    #[inline(always)]
+    pub fn take_request(&mut self) -> u64 {
+        let request = self.next_request;
+        self.next_request = request.wrapping_add(1);
+        request
+    }
+}
+
+/// Bytes of a number without its leading zeros: none of 0.
+#[inline(always)]
+pub(crate) fn bytes_of(number: u64) -> usize {
+    (71 - number.leading_zeros() as usize) >> 3
+}
