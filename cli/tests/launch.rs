@@ -296,6 +296,94 @@ fn the_report_is_told_once_and_written_where_it_was_asked_for() {
     }
 }
 
+/// The measurement was shut down while the job runs on: the report is there, the job is off the list, and the one line
+/// comes when the job ends.
+#[test]
+fn a_report_before_the_end_is_written_then_and_told_at_the_end() {
+    for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
+        let stage = Stage::new();
+        stage.analysis_node_shuts_down();
+        let script = format!(
+            "RANK=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; {}; until [ -e stop ]; do sleep 0.05; done",
+            in_mpi()
+        );
+        let mut command = stage.launch_line(launcher, TOTAL, &["exec", "--report", "report.json"]);
+        let job = command
+            .args(["--", "bash", "-c", &script])
+            .spawn()
+            .expect("started");
+        stage::until("the report", || stage.path("report.json").exists());
+        stage::until("the job is off the list", || stage.jobs().is_empty());
+        assert!(
+            stage.path("report.json.config.toml").exists(),
+            "with what it was made"
+        );
+        std::fs::write(stage.path("stop"), "").expect("written");
+        let output = job.wait_with_output().expect("ended");
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("invivo:")).collect();
+        assert!(
+            lines.len() == 1 && lines[0].starts_with("invivo: job staged"),
+            "{lines:?}"
+        );
+        assert!(stage.sockets().is_empty());
+    }
+}
+
+/// A process of a job over two hosts, as a launcher would start it: a rank and a place on each, the root on the last.
+fn on_first_host(
+    stage: &stage::Stage,
+    rank: u32,
+    local_size: u32,
+    arguments: &[&str],
+) -> std::process::Child {
+    let mut command = stage.invivo();
+    command.args(["exec", "--"]).args(arguments);
+    for (name, value) in [
+        ("OMPI_COMM_WORLD_RANK", rank),
+        ("OMPI_COMM_WORLD_SIZE", 5),
+        ("OMPI_COMM_WORLD_LOCAL_RANK", rank),
+        ("OMPI_COMM_WORLD_LOCAL_SIZE", local_size),
+    ] {
+        command.env(name, value.to_string());
+    }
+    let stderr = std::fs::File::create(stage.path(&format!("stderr.{rank}"))).expect("a file");
+    command.stderr(stderr).spawn().expect("started")
+}
+
+#[test]
+fn a_host_without_the_root_is_tidied_up_by_its_highest_process() {
+    let stage = Stage::new();
+    stage.tool_places_tell();
+    let script = format!(
+        "echo $OMPI_COMM_WORLD_SIZE of $OMPI_COMM_WORLD_LOCAL_SIZE > seen; {}; until [ -e stop ]; do sleep 0.05; done",
+        in_mpi()
+    );
+    let mut rank = on_first_host(&stage, 0, 2, &["bash", "-c", &script]);
+    let mut place = on_first_host(&stage, 1, 2, &["bash", "-c", &script]);
+    stage::until("the place runs", || {
+        !lines_of(&stage.path("place.arguments")).is_empty()
+    });
+    let arguments = lines_of(&stage.path("place.arguments"));
+    assert!(arguments[0].contains("--layout 2:4,16:nodes=2"), "{arguments:?}");
+    assert_eq!(lines_of(&stage.path("seen")), ["2 of 1"]);
+    assert_eq!(stage.sockets().len(), 1, "the job's directory on this host");
+    std::fs::write(stage.path("stop"), "").expect("written");
+    assert!(place.wait().expect("ended").success() && rank.wait().expect("ended").success());
+    assert!(stage.sockets().is_empty(), "{:?}", stage.sockets());
+}
+
+#[test]
+fn a_launcher_that_shares_the_processes_otherwise_is_told_how() {
+    let stage = Stage::new();
+    let mut first = on_first_host(&stage, 0, 3, &["true"]);
+    assert_eq!(first.wait().expect("ended").code(), Some(2));
+    let lines = lines_of(&stage.path("stderr.0"));
+    assert!(lines.len() == 1 && lines[0].contains("--nodes"), "{lines:?}");
+    assert!(stage.sockets().is_empty());
+}
+
 #[test]
 fn a_killed_analysis_node_ends_neither_the_job_nor_its_supervisor() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {

@@ -35,6 +35,12 @@ pub struct ExecArgs {
     /// Ranks of the application, where the total alone does not say it.
     #[arg(long, value_name = "N")]
     pub(super) app: Option<u32>,
+    /// What the job is called; `invivo run` says so.
+    #[arg(long = "job", value_name = "ID", hide = true)]
+    pub(super) called: Option<String>,
+    /// A terminal waits for the report; `invivo run` says so.
+    #[arg(long, hide = true)]
+    pub(super) terminal: bool,
     /// The application with its arguments.
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
     pub(super) program: Vec<OsString>,
@@ -93,7 +99,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     };
     let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
     artefacts.check(world.family).map_err(|error| error.to_string())?;
-    let job = Job::of_this_process();
+    let job = Job::of_this_process(args.called.as_deref());
     let host = Host::of(&layout, host);
     // Where the launcher does not say who is on this node, nobody can wait for them.
     let opening = match world.local {
@@ -111,7 +117,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     };
     match role {
         Role::Application(rank) => process.rank(rank, args.program, environment),
-        Role::Root => process.root(&args.program),
+        Role::Root => process.root(&args.program, args.terminal),
         Role::Place { .. } => process.place(),
         Role::Node { .. } => process.node(),
     }
@@ -164,7 +170,7 @@ impl Process {
         child::leave_as(supervise(&assignment, let_go_of_standard_streams))
     }
 
-    fn root(self, program: &[OsString]) -> Result<Infallible, String> {
+    fn root(self, program: &[OsString], terminal: bool) -> Result<Infallible, String> {
         let command = program.iter().map(|word| word.to_string_lossy().into_owned());
         let assignment = root::Assignment {
             others_here: self.host.tools() - 1,
@@ -174,6 +180,7 @@ impl Process {
             job: self.job,
             opening: self.opening,
             asked: self.asked,
+            terminal,
             command: command.collect(),
         };
         child::leave_as(root::supervise(&assignment)?)

@@ -4,10 +4,8 @@ use super::process;
 use crate::connect;
 use std::path::PathBuf;
 
-/// The variable that names the job; `invivo run` sets it.
+/// The variable that names the job.
 pub const ENV_JOB: &str = "INVIVO_JOB";
-/// The variable that says that a terminal waits for the report; `invivo run` sets it.
-pub const ENV_TTY: &str = "INVIVO_TTY";
 
 /// A job, as one of its processes knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,11 +18,15 @@ pub struct Job {
 }
 
 impl Job {
-    /// The job that this process belongs to: named by [`ENV_JOB`], else by Slurm, else by host and launcher.
-    pub fn of_this_process() -> Job {
+    /// The job that this process belongs to: as it is called on the command line, else by [`ENV_JOB`] (which some
+    /// launchers do not pass on to other nodes), else by Slurm, else by host and launcher.
+    pub fn of_this_process(called: Option<&str>) -> Job {
         let launcher = process::launcher(std::process::id() as i32);
         let named = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
-        let id = named(ENV_JOB).or_else(|| named("SLURM_JOB_ID"));
+        let called = called.map(str::to_owned);
+        let id = called
+            .or_else(|| named(ENV_JOB))
+            .or_else(|| named("SLURM_JOB_ID"));
         Job {
             id: connect::job_id(&id.unwrap_or_else(|| fresh_id(launcher))),
             launcher,

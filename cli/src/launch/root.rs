@@ -8,7 +8,7 @@ use super::environment::World;
 use super::exec::tool;
 use super::final_message::{FinalMessage, Progress};
 use super::gateway::how;
-use super::job::{ENV_TTY, Job, host};
+use super::job::{Job, host};
 use super::opening::{Opening, Stage, look_again};
 use super::public::{Public, link};
 use super::say;
@@ -42,6 +42,8 @@ pub struct Assignment {
     pub others_here: u32,
     /// What was asked for.
     pub asked: Asked,
+    /// A terminal waits for the report.
+    pub terminal: bool,
     /// The application's command line.
     pub command: Vec<String>,
 }
@@ -322,8 +324,7 @@ impl Root<'_> {
         if let Err(why) = self.write(result) {
             self.tell(&why);
         }
-        let terminal = std::env::var_os(ENV_TTY).is_some_and(|value| value == "1");
-        if terminal && !self.quiet() {
+        if self.assignment.terminal && !self.quiet() {
             eprint!("{}", report::text(result));
         }
     }

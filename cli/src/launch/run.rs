@@ -4,7 +4,7 @@
 use super::artefacts::Artefacts;
 use super::asked::{Asked, JobArgs};
 use super::environment::{self, Environment, Family};
-use super::job::{ENV_JOB, ENV_TTY, fresh_id};
+use super::job::{ENV_JOB, fresh_id};
 use super::launcher::{Flavour, Line, LineError, is_launcher, read};
 use super::{child, plan, program, say, signals};
 use clap::Args;
@@ -79,30 +79,24 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         .map_err(|error| usage(error.to_string()))?;
     let invivo =
         std::env::current_exe().map_err(|error| (1, format!("cannot find this program: {error}")))?;
-    let inserted = inserted(&invivo, &asked);
-    let real = line.extended(&args.line, layout.total(), &inserted);
     if args.dry_run {
-        println!("{}", quoted(&real));
+        let inserted = inserted(&invivo, &asked, &[]);
+        println!(
+            "{}",
+            quoted(&line.extended(&args.line, layout.total(), &inserted))
+        );
         return Ok(());
     }
     if let Some(family) = family(line.flavour) {
         let artefacts = Artefacts::of_this_program().map_err(|error| (1, error.to_string()))?;
         artefacts.check(family).map_err(|error| (1, error.to_string()))?;
     }
-    let job = environment.get(OsStr::new(ENV_JOB)).is_none()
-        && !environment.contains_key(OsStr::new("SLURM_JOB_ID"));
     if !*asked.config.quiet {
         announce(&line, &layout, environment);
     }
-    let mut command = child::command(&real);
-    if job {
-        // The launcher is going to be this process.
-        command.env(ENV_JOB, fresh_id(std::process::id() as i32));
-    }
-    if std::io::stderr().is_terminal() {
-        command.env(ENV_TTY, "1");
-    }
-    let error = child::become_program(command, signals::mask());
+    let inserted = inserted(&invivo, &asked, &of_this_run(environment));
+    let real = line.extended(&args.line, layout.total(), &inserted);
+    let error = child::become_program(child::command(&real), signals::mask());
     let (code, what) = child::failure(&error);
     let name = args.line[0].to_string_lossy();
     Err((
@@ -111,10 +105,30 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     ))
 }
 
+/// What belongs to this very run. Not by variables: launchers pass few of them on to other nodes.
+fn of_this_run(environment: &Environment) -> Vec<OsString> {
+    let mut words: Vec<OsString> = Vec::new();
+    let named = environment
+        .get(OsStr::new(ENV_JOB))
+        .filter(|id| !id.is_empty())
+        .cloned();
+    let in_slurm = environment.contains_key(OsStr::new("SLURM_JOB_ID"));
+    // The launcher is going to be this process.
+    let fresh = || (!in_slurm).then(|| fresh_id(std::process::id() as i32).into());
+    if let Some(id) = named.or_else(fresh) {
+        words.extend(["--job".into(), id]);
+    }
+    if std::io::stderr().is_terminal() {
+        words.push("--terminal".into());
+    }
+    words
+}
+
 /// What goes before the program.
-fn inserted(invivo: &Path, asked: &Asked) -> Vec<OsString> {
+fn inserted(invivo: &Path, asked: &Asked, of_this_run: &[OsString]) -> Vec<OsString> {
     let mut words: Vec<OsString> = vec![invivo.into(), "exec".into()];
     words.extend(asked.to_flags());
+    words.extend_from_slice(of_this_run);
     words.push("--".into());
     words
 }

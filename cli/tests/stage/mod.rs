@@ -112,6 +112,16 @@ impl Stage {
 
     /// From now on the analysis node reports and ends.
     pub fn analysis_node_reports(&self) {
+        // Waits until the other end is closed: the report is out.
+        self.analysis_node_tells(false, "exit 0");
+    }
+
+    /// From now on the analysis node reports that the measurement was shut down, and ends when there is a file `stop`.
+    pub fn analysis_node_shuts_down(&self) {
+        self.analysis_node_tells(true, "until [ -e stop ]; do sleep 0.05; done");
+    }
+
+    fn analysis_node_tells(&self, shut_down: bool, then: &str) {
         let result = link::Final {
             job: link::Job {
                 id: "staged".into(),
@@ -125,17 +135,26 @@ impl Stage {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
-            shut_down: false,
+            shut_down,
         };
         let message = encode(&result).expect("encoded");
         let mut bytes = (message.len() as u32).to_le_bytes().to_vec();
         bytes.extend(message);
         std::fs::write(self.path("final.bin"), bytes).expect("written");
-        // Waits until the other end is closed: the report is out.
-        let text = "while [ $# -gt 0 ]; do [ \"$1\" = --report-fd ] && fd=$2; shift; done
-            cat final.bin >&$fd; read -t 20 -u $fd; exit 0";
+        let text = format!(
+            "while [ $# -gt 0 ]; do [ \"$1\" = --report-fd ] && fd=$2; shift; done
+            cat final.bin >&$fd; read -t 20 -u $fd; exec {{fd}}>&-; {then}"
+        );
         for family in ["ompi", "mpich"] {
-            self.script(&format!("lib/invivo/{family}/analysis-node"), text);
+            self.script(&format!("lib/invivo/{family}/analysis-node"), &text);
+        }
+    }
+
+    /// From now on tool places write down how they were started, and end when there is a file `stop`.
+    pub fn tool_places_tell(&self) {
+        for family in ["ompi", "mpich"] {
+            let text = "echo \"$*\" > place.arguments; until [ -e stop ]; do sleep 0.05; done";
+            self.script(&format!("lib/invivo/{family}/tool-place"), text);
         }
     }
 

@@ -144,7 +144,10 @@ mod tests {
         assert_eq!(level(Family::Mpich, &both, &launchers), Level::Note);
         let advice = fits(Path::new("./app"), Family::Mpich, &both, &launchers).next;
         assert_eq!(advice.as_deref(), Some("invivo run -- mpiexec.mpich -n 4 ./app"));
-        assert_eq!(level(Family::Mpich, &both, std::slice::from_ref(&usual)), Level::Failed);
+        assert_eq!(
+            level(Family::Mpich, &both, std::slice::from_ref(&usual)),
+            Level::Failed
+        );
         assert_eq!(level(Family::Mpich, &[Family::Ompi], &launchers), Level::Failed);
         assert_eq!(level(Family::Ompi, &both, &[]), Level::Failed);
     }

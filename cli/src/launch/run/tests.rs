@@ -25,6 +25,7 @@ fn what_is_wished_for_is_inserted_and_nothing_else_is_read_there() {
         quoted(&inserted(
             Path::new("/o/bin/invivo"),
             &args.job.resolve().expect("a configuration"),
+            &[],
         ))
     };
     assert_eq!(inserted_for(""), "/o/bin/invivo exec --no-config --");
@@ -45,6 +46,20 @@ fn what_is_wished_for_is_inserted_and_nothing_else_is_read_there() {
         inserted_for("--report r.txt").contains(&format!("{}/r.txt", here.display())),
         "absolute"
     );
+}
+
+#[test]
+fn the_jobs_name_is_on_the_line_where_every_node_sees_it() {
+    let env = |pairs: &[(&str, &str)]| -> Environment {
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| ((*name).into(), (*value).into()));
+        pairs.collect()
+    };
+    let words = |environment: &Environment| quoted(&of_this_run(environment));
+    assert!(words(&env(&[])).contains(&format!("-{}", std::process::id())));
+    assert!(words(&env(&[("INVIVO_JOB", "mine"), ("SLURM_JOB_ID", "7")])).starts_with("--job mine"));
+    assert!(!words(&env(&[("SLURM_JOB_ID", "7")])).contains("--job"));
 }
 
 #[test]
