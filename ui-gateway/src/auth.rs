@@ -1,17 +1,16 @@
-//! Who may do what: a layer in front of every call, health and reflection included. The peer's uid was checked
-//! when it connected; here its token is, in constant time, and the scope that the token opens.
+//! Who may do what, for every call, health and reflection included. The peer's user was checked when it connected on
+//! the socket; here its token is, in constant time, and the scope that the token opens.
 
-use crate::audit::{Audit, Event};
+use crate::audit::Audit;
+use crate::door::Peer;
+use crate::visit::Visit;
 use serde::Serialize;
-use std::task::{Context, Poll};
 use subtle::ConstantTimeEq;
 use tonic::Status;
-use tonic::codegen::http::{Request, Response, header};
-use tonic::transport::server::UdsConnectInfo;
-use tower::{Layer, Service};
+use tonic::codegen::http::{Request, header};
 
 /// What a token opens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// To look.
@@ -31,12 +30,12 @@ impl Scope {
 }
 
 /// Who calls. Services find it in the request's extensions.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Caller {
-    /// Its user.
-    pub uid: u32,
-    /// Its process, 0 where the kernel does not tell.
-    pub pid: i32,
+    /// Where from.
+    pub peer: Peer,
+    /// What the client calls itself.
+    pub client: String,
     /// What its token opens.
     pub scope: Scope,
 }
@@ -51,6 +50,14 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// The token that opens `scope`.
+    pub fn of(&self, scope: Scope) -> &str {
+        match scope {
+            Scope::View => &self.view,
+            Scope::Control => &self.control,
+        }
+    }
+
     /// The scope that `token` opens. Both tokens are always compared, so that time tells nothing.
     fn scope(&self, token: &[u8]) -> Option<Scope> {
         let view = token.ct_eq(self.view.as_bytes());
@@ -65,13 +72,17 @@ impl Tokens {
 
 /// Calls that only look. Whatever is not named here needs [`Scope::Control`], so that a new call is closed
 /// until somebody opens it.
-const VIEW_METHODS: [&str; 5] = [
+const VIEW_METHODS: [&str; 7] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
     "/invivo.v1.Invivo/Functions",
     "/invivo.v1.Invivo/Matrix",
+    "/invivo.v1.Invivo/Audit",
+    "/invivo.v1.Invivo/Invite",
 ];
+/// The one call without a token: it gives one for a secret, and has limits of its own.
+const OPEN_METHOD: &str = "/invivo.v1.Invivo/Redeem";
 /// Services that only look.
 const VIEW_SERVICES: [&str; 3] = [
     "/grpc.health.v1.Health/",
@@ -85,7 +96,7 @@ pub fn scope_needed(path: &str) -> Scope {
     if view { Scope::View } else { Scope::Control }
 }
 
-/// The layer.
+/// The check.
 #[derive(Clone)]
 pub struct Auth {
     tokens: Tokens,
@@ -98,88 +109,53 @@ impl Auth {
         Auth { tokens, audit }
     }
 
-    fn check<B>(&self, request: &Request<B>) -> Result<Caller, Status> {
-        let peer = request
-            .extensions()
-            .get::<UdsConnectInfo>()
-            .and_then(|info| info.peer_cred);
-        let peer = peer.ok_or_else(|| Status::unauthenticated("the calling process cannot be told"))?;
-        let header = request.headers().get(header::AUTHORIZATION).ok_or_else(|| {
-            Status::unauthenticated(
-                "no token: send the metadata entry `authorization: Bearer TOKEN` with a token from the job's connect.json",
-            )
-        })?;
-        let token = header.as_bytes().strip_prefix(b"Bearer ").unwrap_or_default();
-        let scope = self.tokens.scope(token).ok_or_else(|| {
-            Status::unauthenticated(
-                "wrong token: use one from this job's connect.json (a job that was started anew has new ones)",
-            )
-        })?;
+    /// Who makes this call; nobody in particular where no token is needed.
+    ///
+    /// # Errors
+    /// When the call is not allowed, with what to do.
+    pub fn check<B>(&self, request: &Request<B>, visit: &Visit) -> Result<Option<Caller>, Status> {
+        let path = request.uri().path();
+        if path == OPEN_METHOD {
+            return Ok(None);
+        }
+        let header = request.headers().get(header::AUTHORIZATION);
+        let token = header.and_then(|header| header.as_bytes().strip_prefix(b"Bearer "));
+        let Some(scope) = self.tokens.scope(token.unwrap_or_default()) else {
+            visit.refused();
+            return Err(Status::unauthenticated(if header.is_none() {
+                "no token: send the metadata entry `authorization: Bearer TOKEN` with a token from the job's connect.json"
+            } else {
+                "wrong token: use one from this job's connect.json (a job that was started anew has new ones)"
+            }));
+        };
         let caller = Caller {
-            uid: peer.uid(),
-            pid: peer.pid().unwrap_or(0),
+            peer: visit.peer(),
+            client: visit.name(),
             scope,
         };
-        let path = request.uri().path();
-        if scope == Scope::View && scope_needed(path) == Scope::Control {
-            let verb = path.rsplit('/').next().unwrap_or(path);
-            self.audit.note(verb, caller, &Event::Denied);
+        if scope < scope_needed(path) {
+            let method = path.rsplit('/').next().unwrap_or(path);
+            self.audit.denied(&in_words(method), &caller);
             return Err(Status::permission_denied(format!(
-                "{verb} needs the scope control and this token opens view: call again with the token \"control\" of \
+                "{method} needs the scope control and this token opens view: call again with the token \"control\" of \
                  the job's connect.json"
             )));
         }
-        Ok(caller)
+        Ok(Some(caller))
     }
 }
 
-impl<S> Layer<S> for Auth {
-    type Service = Authenticated<S>;
-
-    fn layer(&self, inner: S) -> Authenticated<S> {
-        Authenticated {
-            auth: self.clone(),
-            inner,
+/// A method's name as the audit log has it: `RecordWindow` is `record-window`. Names of methods that do not exist
+/// are cut short.
+fn in_words(method: &str) -> String {
+    let mut words = String::new();
+    for char in method.chars().take(32) {
+        if char.is_ascii_uppercase() && !words.is_empty() {
+            words.push('-');
         }
+        words.push(char.to_ascii_lowercase());
     }
-}
-
-/// A service behind the layer.
-#[derive(Clone)]
-pub struct Authenticated<S> {
-    auth: Auth,
-    inner: S,
-}
-
-impl<S, B, R> Service<Request<B>> for Authenticated<S>
-where
-    S: Service<Request<B>, Response = Response<R>>,
-    R: Default,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = futures_util::future::Either<S::Future, std::future::Ready<Result<Response<R>, S::Error>>>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(context)
-    }
-
-    fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        match self.auth.check(&request) {
-            Ok(caller) => {
-                request.extensions_mut().insert(caller);
-                futures_util::future::Either::Left(self.inner.call(request))
-            }
-            Err(status) => {
-                tracing::warn!(
-                    path = request.uri().path(),
-                    why = status.message(),
-                    "call refused"
-                );
-                futures_util::future::Either::Right(std::future::ready(Ok(status.into_http())))
-            }
-        }
-    }
+    words
 }
 
 #[cfg(test)]
@@ -213,7 +189,25 @@ mod tests {
             .iter()
             .map(|method| method.name())
             .filter(|name| scope_needed(&format!("/invivo.v1.Invivo/{name}")) == Scope::Control);
-        assert_eq!(control.collect::<Vec<_>>(), ["Pause", "Resume"]);
+        let commands = [
+            "Pause",
+            "Resume",
+            "Hold",
+            "Reset",
+            "Record",
+            "RecordWindow",
+            "Shutdown",
+            // It needs no token at all.
+            "Redeem",
+        ];
+        assert_eq!(control.collect::<Vec<_>>(), commands);
+    }
+
+    #[test]
+    fn methods_are_in_words_in_the_log() {
+        assert_eq!(in_words("RecordWindow"), "record-window");
+        assert_eq!(in_words("Pause"), "pause");
+        assert_eq!(in_words(&"X".repeat(1000)).len(), 63);
     }
 
     #[test]

@@ -250,16 +250,16 @@ async fn take(link: &Link, wish: Wish, sequence: u64) -> Result<Taken, LinkError
     let ask = |query| link.ask(Ask::Query(query), limits::QUERY_TIME_MAX);
     let functions = async {
         if wish.functions {
-            ask(Query::Functions { per_rank: false }).await.map(Some)
+            ask(Query::Functions { rank_rows_max: 0 }).await.map(Some)
         } else {
             Ok(None)
         }
     };
     let (status, functions) = tokio::try_join!(ask(Query::Status), functions)?;
-    let Answer::Status(status, coverage) = status else {
+    let Answer::Status(job, coverage) = status.answer else {
         return Err(LinkError::Mismatched);
     };
-    let rows = match functions {
+    let rows = match functions.map(|reply| reply.answer) {
         None => Vec::new(),
         Some(Answer::Functions(table, _)) => convert::function_rows(&table).0,
         Some(_) => return Err(LinkError::Mismatched),
@@ -268,8 +268,8 @@ async fn take(link: &Link, wish: Wish, sequence: u64) -> Result<Taken, LinkError
     let message = v1::Snapshot {
         sequence,
         unix_ns: unix.as_nanos().try_into().unwrap_or(u64::MAX),
-        coverage: Some((&coverage).into()),
-        status: Some((&status).into()),
+        coverage: Some(convert::coverage(&coverage, &status.missing)),
+        status: Some((&job).into()),
         functions: rows,
     };
     Ok(Taken {

@@ -5,6 +5,7 @@ mod connection;
 
 use crate::limits;
 use invivo_proto::control::link::{Answer, Ask, Job};
+use invivo_proto::ids::WorldRank;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,10 +46,19 @@ pub enum LinkError {
     Mismatched,
 }
 
+/// What the root answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// The answer, never a refusal.
+    pub answer: Answer,
+    /// Tool processes that did not answer it, some of them.
+    pub missing: Vec<WorldRank>,
+}
+
 /// A request on its way to the root.
 struct Asked {
     ask: Ask,
-    reply: oneshot::Sender<Result<Answer, LinkError>>,
+    reply: oneshot::Sender<Result<Reply, LinkError>>,
 }
 
 /// A handle on the link; clones share it. The link ends when the last one is dropped.
@@ -76,7 +86,7 @@ impl Link {
     ///
     /// # Errors
     /// Why there is none, as a sentence for the user.
-    pub async fn ask(&self, ask: Ask, time_max: Duration) -> Result<Answer, LinkError> {
+    pub async fn ask(&self, ask: Ask, time_max: Duration) -> Result<Reply, LinkError> {
         let (reply, answer) = oneshot::channel();
         self.asked
             .try_send(Asked { ask, reply })
@@ -84,8 +94,11 @@ impl Link {
         match tokio::time::timeout(time_max, answer).await {
             Err(_) => Err(LinkError::TimedOut(time_max)),
             Ok(Err(_)) => Err(LinkError::Away("the gateway is ending".into())),
-            Ok(Ok(Ok(Answer::Refused(why)))) => Err(LinkError::Refused(why)),
-            Ok(Ok(answer)) => answer,
+            Ok(Ok(Ok(Reply {
+                answer: Answer::Refused(why),
+                ..
+            }))) => Err(LinkError::Refused(why)),
+            Ok(Ok(reply)) => reply,
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use anyhow::Context;
 use clap::Parser;
-use invivo_ui_gateway::server::{self, Config};
+use invivo_ui_gateway::listener::address::ListenAddress;
+use invivo_ui_gateway::server::{self, Config, Options};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,6 +22,10 @@ struct Args {
     /// The job's connect.json, which holds the tokens
     #[arg(long, value_name = "FILE")]
     connect: PathBuf,
+    /// Address to listen on over TCP as well, with TLS: one of this host with a port, 0 for a free one, as 10.0.0.7:0 or
+    /// node17:0; connect.json then has the URL
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<ListenAddress>,
     /// What is logged: error, warn, info, debug, trace, or a filter as in RUST_LOG
     #[arg(long, env = "INVIVO_LOG", default_value = "info")]
     log: String,
@@ -44,6 +49,11 @@ fn run(args: Args) -> anyhow::Result<()> {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();
+    private_log();
+    let options = Options {
+        listen: args.listen,
+        ..Options::default()
+    };
     let config = Config {
         socket: args.socket,
         link: args.link,
@@ -62,6 +72,20 @@ fn run(args: Args) -> anyhow::Result<()> {
                 _ = interrupt.recv() => {}
             }
         };
-        server::serve(config, end).await
+        server::serve_with(config, options, end).await
     })
+}
+
+/// The log names users and clients: where it is a file of ours, nobody else may read it, whoever opened it for us.
+fn private_log() {
+    use rustix::fs::{FileType, Mode, fchmod, fstat};
+    let log = std::io::stderr();
+    let Ok(stat) = fstat(&log) else { return };
+    let ours = stat.st_uid == rustix::process::geteuid().as_raw();
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        && ours
+        && let Err(error) = fchmod(&log, Mode::RUSR | Mode::WUSR)
+    {
+        tracing::warn!(%error, "the log may be read by others");
+    }
 }

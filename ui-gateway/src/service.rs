@@ -1,30 +1,53 @@
 //! The calls of `invivo.v1.Invivo`: each becomes a question or a command to the root, and its answer a message.
 
-use crate::audit::{Audit, Event};
+use crate::answer::{LargeAnswers, Share};
+use crate::audit::Audit;
+use crate::audit::ring::Reader;
 use crate::auth::Caller;
+use crate::commands::Commands;
 use crate::feed::{Feed, Wish};
+use crate::invite::Invites;
 use crate::limits;
-use crate::link::{Link, LinkError, Root};
+use crate::link::{self, Link, LinkError, Root};
+use crate::orders::Named;
+use crate::visit::Visit;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::link::{Answer, Ask};
-use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix};
-use invivo_proto::control::tree::{Acks, Command, Query, Verb};
-use invivo_proto::ids::CommandId;
+use invivo_proto::control::tree::{Order, Query};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do.
-pub const CAPABILITIES: [&str; 6] = ["status", "watch", "functions", "matrix", "pause", "resume"];
+pub const CAPABILITIES: [&str; 13] = [
+    "status",
+    "watch",
+    "functions",
+    "matrix",
+    "pause",
+    "resume",
+    "hold",
+    "reset",
+    "record",
+    "record-window",
+    "shutdown",
+    "audit",
+    "invite",
+];
 
 /// The service.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Service {
     link: Link,
     feed: Feed,
+    commands: Commands,
     audit: Audit,
+    followers: Arc<Semaphore>,
+    invites: Invites,
+    large: LargeAnswers,
     closing: watch::Receiver<bool>,
 }
 
@@ -43,115 +66,44 @@ impl From<LinkError> for Status {
 
 impl Service {
     /// A service that asks over `link`; its streams end when `closing` becomes true.
-    pub fn new(link: Link, audit: Audit, closing: watch::Receiver<bool>) -> Service {
+    pub fn new(link: Link, audit: Audit, invites: Invites, closing: watch::Receiver<bool>) -> Service {
         Service {
             feed: Feed::start(link.clone()),
+            commands: Commands::new(link.clone(), audit.clone()),
             link,
             audit,
+            followers: Arc::new(Semaphore::new(limits::FOLLOWERS_MAX)),
+            invites,
+            large: LargeAnswers::default(),
             closing,
         }
     }
 
-    async fn query(&self, query: Query) -> Result<Answer, LinkError> {
+    async fn query(&self, query: Query) -> Result<link::Reply, LinkError> {
         self.link.ask(Ask::Query(query), limits::QUERY_TIME_MAX).await
     }
 
-    async fn status(&self) -> Result<(JobStatus, Coverage), LinkError> {
-        match self.query(Query::Status).await? {
-            Answer::Status(status, coverage) => Ok((status, coverage)),
-            _ => Err(LinkError::Mismatched),
-        }
-    }
-
-    async fn functions(&self, per_rank: bool) -> Result<(FunctionTable, Coverage), LinkError> {
-        match self.query(Query::Functions { per_rank }).await? {
-            Answer::Functions(table, coverage) => Ok((table, coverage)),
-            _ => Err(LinkError::Mismatched),
-        }
-    }
-
-    async fn matrix(&self) -> Result<(Matrix, Coverage), LinkError> {
-        match self.query(Query::Matrix).await? {
-            Answer::Matrix(matrix, coverage) => Ok((matrix, coverage)),
-            _ => Err(LinkError::Mismatched),
-        }
-    }
-
-    /// Gives a command to the root and notes it in the audit log, before and after.
-    async fn command(
+    async fn command<T>(
         &self,
-        name: &'static str,
-        caller: Caller,
-        command_id: u64,
-        verb: Verb,
-    ) -> Result<v1::CommandReply, Status> {
-        let command_id = if command_id == 0 { fresh_id()? } else { command_id };
-        let lease_ns = match verb {
-            Verb::Pause { lease_ns } => Some(lease_ns),
-            Verb::Resume => None,
-        };
-        self.audit
-            .note(name, caller, &Event::Sent { command_id, lease_ns });
-        let begun = Instant::now();
-        let ask = Ask::Command(Command {
-            id: CommandId(command_id),
-            verb,
-        });
-        let acks: Result<Acks, LinkError> = match self.link.ask(ask, limits::COMMAND_TIME_MAX).await {
-            Ok(Answer::Command(acks)) => Ok(acks),
-            Ok(_) => Err(LinkError::Mismatched),
-            Err(error) => Err(error),
-        };
-        let took_ns = nanoseconds(begun.elapsed());
-        let reply = match acks {
-            Ok(acks) => convert::command_reply(command_id, &acks),
-            Err(error) => {
-                self.audit.note(
-                    name,
-                    caller,
-                    &Event::Failed {
-                        command_id,
-                        why: error.to_string(),
-                    },
-                );
-                return Err(error.into());
-            }
-        };
-        let (targets, done) = (reply.targets, reply.done);
-        self.audit.note(
-            name,
-            caller,
-            &Event::Answered {
-                command_id,
-                targets,
-                done,
-                took_ns,
-            },
-        );
-        Ok(v1::CommandReply {
-            took_ns,
-            lease_ns: lease_ns.unwrap_or(0),
-            ..reply
-        })
+        request: &Request<T>,
+        id: u64,
+        named: Named,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        let reply = self.commands.give(caller(request)?, id, named).await?;
+        Ok(Response::new(reply))
     }
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
-    duration.as_nanos().try_into().unwrap_or(u64::MAX)
-}
-
-/// A command id that nobody else has: random, and never 0, which means none.
-fn fresh_id() -> Result<u64, Status> {
-    let mut bytes = [0u8; 8];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|error| Status::internal(format!("no random numbers for a command id: {error}")))?;
-    Ok(u64::from_le_bytes(bytes).max(1))
-}
-
-/// Who calls, as the layer in front has found out.
+/// Who calls, as the check in front has found out.
 fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
-    let caller = request.extensions().get::<Caller>().copied();
+    let caller = request.extensions().get::<Caller>().cloned();
     caller.ok_or_else(|| Status::internal("the call did not pass authentication"))
+}
+
+/// The connection that a call came on.
+fn visit<T>(request: &Request<T>) -> Result<&Arc<Visit>, Status> {
+    let visit = request.extensions().get::<Arc<Visit>>();
+    visit.ok_or_else(|| Status::internal("a call without a connection"))
 }
 
 /// A number where 0 means "the default".
@@ -159,17 +111,19 @@ fn or_default(asked: u32, default: u32, most: u32) -> u32 {
     if asked == 0 { default } else { asked.min(most) }
 }
 
+/// An answer that may be large: the share goes with it until the client has it.
+fn large<T>(message: T, share: Share) -> Response<T> {
+    let mut response = Response::new(message);
+    response.extensions_mut().insert(share);
+    response
+}
+
 #[tonic::async_trait]
 impl v1::invivo_server::Invivo for Service {
     async fn hello(&self, request: Request<v1::HelloRequest>) -> Result<Response<v1::HelloReply>, Status> {
-        let caller = caller(&request)?;
-        let client: String = request
-            .get_ref()
-            .client
-            .chars()
-            .take(limits::CLIENT_NAME_BYTES_MAX)
-            .collect();
-        tracing::info!(client = ?client, pid = caller.pid, scope = caller.scope.name(), "hello");
+        let (caller, visit) = (caller(&request)?, visit(&request)?);
+        visit.call_it(&request.get_ref().client, true);
+        tracing::info!(client = visit.name(), peer = %caller.peer, scope = caller.scope.name(), "hello");
         let job = match &*self.link.root().borrow() {
             Root::Here(job) => Some(v1::Job::from(&**job)),
             Root::Away(_) => None,
@@ -184,10 +138,13 @@ impl v1::invivo_server::Invivo for Service {
     }
 
     async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusReply>, Status> {
-        let (status, coverage) = self.status().await?;
+        let reply = self.query(Query::Status).await?;
+        let Answer::Status(status, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
         Ok(Response::new(v1::StatusReply {
-            coverage: Some((&coverage).into()),
-            status: Some((&status).into()),
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            status: Some(status.into()),
         }))
     }
 
@@ -216,64 +173,159 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::FunctionsRequest>,
     ) -> Result<Response<v1::FunctionsReply>, Status> {
         let asked = request.get_ref();
-        let (table, coverage) = self.functions(asked.per_rank).await?;
-        let (rows, mut rank_rows) = convert::function_rows(&table);
-        let rank_rows_total = rank_rows.len().try_into().unwrap_or(u32::MAX);
-        let most = or_default(
-            asked.rank_rows_max,
-            limits::RANK_ROWS_DEFAULT,
-            limits::RANK_ROWS_MAX,
-        );
-        rank_rows.truncate(most as usize);
-        Ok(Response::new(v1::FunctionsReply {
-            coverage: Some((&coverage).into()),
+        let rank_rows_max = if asked.per_rank {
+            or_default(
+                asked.rank_rows_max,
+                limits::RANK_ROWS_DEFAULT,
+                limits::RANK_ROWS_MAX,
+            )
+        } else {
+            0
+        };
+        let share = self
+            .large
+            .share(rank_rows_max as usize * limits::RANK_ROW_BYTES)?;
+        let reply = self.query(Query::Functions { rank_rows_max }).await?;
+        let Answer::Functions(table, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let (rows, mut rank_rows) = convert::function_rows(table);
+        rank_rows.truncate(rank_rows_max as usize);
+        let message = v1::FunctionsReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
             rows,
             rank_rows,
-            rank_rows_total,
-        }))
+            rank_rows_total: table.rank_rows_total.try_into().unwrap_or(u32::MAX),
+        };
+        Ok(large(message, share))
     }
 
     async fn matrix(&self, request: Request<v1::MatrixRequest>) -> Result<Response<v1::MatrixReply>, Status> {
-        let side = or_default(
+        let side_max = or_default(
             request.get_ref().side_max,
             limits::MATRIX_SIDE_DEFAULT,
             limits::MATRIX_SIDE_MAX,
         );
-        let (matrix, coverage) = self.matrix().await?;
-        Ok(Response::new(convert::matrix_reply(
-            &matrix,
-            &coverage,
-            coverage.ranks,
-            side,
-        )))
+        let cells = side_max as usize * side_max as usize;
+        let share = self.large.share(cells * limits::MATRIX_CELL_BYTES)?;
+        let reply = self.query(Query::Matrix { side_max }).await?;
+        let Answer::Matrix(matrix, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let message = v1::MatrixReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            ..convert::matrix_reply(matrix, coverage, coverage.ranks, side_max)
+        };
+        Ok(large(message, share))
     }
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::CommandReply>, Status> {
-        let caller = caller(&request)?;
-        let v1::PauseRequest { command_id, lease_ns } = *request.get_ref();
-        let most_ns = nanoseconds(limits::LEASE_MAX);
-        if lease_ns > most_ns {
-            return Err(Status::invalid_argument(format!(
-                "a lease of {lease_ns} ns: a pause lasts at most 24 hours ({most_ns} ns); ask for less and pause again"
-            )));
-        }
-        let lease_ns = if lease_ns == 0 {
-            nanoseconds(limits::LEASE_DEFAULT)
-        } else {
-            lease_ns
-        };
-        self.command("Pause", caller, command_id, Verb::Pause { lease_ns })
-            .await
-            .map(Response::new)
+        let named = Named::pause(request.get_ref())?;
+        self.command(&request, request.get_ref().command_id, named).await
     }
 
     async fn resume(
         &self,
         request: Request<v1::ResumeRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        let caller = caller(&request)?;
-        self.command("Resume", caller, request.get_ref().command_id, Verb::Resume)
+        self.command(
+            &request,
+            request.get_ref().command_id,
+            Named::plain(Order::Resume),
+        )
+        .await
+    }
+
+    async fn hold(&self, request: Request<v1::HoldRequest>) -> Result<Response<v1::CommandReply>, Status> {
+        let named = Named::hold(request.get_ref())?;
+        self.command(&request, request.get_ref().command_id, named).await
+    }
+
+    async fn reset(&self, request: Request<v1::ResetRequest>) -> Result<Response<v1::CommandReply>, Status> {
+        self.command(&request, request.get_ref().command_id, Named::plain(Order::Reset))
             .await
-            .map(Response::new)
+    }
+
+    async fn record(
+        &self,
+        request: Request<v1::RecordRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        let v1::RecordRequest { command_id, on } = *request.get_ref();
+        self.command(&request, command_id, Named::plain(Order::Record { on }))
+            .await
+    }
+
+    async fn record_window(
+        &self,
+        request: Request<v1::RecordWindowRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        let named = Named::window(request.get_ref())?;
+        self.command(&request, request.get_ref().command_id, named).await
+    }
+
+    async fn shutdown(
+        &self,
+        request: Request<v1::ShutdownRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        self.command(
+            &request,
+            request.get_ref().command_id,
+            Named::plain(Order::Shutdown),
+        )
+        .await
+    }
+
+    type AuditStream = BoxStream<'static, Result<v1::AuditEntry, Status>>;
+
+    async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {
+        let full = |_| {
+            let most = limits::FOLLOWERS_MAX;
+            Status::resource_exhausted(format!(
+                "{most} clients read the audit log already: end one of them"
+            ))
+        };
+        let place = Arc::clone(&self.followers).try_acquire_owned().map_err(full)?;
+        let ring = self.audit.ring();
+        let reader = Reader::begin(&ring.borrow());
+        let follow = request.get_ref().follow;
+        let begun = (reader, ring, self.closing.clone(), place);
+        let entries = futures_util::stream::unfold(begun, move |mut state| async move {
+            let (reader, ring, closing, _) = &mut state;
+            loop {
+                let entry = reader.next(&ring.borrow_and_update());
+                if let Some(entry) = entry {
+                    return Some((Ok(entry), state));
+                }
+                if !follow {
+                    return None;
+                }
+                // An error means that the gateway is gone: closing as well.
+                tokio::select! {
+                    _ = closing.wait_for(|closing| *closing) => return None,
+                    changed = ring.changed() => changed.ok()?,
+                }
+            }
+        });
+        Ok(Response::new(entries.boxed()))
+    }
+
+    async fn invite(&self, request: Request<v1::InviteRequest>) -> Result<Response<v1::InviteReply>, Status> {
+        let caller = caller(&request)?;
+        let reply = self
+            .invites
+            .invite(&request.get_ref().scope, caller.scope, Instant::now())?;
+        tracing::info!(peer = %caller.peer, client = caller.client, scope = request.get_ref().scope, "invitation made");
+        Ok(Response::new(reply))
+    }
+
+    async fn redeem(&self, request: Request<v1::RedeemRequest>) -> Result<Response<v1::RedeemReply>, Status> {
+        let visit = visit(&request)?;
+        let key = visit.peer().key();
+        let reply = self
+            .invites
+            .redeem(&request.get_ref().secret, key, Instant::now())
+            .inspect_err(|_| visit.refused())?;
+        tracing::info!(peer = %visit.peer(), scope = reply.scope, "invitation used");
+        Ok(Response::new(reply))
     }
 }

@@ -6,7 +6,7 @@ mod scripted_root;
 use house::House;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
-use invivo_proto::control::tree::{Acks, Command, Verb};
+use invivo_proto::control::tree::{Acks, Order};
 use invivo_proto::ids::{CommandId, Rank, RegionId, WorldRank};
 use scripted_root::{Reply, ScriptedRoot, known};
 use tonic::Code;
@@ -35,7 +35,21 @@ async fn hello_tells_versions_capabilities_and_the_job() {
     assert_eq!(hello.gateway_version, env!("CARGO_PKG_VERSION"));
     assert_eq!(
         hello.capabilities,
-        ["status", "watch", "functions", "matrix", "pause", "resume"]
+        [
+            "status",
+            "watch",
+            "functions",
+            "matrix",
+            "pause",
+            "resume",
+            "hold",
+            "reset",
+            "record",
+            "record-window",
+            "shutdown",
+            "audit",
+            "invite"
+        ]
     );
     assert_eq!(hello.scope, "view");
     let job = hello.job.expect("job");
@@ -187,10 +201,10 @@ async fn a_matrix_is_exact_or_folded_as_asked() {
     assert_eq!(sent, 4 * 80);
 }
 
-fn commands(root: &ScriptedRoot) -> Vec<Command> {
+fn commands(root: &ScriptedRoot) -> Vec<(CommandId, Order)> {
     let command = |ask| {
-        if let Ask::Command(command) = ask {
-            Some(command)
+        if let Ask::Command { id, order } = ask {
+            Some((id, order))
         } else {
             None
         }
@@ -232,23 +246,11 @@ async fn commands_carry_the_clients_id_and_lease_or_defaults() {
         .await
         .expect("resumed")
         .into_inner();
+    let pause = |lease_ns| Order::Pause { lease_ns };
     let expected = [
-        Command {
-            id: CommandId(77),
-            verb: Verb::Pause {
-                lease_ns: 5_000_000_000,
-            },
-        },
-        Command {
-            id: CommandId(reply.command_id),
-            verb: Verb::Pause {
-                lease_ns: 600_000_000_000,
-            },
-        },
-        Command {
-            id: CommandId(resumed.command_id),
-            verb: Verb::Resume,
-        },
+        (CommandId(77), pause(5_000_000_000)),
+        (CommandId(reply.command_id), pause(600_000_000_000)),
+        (CommandId(78), Order::Resume),
     ];
     assert_eq!(commands(&root), expected);
     assert_eq!(resumed.command_id, 78);
@@ -271,10 +273,10 @@ async fn a_lease_of_weeks_is_refused_before_it_reaches_the_root() {
 async fn those_who_did_not_acknowledge_are_named_and_a_refusal_is_a_sentence() {
     let house = House::new();
     let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
-        Ask::Command(Command {
-            verb: Verb::Resume, ..
-        }) => Reply::Answer(Answer::Refused("nothing is paused".into())),
-        Ask::Command(_) => Reply::Answer(Answer::Command(Acks {
+        Ask::Command {
+            order: Order::Resume, ..
+        } => Reply::Answer(Answer::Refused("nothing is paused".into())),
+        Ask::Command { .. } => Reply::Answer(Answer::Command(Acks {
             targets: 4,
             done: 2,
             failures: vec![(Rank(1), "its supervisor is gone".into())],
@@ -344,9 +346,9 @@ async fn every_command_is_in_the_audit_log() {
     assert_eq!(
         told,
         [
-            (Some("Pause"), Some("sent"), Some("control")),
-            (Some("Pause"), Some("answered"), Some("control")),
-            (Some("Resume"), Some("denied"), Some("view")),
+            (Some("pause"), Some("sent"), Some("control")),
+            (Some("pause"), Some("answered"), Some("control")),
+            (Some("resume"), Some("denied"), Some("view")),
         ]
     );
     for line in &lines {
@@ -354,8 +356,8 @@ async fn every_command_is_in_the_audit_log() {
         assert_eq!(line["pid"], std::process::id());
     }
     assert_eq!(
-        (&lines[0]["command_id"], &lines[0]["lease_ns"]),
-        (&5.into(), &9.into())
+        (&lines[0]["command_id"], &lines[0]["arguments"]),
+        (&5.into(), &"lease 9ns".into())
     );
     assert_eq!((&lines[1]["done"], &lines[1]["targets"]), (&4.into(), &4.into()));
     assert!(!text.contains(&house.connect.control) && !text.contains(&house.connect.view));

@@ -42,6 +42,11 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
         ),
         ..Default::default()
     };
+    let window = v1::RecordWindowRequest {
+        command_id: 0,
+        length_ns: 1_000_000_000,
+    };
+    let invite = v1::InviteRequest { scope: "view".into() };
     vec![
         ("Hello", outcome(client.hello(v1::HelloRequest::default())).await),
         ("Status", outcome(client.status(v1::StatusRequest {})).await),
@@ -75,6 +80,19 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
             "Resume",
             outcome(client.resume(v1::ResumeRequest::default())).await,
         ),
+        ("Hold", outcome(client.hold(v1::HoldRequest::default())).await),
+        ("Reset", outcome(client.reset(v1::ResetRequest::default())).await),
+        (
+            "Record",
+            outcome(client.record(v1::RecordRequest::default())).await,
+        ),
+        ("RecordWindow", outcome(client.record_window(window)).await),
+        (
+            "Shutdown",
+            outcome(client.shutdown(v1::ShutdownRequest::default())).await,
+        ),
+        ("Audit", outcome(client.audit(v1::AuditRequest::default())).await),
+        ("Invite", outcome(client.invite(invite)).await),
     ]
 }
 
@@ -106,7 +124,7 @@ async fn each_token_opens_its_scope_and_no_more() {
 
     for (call, ended) in all_calls(&house, Some(&house.connect.view)).await {
         match call {
-            "Pause" | "Resume" => {
+            "Pause" | "Resume" | "Hold" | "Reset" | "Record" | "RecordWindow" | "Shutdown" => {
                 let status = ended.expect_err(call);
                 assert_eq!(status.code(), Code::PermissionDenied, "{call}");
                 assert!(

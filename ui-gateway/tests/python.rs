@@ -5,7 +5,7 @@ mod scripted_root;
 
 use house::House;
 use invivo_proto::control::link::Ask;
-use invivo_proto::control::tree::{Command as RankCommand, Verb};
+use invivo_proto::control::tree::Order;
 use invivo_proto::ids::CommandId;
 use scripted_root::{ScriptedRoot, known};
 use serde_json::Value;
@@ -80,10 +80,10 @@ async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
     );
     answer(&client(&house, &["resume"], None).await);
     let commands = root.asked();
-    assert!(commands.contains(&Ask::Command(RankCommand {
+    assert!(commands.contains(&Ask::Command {
         id: CommandId(9),
-        verb: Verb::Pause { lease_ns: 7 }
-    })));
+        order: Order::Pause { lease_ns: 7 }
+    }));
 
     let before = root.asked().len();
     for (arguments, token, error) in [

@@ -1,67 +1,20 @@
-//! The audit log: one line of JSON per event of a control command, beside `connect.json`, and the same in the
-//! gateway's own log. It is written by a thread of its own, because the state directory may lie on a network
-//! file system that hangs, and a pause must not.
+//! The audit log's file: one line of JSON per event of a control command, beside `connect.json`. It is written by a
+//! thread of its own, because the state directory may lie on a network file system that hangs, and a pause must not.
 
-use crate::auth::Caller;
 use crate::limits;
-use serde::Serialize;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The file's name in the job's directory.
 pub const FILE_NAME: &str = "audit.jsonl";
 
-/// What happened to a command.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "snake_case", tag = "event")]
-pub enum Event {
-    /// It was sent to the root.
-    Sent {
-        /// The command.
-        command_id: u64,
-        /// Of a pause: its lease in ns.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lease_ns: Option<u64>,
-    },
-    /// The root answered.
-    Answered {
-        /// The command.
-        command_id: u64,
-        /// Ranks that it was meant for.
-        targets: u32,
-        /// Ranks on which it is done.
-        done: u32,
-        /// From sending to the answer, in ns.
-        took_ns: u64,
-    },
-    /// There was no answer, or it was no.
-    Failed {
-        /// The command.
-        command_id: u64,
-        /// The sentence that the caller was told.
-        why: String,
-    },
-    /// The caller may not.
-    Denied,
-}
-
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    unix_ns: u64,
-    verb: &'a str,
-    #[serde(flatten)]
-    caller: Caller,
-    #[serde(flatten)]
-    event: &'a Event,
-}
-
-/// A handle on the log.
+/// A handle on the file.
 #[derive(Clone, Debug)]
-pub struct Audit {
+pub struct LogFile {
     entries: mpsc::SyncSender<Entry>,
 }
 
@@ -72,12 +25,12 @@ enum Entry {
     Flush(mpsc::SyncSender<()>),
 }
 
-impl Audit {
-    /// A log in `dir`, which is made with its first line, and its thread, which ends with the last handle.
+impl LogFile {
+    /// A file in `dir`, which is made with its first line, and its thread, which ends with the last handle.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn open(dir: &Path) -> std::io::Result<Audit> {
+    pub fn open(dir: &Path) -> std::io::Result<LogFile> {
         let path = dir.join(FILE_NAME);
         let (entries, queue) = mpsc::sync_channel(limits::AUDIT_QUEUE_MAX);
         std::thread::Builder::new().name("audit".to_owned()).spawn(move || {
@@ -93,7 +46,7 @@ impl Audit {
                 }
             }
         })?;
-        Ok(Audit { entries })
+        Ok(LogFile { entries })
     }
 
     /// Waits until all lines so far are written, at most `time_max`; false when they are not.
@@ -102,25 +55,9 @@ impl Audit {
         self.entries.try_send(Entry::Flush(done)).is_ok() && wait.recv_timeout(time_max).is_ok()
     }
 
-    /// Notes what happened to a command.
-    pub fn note(&self, verb: &str, caller: Caller, event: &Event) {
-        let Caller { uid, pid, scope } = caller;
-        tracing::info!(verb, uid, pid, scope = scope.name(), ?event, "control command");
-        let unix_ns = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default()
-            .as_nanos();
-        let line = Line {
-            unix_ns: unix_ns.try_into().unwrap_or(u64::MAX),
-            verb,
-            caller,
-            event,
-        };
-        let queued = serde_json::to_string(&line)
-            .is_ok_and(|text| self.entries.try_send(Entry::Line(text + "\n")).is_ok());
-        if !queued {
-            tracing::error!(verb, "the audit log does not keep up: a line is in this log only");
-        }
+    /// Appends a line; false when the disk is too slow for it.
+    pub fn append(&self, line: String) -> bool {
+        self.entries.try_send(Entry::Line(line + "\n")).is_ok()
     }
 }
 
@@ -142,42 +79,20 @@ fn aside(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::auth::Scope;
 
     #[test]
-    fn lines_say_who_did_what_and_survive_reopening() {
+    fn lines_survive_reopening_and_are_the_users_alone() {
+        use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().expect("directory");
-        let caller = Caller {
-            uid: 1000,
-            pid: 42,
-            scope: Scope::Control,
-        };
-        for id in [7, 8] {
-            let audit = Audit::open(dir.path()).expect("opened");
-            audit.note(
-                "Pause",
-                caller,
-                &Event::Sent {
-                    command_id: id,
-                    lease_ns: Some(5),
-                },
-            );
-            assert!(audit.flush(Duration::from_secs(10)));
+        for line in ["one", "two"] {
+            let file = LogFile::open(dir.path()).expect("opened");
+            assert!(file.append(line.to_owned()));
+            assert!(file.flush(Duration::from_secs(10)));
         }
-        let text = std::fs::read_to_string(dir.path().join(FILE_NAME)).expect("read");
-        let lines: Vec<serde_json::Value> = text
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("json"))
-            .collect();
-        assert_eq!(lines.len(), 2);
-        assert!(lines[0]["unix_ns"].as_u64().expect("time") > 0);
-        let mut last = lines[1].clone();
-        last.as_object_mut().expect("object").remove("unix_ns");
-        let expected = serde_json::json!({
-            "verb": "Pause", "uid": 1000, "pid": 42, "scope": "control",
-            "event": "sent", "command_id": 8, "lease_ns": 5
-        });
-        assert_eq!(last, expected);
+        let path = dir.path().join(FILE_NAME);
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "one\ntwo\n");
+        let mode = std::fs::metadata(&path).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One connection to the root, from the first question (which job is this?) to its break.
 
-use super::{Asked, LinkError, Root};
+use super::{Asked, LinkError, Reply, Root};
 use crate::limits;
 use futures_util::{SinkExt, StreamExt};
 use invivo_proto::control::link::{Answer, Ask, Request, Response};
@@ -34,7 +34,7 @@ impl From<String> for Broken {
 #[derive(Default)]
 struct Waiting {
     last_id: u64,
-    replies: BTreeMap<u64, oneshot::Sender<Result<Answer, LinkError>>>,
+    replies: BTreeMap<u64, oneshot::Sender<Result<Reply, LinkError>>>,
 }
 
 impl Waiting {
@@ -67,7 +67,10 @@ impl Waiting {
     /// Hands an answer to who asked. An unknown id is an answer that came after its caller gave up.
     fn answer(&mut self, response: Response) {
         if let Some(reply) = self.replies.remove(&response.id) {
-            let _ = reply.send(Ok(response.answer));
+            let _ = reply.send(Ok(Reply {
+                answer: response.answer,
+                missing: response.missing,
+            }));
         }
     }
 
@@ -157,7 +160,7 @@ async fn exchange(
                 },
             },
             answer = &mut job, if job_pending => match answer {
-                Ok(Ok(Answer::Job(job))) => {
+                Ok(Ok(Reply { answer: Answer::Job(job), .. })) => {
                     tracing::info!(job = job.id, ranks = job.ranks, places = job.places, "the root is connected");
                     state.send_replace(Root::Here(Arc::new(job)));
                     job_pending = false;

@@ -2,9 +2,10 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use hyper_util::rt::TokioIo;
+use invivo_grpc::channel::Way;
 use invivo_grpc::connect::Connect;
 use invivo_grpc::v1::invivo_client::InvivoClient;
-use invivo_ui_gateway::server::{self, Config};
+use invivo_ui_gateway::server::{self, Config, Options};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -85,8 +86,26 @@ impl House {
 
     /// Starts a gateway in this process and waits until it listens.
     pub async fn gateway(&self) -> Gateway {
+        self.gateway_with(Options::default()).await
+    }
+
+    /// The same, listening with TLS on a free local port as well.
+    pub async fn gateway_with_tls(&self) -> Gateway {
+        let options = Options {
+            listen: Some("127.0.0.1:0".parse().expect("an address")),
+            ..Options::default()
+        };
+        let gateway = self.gateway_with(options).await;
+        while self.published().url.is_none() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        gateway
+    }
+
+    /// The same with options.
+    pub async fn gateway_with(&self, options: Options) -> Gateway {
         let (end, ended) = oneshot::channel::<()>();
-        let serving = tokio::spawn(server::serve(self.config(), async {
+        let serving = tokio::spawn(server::serve_with(self.config(), options, async {
             let _ = ended.await;
         }));
         while !self.connect.socket.exists() {
@@ -94,6 +113,22 @@ impl House {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Gateway { end, serving }
+    }
+
+    /// What the gateway has made of connect.json.
+    pub fn published(&self) -> Connect {
+        Connect::read(&self.connect_path()).expect("read")
+    }
+
+    /// A client from another host, which can only use TLS.
+    pub fn afar(&self, token: Option<&str>) -> Client {
+        let published = self.published();
+        let way = Way::Tls {
+            url: published.url.expect("a URL"),
+            authority: published.authority.expect("an authority"),
+        };
+        let channel = way.channel().expect("a channel");
+        InvivoClient::with_interceptor(channel, Bearer(token.map(str::to_owned)))
     }
 
     pub fn channel(&self) -> Channel {

@@ -6,10 +6,10 @@ use invivo_proto::control;
 use invivo_proto::control::link::{Answer, Ask, Job, Request, Response};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, RankState, RankStatus,
-    Traffic,
+    RecordingStatus, Traffic,
 };
-use invivo_proto::control::tree::{Acks, Query};
-use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::control::tree::{Acks, Cut, Order, Query};
+use invivo_proto::ids::{Rank, RegionId, WorldRank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -22,6 +22,8 @@ use tokio::task::JoinHandle;
 /// What the root does on a request.
 pub enum Reply {
     Answer(Answer),
+    /// An answer in which these tool processes have no part.
+    Partial(Answer, Vec<WorldRank>),
     Late(Duration, Answer),
     Silence,
     /// These bytes as they are.
@@ -96,10 +98,11 @@ async fn serve(stream: UnixStream, log: Arc<Mutex<Vec<Ask>>>, script: Arc<Script
         log.lock().expect("not poisoned").push(ask);
         let out = out.clone();
         match reply {
-            Reply::Answer(answer) => drop(out.send(framed(id, answer))),
+            Reply::Answer(answer) => drop(out.send(framed(id, answer, Vec::new()))),
+            Reply::Partial(answer, missing) => drop(out.send(framed(id, answer, missing))),
             Reply::Late(after, answer) => drop(writing.spawn(async move {
                 tokio::time::sleep(after).await;
-                drop(out.send(framed(id, answer)));
+                drop(out.send(framed(id, answer, Vec::new())));
             })),
             Reply::Silence => {}
             Reply::Raw(bytes) => drop(out.send(bytes)),
@@ -108,8 +111,8 @@ async fn serve(stream: UnixStream, log: Arc<Mutex<Vec<Ask>>>, script: Arc<Script
     }
 }
 
-fn framed(id: u64, answer: Answer) -> Vec<u8> {
-    let message = control::encode(&Response { id, answer }).expect("encoded");
+fn framed(id: u64, answer: Answer, missing: Vec<WorldRank>) -> Vec<u8> {
+    let message = control::encode(&Response { id, answer, missing }).expect("encoded");
     let mut bytes = u32::try_from(message.len())
         .expect("short")
         .to_le_bytes()
@@ -126,9 +129,11 @@ pub fn known(ask: &Ask) -> Reply {
     Reply::Answer(match ask {
         Ask::Job => Answer::Job(job()),
         Ask::Query(Query::Status) => Answer::Status(status(), coverage()),
-        Ask::Query(Query::Functions { per_rank }) => Answer::Functions(functions(*per_rank), coverage()),
-        Ask::Query(Query::Matrix) => Answer::Matrix(matrix(), coverage()),
-        Ask::Command(_) => Answer::Command(acks()),
+        Ask::Query(Query::Functions { rank_rows_max }) => {
+            Answer::Functions(functions(*rank_rows_max), coverage())
+        }
+        Ask::Query(Query::Matrix { side_max }) => Answer::Matrix(matrix(*side_max), coverage()),
+        Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
 }
 
@@ -172,9 +177,15 @@ pub fn status() -> JobStatus {
         mpi_ns: 900,
     };
     JobStatus {
-        states: [0, 3, 1, 0, 0],
+        states: [0, 3, 1, 0, 0, 0],
         named: vec![named],
         observed_ns: 1_000,
+        recording: RecordingStatus {
+            on: 4,
+            now_ns: 9_000,
+            clock_error_ns: 50,
+            ..RecordingStatus::default()
+        },
         ..JobStatus::default()
     }
 }
@@ -194,33 +205,47 @@ fn stats(count: u64, sum_ns: u64, max_rank: u32) -> FunctionStats {
         time,
         bytes_out: 100,
         bytes_in: 50,
+        clipped: 0,
     }
 }
 
-/// Two functions; by rank, the second one on four ranks with 100, 200, 300 and 400 ns.
-pub fn functions(per_rank: bool) -> FunctionTable {
-    let mut rows = BTreeMap::from([
-        ((None, RegionId(1)), stats(10, 500, 0)),
-        ((None, RegionId(2)), stats(50, 1000, 3)),
-    ]);
-    if per_rank {
-        rows.extend((0..4).map(|rank| {
-            (
-                (Some(Rank(rank)), RegionId(2)),
-                stats(5, 100 * (u64::from(rank) + 1), rank),
-            )
-        }));
+/// Two functions; by rank, the second one on four ranks with 100, 200, 300 and 400 ns: those with the most time.
+pub fn functions(rank_rows_max: u32) -> FunctionTable {
+    let row = |rank: u32| {
+        let stats = stats(5, 100 * (u64::from(rank) + 1), rank);
+        ((Rank(rank), RegionId(2)), stats)
+    };
+    let mut table = FunctionTable {
+        rows: BTreeMap::from([
+            (RegionId(1), stats(10, 500, 0)),
+            (RegionId(2), stats(50, 1000, 3)),
+        ]),
+        rank_rows_max,
+        ..FunctionTable::default()
+    };
+    if rank_rows_max > 0 {
+        table.rank_rows = (0..4).rev().take(rank_rows_max as usize).map(row).collect();
+        table.rank_rows_total = 4;
     }
-    FunctionTable { rows }
+    table
 }
 
-pub fn matrix() -> Matrix {
+/// A ring of four ranks in blocks, at most `side_max` of them.
+pub fn matrix(side_max: u32) -> Matrix {
+    let block_ranks = 4u32.div_ceil(side_max);
     let ring = |bytes| {
-        (0..4)
-            .map(|rank| ((Rank(rank), Rank((rank + 1) % 4)), Traffic { messages: 1, bytes }))
-            .collect()
+        let mut cells = BTreeMap::<(u32, u32), Traffic>::new();
+        for rank in 0..4 {
+            let cell = cells
+                .entry((rank / block_ranks, (rank + 1) % 4 / block_ranks))
+                .or_default();
+            cell.messages += 1;
+            cell.bytes += bytes;
+        }
+        cells
     };
     Matrix {
+        block_ranks,
         sent: ring(80),
         received: ring(70),
         unresolved: Traffic {
@@ -230,12 +255,39 @@ pub fn matrix() -> Matrix {
     }
 }
 
-pub fn acks() -> Acks {
-    Acks {
+/// All ranks have done it, in the way of the order.
+pub fn acks(order: Order) -> Acks {
+    let cut = |at_ns| {
+        Some(Cut {
+            earliest_ns: at_ns,
+            latest_ns: at_ns,
+            error_ns: 50,
+        })
+    };
+    let plain = Acks {
         targets: 4,
         done: 4,
-        held_in_mpi: 1,
         slowest: Some((Rank(2), 1_000_000)),
         ..Acks::default()
+    };
+    match order {
+        Order::Pause { .. } | Order::Hold { .. } => Acks {
+            held_in_mpi: 1,
+            ..plain
+        },
+        Order::Resume | Order::Shutdown => plain,
+        Order::Reset | Order::Record { .. } => Acks {
+            from: cut(10_000),
+            clipped: 3,
+            ..plain
+        },
+        Order::Window { length_ns } => Acks {
+            from: cut(10_000),
+            to: cut(10_000 + length_ns),
+            complete_ns: 12_000 + length_ns,
+            clipped: 3,
+            open: 2,
+            ..plain
+        },
     }
 }

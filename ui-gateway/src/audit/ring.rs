@@ -1,0 +1,169 @@
+//! The newest entries of the audit log, for those who ask. Who follows takes what is there when it is ready for it:
+//! nothing waits for a slow follower, it finds a gap in the sequence instead.
+
+use crate::limits;
+use invivo_grpc::v1::AuditEntry;
+use std::collections::VecDeque;
+
+/// The entries, the oldest first.
+#[derive(Debug, Default)]
+pub struct Ring {
+    entries: VecDeque<Kept>,
+    last_sequence: u64,
+    last_revision: u64,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// Counts all changes of the ring: when this entry was made or ended.
+    revision: u64,
+    entry: AuditEntry,
+}
+
+impl Ring {
+    /// Adds an entry and gives it its sequence number.
+    pub fn begin(&mut self, entry: AuditEntry) -> u64 {
+        self.last_sequence += 1;
+        self.last_revision += 1;
+        if self.entries.len() >= limits::AUDIT_ENTRIES_MAX {
+            self.entries.pop_front();
+        }
+        self.entries.push_back(Kept {
+            revision: self.last_revision,
+            entry: AuditEntry {
+                sequence: self.last_sequence,
+                ..entry
+            },
+        });
+        self.last_sequence
+    }
+
+    /// Says how it went, if the entry is still there.
+    pub fn end(&mut self, sequence: u64, outcome: String) {
+        self.last_revision += 1;
+        let revision = self.last_revision;
+        if let Some(kept) = self
+            .entries
+            .iter_mut()
+            .find(|kept| kept.entry.sequence == sequence)
+        {
+            kept.revision = revision;
+            kept.entry.outcome = outcome;
+        }
+    }
+}
+
+/// How far a reader has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Reader {
+    /// Reading what there was, up to and with this sequence number.
+    Behind {
+        /// The last number given.
+        sequence: u64,
+        /// What changed after this comes when all is read.
+        revision: u64,
+    },
+    /// Reading each change after this one.
+    Following {
+        /// The last change given.
+        revision: u64,
+    },
+}
+
+impl Reader {
+    /// A reader that begins with the oldest entry.
+    pub fn begin(ring: &Ring) -> Reader {
+        Reader::Behind {
+            sequence: 0,
+            revision: ring.last_revision,
+        }
+    }
+
+    /// The next entry; nothing when there is none now.
+    pub fn next(&mut self, ring: &Ring) -> Option<AuditEntry> {
+        if let Reader::Behind { sequence, revision } = *self {
+            // Those made since then come as changes.
+            let old = |kept: &&Kept| kept.entry.sequence > sequence && kept.revision <= revision;
+            if let Some(kept) = ring.entries.iter().find(old) {
+                *self = Reader::Behind {
+                    sequence: kept.entry.sequence,
+                    revision,
+                };
+                return Some(kept.entry.clone());
+            }
+            *self = Reader::Following { revision };
+        }
+        let Reader::Following { revision } = self else {
+            return None;
+        };
+        let newer = ring.entries.iter().filter(|kept| kept.revision > *revision);
+        let kept = newer.min_by_key(|kept| kept.revision)?;
+        *revision = kept.revision;
+        Some(kept.entry.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(reader: &mut Reader, ring: &Ring) -> Vec<(u64, String)> {
+        std::iter::from_fn(|| reader.next(ring))
+            .map(|entry| (entry.sequence, entry.outcome))
+            .collect()
+    }
+
+    fn begin(ring: &mut Ring) -> u64 {
+        ring.begin(AuditEntry::default())
+    }
+
+    fn told(entries: &[(u64, &str)]) -> Vec<(u64, String)> {
+        entries
+            .iter()
+            .map(|(sequence, outcome)| (*sequence, (*outcome).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn first_what_there_was_in_order_and_then_each_change() {
+        let mut ring = Ring::default();
+        let (first, second) = (begin(&mut ring), begin(&mut ring));
+        ring.end(second, "b".into());
+        ring.end(first, "a".into());
+        let mut reader = Reader::begin(&ring);
+        assert_eq!(read(&mut reader, &ring), told(&[(1, "a"), (2, "b")]));
+        let third = begin(&mut ring);
+        assert_eq!(read(&mut reader, &ring), told(&[(3, "")]));
+        let fourth = begin(&mut ring);
+        ring.end(third, "c".into());
+        assert_eq!(read(&mut reader, &ring), told(&[(4, ""), (3, "c")]));
+        ring.end(fourth, "d".into());
+        assert_eq!(read(&mut reader, &ring), told(&[(4, "d")]));
+        assert_eq!(read(&mut reader, &ring), []);
+    }
+
+    #[test]
+    fn an_entry_that_ends_while_the_old_ones_are_read_comes_once() {
+        let mut ring = Ring::default();
+        let (first, _) = (begin(&mut ring), begin(&mut ring));
+        let mut reader = Reader::begin(&ring);
+        ring.end(first, "a".into());
+        assert_eq!(read(&mut reader, &ring), told(&[(2, ""), (1, "a")]));
+    }
+
+    #[test]
+    fn a_slow_reader_finds_a_gap_and_the_ring_does_not_grow() {
+        let mut ring = Ring::default();
+        begin(&mut ring);
+        let mut reader = Reader::begin(&ring);
+        assert_eq!(read(&mut reader, &ring).len(), 1);
+        for _ in 0..3 * limits::AUDIT_ENTRIES_MAX {
+            begin(&mut ring);
+        }
+        ring.end(1, "long forgotten".into());
+        let entries = read(&mut reader, &ring);
+        assert_eq!(entries.len(), limits::AUDIT_ENTRIES_MAX);
+        assert_eq!(entries[0].0, 2 + 2 * limits::AUDIT_ENTRIES_MAX as u64);
+        assert!(entries.is_sorted_by(|a, b| a.0 + 1 == b.0));
+    }
+}
