@@ -4,8 +4,8 @@ use crate::client::{CallError, Client, patiently};
 use crate::connect::Connect;
 use crate::view::command;
 use invivo_grpc::v1::{
-    CommandReply, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest, ResumeRequest,
-    ShutdownRequest,
+    CommandReply, HelloRequest, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
+    ResumeRequest, ShutdownRequest,
 };
 use std::time::Duration;
 
@@ -96,7 +96,16 @@ impl Order {
                 Order::Shutdown => client.shutdown(ShutdownRequest { command_id }).await,
             }
         };
+        // So that the audit log can name the client; where this is not answered, the order tells why.
+        let _ = client.clone().hello(hello()).await;
         patiently(connect, call).await
+    }
+}
+
+/// Who asks.
+pub fn hello() -> HelloRequest {
+    HelloRequest {
+        client: concat!("invivo ", env!("CARGO_PKG_VERSION")).to_owned(),
     }
 }
 

@@ -1,154 +1,17 @@
 //! The real `invivo` against a gateway with a scripted root behind it: what is printed, and the exit status.
 
-#[path = "../../ui-gateway/tests/scripted_root/mod.rs"]
-mod scripted_root;
+mod house;
 
-use invivo_grpc::connect::Connect;
+use house::User;
+use house::scripted_root::{Reply, known};
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::tree::{Acks, Query};
 use invivo_proto::ids::{Rank, WorldRank};
-use invivo_ui_gateway::server::{self, Config};
-use scripted_root::{Reply, ScriptedRoot, known};
 use serde_json::Value;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
-use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Command;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
-
-/// A user's state directory.
-struct User {
-    home: TempDir,
-}
-
-impl User {
-    fn new() -> User {
-        let private = std::fs::Permissions::from_mode(0o700);
-        User {
-            home: tempfile::Builder::new()
-                .permissions(private)
-                .tempdir()
-                .expect("directory"),
-        }
-    }
-
-    fn invivo(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_invivo"));
-        command
-            .args(arguments)
-            .env("XDG_STATE_HOME", self.home.path())
-            .env_remove("INVIVO_JOB");
-        // A proxy that nobody serves: it must not be asked.
-        command
-            .env("http_proxy", "http://127.0.0.1:1")
-            .env("https_proxy", "http://127.0.0.1:1");
-        command.kill_on_drop(true);
-        command
-    }
-
-    /// Exit status, standard output and standard error of a command.
-    async fn said(&self, arguments: &[&str]) -> (i32, String, String) {
-        let output = self.invivo(arguments).output().await.expect("started");
-        let text = |bytes| String::from_utf8(bytes).expect("text");
-        (
-            output.status.code().expect("no signal"),
-            text(output.stdout),
-            text(output.stderr),
-        )
-    }
-
-    /// The answer of a command that must succeed without a word on standard error.
-    async fn text(&self, arguments: &[&str]) -> String {
-        let (status, out, err) = self.said(arguments).await;
-        assert_eq!((status, err.as_str()), (0, ""), "{arguments:?}");
-        out
-    }
-
-    async fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.text(arguments).await).expect("json")
-    }
-
-    fn job(&self, id: &str) -> Job {
-        let dir = self.home.path().join("invivo/jobs").join(id);
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&dir)
-            .expect("made");
-        let connect =
-            Connect::new(id, &dir.join("gateway.sock"), vec!["./app".into(), "-v".into()]).expect("random");
-        let job = Job { dir, connect };
-        job.publish();
-        job
-    }
-}
-
-/// A job's directory.
-struct Job {
-    dir: PathBuf,
-    connect: Connect,
-}
-
-impl Job {
-    fn connect_path(&self) -> PathBuf {
-        self.dir.join("connect.json")
-    }
-
-    fn publish(&self) {
-        let file = std::fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(self.connect_path());
-        serde_json::to_writer(file.expect("opened"), &self.connect).expect("written");
-    }
-
-    fn root(&self, script: impl Fn(&Ask) -> Reply + Send + Sync + 'static) -> ScriptedRoot {
-        ScriptedRoot::start(&self.dir.join("link.sock"), script)
-    }
-
-    async fn gateway(&self) -> Gateway {
-        let (end, ended) = oneshot::channel::<()>();
-        let link = self.dir.join("link.sock");
-        let config = Config {
-            socket: self.connect.socket.clone(),
-            link,
-            connect: self.connect_path(),
-        };
-        let serving = tokio::spawn(server::serve(config, async {
-            let _ = ended.await;
-        }));
-        wait_for(&self.connect.socket).await;
-        Gateway { end, serving }
-    }
-}
-
-async fn wait_for(path: &Path) {
-    let there = async {
-        while !path.exists() {
-            sleep(Duration::from_millis(5)).await;
-        }
-    };
-    timeout(Duration::from_secs(5), there).await.expect("it appears");
-}
-
-struct Gateway {
-    end: oneshot::Sender<()>,
-    serving: JoinHandle<anyhow::Result<()>>,
-}
-
-impl Gateway {
-    async fn end(self) {
-        let _ = self.end.send(());
-        self.serving.await.expect("joined").expect("ended well");
-    }
-}
 
 #[tokio::test]
 async fn views_are_text_for_people_and_json_for_programs() {
@@ -227,7 +90,7 @@ async fn a_command_succeeds_only_if_every_rank_has_acknowledged() {
     drop(root);
 
     let _root = job.root(|ask| match ask {
-        Ask::Command(_) => Reply::Answer(Answer::Command(Acks {
+        Ask::Command { .. } => Reply::Answer(Answer::Command(Acks {
             targets: 4,
             done: 2,
             failures: vec![(Rank(3), "its supervisor is gone".into())],
@@ -435,14 +298,14 @@ async fn a_repeated_pause_is_the_same_command() {
     let first = AtomicBool::new(true);
     // The first answer is lost with its connection.
     let root = job.root(move |ask| match ask {
-        Ask::Command(_) if first.swap(false, Ordering::SeqCst) => Reply::HangUp,
+        Ask::Command { .. } if first.swap(false, Ordering::SeqCst) => Reply::HangUp,
         other => known(other),
     });
     let _gateway = job.gateway().await;
     user.text(&["pause"]).await;
     let ids = root.asked().into_iter().filter_map(|ask| {
-        if let Ask::Command(c) = ask {
-            Some(c.id)
+        if let Ask::Command { id, .. } = ask {
+            Some(id)
         } else {
             None
         }

@@ -1,10 +1,11 @@
 //! `invivo audit`: the control commands that were given, by whom, and how they went.
 
 use super::target::Target;
-use super::{Outcome, note, print, print_json};
+use super::{Outcome, print, print_json};
 use crate::client::{Scope, explained, patiently};
 use crate::view::audit;
 use invivo_grpc::v1::{AuditEntry, AuditRequest};
+use std::time::Duration;
 use tonic::Streaming;
 
 /// Options of `invivo audit`.
@@ -24,52 +25,66 @@ pub struct Args {
     target: Target,
 }
 
+/// Between two attempts to follow a gateway that is starting again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Shows the audit log.
 ///
 /// # Errors
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let mut last = 0;
+    let request = AuditRequest { follow: args.follow };
+    let mut screen = Screen {
+        json: args.target.json,
+        newest_ns: 0,
+        shown_before_ns: None,
+    };
     loop {
-        let request = AuditRequest { follow: args.follow };
-        let mut entries = patiently(&job, async || client.clone().audit(request).await).await?;
-        let end = show(&mut entries, args.target.json, &mut last).await?;
-        match end {
-            // The gateway may die and come again, and then knows its log from the beginning.
-            Err(status) if args.follow && !job.has_ended() => {
-                note(&format!("{}; asking again", explained(&job, &status)));
-                last = 0;
-            }
+        let mut entries = match patiently(&job, async || client.clone().audit(request).await).await {
+            Ok(entries) => entries,
+            Err(_) if args.follow && job.has_ended() => return Ok(Outcome::Done),
+            Err(error) => return Err(error.into()),
+        };
+        match screen.show(&mut entries).await? {
             Err(status) if !args.follow => return Err(explained(&job, &status).into()),
-            _ if args.follow && !job.has_ended() => {}
+            // The gateway may end and come again, as long as the job is there; what it still knows has been shown.
+            _ if args.follow && !job.has_ended() => screen.shown_before_ns = Some(screen.newest_ns),
             _ => return Ok(Outcome::Done),
         }
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
 }
 
-/// Prints what comes until the stream ends or breaks.
-async fn show(
-    entries: &mut Streaming<AuditEntry>,
+struct Screen {
     json: bool,
-    last: &mut u64,
-) -> anyhow::Result<Result<(), tonic::Status>> {
-    loop {
-        let entry = match entries.message().await {
-            Ok(Some(entry)) => entry,
-            Ok(None) => return Ok(Ok(())),
-            Err(status) => return Ok(Err(status)),
-        };
-        // A command comes again when it is known how it went.
-        if entry.sequence < *last {
-            continue;
-        }
-        *last = entry.sequence;
-        if json {
-            print_json(&entry)?;
-        } else {
-            print(&(audit::line(&entry) + "\n"))?;
+    /// When the newest entry shown was made.
+    newest_ns: u64,
+    /// What is not newer was shown on an earlier connection.
+    shown_before_ns: Option<u64>,
+}
+
+impl Screen {
+    /// Prints what comes until the stream ends or breaks. A command comes a second time when it is known how it went.
+    async fn show(
+        &mut self,
+        entries: &mut Streaming<AuditEntry>,
+    ) -> anyhow::Result<Result<(), tonic::Status>> {
+        loop {
+            let entry = match entries.message().await {
+                Ok(Some(entry)) => entry,
+                Ok(None) => return Ok(Ok(())),
+                Err(status) => return Ok(Err(status)),
+            };
+            if self.shown_before_ns.is_some_and(|before| entry.unix_ns <= before) {
+                continue;
+            }
+            self.newest_ns = self.newest_ns.max(entry.unix_ns);
+            if self.json {
+                print_json(&entry)?;
+            } else {
+                print(&(audit::line(&entry) + "\n"))?;
+            }
         }
     }
 }

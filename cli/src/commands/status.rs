@@ -3,6 +3,7 @@
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
+use crate::steer::hello;
 use crate::view::units::{counted, duration};
 use crate::view::{coverage, status};
 use invivo_grpc::v1;
@@ -33,10 +34,7 @@ struct Answer {
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     let reply = patiently(&job, async || client.clone().status(v1::StatusRequest {}).await).await?;
-    let hello = v1::HelloRequest {
-        client: concat!("invivo ", env!("CARGO_PKG_VERSION")).to_owned(),
-    };
-    let described = patiently(&job, async || client.clone().hello(hello.clone()).await)
+    let described = patiently(&job, async || client.clone().hello(hello()).await)
         .await?
         .job;
     if args.target.json {
