@@ -1,0 +1,241 @@
+//! The audit log for those who follow it, and invitations.
+
+mod house;
+mod scripted_root;
+
+use house::House;
+use invivo_grpc::v1;
+use invivo_proto::control::link::{Answer, Ask};
+use invivo_ui_gateway::limits::Times;
+use invivo_ui_gateway::server::Options;
+use scripted_root::{Reply, ScriptedRoot, acks, known};
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+use tonic::{Code, Streaming};
+
+async fn entry(entries: &mut Streaming<v1::AuditEntry>) -> v1::AuditEntry {
+    let next = timeout(Duration::from_secs(5), entries.message()).await;
+    next.expect("in time").expect("no error").expect("goes on")
+}
+
+#[tokio::test]
+async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
+    let house = House::new();
+    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+        Ask::Command { order, .. } => Reply::Late(Duration::from_millis(100), Answer::Command(acks(*order))),
+        other => known(other),
+    });
+    let gateway = house.gateway().await;
+    house.root_connected(true).await;
+    let mut control = house.controller();
+    let hello = v1::HelloRequest {
+        client: "the tests".into(),
+    };
+    control.hello(hello).await.expect("hello");
+    control
+        .pause(v1::PauseRequest {
+            command_id: 1,
+            lease_ns: 2_000_000_000,
+        })
+        .await
+        .expect("paused");
+
+    let follow = v1::AuditRequest { follow: true };
+    let mut followers = Vec::new();
+    for mut client in [house.viewer(), house.controller()] {
+        followers.push(client.audit(follow).await.expect("audit").into_inner());
+    }
+    for follower in &mut followers {
+        let old = entry(follower).await;
+        assert_eq!(
+            (old.sequence, old.command_id, old.command.as_str()),
+            (1, 1, "pause")
+        );
+        assert_eq!((old.client.as_str(), old.peer.as_str()), ("the tests", "unix"));
+        assert_eq!(
+            (old.uid, old.pid),
+            (
+                Some(rustix::process::geteuid().as_raw()),
+                Some(std::process::id())
+            )
+        );
+        assert_eq!(old.arguments, "lease 2s");
+        assert!(
+            old.outcome.starts_with("done on 4 of 4 ranks in 1"),
+            "{}",
+            old.outcome
+        );
+    }
+    control
+        .resume(v1::ResumeRequest { command_id: 2 })
+        .await
+        .expect("resumed");
+    house
+        .viewer()
+        .reset(v1::ResetRequest { command_id: 3 })
+        .await
+        .expect_err("denied");
+    for follower in &mut followers {
+        let begun = entry(follower).await;
+        assert_eq!(
+            (begun.sequence, begun.command.as_str(), begun.outcome.as_str()),
+            (2, "resume", "")
+        );
+        let ended = entry(follower).await;
+        assert_eq!(ended.sequence, 2);
+        assert!(ended.outcome.starts_with("done on 4 of 4"), "{}", ended.outcome);
+        let denied = entry(follower).await;
+        assert_eq!((denied.sequence, denied.command.as_str()), (3, "reset"));
+        assert!(denied.outcome.starts_with("denied"), "{}", denied.outcome);
+    }
+    // Without following the stream ends with what there is.
+    let mut so_far = house
+        .viewer()
+        .audit(v1::AuditRequest { follow: false })
+        .await
+        .expect("audit")
+        .into_inner();
+    let mut sequences = Vec::new();
+    while let Some(entry) = so_far.message().await.expect("no error") {
+        sequences.push(entry.sequence);
+    }
+    assert_eq!(sequences, [1, 2, 3]);
+    gateway.end().await;
+    for follower in &mut followers {
+        assert!(
+            follower.message().await.expect("no error").is_none(),
+            "it ends with the job"
+        );
+    }
+}
+
+async fn invited(house: &House, scope: &str) -> v1::InviteReply {
+    let request = v1::InviteRequest { scope: scope.into() };
+    house
+        .controller()
+        .invite(request)
+        .await
+        .expect("invited")
+        .into_inner()
+}
+
+#[tokio::test]
+async fn a_secret_gives_a_token_once_to_somebody_without_one() {
+    let house = House::new();
+    let _root = ScriptedRoot::start(&house.link(), known);
+    let _gateway = house.gateway_with_tls().await;
+    house.root_connected(true).await;
+    let invite = invited(&house, "view").await;
+    let url = house.published().url.expect("a URL");
+    assert_eq!(invite.url, format!("{url}/#invite={}", invite.secret));
+    assert_eq!(invite.valid_ns, 60_000_000_000);
+    for mut stranger in [house.afar(None), house.client(None)] {
+        let secret = invited(&house, "view").await.secret;
+        let redeem = v1::RedeemRequest { secret };
+        let redeemed = stranger
+            .redeem(redeem.clone())
+            .await
+            .expect("redeemed")
+            .into_inner();
+        assert_eq!(redeemed.scope, "view");
+        let mut guest = house.afar(Some(&redeemed.token));
+        guest.status(v1::StatusRequest {}).await.expect("it opens view");
+        let denied = guest
+            .pause(v1::PauseRequest::default())
+            .await
+            .expect_err("and no more");
+        assert_eq!(denied.code(), Code::PermissionDenied);
+        let twice = stranger.redeem(redeem).await.expect_err("used");
+        assert_eq!(twice.code(), Code::PermissionDenied);
+        assert!(
+            twice.message().contains("can be used once"),
+            "{}",
+            twice.message()
+        );
+        let closed = stranger
+            .status(v1::StatusRequest {})
+            .await
+            .expect_err("still a stranger");
+        assert_eq!(closed.code(), Code::Unauthenticated);
+    }
+}
+
+#[tokio::test]
+async fn a_viewer_cannot_invite_to_control() {
+    let house = House::new();
+    let _gateway = house.gateway().await;
+    let request = |scope: &str| v1::InviteRequest { scope: scope.into() };
+    let refused = house
+        .viewer()
+        .invite(request("control"))
+        .await
+        .expect_err("more than it has");
+    assert_eq!(refused.code(), Code::PermissionDenied);
+    let reply = house
+        .viewer()
+        .invite(request("view"))
+        .await
+        .expect("as much")
+        .into_inner();
+    assert_eq!(reply.url, "", "it listens on its socket only");
+    let redeem = v1::RedeemRequest { secret: reply.secret };
+    let redeemed = house
+        .client(None)
+        .redeem(redeem)
+        .await
+        .expect("redeemed")
+        .into_inner();
+    assert_eq!(
+        (redeemed.scope.as_str(), redeemed.token),
+        ("view", house.connect.view.clone())
+    );
+}
+
+#[tokio::test]
+async fn a_secret_that_is_too_old_is_refused() {
+    let house = House::new();
+    let times = Times {
+        invite: Duration::from_millis(100),
+        ..Times::default()
+    };
+    let options = Options {
+        times,
+        ..Options::default()
+    };
+    let _gateway = house.gateway_with(options).await;
+    let secret = invited(&house, "control").await.secret;
+    sleep(Duration::from_millis(150)).await;
+    let late = house
+        .client(None)
+        .redeem(v1::RedeemRequest { secret })
+        .await
+        .expect_err("late");
+    assert_eq!(late.code(), Code::PermissionDenied);
+}
+
+#[tokio::test]
+async fn guessing_is_slowed_down() {
+    let house = House::new();
+    let _gateway = house.gateway().await;
+    let mut stranger = house.client(None);
+    let mut codes = Vec::new();
+    for guess in 0..10 {
+        let secret = format!("{guess:064}");
+        codes.push(
+            stranger
+                .redeem(v1::RedeemRequest { secret })
+                .await
+                .expect_err("a guess")
+                .code(),
+        );
+    }
+    let refused = codes
+        .iter()
+        .filter(|code| **code == Code::PermissionDenied)
+        .count();
+    let slowed = codes
+        .iter()
+        .filter(|code| **code == Code::ResourceExhausted)
+        .count();
+    assert_eq!((refused, slowed), (5, 5), "{codes:?}");
+}

@@ -1,0 +1,196 @@
+//! TLS: who is let in, who is not, and that the socket does not depend on it.
+
+mod house;
+mod scripted_root;
+
+use house::{Bearer, House};
+use invivo_grpc::channel::Way;
+use invivo_grpc::v1;
+use invivo_grpc::v1::invivo_client::InvivoClient;
+use invivo_ui_gateway::server::Options;
+use invivo_ui_gateway::tls;
+use scripted_root::{ScriptedRoot, known};
+use std::error::Error;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{ClientConfig, ProtocolVersion, RootCertStore, SupportedProtocolVersion};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+async fn known_house() -> (House, ScriptedRoot, house::Gateway) {
+    let house = House::new();
+    let root = ScriptedRoot::start(&house.link(), known);
+    let gateway = house.gateway_with_tls().await;
+    house.root_connected(true).await;
+    (house, root, gateway)
+}
+
+/// Where the gateway of the house listens, as `127.0.0.1:PORT`.
+fn address(house: &House) -> String {
+    let url = house.published().url.expect("a URL");
+    url.strip_prefix("https://").expect("https").to_owned()
+}
+
+/// A handshake that offers one version only, with the house's own authority.
+async fn handshake(
+    house: &House,
+    version: &'static SupportedProtocolVersion,
+    name: &str,
+) -> std::io::Result<ProtocolVersion> {
+    let mut roots = RootCertStore::empty();
+    let authority = house.published().authority.expect("an authority");
+    roots
+        .add(CertificateDer::from_pem_slice(authority.as_bytes()).expect("PEM"))
+        .expect("a certificate");
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_protocol_versions(&[version])
+        .expect("a version")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let stream = TcpStream::connect(address(house)).await?;
+    let name = ServerName::try_from(name.to_owned()).expect("a name");
+    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    Ok(stream.get_ref().1.protocol_version().expect("agreed"))
+}
+
+/// All that an error says, from the outermost to the innermost.
+fn chain(status: &Status) -> String {
+    let mut text = status.to_string();
+    let mut error: Option<&dyn Error> = status.source();
+    while let Some(inner) = error {
+        text = format!("{text}: {inner}");
+        error = inner.source();
+    }
+    text
+}
+
+async fn status_over(channel: Channel, token: &str) -> Result<(), Status> {
+    let mut client = InvivoClient::with_interceptor(channel, Bearer(Some(token.to_owned())));
+    client.status(v1::StatusRequest {}).await.map(drop)
+}
+
+#[tokio::test]
+async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
+    let (house, _root, gateway) = known_house().await;
+    let mut client = house.afar(Some(&house.connect.control));
+    let hello = client
+        .hello(v1::HelloRequest::default())
+        .await
+        .expect("hello")
+        .into_inner();
+    assert_eq!(hello.scope, "control");
+    let mut snapshots = client
+        .watch(v1::WatchRequest::default())
+        .await
+        .expect("watch")
+        .into_inner();
+    snapshots.message().await.expect("no error").expect("a snapshot");
+    client
+        .reset(v1::ResetRequest { command_id: 1 })
+        .await
+        .expect("reset");
+    for token in [None, Some("wrong")] {
+        let refused = house
+            .afar(token)
+            .status(v1::StatusRequest {})
+            .await
+            .expect_err("no token");
+        assert_eq!(refused.code(), Code::Unauthenticated);
+    }
+    let mut entries = client
+        .audit(v1::AuditRequest { follow: false })
+        .await
+        .expect("audit")
+        .into_inner();
+    let entry = entries.message().await.expect("no error").expect("an entry");
+    assert_eq!(
+        (entry.command.as_str(), entry.uid, entry.pid),
+        ("reset", None, None)
+    );
+    assert!(entry.peer.starts_with("127.0.0.1:"), "{}", entry.peer);
+    gateway.end().await;
+    assert!(
+        snapshots.message().await.expect("no error").is_none(),
+        "it ends well"
+    );
+}
+
+#[tokio::test]
+async fn another_authority_and_another_name_are_refused_by_clients() {
+    let (house, _root, _gateway) = known_house().await;
+    let token = house.connect.view.clone();
+    let url = house.published().url.expect("a URL");
+    let other = tls::identity("another job", &["127.0.0.1".to_owned()]).expect("made");
+    let way = Way::Tls {
+        url,
+        authority: other.authority,
+    };
+    let refused = status_over(way.channel().expect("a channel"), &token)
+        .await
+        .expect_err("not its own");
+    assert!(
+        chain(&refused).contains("invalid peer certificate"),
+        "{}",
+        chain(&refused)
+    );
+
+    handshake(&house, &TLS13, "127.0.0.1").await.expect("its address");
+    handshake(&house, &TLS13, "localhost").await.expect("its name");
+    for wrong in ["node99", "127.0.0.2"] {
+        let refused = handshake(&house, &TLS13, wrong).await.expect_err("not its name");
+        assert!(refused.to_string().contains("not valid for name"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn older_tls_and_plain_http2_are_refused_by_the_gateway() {
+    let (house, _root, _gateway) = known_house().await;
+    assert_eq!(
+        handshake(&house, &TLS13, "127.0.0.1").await.expect("1.3"),
+        ProtocolVersion::TLSv1_3
+    );
+    let refused = handshake(&house, &TLS12, "127.0.0.1").await.expect_err("1.2");
+    assert!(refused.to_string().contains("ProtocolVersion"), "{refused}");
+
+    let plain = Channel::from_shared(format!("http://{}", address(&house))).expect("a URL");
+    let refused = status_over(plain.connect_lazy(), &house.connect.view)
+        .await
+        .expect_err("no TLS");
+    assert_eq!(refused.code(), Code::Unavailable, "{}", chain(&refused));
+    let mut raw = TcpStream::connect(address(&house)).await.expect("connected");
+    raw.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .expect("written");
+    let mut said = Vec::new();
+    // A reset is as good as an end.
+    let _ = raw.read_to_end(&mut said).await;
+    assert!(
+        said.len() < 16 && !said.windows(3).any(|bytes| bytes == [0, 0, 0]),
+        "an alert at most: {said:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_address_that_cannot_be_had_is_told_and_the_socket_is_served() {
+    let house = House::new();
+    let _root = ScriptedRoot::start(&house.link(), known);
+    // An address for documentation only: no host has it.
+    let options = Options {
+        listen: Some("192.0.2.1:0".parse().expect("an address")),
+        ..Options::default()
+    };
+    let _gateway = house.gateway_with(options).await;
+    house.root_connected(true).await;
+    house.viewer().status(v1::StatusRequest {}).await.expect("status");
+    let published = house.published();
+    assert_eq!((published.url, published.authority), (None, None));
+    let trouble = published.tls_trouble.expect("told");
+    assert!(trouble.starts_with("cannot listen on 192.0.2.1:0"), "{trouble}");
+    assert_eq!(published.control, house.connect.control, "all else is as it was");
+}
