@@ -11,15 +11,20 @@
 //! every one grows wider with age, because clocks drift. The interval is certain as long as clocks run within
 //! [`DRIFT_PPM`] of each other, however unlike the two ways are and however long a message waited.
 
+use crate::limits::HEARTBEAT_NS;
+
 /// How far two nodes' clocks may run apart, in parts per million: crystals of servers are within some 20, and
 /// time daemons correct by less.
 pub const DRIFT_PPM: u64 = 50;
 /// Measurements that follow one another at the start, so that the first command finds a good one.
 pub const FIRST_ROUNDS: u32 = 8;
-/// Between a first measurement and the next, in ns: both ends may rest for a millisecond at a time.
-pub const ASK_FIRST_NS: u64 = 5_000_000;
-/// Between two later measurements, in ns: an error grows by 50 us in that time, less than a round trip takes.
+/// Between two later measurements, in ns: an error grows by 50 us in that time, about what a round trip takes.
 pub const ASK_NS: u64 = 1_000_000_000;
+/// How long a question that is due waits for a word of the parent, in ns: tool processes rest for up to a
+/// millisecond between polls, and one that has just spoken does not rest yet. Heartbeats come within that time.
+pub const AWAKE_NS: u64 = HEARTBEAT_NS + HEARTBEAT_NS / 5;
+/// Before a parent that does not know the time itself is asked again, in ns.
+pub const ASK_AGAIN_NS: u64 = 5_000_000;
 /// The error of a clock that has not been measured.
 pub const UNKNOWN_NS: u64 = u64::MAX;
 
@@ -59,6 +64,7 @@ pub struct JobClock {
     state: State,
     /// The question on its way, by the time at which it was asked.
     pending_ns: Option<u64>,
+    asked: bool,
     next_ask_ns: u64,
     rounds: u32,
 }
@@ -69,6 +75,7 @@ impl JobClock {
         JobClock {
             state: State::Exact,
             pending_ns: None,
+            asked: false,
             next_ask_ns: u64::MAX,
             rounds: 0,
         }
@@ -79,20 +86,28 @@ impl JobClock {
         JobClock {
             state: State::Unknown,
             pending_ns: None,
+            asked: false,
             next_ask_ns: now_ns,
             rounds: 0,
         }
     }
 
-    /// When the next question is due; nothing at the root.
+    /// When to ask next, if the parent says nothing before; nothing at the root.
     pub fn next_ask_ns(&self) -> Option<u64> {
-        (!matches!(self.state, State::Exact)).then_some(self.next_ask_ns)
+        let patience_ns = if self.is_known() { AWAKE_NS } else { 0 };
+        (!matches!(self.state, State::Exact)).then(|| self.next_ask_ns.saturating_add(patience_ns))
     }
 
-    /// Whether to ask the parent now. If so, the question is taken to be on its way.
-    pub fn ask(&mut self, now_ns: u64) -> bool {
-        let due = !matches!(self.state, State::Exact) && now_ns >= self.next_ask_ns;
+    /// Whether to ask the parent now, which has just spoken or has not. If so, the question is taken to be on its
+    /// way.
+    pub fn ask(&mut self, now_ns: u64, parent_spoke: bool) -> bool {
+        let due = match self.next_ask_ns() {
+            None => false,
+            Some(_) if parent_spoke => self.asked && now_ns >= self.next_ask_ns,
+            Some(due_ns) => now_ns >= due_ns,
+        };
         if due {
+            self.asked = true;
             self.pending_ns = Some(now_ns);
             self.next_ask_ns = now_ns.saturating_add(ASK_NS);
         }
@@ -111,14 +126,13 @@ impl JobClock {
             offset_ns: i128::from(job_ns) - i128::from(asked_ns) - i128::from(half_ns),
             error_ns: error_ns.saturating_add(half_ns),
         };
-        if error_ns != UNKNOWN_NS {
+        let pause_ns = if error_ns == UNKNOWN_NS {
+            ASK_AGAIN_NS
+        } else {
             self.keep_better(now_ns, measured);
             self.rounds = self.rounds.saturating_add(1);
-        }
-        let pause_ns = if self.rounds < FIRST_ROUNDS {
-            ASK_FIRST_NS
-        } else {
-            ASK_NS
+            // The parent is awake: the next round of the first ones follows at once.
+            if self.rounds < FIRST_ROUNDS { 0 } else { ASK_NS }
         };
         self.next_ask_ns = now_ns.saturating_add(pause_ns);
         true

@@ -163,7 +163,10 @@ impl<L: Law> Node<L> {
         // Only a tick makes late what has not come, because only then has everything been handed in.
         let overdue_ns = if input == Input::Tick { now_ns } else { 0 };
         match input {
-            Input::Down(message) => self.descend(now_ns, message, &mut out),
+            Input::Down(message) => {
+                self.descend(now_ns, message, &mut out);
+                self.ask_time(now_ns, true, &mut out);
+            }
             Input::Up { from, message } => match self.living(from) {
                 Some(member) => {
                     self.members.get_mut(member).silent = false;
@@ -190,7 +193,11 @@ impl<L: Law> Node<L> {
         if !self.is_root && self.pulse.stops(now_ns) {
             out.push(Action::RootLost);
         }
-        if self.clock.ask(now_ns) {
+        self.ask_time(now_ns, false, out);
+    }
+
+    fn ask_time(&mut self, now_ns: u64, parent_spoke: bool, out: &mut Vec<Action>) {
+        if !self.closed && self.clock.ask(now_ns, parent_spoke) {
             out.push(Action::Up(Up::WhatTime { asked_ns: now_ns }));
         }
     }

@@ -1,6 +1,6 @@
 //! Job time against simulated clocks: whatever the delays and the drift, the truth lies within the stated error.
 
-use invivo_tbon::clock::{ASK_NS, DRIFT_PPM, FIRST_ROUNDS, JobClock, UNKNOWN_NS};
+use invivo_tbon::clock::{ASK_AGAIN_NS, ASK_NS, AWAKE_NS, DRIFT_PPM, FIRST_ROUNDS, JobClock, UNKNOWN_NS};
 use proptest::prelude::*;
 
 /// A clock that started at `start_ns` and runs off by `ppm`, as a function of true time.
@@ -21,17 +21,21 @@ impl Clock {
 #[derive(Clone, Copy, Debug)]
 struct Round {
     idle_ns: u64,
+    parent_spoke: bool,
     there_ns: u64,
     back_ns: u64,
 }
 
 fn round() -> impl Strategy<Value = Round> {
     let way = || prop_oneof![1_000u64..200_000, 1_000u64..5_000_000, 1_000u64..900_000_000];
-    (0u64..3_000_000_000, way(), way()).prop_map(|(idle_ns, there_ns, back_ns)| Round {
-        idle_ns,
-        there_ns,
-        back_ns,
-    })
+    (0u64..3_000_000_000, any::<bool>(), way(), way()).prop_map(
+        |(idle_ns, parent_spoke, there_ns, back_ns)| Round {
+            idle_ns,
+            parent_spoke,
+            there_ns,
+            back_ns,
+        },
+    )
 }
 
 fn clock() -> impl Strategy<Value = Clock> {
@@ -59,7 +63,7 @@ proptest! {
         for (round, child) in rounds {
             true_ns += round.idle_ns;
             let asked_ns = own[child].at(true_ns);
-            if !jobs[child].ask(asked_ns) {
+            if !jobs[child].ask(asked_ns, round.parent_spoke) {
                 continue;
             }
             true_ns += round.there_ns;
@@ -91,9 +95,9 @@ proptest! {
         let mut true_ns = 0;
         let mut told: Vec<(u64, u64)> = Vec::new();
         for round in rounds {
-            true_ns += round.idle_ns + ASK_NS;
+            true_ns += round.idle_ns + ASK_NS + AWAKE_NS;
             let asked_ns = own.at(true_ns);
-            prop_assert!(job.ask(asked_ns));
+            prop_assert!(job.ask(asked_ns, false));
             let job_ns = root.at(true_ns + round.there_ns);
             true_ns += round.there_ns + round.back_ns;
             let now_ns = own.at(true_ns);
@@ -107,7 +111,7 @@ proptest! {
     #[test]
     fn job_time_and_own_time_convert_both_ways(own in clock(), job_ns in 1u64 << 51..1 << 52, now_ns in 1u64 << 50..1 << 51) {
         let mut job = JobClock::below(own.at(0));
-        prop_assert!(job.ask(own.at(10)));
+        prop_assert!(job.ask(own.at(10), false));
         prop_assert!(job.answered(own.at(20), own.at(10), job_ns, 5));
         prop_assert_eq!(job.from_job(job.job_ns(now_ns)), now_ns);
     }
@@ -116,36 +120,68 @@ proptest! {
     #[test]
     fn any_answer_is_survived(now_ns: u64, asked_ns: u64, job_ns: u64, error_ns: u64) {
         let mut job = JobClock::below(0);
-        job.ask(asked_ns);
+        job.ask(asked_ns, false);
         job.answered(now_ns, asked_ns, job_ns, error_ns);
         let _ = (job.job_ns(now_ns), job.from_job(job_ns), job.error_ns(u64::MAX));
     }
 }
 
-#[test]
-fn questions_come_quickly_at_first_and_then_every_second() {
+/// When a parent is asked that only answers, within 10 us, in some seconds.
+fn asked() -> Vec<u64> {
     let mut job = JobClock::below(0);
-    let (mut now_ns, mut asked) = (0, Vec::new());
-    while now_ns < 3 * ASK_NS {
-        if job.ask(now_ns) {
-            asked.push(now_ns);
-            assert!(job.answered(now_ns + 1000, now_ns, now_ns, 0));
+    let mut asked = Vec::new();
+    for now_ns in (0..6 * ASK_NS).step_by(1_000_000) {
+        let (mut at_ns, mut spoke) = (now_ns, false);
+        while job.ask(at_ns, spoke) {
+            asked.push(at_ns);
+            assert!(job.answered(at_ns + 10_000, at_ns, at_ns, 0));
+            (at_ns, spoke) = (at_ns + 10_000, true);
         }
-        now_ns += 1_000_000;
     }
-    assert_eq!(asked.len() as u32, FIRST_ROUNDS + 2);
-    assert!(asked[FIRST_ROUNDS as usize - 1] < 100_000_000);
-    assert!(JobClock::root().next_ask_ns().is_none() && !JobClock::root().ask(u64::MAX));
+    asked
+}
+
+#[test]
+fn questions_follow_each_other_at_first_and_then_come_every_second() {
+    let first: Vec<u64> = (0..u64::from(FIRST_ROUNDS)).map(|round| round * 10_000).collect();
+    let asked = asked();
+    let (begin, later) = asked.split_at(first.len());
+    assert_eq!(begin, first);
+    // A parent that says nothing is waited for a while.
+    let gaps: Vec<u64> = later.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(
+        gaps.iter()
+            .all(|gap| (ASK_NS + AWAKE_NS..ASK_NS + AWAKE_NS + 2_000_000).contains(gap)),
+        "{later:?}"
+    );
+    assert!(JobClock::root().next_ask_ns().is_none() && !JobClock::root().ask(u64::MAX, true));
+}
+
+#[test]
+fn a_question_that_is_due_is_asked_when_the_parent_speaks() {
+    let mut job = JobClock::below(0);
+    assert!(!job.ask(5, true), "the first one comes by itself");
+    assert!(job.ask(5, false) && job.answered(6, 5, 5, 0));
+    for _ in 1..FIRST_ROUNDS {
+        assert!(job.ask(6, true) && job.answered(6, 6, 6, 0));
+    }
+    assert!(!job.ask(6 + ASK_NS - 1, true));
+    assert!(!job.ask(6 + ASK_NS, false));
+    assert_eq!(job.next_ask_ns(), Some(6 + ASK_NS + AWAKE_NS));
+    assert!(job.ask(6 + ASK_NS, true));
+    // No answer comes: once more, when the parent is heard again or not.
+    assert!(!job.ask(6 + 2 * ASK_NS, false) && job.ask(6 + 2 * ASK_NS, true));
+    assert!(job.ask(6 + 3 * ASK_NS + AWAKE_NS, false));
 }
 
 #[test]
 fn a_parent_that_knows_nothing_yet_is_asked_again() {
     let mut job = JobClock::below(0);
-    assert!(job.ask(0) && job.answered(1000, 0, 123, UNKNOWN_NS));
+    assert!(job.ask(0, false) && job.answered(1000, 0, 123, UNKNOWN_NS));
     assert!(!job.is_known());
     assert_eq!(job.error_ns(2000), UNKNOWN_NS);
-    let again_ns = job.next_ask_ns().unwrap();
-    assert!(again_ns < ASK_NS && job.ask(again_ns));
+    let again_ns = 1000 + ASK_AGAIN_NS;
+    assert!(!job.ask(again_ns - 1, true) && job.ask(again_ns, false));
     assert!(
         !job.answered(again_ns + 5, 0, 1, 1),
         "an answer to a question of before"
@@ -156,8 +192,9 @@ fn a_parent_that_knows_nothing_yet_is_asked_again() {
 #[test]
 fn a_clock_that_was_set_is_believed_at_once() {
     let mut job = JobClock::below(0);
-    assert!(job.ask(0) && job.answered(10, 0, 1_000_000, 0));
-    assert!(job.ask(2 * ASK_NS) && job.answered(2 * ASK_NS + 500_000, 2 * ASK_NS, 0, 0));
-    // Worse than the first, but a second apart from it.
-    assert!(job.job_ns(2 * ASK_NS + 500_000) < 1_000_000);
+    assert!(job.ask(0, false) && job.answered(10, 0, 1_000_000, 0));
+    let later_ns = 3 * ASK_NS;
+    assert!(job.ask(later_ns, false) && job.answered(later_ns + 500_000, later_ns, 0, 0));
+    // Worse than the first, but seconds apart from it.
+    assert!(job.job_ns(later_ns + 500_000) < 1_000_000);
 }

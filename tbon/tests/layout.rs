@@ -299,6 +299,23 @@ fn errors_say_what_why_and_the_next_command() {
 }
 
 #[test]
+fn the_layers_that_the_manual_shows() {
+    let counts = |fan_in: &str, ranks| {
+        let layout = Layout::for_app(ranks, fan_in.parse().unwrap(), Policy::Tail).unwrap();
+        (layout.places(), layout.nodes() - 1)
+    };
+    let rows = ["4", "8", "2,2"].map(|fan_in| [8, 64, 1024].map(|ranks| counts(fan_in, ranks)));
+    assert_eq!(
+        rows,
+        [
+            [(2, 0), (16, 0), (256, 16)],
+            [(1, 0), (8, 0), (128, 8)],
+            [(4, 2), (32, 30), (512, 510)]
+        ]
+    );
+}
+
+#[test]
 fn a_million_ranks_cost_no_memory() {
     let layout = Layout::for_app(1 << 20, FanIn::new(&[16]).unwrap(), Policy::Tail).unwrap();
     assert_eq!(

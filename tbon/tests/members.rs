@@ -215,7 +215,11 @@ fn time_is_measured_upward_and_told_downward() {
             message: message.clone()
         }]
     );
-    assert_eq!(node.step(200, Input::Down(message)), []);
+    assert_eq!(
+        node.step(200, Input::Down(message)),
+        [Action::Up(Up::WhatTime { asked_ns: 200 })],
+        "the parent is awake: the next round"
+    );
     assert_eq!(node.clock().job_ns(150), 5000);
     assert_eq!(node.clock().from_job(5000), 150);
     assert_eq!(node.clock().error_ns(200), 51, "half the round trip, and drift");

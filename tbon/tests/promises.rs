@@ -149,9 +149,10 @@ fn a_lost_root_is_reported_once_per_silence() {
     assert!(!lost(&mut place, 2 * SILENCE_NS_MAX));
     // It was only slow.
     let heard = 3 * SILENCE_NS_MAX;
-    assert_eq!(
-        place.step(heard, Input::Down(Down::Heartbeat)),
-        [Action::Local(Down::Heartbeat)]
+    assert!(
+        place
+            .step(heard, Input::Down(Down::Heartbeat))
+            .contains(&Action::Local(Down::Heartbeat))
     );
     assert!(!lost(&mut place, heard + SILENCE_NS_MAX - 1));
     // What the parent says by itself does not tell that the root lives.
