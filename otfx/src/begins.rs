@@ -104,7 +104,10 @@ mod tests {
         let mut source = records.iter().cloned();
         let mut begins = Begins::new(window, open);
         let mut all = Vec::new();
-        while let Some(begun) = begins.next(|| Ok(source.next())).expect("the source does not fail") {
+        while let Some(begun) = begins
+            .next(|| Ok(source.next()))
+            .expect("the source does not fail")
+        {
             all.push(begun);
         }
         all

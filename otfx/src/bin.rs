@@ -31,8 +31,8 @@
 //! the context or metric class.
 
 use crate::encoding::{
-    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, ITERATION, Key, LITERAL, METRIC, OPAQUE, OVERLAP, PARTS_BELOW,
-    REGION, SAMPLE, SLOTS, WIDE, class, kind,
+    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, ITERATION, Key, LITERAL, METRIC, OPAQUE, OVERLAP,
+    PARTS_BELOW, REGION, SAMPLE, SLOTS, WIDE, class, kind,
 };
 use crate::event::{EventClass, OPAQUE_BYTES_MAX, Pass, VALUES_MAX};
 use alloc::vec::Vec;
@@ -297,7 +297,11 @@ impl Input<'_> {
         if let Some(eight) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
             self.at += bytes;
             let number = u64::from_le_bytes(*eight);
-            return Ok(if bytes == 8 { number } else { number & !(u64::MAX << (8 * bytes)) });
+            return Ok(if bytes == 8 {
+                number
+            } else {
+                number & !(u64::MAX << (8 * bytes))
+            });
         }
         Ok(word(self.take(bytes)?))
     }
@@ -371,7 +375,9 @@ fn record(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> 
     let first = input.number(usize::from(lengths & 7))? | u64::from(high[0]) << 56;
     let second = input.number(usize::from(lengths >> 4 & 7))? | u64::from(high[1]) << 56;
     let gap = if lengths & OVERLAP == 0 { second } else { 0 };
-    let end = first.checked_add(gap).and_then(|since| context.time.checked_add(since));
+    let end = first
+        .checked_add(gap)
+        .and_then(|since| context.time.checked_add(since));
     let Some(end) = end else {
         return input.fail(RecordFault::Overflow);
     };
@@ -393,14 +399,20 @@ fn record(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> 
                 call.ordinal = context.ordinal;
             }
             if third & GAP != 0 {
-                context.next_request = context.next_request.wrapping_add(unzigzag(input.varint()?) as u64);
+                context.next_request = context
+                    .next_request
+                    .wrapping_add(unzigzag(input.varint()?) as u64);
             }
             if kind.posts() {
                 call.request = context.take_request();
             }
             into.head = Head::Call(call);
             let count = usize::from(third) & PARTS_BELOW;
-            let count = if count == PARTS_BELOW { input.varint()? } else { count as u64 };
+            let count = if count == PARTS_BELOW {
+                input.varint()?
+            } else {
+                count as u64
+            };
             parts(context, input, into, count)
         }
         (EventClass::Region, _) => {
@@ -445,7 +457,8 @@ fn facts(context: &mut Context, input: &mut Input<'_>, token: u8) -> Result<Key,
         return fault(offset, RecordFault::UnknownToken(token));
     }
     let (kind, present) = (input.byte()?, input.byte()?);
-    let known = kind <= invivo_proto::record::Kind::CompletedNothing as u8 || matches!(kind, REGION | SAMPLE | METRIC);
+    let known = kind <= invivo_proto::record::Kind::CompletedNothing as u8
+        || matches!(kind, REGION | SAMPLE | METRIC);
     if !known || present >> 6 != 0 {
         return fault(offset, RecordFault::UnknownKind(kind));
     }
@@ -496,7 +509,9 @@ fn parts(
             part.request = context.last_completed;
             part.posted = context.time.saturating_sub(input.number(age)?);
         } else if kind.posts() {
-            context.next_request = context.next_request.wrapping_add(unzigzag(input.varint()?) as u64);
+            context.next_request = context
+                .next_request
+                .wrapping_add(unzigzag(input.varint()?) as u64);
             part.request = context.take_request();
         }
         into.parts.push(part);
@@ -515,7 +530,11 @@ fn values(
     }
     let mut lengths = 0;
     for (index, before) in context.values[..count].iter_mut().enumerate() {
-        lengths = if index % 2 == 0 { input.byte()? } else { lengths >> 4 };
+        lengths = if index % 2 == 0 {
+            input.byte()?
+        } else {
+            lengths >> 4
+        };
         let length = input.length(lengths & 15)?;
         *before = before.wrapping_add(unzigzag(input.number(length)?) as u64);
         into.values.push(*before);

@@ -293,6 +293,7 @@ impl Buffer {
         for index in 0..self.levels.len() {
             self.remove_level(index, Reason::Reset);
             self.levels[index].closed = false;
+            self.levels[index].writer.restart();
         }
         self.halvings = 0;
         self.events_dropped_at = None;
@@ -308,7 +309,14 @@ impl Buffer {
     }
 
     #[inline(always)]
-    fn store_reading(&mut self, class: EventClass, key: Key, time: u64, ordinal: u64, values: &[u64]) -> Stored {
+    fn store_reading(
+        &mut self,
+        class: EventClass,
+        key: Key,
+        time: u64,
+        ordinal: u64,
+        values: &[u64],
+    ) -> Stored {
         let body = Body {
             end: time,
             second: ordinal,
@@ -354,7 +362,8 @@ impl Buffer {
             request: None,
         };
         if !fits {
-            return self.give_up(&item, Reason::Refused, 0);
+            let gone = self.given_up();
+            return self.give_up(&item, Reason::Refused, gone);
         }
         let Level { open, writer, .. } = &mut self.levels[level];
         if let Some(bin) = *open

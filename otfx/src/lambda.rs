@@ -69,8 +69,8 @@ mod tests {
     /// The published form for 32 bits: isolate the lowest bit, multiply, look up.
     fn de_bruijn(n: u32) -> u32 {
         const TABLE: [u8; 32] = [
-            0, 1, 28, 2, 29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4, 8, 31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,
-            11, 5, 10, 9,
+            0, 1, 28, 2, 29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4, 8, 31, 27, 13, 23, 21, 19, 16, 7, 26, 12,
+            18, 6, 11, 5, 10, 9,
         ];
         u32::from(TABLE[((n & n.wrapping_neg()).wrapping_mul(0x077C_B531) >> 27) as usize])
     }

@@ -72,7 +72,8 @@ impl Chain {
             let count = u64::from(info.counts[class as usize]);
             *total -= count;
             records += count;
-            self.losses.add(class, reason, count, info.first_end, info.last_end);
+            self.losses
+                .add(class, reason, count, info.first_end, info.last_end);
         }
         if records > 0 {
             self.gone_until = self.gone_until.max(Some(info.last_end));
@@ -126,6 +127,7 @@ impl Level {
     /// A level of another strategy begins in its place; the chain of the old one.
     pub fn restart(&mut self, label: Label) -> Chain {
         self.open = None;
+        self.writer.restart();
         self.closed = false;
         self.samples = matches!(label, Label::Ordinal(_));
         core::mem::replace(&mut self.chain, Chain::new(label))

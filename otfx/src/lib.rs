@@ -46,11 +46,12 @@ pub use begins::{Begins, Begun, WINDOW_DEFAULT};
 pub use bin::{BIN_HEAD_BYTES, BinError, BinReader, Contents, Head};
 pub use buffer::{AlreadyFrozen, Buffer, Fill, Frozen, LevelStatus, Stored};
 pub use event::{
-    Attributes, Classes, EVENT_CLASSES, EventClass, Metric, OPAQUE_BYTES_MAX, OPAQUE_HEAD_BYTES, Opaque, Pass,
-    Sample, VALUES_MAX,
+    Attributes, Classes, EVENT_CLASSES, EventClass, Metric, OPAQUE_BYTES_MAX, OPAQUE_HEAD_BYTES, Opaque,
+    Pass, Sample, VALUES_MAX,
 };
 pub use geometry::{
-    BIN_BYTES_DEFAULT, BIN_BYTES_MAX, BIN_BYTES_MIN, BINS_PER_LEVEL_LEAST, BINS_PER_LEVEL_MIN, Geometry, Unfit,
+    BIN_BYTES_DEFAULT, BIN_BYTES_MAX, BIN_BYTES_MIN, BINS_PER_LEVEL_LEAST, BINS_PER_LEVEL_MIN, Geometry,
+    Unfit,
 };
 pub use iterations::{SUMMARIES_MAX, Summaries};
 pub use lambda::{Grid, lambda};

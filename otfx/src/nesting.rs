@@ -1,6 +1,6 @@
 //! Makes one record of an enter and its leave: the stack of open regions of one location.
 
-use crate::event::Pass;
+use crate::event::{Attributes, Pass};
 use alloc::vec::Vec;
 use invivo_proto::ids::RegionId;
 
@@ -47,10 +47,10 @@ impl Nesting {
         }
     }
 
-    /// It is left again: the record, and the depth at which it stands. A leave that does not match the innermost open
+    /// It is left again: the record, and at which depth it stands. A leave that does not match the innermost open
     /// region, or lies beyond [`DEPTH_MAX`], is counted and gives nothing.
     #[inline]
-    pub fn leave(&mut self, region: RegionId, time: u64) -> Option<(Pass, u8)> {
+    pub fn leave(&mut self, region: RegionId, time: u64) -> Option<(Pass, Attributes)> {
         if self.beyond > 0 {
             self.beyond -= 1;
             self.unmatched += 1;
@@ -65,7 +65,11 @@ impl Nesting {
             end: time,
             duration: time.saturating_sub(open.begin),
         };
-        Some((pass, self.depth()))
+        let attributes = Attributes {
+            depth: self.depth(),
+            clipped: false,
+        };
+        Some((pass, attributes))
     }
 
     /// How many regions are open; more than 255 are 255.
@@ -96,16 +100,35 @@ mod tests {
         nesting.enter(region(1), 10);
         nesting.enter(region(2), 12);
         assert_eq!(nesting.leave(region(7), 13), None);
-        let pass = |region, end, duration| Pass { region, end, duration };
-        assert_eq!(nesting.leave(region(2), 15), Some((pass(region(2), 15, 3), 1)));
-        assert_eq!(nesting.open(), [Open { region: region(1), begin: 10 }]);
+        let pass = |region, end, duration, depth| {
+            let attributes = Attributes {
+                depth,
+                clipped: false,
+            };
+            Some((
+                Pass {
+                    region,
+                    end,
+                    duration,
+                },
+                attributes,
+            ))
+        };
+        assert_eq!(nesting.leave(region(2), 15), pass(region(2), 15, 3, 1));
+        assert_eq!(
+            nesting.open(),
+            [Open {
+                region: region(1),
+                begin: 10
+            }]
+        );
         for _ in 0..2 * DEPTH_MAX {
             nesting.enter(region(3), 20);
         }
         for _ in 0..2 * DEPTH_MAX {
             nesting.leave(region(3), 30);
         }
-        assert_eq!(nesting.leave(region(1), 40), Some((pass(region(1), 40, 30), 0)));
+        assert_eq!(nesting.leave(region(1), 40), pass(region(1), 40, 30, 0));
         assert_eq!(nesting.leave(region(1), 41), None);
         assert_eq!(nesting.unmatched(), DEPTH_MAX as u64 + 3);
     }

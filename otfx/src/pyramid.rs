@@ -105,7 +105,10 @@ impl Pyramid {
     /// # Panics
     /// When it is not.
     pub fn merge(&mut self, other: &Pyramid) {
-        assert_eq!(self.unit, other.unit, "pyramids of different widths have no grid in common");
+        assert_eq!(
+            self.unit, other.unit,
+            "pyramids of different widths have no grid in common"
+        );
         while self.doublings < other.doublings {
             self.double();
         }

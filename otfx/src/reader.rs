@@ -114,7 +114,11 @@ impl Merge {
 impl ChainReader {
     /// The bin behind this one.
     fn behind(&self, arena: &Arena, bin: BinId) -> Option<BinId> {
-        if bin == self.newest { None } else { arena.info(bin).next }
+        if bin == self.newest {
+            None
+        } else {
+            arena.info(bin).next
+        }
     }
 
     fn bytes<'a>(&self, arena: &'a Arena, bin: BinId) -> &'a [u8] {

@@ -279,11 +279,17 @@ mod tests {
         let level = |depth| sorter.level(&Traits { depth, ..CALL }, 0);
         assert_eq!([0, 1, 2, 3, 4, 9].map(level), [3, 3, 2, 1, 0, 0]);
 
-        let duration = Strategy::by(Dimension::Duration { kept_log2: 10, levels: 3 });
+        let duration = Strategy::by(Dimension::Duration {
+            kept_log2: 10,
+            levels: 3,
+        });
         assert_eq!(duration.labels()[..3], [8, 9, 10].map(Label::ShorterThanLog2));
         let sorter = Sorter::new(&duration);
         let level = |duration| sorter.level(&Traits { duration, ..CALL }, 0);
-        assert_eq!([0, 255, 256, 511, 512, 1023, 1024, u64::MAX].map(level), [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(
+            [0, 255, 256, 511, 512, 1023, 1024, u64::MAX].map(level),
+            [0, 0, 1, 1, 2, 2, 3, 3]
+        );
     }
 
     #[test]

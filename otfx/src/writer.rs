@@ -8,8 +8,8 @@
 use crate::arena::BinInfo;
 use crate::bin::{self, BIN_HEAD_BYTES};
 use crate::encoding::{
-    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, OPAQUE, OVERLAP, PART_MAX,
-    PARTS_BELOW, VALUES_BYTES_MAX, WIDE, bytes_of,
+    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, OPAQUE, OVERLAP,
+    PART_MAX, PARTS_BELOW, VALUES_BYTES_MAX, WIDE, bytes_of,
 };
 use crate::event::{EVENT_CLASSES, EventClass, OPAQUE_HEAD_BYTES, Opaque};
 use invivo_proto::record::{MAX_PARTS, Part};
@@ -37,6 +37,7 @@ pub(crate) struct Writer {
     context: Context,
     at: usize,
     counts: [u32; EVENT_CLASSES],
+    /// `u64::MAX` as long as there is none.
     first_end: u64,
     last_end: u64,
 }
@@ -58,14 +59,20 @@ impl Writer {
         self.context.begin(base_time, next_request);
         self.at = BIN_HEAD_BYTES;
         self.counts = [0; EVENT_CLASSES];
-        (self.first_end, self.last_end) = (base_time, base_time);
+        (self.first_end, self.last_end) = (u64::MAX, base_time);
+    }
+
+    /// Begins anew, for records of another level.
+    pub fn restart(&mut self) {
+        self.last_end = 0;
+        self.context.next_request = 0;
     }
 
     /// Fills in what is known of the bin now.
     pub fn describe(&self, info: &mut BinInfo) {
         info.used = self.at as u32;
         info.counts = self.counts;
-        (info.first_end, info.last_end) = (self.first_end, self.last_end);
+        (info.first_end, info.last_end) = (self.first_end(), self.last_end);
     }
 
     /// Where the bin's content ends, the head included.
@@ -78,9 +85,9 @@ impl Writer {
         &self.counts
     }
 
-    /// The end of the first record that begins in the bin.
+    /// The end of the first record that begins in the bin; of one without any, where it begins.
     pub fn first_end(&self) -> u64 {
-        self.first_end
+        self.first_end.min(self.last_end)
     }
 
     /// The end of the record stored last.
@@ -96,7 +103,14 @@ impl Writer {
     /// Writes a call or a region with all its parts; `false` where they do not fit. After `false` the bin is closed:
     /// the context is ahead of what it holds. (As in all that follows.)
     #[inline(always)]
-    pub fn timed(&mut self, bin: &mut [u8], class: EventClass, key: Key, body: &Body, parts: &[Part]) -> bool {
+    pub fn timed(
+        &mut self,
+        bin: &mut [u8],
+        class: EventClass,
+        key: Key,
+        body: &Body,
+        parts: &[Part],
+    ) -> bool {
         let start = self.at;
         let since = body.end.saturating_sub(self.context.time);
         if parts.is_empty() && self.usual(bin, key, body, since) {
@@ -116,12 +130,23 @@ impl Writer {
     }
 
     /// Writes a sample or a metric.
-    pub fn reading(&mut self, bin: &mut [u8], class: EventClass, key: Key, body: &Body, values: &[u64]) -> bool {
+    pub fn reading(
+        &mut self,
+        bin: &mut [u8],
+        class: EventClass,
+        key: Key,
+        body: &Body,
+        values: &[u64],
+    ) -> bool {
         let start = self.at;
         let since = body.end.saturating_sub(self.context.time);
         self.context.time += since;
         // Metrics have no ordinal.
-        let ordinal = if class == EventClass::Sample { body.second } else { self.context.sample };
+        let ordinal = if class == EventClass::Sample {
+            body.second
+        } else {
+            self.context.sample
+        };
         let second = ordinal.wrapping_sub(self.context.sample);
         self.context.sample = ordinal;
         let body = Body { second, ..*body };
@@ -175,9 +200,7 @@ impl Writer {
             return false;
         }
         self.last_end = self.context.time;
-        if start == BIN_HEAD_BYTES {
-            self.first_end = self.last_end;
-        }
+        self.first_end = self.first_end.min(self.last_end);
         self.counts[class as usize] += 1;
         true
     }
@@ -198,7 +221,10 @@ impl Writer {
             && !body.clipped
             && body.ordinal.is_none()
             && body.request.is_none_or(|request| request == context.next_request);
-        let Some(out) = bin.get_mut(self.at..).and_then(|rest| rest.first_chunk_mut::<24>()) else {
+        let Some(out) = bin
+            .get_mut(self.at..)
+            .and_then(|rest| rest.first_chunk_mut::<24>())
+        else {
             return false;
         };
         if !usual {
@@ -212,7 +238,9 @@ impl Writer {
         out[2 + first_bytes..10 + first_bytes].copy_from_slice(&body.second.to_le_bytes());
         self.at += 2 + first_bytes + second_bytes;
         context.time += since;
-        context.next_request = context.next_request.wrapping_add(u64::from(body.request.is_some()));
+        context.next_request = context
+            .next_request
+            .wrapping_add(u64::from(body.request.is_some()));
         true
     }
 
@@ -227,8 +255,8 @@ impl Writer {
         parts: &[Part],
     ) -> bool {
         let (beside, mut rest) = parts.split_at(parts.len().min(MAX_PARTS));
-        let beside_fit =
-            self.head(bin, key, body, first, overlap, beside.len()) && beside.iter().all(|part| self.part(bin, part));
+        let beside_fit = self.head(bin, key, body, first, overlap, beside.len())
+            && beside.iter().all(|part| self.part(bin, part));
         if !beside_fit {
             return false;
         }
@@ -267,15 +295,7 @@ impl Writer {
     }
 
     #[inline(always)]
-    fn head(
-        &mut self,
-        bin: &mut [u8],
-        key: Key,
-        body: &Body,
-        first: u64,
-        overlap: u8,
-        parts: usize,
-    ) -> bool {
+    fn head(&mut self, bin: &mut [u8], key: Key, body: &Body, first: u64, overlap: u8, parts: usize) -> bool {
         self.piece::<HEAD_MAX>(bin, |context, out| {
             let mut at = 0;
             if body.iteration != context.iteration {

@@ -1,35 +1,234 @@
-use invivo_otfx::{Buffer, Nesting, Strategy, Attributes, Geometry};
-use std::time::Instant;
+//! The buffer beside libotf2's writer, on the same streams in the same run, turn by turn; and what removals cost.
+//! Prints one JSON object per figure. Arguments: a folder for files, and a stream recorded by xtask/bench/stream.c.
+
+mod history;
+mod otf2;
+mod stalls;
 mod streams;
-use streams::*;
-fn best(mut f: impl FnMut() -> (usize, f64)) -> (f64, f64) { let mut b = f64::MAX; let mut by=0.; for _ in 0..15 { let t=Instant::now(); let (n, bytes)=f(); let d=t.elapsed().as_secs_f64()*1e9/n as f64; if d<b {b=d;} by=bytes/n as f64; } (b,by) }
-fn main() {
-    if std::env::args().count() > 1 { let made = Calls::made_up(1<<17); let p = passes(&steps(1<<17)); let mut buffer = Buffer::with_geometry(Geometry::with_bins(24<<20, 16<<10), Strategy::flight_recorder()).unwrap();
-     for _ in 0..8 { for (call, parts) in made.iter() { buffer.store(call, parts); } buffer.reset(); for (p,a) in &p { buffer.store_region(p, *a); } buffer.reset(); } return; }
-    let melt = Calls::recorded(std::path::Path::new("target/bench/melt.0")).unwrap();
-    let made = Calls::made_up(1<<20);
-    println!("melt calls {} parts {}", melt.len(), melt.iter().map(|(_,p)|p.len()).sum::<usize>());
-    for (name, c) in [("melt", &melt), ("made", &made)] {
-        let mut buffer = Buffer::with_geometry(Geometry::with_bins(24<<20, 16<<10), Strategy::flight_recorder()).unwrap();
-        let r = best(|| { buffer.reset(); for (call, parts) in c.iter() { buffer.store(call, parts); } (c.len(), buffer.fill().bytes_used as f64)});
-        println!("{name} store {:.2} ns {:.2} B  kept {:?}", r.0, r.1, buffer.ledger());
-        let mut n = 0;
-        let r = best(|| { n=0; let mut reader=buffer.read(); while let Some(x)=reader.next().unwrap() { n+= 1; std::hint::black_box(x);} (n, 0.)});
-        println!("{name} read {:.2} ns {n}", r.0);
+
+use anyhow::{Context, Result, ensure};
+use invivo_otfx::{Buffer, Contents, Geometry, Head, Nesting, Sample, Strategy};
+use invivo_proto::record::{Call, Part};
+use otf2::{Otf2, Written};
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+use streams::Calls;
+
+/// Turns of each pair; the least of them counts, as others use the machine too.
+const TURNS: usize = 15;
+/// A buffer that holds each stream whole, in bins of the size that 22 MiB have.
+const BUFFER_BYTES: usize = 24 << 20;
+
+/// One figure, as `cargo xtask bench` reads it.
+pub fn figure(name: &str, value: f64, unit: &str, baseline: f64, about: &str) {
+    println!(
+        "{{\"name\": \"{name}\", \"value\": {value:.4}, \"unit\": \"{unit}\", \"baseline\": {baseline:.4}, \"about\": \
+         \"{about}\"}}"
+    );
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args_os().skip(1);
+    let folder = arguments.next().context("a folder")?;
+    let folder = Path::new(&folder);
+    let recorded = arguments.next().context("a recorded stream")?;
+    let lammps = Calls::recorded(Path::new(&recorded))?;
+    ensure!(
+        lammps.len() > 10_000,
+        "the recorded stream has {} calls",
+        lammps.len()
+    );
+    let mut otf2 = Otf2::new(folder)?;
+
+    calls(
+        "otfx-call",
+        "messages, completions and collectives among six peers",
+        &Calls::made_up(1 << 19),
+        &mut otf2,
+    )?;
+    calls(
+        "otfx-lammps",
+        "the stream of rank 0 of LAMMPS' melt on four ranks",
+        &lammps,
+        &mut otf2,
+    )?;
+    pairs(&mut otf2)?;
+    for counters in [2, 8] {
+        samples(counters, &mut otf2)?;
     }
-    for bin in [1,2,4,8,16,32] {
-        let mut buffer = Buffer::with_geometry(Geometry::with_bins(24<<20, bin<<10), Strategy::flight_recorder()).unwrap();
-        let r = best(|| { buffer.reset(); for (call, parts) in melt.iter() { buffer.store(call, parts); } (melt.len(), buffer.fill().bytes_used as f64)});
-        println!("bin {bin} KiB {:.2} ns {:.2} B", r.0, r.1);
+    history::seconds(&lammps);
+    stalls::inserts(&lammps);
+    stalls::removals(folder)
+}
+
+fn buffer() -> Buffer {
+    let geometry = Geometry::with_bins(BUFFER_BYTES, 16 << 10);
+    Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("24 MiB are enough")
+}
+
+/// Both, turn by turn: the least ns and the bytes, ours and theirs, for each of `count` things.
+fn beside(
+    name: &str,
+    about: &str,
+    count: usize,
+    mut ours: impl FnMut() -> u64,
+    mut theirs: impl FnMut() -> Result<Written>,
+) -> Result<()> {
+    let (mut ns, mut other_ns, mut bytes, mut other_bytes) = (f64::MAX, f64::MAX, 0, 0);
+    for _ in 0..TURNS {
+        let begun = Instant::now();
+        bytes = ours();
+        ns = ns.min(begun.elapsed().as_nanos() as f64);
+        let written = theirs()?;
+        other_ns = other_ns.min(written.ns);
+        other_bytes = written.bytes;
     }
-    let steps = steps(1<<19);
-    let mut buffer = Buffer::with_geometry(Geometry::with_bins(24<<20, 16<<10), Strategy::flight_recorder()).unwrap();
-    let r = best(|| { buffer.reset(); let mut nesting = Nesting::default(); for s in &steps { if s.enters { nesting.enter(s.region, s.time) } else if let Some((pass, depth)) = nesting.leave(s.region, s.time) { buffer.store_region(&pass, Attributes{depth, clipped:false}); } } (steps.len()/2, buffer.fill().bytes_used as f64)});
-    println!("pairs {:.2} ns {:.2} B", r.0, r.1);
-    let passes = passes(&steps);
-    let r = best(|| { buffer.reset(); for (p,a) in &passes { buffer.store_region(p, *a); } (passes.len(), buffer.fill().bytes_used as f64)});
-    println!("passes {:.2} ns {:.2} B", r.0, r.1);
-    for counters in [2,8] { let s = samples(100_000, counters);
-      let r = best(|| { buffer.reset(); for (n,(time,values)) in s.iter().enumerate() { buffer.store_sample(&invivo_otfx::Sample{time:*time, ordinal: n as u64+1, context: 7, values}); } (s.len(), buffer.fill().bytes_used as f64)});
-      println!("samples {counters}: {:.2} ns {:.2} B", r.0, r.1); }
+    let count = count as f64;
+    let read = format!("{about}. Baseline: libotf2, the same in the same run.");
+    figure(&format!("{name}-time"), ns / count, "ns", other_ns / count, &read);
+    figure(
+        &format!("{name}-bytes"),
+        bytes as f64 / count,
+        "bytes",
+        other_bytes as f64 / count,
+        &read,
+    );
+    Ok(())
+}
+
+fn calls(name: &str, about: &str, calls: &Calls, otf2: &mut Otf2) -> Result<()> {
+    let mut buffer = buffer();
+    let store = |buffer: &mut Buffer| {
+        buffer.reset();
+        for (call, parts) in calls.iter() {
+            buffer.store(black_box(call), parts);
+        }
+        buffer.fill().bytes_used
+    };
+    let about = format!("One MPI call with what it completed: {about}");
+    beside(
+        name,
+        &about,
+        calls.len(),
+        || store(&mut buffer),
+        || otf2.calls(calls),
+    )?;
+    check(&buffer, calls)?;
+
+    let (mut ns, mut store_ns) = (f64::MAX, f64::MAX);
+    for _ in 0..TURNS {
+        let begun = Instant::now();
+        store(&mut buffer);
+        store_ns = store_ns.min(begun.elapsed().as_nanos() as f64);
+        let begun = Instant::now();
+        let mut reader = buffer.read();
+        while let Some(record) = reader.next()? {
+            black_box(record);
+        }
+        ns = ns.min(begun.elapsed().as_nanos() as f64);
+    }
+    let count = calls.len() as f64;
+    let read = "Reading a call with its parts from the buffer. Baseline: storing it.";
+    figure(&format!("{name}-read"), ns / count, "ns", store_ns / count, read);
+    Ok(())
+}
+
+/// What is read back is what went in, all of it.
+fn check(buffer: &Buffer, calls: &Calls) -> Result<()> {
+    let mut reader = buffer.read();
+    let mut end = 0;
+    for (call, parts) in calls.iter() {
+        let read = reader.next()?.context("records are missing")?;
+        end = call.end.max(end);
+        let call = Call { end, ..*call };
+        let parts = parts.iter().map(|part| Part {
+            posted: part.posted.min(end),
+            ..*part
+        });
+        ensure!(
+            read.head == Head::Call(call) && read.parts.iter().copied().eq(parts),
+            "{call:?} was read as {read:?}"
+        );
+    }
+    ensure!(reader.next()?.is_none(), "more is read than went in");
+    Ok(())
+}
+
+fn pairs(otf2: &mut Otf2) -> Result<()> {
+    let steps = streams::steps(1 << 19);
+    let mut buffer = buffer();
+    let store = |buffer: &mut Buffer| {
+        buffer.reset();
+        let mut nesting = Nesting::default();
+        for step in black_box(&steps) {
+            if step.enters {
+                nesting.enter(step.region, step.time);
+            } else if let Some((pass, attributes)) = nesting.leave(step.region, step.time) {
+                buffer.store_region(&pass, attributes);
+            }
+        }
+        buffer.fill().bytes_used
+    };
+    let about = "One enter and its leave, fused here, of forty nested functions";
+    beside(
+        "otfx-pair",
+        about,
+        steps.len() / 2,
+        || store(&mut buffer),
+        || otf2.steps(&steps),
+    )?;
+    let passes = streams::passes(&steps);
+    let mut reader = buffer.read();
+    for (pass, attributes) in passes {
+        let expected = Contents {
+            head: Head::Region(pass),
+            depth: attributes.depth,
+            ..Contents::default()
+        };
+        ensure!(reader.next()? == Some(&expected), "a region is not what went in");
+    }
+    Ok(())
+}
+
+fn samples(counters: usize, otf2: &mut Otf2) -> Result<()> {
+    let samples = streams::samples(100_000, counters);
+    let mut buffer = buffer();
+    let sample = |n: usize| Sample {
+        time: samples[n].0,
+        ordinal: n as u64 + 1,
+        context: 7,
+        values: &samples[n].1,
+    };
+    let store = |buffer: &mut Buffer| {
+        buffer.reset();
+        for n in 0..samples.len() {
+            buffer.store_sample(black_box(&sample(n)));
+        }
+        buffer.fill().bytes_used
+    };
+    let about = format!("One sample with {counters} counters that grow by up to a million");
+    let name = format!("otfx-sample-{counters}");
+    beside(
+        &name,
+        &about,
+        samples.len(),
+        || store(&mut buffer),
+        || otf2.samples(&samples),
+    )?;
+    let mut reader = buffer.read();
+    for n in 0..samples.len() {
+        let expected = sample(n);
+        let read = reader.next()?.context("samples are missing")?;
+        let head = Head::Sample {
+            time: expected.time,
+            ordinal: expected.ordinal,
+            context: expected.context,
+        };
+        ensure!(
+            read.head == head && read.values == expected.values,
+            "a sample is not what went in"
+        );
+    }
+    Ok(())
 }

@@ -18,7 +18,15 @@ impl Calls {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Call, &[Part])> {
-        self.calls.iter().map(|(call, parts)| (call, &self.parts[parts.clone()]))
+        self.calls
+            .iter()
+            .map(|(call, parts)| (call, &self.parts[parts.clone()]))
+    }
+
+    /// The ends of the first and the last call.
+    pub fn span(&self) -> (u64, u64) {
+        let end = |call: Option<&(Call, std::ops::Range<usize>)>| call.map_or(0, |(call, _)| call.end);
+        (end(self.calls.first()), end(self.calls.last()))
     }
 
     /// Messages, collectives and completions among six peers: what a halo exchange does.
@@ -85,7 +93,9 @@ impl Calls {
             parts: Vec::new(),
         };
         for record in bytes.as_chunks::<72>().0 {
-            let word = |index: usize| u64::from_le_bytes(record[8 * index..8 * index + 8].try_into().expect("eight"));
+            let word = |index: usize| {
+                u64::from_le_bytes(record[8 * index..8 * index + 8].try_into().expect("eight"))
+            };
             let half = |at: usize| i32::from_le_bytes(record[at..at + 4].try_into().expect("four"));
             let facts = Facts {
                 kind: KINDS[usize::from(record[70])],
@@ -171,8 +181,7 @@ pub fn passes(steps: &[Step]) -> Vec<(Pass, Attributes)> {
             nesting.enter(step.region, step.time);
             return None;
         }
-        let (pass, depth) = nesting.leave(step.region, step.time)?;
-        Some((pass, Attributes { depth, clipped: false }))
+        nesting.leave(step.region, step.time)
     });
     fused.collect()
 }

@@ -64,7 +64,10 @@ impl Buffer {
     pub fn losses(&self) -> impl Iterator<Item = Loss> + '_ {
         let earlier = core::iter::once((&self.earlier, Label::Earlier));
         let former = self.former.iter().map(|chain| (&chain.losses, chain.label));
-        let levels = self.levels.iter().map(|level| (&level.chain.losses, level.chain.label));
+        let levels = self
+            .levels
+            .iter()
+            .map(|level| (&level.chain.losses, level.chain.label));
         earlier
             .chain(former)
             .chain(levels)
@@ -127,7 +130,12 @@ impl Buffer {
         for level in self.levels.iter().filter(|level| level.open.is_some()) {
             let writer = &level.writer;
             let records = writer.counts().iter().sum();
-            add(records, writer.used() as u64, writer.first_end(), writer.last_end());
+            add(
+                records,
+                writer.used() as u64,
+                writer.first_end(),
+                writer.last_end(),
+            );
         }
         fill
     }

@@ -37,7 +37,8 @@ impl Buffer {
             .map(|(level, label)| level.restart(*label))
             .collect();
         chains.extend(self.levels.drain(old..).map(|level| level.chain));
-        self.levels.extend(labels[old..].iter().map(|label| Level::new(*label)));
+        self.levels
+            .extend(labels[old..].iter().map(|label| Level::new(*label)));
         self.former.extend(chains);
         self.forget_former();
         self.sorter = Sorter::new(&strategy);
@@ -71,7 +72,11 @@ impl Buffer {
     pub(super) fn open_bin(&mut self, item: &Item) -> Result<BinId, Reason> {
         let wanting = &mut self.levels[item.level];
         if wanting.closed {
-            return Err(if wanting.samples { Reason::Closed } else { Reason::Cap });
+            return Err(if wanting.samples {
+                Reason::Closed
+            } else {
+                Reason::Cap
+            });
         }
         wanting.close(&mut self.arena);
         self.keep_to_cap(item)?;

@@ -1,93 +1,281 @@
 //! The buffer against a naive twin: plain values in `VecDeque`s, with the same policy. Whatever is stored,
-//! in whatever buffer, the same calls must be kept, in the same order, with the same parts.
+//! in whatever buffer, the same records must be kept, in the same order, with the same parts.
 
+mod definitions;
 mod input;
 mod naive;
 mod policy;
+mod size;
 
 use input::{Op, ops};
-use invivo_otfx::{Buffer, Geometry, Head, Ledger};
-use invivo_proto::record::{Call, Part};
-use naive::{Kept, Naive};
-use policy::{Policy, TestStrategy};
+use invivo_otfx::{
+    Buffer, Contents, EventClass, FlightRecorder, Frozen, Geometry, Head, Ledger, Metric, OPAQUE_BYTES_MAX,
+    Opaque, Pass, Sample, VALUES_MAX,
+};
+use invivo_proto::ids::RegionId;
+use invivo_proto::record::Part;
+use naive::Naive;
 use proptest::prelude::*;
 
 /// Everything that a buffer keeps, as plain values.
-fn kept(buffer: &Buffer) -> Vec<Kept> {
+pub fn kept(buffer: &Buffer) -> Vec<Contents> {
     let mut reader = buffer.read();
     let mut all = Vec::new();
     while let Some(record) = reader.next().expect("what was written can be read") {
-        all.push(match record.head {
-            Head::Call(call) => Kept::Call(call, record.parts.to_vec()),
-            Head::Clipped { end } => Kept::Clipped(end, record.parts.to_vec()),
-        });
+        all.push(record.clone());
     }
     all
 }
 
-fn check(buffer: &Buffer, naive: &Naive, contents: bool) -> Result<(), TestCaseError> {
-    let ledger = buffer.ledger();
-    prop_assert_eq!(ledger, naive.ledger());
-    prop_assert_eq!(ledger.stored, ledger.kept + ledger.reduced + ledger.reset);
-    let fill = buffer.fill();
-    prop_assert_eq!((fill.bins_used as usize, fill.bytes_used as usize), naive.used());
-    prop_assert_eq!(fill.span, naive.span());
-    prop_assert_eq!(buffer.arena_bytes(), fill.geometry.arena_bytes());
-    if contents {
-        let kept = kept(buffer);
-        let calls = kept.iter().filter(|k| matches!(k, Kept::Call(..))).count();
-        prop_assert_eq!(calls as u64, ledger.kept);
-        prop_assert_eq!(kept, naive.kept());
-    }
-    Ok(())
+/// The buffer, its twin, and the view that is out.
+struct Pair {
+    buffer: Buffer,
+    naive: Naive,
+    input: input::Input,
+    frozen: Option<Frozen>,
 }
 
-fn run(policy: Policy, bytes: usize, ops: &[Op]) -> Result<Ledger, TestCaseError> {
-    let geometry = Geometry::of(bytes, policy.levels()).expect("large enough");
-    let mut buffer = Buffer::new(bytes, policy.strategy()).expect("large enough");
-    let mut naive = Naive::new(policy, geometry);
-    let mut input = input::Input::default();
-    for (index, op) in ops.iter().enumerate() {
+impl Pair {
+    fn new(strategy: usize, bytes: usize) -> Pair {
+        let strategy = policy::strategies().swap_remove(strategy);
+        // Bins of 1 KiB whatever the levels are, so that all strategies fit a small buffer.
+        let geometry = Geometry::with_bins(bytes, 1 << 10);
+        Pair {
+            buffer: Buffer::with_geometry(geometry, strategy.clone()).expect("large enough"),
+            naive: Naive::new(strategy, geometry),
+            input: input::Input::default(),
+            frozen: None,
+        }
+    }
+
+    fn apply(&mut self, op: &Op) -> Result<(), TestCaseError> {
         match op {
             Op::Store { seed, times } => {
                 for _ in 0..*times {
-                    let (call, parts) = input.call(seed);
-                    prop_assert_eq!(buffer.store(&call, &parts), naive.store(&call, &parts));
+                    let (call, parts) = self.input.call(seed);
+                    let contents = Contents {
+                        head: Head::Call(call),
+                        depth: seed.attributes.depth,
+                        clipped: seed.attributes.clipped,
+                        parts: parts.clone(),
+                        ..Contents::default()
+                    };
+                    let refused = call.facts.kind.completes();
+                    let stored = self.naive.store(contents, call.duration, 0, refused);
+                    prop_assert_eq!(self.buffer.store_call(&call, &parts, seed.attributes), stored);
+                }
+            }
+            Op::Region {
+                region,
+                since,
+                duration,
+                attributes,
+                times,
+            } => {
+                for _ in 0..*times {
+                    let pass = Pass {
+                        region: RegionId(*region),
+                        end: self.input.time(*since),
+                        duration: *duration,
+                    };
+                    let contents = Contents {
+                        head: Head::Region(pass),
+                        depth: attributes.depth,
+                        clipped: attributes.clipped,
+                        ..Contents::default()
+                    };
+                    let stored = self.naive.store(contents, *duration, 0, false);
+                    prop_assert_eq!(self.buffer.store_region(&pass, *attributes), stored);
+                }
+            }
+            Op::Samples { step, times, values } => {
+                for _ in 0..*times {
+                    let (time, ordinal) = (self.input.time(100), self.input.sample(*step));
+                    let context = 5;
+                    let contents = Contents {
+                        head: Head::Sample {
+                            time,
+                            ordinal,
+                            context,
+                        },
+                        values: values.clone(),
+                        ..Contents::default()
+                    };
+                    let stored = self.naive.store(contents, 0, ordinal, values.len() > VALUES_MAX);
+                    let sample = Sample {
+                        time,
+                        ordinal,
+                        context,
+                        values,
+                    };
+                    prop_assert_eq!(self.buffer.store_sample(&sample), stored);
+                }
+            }
+            Op::Metric {
+                metric,
+                values,
+                times,
+            } => {
+                for _ in 0..*times {
+                    let (time, metric) = (self.input.time(30), *metric);
+                    let contents = Contents {
+                        head: Head::Metric { time, metric },
+                        values: values.clone(),
+                        ..Contents::default()
+                    };
+                    let stored = self.naive.store(contents, 0, 0, values.len() > VALUES_MAX);
+                    prop_assert_eq!(self.buffer.store_metric(&Metric { time, metric, values }), stored);
+                }
+            }
+            Op::Opaque { class, bytes, times } => {
+                for n in 0..*times {
+                    let (time, class) = (self.input.time(10), *class);
+                    let ordinal = if class == EventClass::Sample {
+                        self.input.sample(1)
+                    } else {
+                        0
+                    };
+                    let bytes = vec![n as u8; *bytes];
+                    let contents = Contents {
+                        head: Head::Opaque { class, time, ordinal },
+                        bytes: bytes.clone(),
+                        ..Contents::default()
+                    };
+                    let stored = self
+                        .naive
+                        .store(contents, 0, ordinal, bytes.len() > OPAQUE_BYTES_MAX);
+                    let record = Opaque {
+                        class,
+                        time,
+                        ordinal,
+                        bytes: &bytes,
+                    };
+                    prop_assert_eq!(self.buffer.store_opaque(&record), stored);
                 }
             }
             Op::More(seeds) => {
-                let parts = input.parts(seeds);
-                buffer.store_more(&parts);
-                naive.store_more(&parts);
+                let parts = self.input.parts(seeds);
+                self.buffer.store_more(&parts);
+                self.naive.store_more(&parts);
             }
-            Op::Gap(numbers) => input.skip_requests(*numbers),
+            Op::Gap(numbers) => self.input.skip_requests(*numbers),
+            Op::BeginIteration => {
+                self.buffer.begin_iteration(self.input.time(0));
+                self.naive.begin_iteration();
+            }
+            Op::EndIteration => {
+                self.buffer.end_iteration(self.input.time(0));
+                self.naive.iteration = 0;
+            }
             Op::Reset => {
-                buffer.reset();
-                naive.reset();
+                self.buffer.reset();
+                self.naive.reset();
+            }
+            Op::Strategy(number) => {
+                let strategy = policy::strategies().swap_remove(*number);
+                self.buffer.set_strategy(strategy.clone()).expect("large enough");
+                self.naive.set_strategy(strategy);
+            }
+            Op::Freeze => match self.frozen.take() {
+                Some(frozen) => {
+                    self.buffer.thaw(frozen);
+                    self.naive.thaw();
+                }
+                None => {
+                    let frozen = self.buffer.freeze().expect("no view is out");
+                    self.naive.freeze();
+                    prop_assert_eq!(frozen.ledger(), self.naive.ledger());
+                    prop_assert!(self.buffer.freeze().is_err());
+                    self.frozen = Some(frozen);
+                }
+            },
+            Op::ReadFrozen(records) => {
+                if let Some(frozen) = &mut self.frozen {
+                    for _ in 0..*records {
+                        let read = frozen
+                            .next(&mut self.buffer)
+                            .expect("what was written can be read");
+                        let expected = self.naive.read_frozen();
+                        prop_assert_eq!(read, expected.as_ref());
+                    }
+                }
             }
         }
-        check(&buffer, &naive, index % 16 == 0)?;
+        Ok(())
     }
-    check(&buffer, &naive, true)?;
-    Ok(buffer.ledger())
+
+    fn check(&self, contents: bool) -> Result<(), TestCaseError> {
+        let (buffer, naive) = (&self.buffer, &self.naive);
+        let ledger = buffer.ledger();
+        prop_assert_eq!(ledger, naive.ledger());
+        prop_assert_eq!(
+            ledger.stored,
+            ledger.kept + ledger.reduced + ledger.dropped + ledger.reset
+        );
+        let fill = buffer.fill();
+        prop_assert_eq!((fill.bins_used as usize, fill.bytes_used as usize), naive.used());
+        prop_assert_eq!(fill.span, naive.span());
+        prop_assert_eq!(buffer.arena_bytes(), fill.geometry.arena_bytes());
+        prop_assert_eq!(buffer.halvings(), naive.halvings);
+        prop_assert_eq!(buffer.events_dropped_at(), naive.dropped_at);
+        let lost = naive.lost();
+        let mut rows = std::collections::BTreeMap::new();
+        for loss in buffer.losses() {
+            let row = rows
+                .entry((loss.level, loss.class, loss.reason))
+                .or_insert((0, u64::MAX, 0u64));
+            *row = (
+                row.0 + loss.records,
+                row.1.min(loss.first_end),
+                row.2.max(loss.last_end),
+            );
+        }
+        prop_assert!(rows.keys().eq(lost.keys()), "{:?} {:?}", rows, lost);
+        for (row, exact) in rows.values().zip(lost.values()) {
+            prop_assert!(
+                row.0 == exact.0 && row.1 <= exact.1 && row.2 >= exact.2,
+                "{:?} {:?}",
+                rows,
+                lost
+            );
+        }
+        if contents {
+            let kept = kept(buffer);
+            let records = kept
+                .iter()
+                .filter(|k| !matches!(k.head, Head::Rest { .. }))
+                .count();
+            prop_assert_eq!(records as u64, ledger.kept);
+            prop_assert_eq!(kept, naive.kept());
+        }
+        Ok(())
+    }
+}
+
+fn run(strategy: usize, bytes: usize, ops: &[Op]) -> Result<Ledger, TestCaseError> {
+    let mut pair = Pair::new(strategy, bytes);
+    for (index, op) in ops.iter().enumerate() {
+        pair.apply(op)?;
+        pair.check(index % 16 == 0)?;
+    }
+    pair.check(true)?;
+    Ok(pair.buffer.ledger())
+}
+
+/// Number of the strategies that are tried.
+const STRATEGIES: usize = 10;
+
+#[test]
+fn all_strategies_are_tried() {
+    assert_eq!(policy::strategies().len(), STRATEGIES);
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 160, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_flight_recorder_equals_its_twin(bytes in 32usize << 10..96 << 10, ops in ops()) {
-        run(Policy::FlightRecorder, bytes, &ops)?;
-    }
-
-    #[test]
-    fn two_levels_that_share_the_bins_equal_their_twin(bytes in 64usize << 10..96 << 10, ops in ops()) {
-        run(Policy::OldestOfLargest, bytes, &ops)?;
-    }
-
-    #[test]
-    fn a_level_that_is_closed_for_ever_equals_its_twin(bytes in 64usize << 10..96 << 10, ops in ops()) {
-        run(Policy::Closing, bytes, &ops)?;
+    fn equals_its_twin(strategy in 0..STRATEGIES, bytes in 48usize << 10..96 << 10, ops in ops(STRATEGIES)) {
+        run(strategy, bytes, &ops)?;
     }
 }
 
@@ -95,7 +283,7 @@ proptest! {
 /// most of it, keeps exactly the newest calls, and uses its bins.
 #[test]
 fn a_full_flight_recorder_keeps_the_newest() {
-    let mut buffer = Buffer::new(256 << 10, Policy::FlightRecorder.strategy()).expect("large enough");
+    let mut buffer = Buffer::new(256 << 10, Box::new(FlightRecorder)).expect("large enough");
     let total = 200_000u64;
     for n in 0..total {
         let stored = buffer.store(&input::plain_call(n), &[]);
@@ -104,33 +292,35 @@ fn a_full_flight_recorder_keeps_the_newest() {
     let ledger = buffer.ledger();
     assert_eq!(ledger.stored, total);
     assert!(ledger.reduced > total / 2 && ledger.kept > 25_000, "{ledger:?}");
-    let expected: Vec<Kept> = (total - ledger.kept..total)
-        .map(|n| Kept::Call(input::plain_call(n), Vec::new()))
+    let expected: Vec<Contents> = (total - ledger.kept..total)
+        .map(|n| only(n, Vec::new()))
         .collect();
     assert!(kept(&buffer) == expected);
     let fill = buffer.fill();
     assert!(fill.bins_used == fill.geometry.bins && fill.bytes_used * 100 > 95 * buffer.arena_bytes() as u64);
 }
 
+/// A call as it is read back.
+fn only(n: u64, parts: Vec<Part>) -> Contents {
+    Contents {
+        head: Head::Call(input::plain_call(n)),
+        parts,
+        ..Contents::default()
+    }
+}
+
 /// A call of more parts than a bin holds, and one of more than the whole buffer holds.
 #[test]
 fn calls_larger_than_a_bin_and_than_the_buffer() {
-    let mut buffer = Buffer::new(32 << 10, Policy::FlightRecorder.strategy()).expect("large enough");
-    let call = |n| Call {
-        end: n,
-        ..input::plain_call(n)
-    };
+    let mut buffer = Buffer::new(32 << 10, Box::new(FlightRecorder)).expect("large enough");
     let large: Vec<Part> = (0..2_000).map(input::completion).collect();
-    assert!(buffer.store(&call(1), &[]).kept);
-    let stored = buffer.store(&call(2), &large);
+    assert!(buffer.store(&input::plain_call(1), &[]).kept);
+    let stored = buffer.store(&input::plain_call(2), &large);
     assert!(stored.kept && stored.given_up == 0);
-    assert_eq!(
-        kept(&buffer),
-        [Kept::Call(call(1), vec![]), Kept::Call(call(2), large)]
-    );
+    assert_eq!(kept(&buffer), [only(1, vec![]), only(2, large)]);
 
     let huge: Vec<Part> = (0..200_000).map(input::completion).collect();
-    let stored = buffer.store(&call(2_500), &huge);
+    let stored = buffer.store(&input::plain_call(3), &huge);
     assert!(!stored.kept && stored.given_up == 2);
     assert_eq!(
         buffer.ledger(),
@@ -140,20 +330,25 @@ fn calls_larger_than_a_bin_and_than_the_buffer() {
             ..Ledger::default()
         }
     );
-    assert!(matches!(kept(&buffer)[..], [Kept::Clipped(2_500, _)]));
+    assert!(matches!(
+        kept(&buffer)[..],
+        [Contents {
+            head: Head::Rest { end: 3_000 },
+            ..
+        }]
+    ));
 
-    assert!(buffer.store(&call(3_000), &[]).kept);
-    assert_eq!(kept(&buffer)[1..], [Kept::Call(call(3_000), vec![])]);
+    assert!(buffer.store(&input::plain_call(4), &[]).kept);
+    assert_eq!(kept(&buffer)[1..], [only(4, vec![])]);
 }
 
 /// What a reset forgot does not come back in parts that arrive later.
 #[test]
 fn parts_of_a_forgotten_call_are_forgotten() {
-    let mut buffer =
-        Buffer::new(32 << 10, Box::new(TestStrategy::new(Policy::FlightRecorder))).expect("large");
+    let mut buffer = Buffer::new(32 << 10, Box::new(FlightRecorder)).expect("large");
     buffer.store(&input::plain_call(1), &[]);
     buffer.store_more(&[input::completion(0)]);
-    assert!(matches!(&kept(&buffer)[..], [Kept::Call(_, parts)] if parts.len() == 1));
+    assert_eq!(kept(&buffer), [only(1, vec![input::completion(0)])]);
     buffer.reset();
     buffer.store_more(&[input::completion(1)]);
     assert_eq!(kept(&buffer), []);
@@ -165,4 +360,22 @@ fn parts_of_a_forgotten_call_are_forgotten() {
             ..Ledger::default()
         }
     );
+}
+
+/// Strategies that change all the time leave levels behind, as many as are told apart, and all books balance.
+#[test]
+fn levels_of_former_strategies_stay_bounded() {
+    let mut buffer = Buffer::new(1 << 20, Box::new(FlightRecorder)).expect("large");
+    for n in 0..600 {
+        let strategy = policy::strategies().swap_remove(n as usize % STRATEGIES);
+        buffer.set_strategy(strategy).expect("large");
+        buffer.store(&input::plain_call(n), &[]);
+    }
+    let ledger = buffer.ledger();
+    assert!(
+        ledger.kept > 100 && ledger.kept < 200 && ledger.kept + ledger.reduced == 600,
+        "{ledger:?}"
+    );
+    assert_eq!(kept(&buffer).len() as u64, ledger.kept);
+    assert!(buffer.levels().count() < 160);
 }

@@ -1,222 +1,305 @@
-//! The twin: records as plain values in bins that are `VecDeque` elements. It encodes only to learn how many
-//! bytes a record takes, by copying a bin's encoder and throwing the bytes away; it removes by `pop_front`.
+//! The twin: records as plain values in bins that are elements of a `VecDeque`. What a record takes it learns from
+//! [`crate::size`]; what goes it decides by looking at everything.
 
-use crate::policy::{Policy, TestStrategy};
-use invivo_otfx::{BIN_HEAD_BYTES, Geometry, Ledger, Removal, Stored};
-use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part};
-use std::collections::VecDeque;
+use crate::size::Measure;
+use invivo_otfx::{
+    AtCap, Attributes, Contents, EventClass, Geometry, Head, Label, Ledger, Reason, Stored, Strategy,
+};
+use invivo_proto::record::Part;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// A record as it is read back.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Kept {
-    Call(Call, Vec<Part>),
-    Clipped(u64, Vec<Part>),
+/// No record carries more parts; see [`invivo_proto::record::MAX_PARTS`].
+const MAX_PARTS: usize = 256;
+/// What a head and a part take at most.
+const HEAD_MAX: usize = 128;
+const PART_MAX: usize = 64;
+
+pub fn class_of(contents: &Contents) -> EventClass {
+    match contents.head {
+        Head::Call(_) | Head::Rest { .. } => EventClass::Call,
+        Head::Region(_) => EventClass::Region,
+        Head::Sample { .. } => EventClass::Sample,
+        Head::Metric { .. } => EventClass::Metric,
+        Head::Opaque { class, .. } => class,
+    }
+}
+
+fn is_record(contents: &Contents) -> bool {
+    !matches!(contents.head, Head::Rest { .. })
 }
 
 #[derive(Clone, Debug)]
 struct Bin {
-    items: Vec<Kept>,
-    encoder: Encoder,
-    used: usize,
+    id: u64,
+    items: Vec<Contents>,
+    measure: Measure,
 }
 
-#[derive(Debug, Default)]
+impl Bin {
+    fn records(&self) -> impl Iterator<Item = &Contents> + Clone {
+        self.items.iter().filter(|item| is_record(item))
+    }
+}
+
+#[derive(Debug)]
 struct Level {
+    label: Label,
     bins: VecDeque<Bin>,
     /// Whether the newest bin takes more.
     open: bool,
+    closed: bool,
     last_end: u64,
-    /// What the next request's number will be, as far as this level knows.
     next_request: u64,
+    losses: Losses,
+}
+
+/// Records by class and reason, with their ends.
+type Losses = BTreeMap<(EventClass, Reason), Vec<u64>>;
+
+#[derive(Debug)]
+enum Last {
+    Gone,
+    Call { level: usize, bin: u64 },
+    Over,
 }
 
 #[derive(Debug)]
 pub struct Naive {
-    strategy: TestStrategy,
+    pub strategy: Strategy,
     geometry: Geometry,
     levels: Vec<Level>,
-    ledger: Ledger,
-    /// Level of the last call, and whether its head is still there.
-    last: Option<usize>,
+    former: Vec<Level>,
+    earlier: Losses,
+    stored: u64,
+    parts_reduced: u64,
+    last: Last,
+    pub iteration: u64,
+    iterations: u64,
+    pub halvings: u32,
+    pub dropped_at: Option<u64>,
+    bins_made: u64,
+    pub frozen: Option<View>,
+    /// Bins that only the view has.
+    detached: BTreeSet<u64>,
 }
 
-impl Bin {
-    /// Whether a piece fits, the longest of its kind; then its bytes are added.
-    fn piece(&mut self, most: usize, room: usize, write: impl Fn(&mut Encoder, *mut u8) -> *mut u8) -> bool {
-        if self.used + most > room {
-            return false;
+/// What a view still has to read, by chain.
+#[derive(Debug)]
+pub struct View {
+    chains: Vec<ViewChain>,
+    lent: Option<usize>,
+}
+
+#[derive(Debug)]
+struct ViewChain {
+    bins: VecDeque<(u64, VecDeque<Contents>)>,
+    pending: Option<Contents>,
+}
+
+impl Level {
+    fn new(label: Label) -> Level {
+        Level {
+            label,
+            bins: VecDeque::new(),
+            open: false,
+            closed: false,
+            last_end: 0,
+            next_request: 0,
+            losses: Losses::new(),
         }
-        let mut bytes = vec![0u8; most];
-        let start = bytes.as_mut_ptr();
-        self.used += write(&mut self.encoder, start) as usize - start as usize;
-        true
     }
 
-    fn parts(&mut self, parts: &[Part], room: usize) -> bool {
-        parts.iter().all(|part| {
-            // SAFETY: `piece` gives MAX_PART_BYTES bytes.
-            (!part.facts.kind.posts() || part.request == self.encoder.next_request())
-                && self.piece(MAX_PART_BYTES, room, |encoder, out| unsafe {
-                    encoder.part(out, part)
-                })
-        })
+    fn samples(&self) -> bool {
+        matches!(self.label, Label::Ordinal(_))
     }
 
-    fn call(&mut self, call: &Call, parts: &[Part], room: usize) -> bool {
-        // SAFETY: `piece` gives MAX_CALL_BYTES bytes.
-        (!call.facts.kind.posts() || call.request == self.encoder.next_request())
-            && self.piece(MAX_CALL_BYTES, room, |encoder, out| unsafe {
-                encoder.call(out, call, parts.len())
-            })
-            && self.parts(parts, room)
+    fn lose(&mut self, class: EventClass, reason: Reason, end: u64) {
+        self.losses.entry((class, reason)).or_default().push(end);
     }
 
-    fn continuation(&mut self, parts: &[Part], room: usize) -> bool {
-        // SAFETY: `piece` gives MAX_CALL_BYTES bytes.
-        self.piece(MAX_CALL_BYTES, room, |encoder, out| unsafe {
-            encoder.continuation(out, parts.len())
-        }) && self.parts(parts, room)
-    }
-
-    fn whole(&mut self, call: &Call, parts: &[Part], room: usize) -> bool {
-        let mut chunks = parts.chunks(MAX_PARTS);
-        self.call(call, chunks.next().unwrap_or(&[]), room)
-            && chunks.all(|chunk| self.continuation(chunk, room))
-    }
-
-    fn calls(&self) -> u64 {
-        self.items
-            .iter()
-            .filter(|item| matches!(item, Kept::Call(..)))
-            .count() as u64
-    }
-}
-
-/// The longest prefix of which a worst case fits behind a head, with request numbers that follow on.
-fn certain(used: usize, room: usize, parts: &[Part], mut next: u64) -> usize {
-    let mut fits = 0;
-    while fits < parts.len().min(MAX_PARTS) && used + MAX_CALL_BYTES + (fits + 1) * MAX_PART_BYTES <= room {
-        if parts[fits].facts.kind.posts() {
-            if parts[fits].request != next {
-                break;
-            }
-            next += 1;
+    fn lose_bin(&mut self, bin: &Bin, reason: Reason) {
+        for record in bin.records() {
+            self.lose(class_of(record), reason, record.head.end());
         }
-        fits += 1;
     }
-    fits
-}
-
-/// The call as it is read back: what its kind does not carry is zero, its end is not before the last.
-fn normal(call: &Call, end: u64) -> Call {
-    let mut call = Call { end, ..*call };
-    if !call.facts.kind.posts() {
-        call.request = 0;
-    }
-    if !call.facts.kind.has_ordinal() {
-        call.ordinal = 0;
-    }
-    call
-}
-
-fn normal_parts(parts: &[Part], end: u64) -> Vec<Part> {
-    let normal = |part: &Part| {
-        let kind = part.facts.kind;
-        Part {
-            facts: part.facts,
-            request: if kind.completes() || kind.posts() {
-                part.request
-            } else {
-                0
-            },
-            posted: if kind.completes() { part.posted.min(end) } else { 0 },
-        }
-    };
-    parts.iter().map(normal).collect()
 }
 
 impl Naive {
-    pub fn new(policy: Policy, geometry: Geometry) -> Self {
+    pub fn new(strategy: Strategy, geometry: Geometry) -> Self {
         Naive {
-            strategy: TestStrategy::new(policy),
+            levels: strategy.labels().into_iter().map(Level::new).collect(),
+            strategy,
             geometry,
-            levels: (0..policy.levels()).map(|_| Level::default()).collect(),
-            ledger: Ledger::default(),
-            last: None,
+            former: Vec::new(),
+            earlier: Losses::new(),
+            stored: 0,
+            parts_reduced: 0,
+            last: Last::Gone,
+            iteration: 0,
+            iterations: 0,
+            halvings: 0,
+            dropped_at: None,
+            bins_made: 0,
+            frozen: None,
+            detached: BTreeSet::new(),
         }
     }
 
-    pub fn store(&mut self, call: &Call, parts: &[Part]) -> Stored {
-        self.ledger.stored += 1;
-        self.last = None;
-        let reduced = self.ledger.reduced;
-        let level = self
-            .strategy
-            .level_of(call)
-            .filter(|_| !call.facts.kind.completes());
-        let Some(level) = level else {
-            self.ledger.reduced += 1;
-            return Stored {
-                kept: false,
-                given_up: 0,
-            };
+    /// Stores a record, given as it would be read back but for its end and its iteration.
+    pub fn store(&mut self, mut contents: Contents, duration: u64, ordinal: u64, refused: bool) -> Stored {
+        self.stored += 1;
+        let class = class_of(&contents);
+        let is_call = matches!(contents.head, Head::Call(_));
+        if !is_call && matches!(self.last, Last::Call { .. }) {
+            self.last = Last::Over;
+        }
+        if !matches!(contents.head, Head::Opaque { .. }) {
+            contents.iteration = self.iteration;
+        }
+        let attributes = Attributes {
+            depth: contents.depth,
+            clipped: contents.clipped,
         };
-        let room = self.geometry.bin_bytes;
-        let end = call.end.max(self.levels[level].last_end);
-        let item = Kept::Call(normal(call, end), normal_parts(parts, end));
-        if self.try_open(level, |bin| bin.whole(call, parts, room), item.clone()) {
-            self.stored_in(level, end);
+        let level = crate::policy::level(
+            &self.strategy,
+            class,
+            attributes,
+            duration,
+            ordinal,
+            self.iteration,
+        );
+        let gone = self.gone();
+        let end = contents.head.end();
+        if refused {
+            return self.refuse(level, class, Reason::Refused, end, gone, is_call);
+        }
+        let kept = normal(contents.clone(), self.levels[level].last_end);
+        if self.levels[level].open && self.whole(level, &kept, kept.parts.len()) {
+            self.stored_in(level, is_call);
             return Stored {
                 kept: true,
                 given_up: 0,
             };
         }
-        let posted = first_request(call, parts);
-        if !self.new_bin(level, end, posted) {
-            self.ledger.reduced += 1;
-            return Stored {
-                kept: false,
-                given_up: self.ledger.reduced - reduced - 1,
-            };
+        if is_call {
+            self.last = Last::Gone;
         }
-        if self.try_open(level, |bin| bin.whole(call, parts, room), item) {
-            self.stored_in(level, end);
+        let posts = |part: &&Part| part.facts.kind.posts();
+        let of_head = match kept.head {
+            Head::Call(call) if call.facts.kind.posts() => Some(call.request),
+            _ => None,
+        };
+        let posted = of_head.or_else(|| kept.parts.iter().find(posts).map(|part| part.request));
+        if let Err(reason) = self.open_bin(level, end, posted) {
+            return self.refuse(level, class, reason, end, gone, is_call);
+        }
+        if self.whole(level, &kept, kept.parts.len()) {
+            self.stored_in(level, is_call);
             return Stored {
                 kept: true,
-                given_up: self.ledger.reduced - reduced,
+                given_up: self.gone() - gone,
             };
         }
         self.levels[level].open = true;
-        let behind = posted.unwrap_or(self.bin(level).encoder.next_request());
-        let behind = behind + u64::from(call.facts.kind.posts());
-        let fits = certain(BIN_HEAD_BYTES, room, parts, behind);
-        let item = Kept::Call(normal(call, end), normal_parts(&parts[..fits], end));
-        assert!(self.try_open(level, |bin| bin.call(call, &parts[..fits], room), item));
-        self.stored_in(level, end);
-        let parts_reduced = self.ledger.parts_reduced;
-        self.store_more(&parts[fits..]);
-        let gone = self.last.is_none();
+        let room = self.geometry.bin_bytes - invivo_otfx::BIN_HEAD_BYTES;
+        let fit = kept.parts.len().min(MAX_PARTS).min((room - HEAD_MAX) / PART_MAX);
+        assert!(self.whole(level, &kept, fit));
+        self.stored_in(level, true);
+        let parts_reduced = self.parts_reduced;
+        self.store_more(&contents.parts[fit..]);
+        let kept = matches!(self.last, Last::Call { .. });
         Stored {
-            kept: !gone && parts_reduced == self.ledger.parts_reduced,
-            given_up: self.ledger.reduced - reduced - u64::from(gone),
+            kept: kept && parts_reduced == self.parts_reduced,
+            given_up: self.gone() - gone - u64::from(!kept),
         }
     }
 
-    pub fn store_more(&mut self, parts: &[Part]) {
+    fn refuse(
+        &mut self,
+        level: usize,
+        class: EventClass,
+        reason: Reason,
+        end: u64,
+        gone: u64,
+        is_call: bool,
+    ) -> Stored {
+        if is_call {
+            self.last = Last::Gone;
+        }
+        let given_up = self.gone() - gone;
+        self.levels[level].lose(class, reason, end);
+        Stored {
+            kept: false,
+            given_up,
+        }
+    }
+
+    fn stored_in(&mut self, level: usize, is_call: bool) {
+        if is_call {
+            let bin = self.levels[level].bins.back().expect("it was stored there").id;
+            self.last = Last::Call { level, bin };
+        }
+    }
+
+    /// Tries the open bin with so many parts of the record (the rest apart from it, if it is all of them).
+    fn whole(&mut self, level: usize, contents: &Contents, parts: usize) -> bool {
         let room = self.geometry.bin_bytes;
-        let mut parts = parts;
-        while let Some(level) = self.last {
-            if parts.is_empty() {
-                return;
+        let level = &mut self.levels[level];
+        let bin = level.bins.back_mut().expect("an open level has a bin");
+        let mut measure = bin.measure.clone();
+        let beside = parts.min(MAX_PARTS);
+        measure.record(contents, beside);
+        let mut fits = measure.used <= room;
+        let mut rest = &contents.parts[beside..parts];
+        while fits && !rest.is_empty() {
+            let fit = surely(&measure, room, rest);
+            fits = fit > 0;
+            if fits {
+                measure.more(&rest[..fit]);
+                rest = &rest[fit..];
             }
+        }
+        if !fits {
+            level.open = false;
+            return false;
+        }
+        let mut item = contents.clone();
+        item.parts.truncate(parts);
+        level.last_end = item.head.end();
+        level.next_request = measure.next_request;
+        bin.measure = measure;
+        bin.items.push(item);
+        true
+    }
+
+    pub fn store_more(&mut self, mut parts: &[Part]) {
+        let room = self.geometry.bin_bytes;
+        while !parts.is_empty() {
+            let level = match self.last {
+                Last::Call { level, .. } => level,
+                Last::Gone => return,
+                Last::Over => {
+                    self.parts_reduced += parts.len() as u64;
+                    return;
+                }
+            };
             let end = self.levels[level].last_end;
             if self.levels[level].open {
-                let bin = self.bin(level);
-                let fits = certain(bin.used, room, parts, bin.encoder.next_request());
-                let (now, later) = parts.split_at(fits);
-                let item = Kept::Clipped(end, normal_parts(now, end));
-                if fits > 0 && self.try_open(level, |bin| bin.continuation(now, room), item) {
-                    parts = later;
+                let level = &mut self.levels[level];
+                let bin = level.bins.back_mut().expect("an open level has a bin");
+                let fit = surely(&bin.measure, room, parts);
+                if fit > 0 {
+                    bin.measure.more(&parts[..fit]);
+                    level.next_request = bin.measure.next_request;
+                    bin.items.push(normal(
+                        Contents {
+                            head: Head::Rest { end },
+                            parts: parts[..fit].to_vec(),
+                            ..Contents::default()
+                        },
+                        end,
+                    ));
+                    parts = &parts[fit..];
                     continue;
                 }
             }
@@ -224,141 +307,373 @@ impl Naive {
                 .iter()
                 .find(|part| part.facts.kind.posts())
                 .map(|part| part.request);
-            if !self.new_bin(level, end, posted) {
-                self.ledger.parts_reduced += parts.len() as u64;
+            if self.open_bin(level, end, posted).is_err() {
+                self.parts_reduced += parts.len() as u64;
                 return;
             }
         }
     }
 
+    pub fn begin_iteration(&mut self) {
+        self.iterations += 1;
+        self.iteration = self.iterations;
+    }
+
     pub fn reset(&mut self) {
-        for level in &mut self.levels {
-            self.ledger.reset += level.bins.iter().map(Bin::calls).sum::<u64>();
-            level.bins.clear();
-            level.open = false;
+        self.last = Last::Gone;
+        for which in (0..self.former.len())
+            .map(Which::Former)
+            .chain((0..self.levels.len()).map(Which::Level))
+        {
+            self.remove_all(which, Reason::Reset);
         }
-        self.last = None;
+        for level in &mut self.levels {
+            level.closed = false;
+            (level.last_end, level.next_request) = (0, 0);
+        }
+        self.halvings = 0;
+        self.dropped_at = None;
+    }
+
+    pub fn set_strategy(&mut self, strategy: Strategy) {
+        if matches!(self.last, Last::Call { .. }) {
+            self.last = Last::Over;
+        }
+        let levels = strategy.labels().into_iter().map(Level::new).collect();
+        self.former.extend(std::mem::replace(&mut self.levels, levels));
+        for level in self.former.extract_if(.., |level| level.bins.is_empty()) {
+            for (key, ends) in level.losses {
+                self.earlier.entry(key).or_default().extend(ends);
+            }
+        }
+        self.strategy = strategy;
+        self.halvings = 0;
+        self.dropped_at = None;
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Level> + Clone {
+        self.former.iter().chain(&self.levels)
+    }
+
+    fn free(&self) -> usize {
+        let used: usize = self.all().map(|level| level.bins.len()).sum();
+        self.geometry.bins as usize - used - self.detached.len()
+    }
+
+    fn held(&self, bin: u64) -> bool {
+        let view = self.frozen.iter().flat_map(|view| &view.chains);
+        view.flat_map(|chain| &chain.bins).any(|(id, _)| *id == bin)
+    }
+
+    fn open_bin(&mut self, level: usize, end: u64, posted: Option<u64>) -> Result<(), Reason> {
+        if self.levels[level].closed {
+            let samples = self.levels[level].samples();
+            return Err(if samples { Reason::Closed } else { Reason::Cap });
+        }
+        self.levels[level].open = false;
+        if let Some(cap) = self.strategy.event_cap
+            && !self.levels[level].samples()
+        {
+            let limit = u64::from(self.geometry.bins) * u64::from(cap.bins_permille) / 1000;
+            let events = |naive: &Naive| -> u64 {
+                let levels = naive.levels.iter().filter(|level| !level.samples());
+                levels.map(|level| level.bins.len() as u64).sum()
+            };
+            while events(self) >= limit {
+                if cap.then == AtCap::Oldest {
+                    self.make_room(level, true)?;
+                    continue;
+                }
+                for index in 0..self.levels.len() {
+                    if !self.levels[index].samples() {
+                        self.remove_all(Which::Level(index), Reason::Cap);
+                        self.levels[index].closed = true;
+                    }
+                }
+                self.dropped_at = Some(end);
+                return Err(Reason::Cap);
+            }
+        }
+        while self.free() == 0 {
+            self.make_room(level, false)?;
+        }
+        let level = &mut self.levels[level];
+        level.next_request = posted.unwrap_or(level.next_request);
+        level.last_end = level.last_end.max(end);
+        level.bins.push_back(Bin {
+            id: self.bins_made,
+            items: Vec::new(),
+            measure: Measure::new(level.last_end, level.next_request),
+        });
+        level.open = true;
+        self.bins_made += 1;
+        Ok(())
+    }
+
+    fn make_room(&mut self, wanting: usize, events_only: bool) -> Result<(), Reason> {
+        if !events_only && let Some(index) = self.former.iter().position(|level| !level.bins.is_empty()) {
+            return self.remove_oldest(Which::Former(index));
+        }
+        for index in 0..=wanting {
+            let level = &self.levels[index];
+            let empty = level.bins.is_empty();
+            match (level.samples(), level.closed) {
+                (_, true) => {}
+                (false, false) if !empty => return self.remove_oldest(Which::Level(index)),
+                (false, false) => {}
+                (true, false) if events_only => {}
+                (true, false) => {
+                    if level.bins.front().is_some_and(|bin| self.held(bin.id)) {
+                        return Err(Reason::Held);
+                    }
+                    let Label::Ordinal(lambda) = level.label else {
+                        unreachable!("a level of samples")
+                    };
+                    self.halvings = u32::from(lambda) + 1;
+                    self.remove_all(Which::Level(index), Reason::Room);
+                    self.levels[index].closed = true;
+                    if index == wanting {
+                        return Err(Reason::Closed);
+                    }
+                    if !empty {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Err(Reason::Room)
+    }
+
+    fn level(&mut self, which: Which) -> &mut Level {
+        match which {
+            Which::Former(index) => &mut self.former[index],
+            Which::Level(index) => &mut self.levels[index],
+        }
+    }
+
+    fn remove_oldest(&mut self, which: Which) -> Result<(), Reason> {
+        let oldest = self.level(which).bins.front().expect("it has a bin").id;
+        if self.held(oldest) {
+            return Err(Reason::Held);
+        }
+        let level = self.level(which);
+        let bin = level.bins.pop_front().expect("it has a bin");
+        level.open &= !level.bins.is_empty();
+        level.lose_bin(&bin, Reason::Room);
+        if matches!(self.last, Last::Call { bin, .. } if bin == oldest) {
+            self.last = Last::Gone;
+        }
+        Ok(())
+    }
+
+    fn remove_all(&mut self, which: Which, reason: Reason) {
+        if let (Which::Level(index), Last::Call { level, .. }) = (which, &self.last)
+            && index == *level
+        {
+            self.last = Last::Gone;
+        }
+        let level = self.level(which);
+        level.open = false;
+        for bin in std::mem::take(&mut level.bins) {
+            self.level(which).lose_bin(&bin, reason);
+            if self.held(bin.id) {
+                self.detached.insert(bin.id);
+            }
+        }
+    }
+
+    fn losses(&self) -> impl Iterator<Item = (Label, &Losses)> {
+        let earlier = std::iter::once((Label::Earlier, &self.earlier));
+        earlier.chain(self.all().map(|level| (level.label, &level.losses)))
+    }
+
+    fn gone(&self) -> u64 {
+        self.losses()
+            .flat_map(|(_, losses)| losses.values())
+            .map(|ends| ends.len() as u64)
+            .sum()
+    }
+
+    /// How many records each level lost, by class and reason, and the first and the last of their ends.
+    pub fn lost(&self) -> BTreeMap<(Label, EventClass, Reason), (u64, u64, u64)> {
+        let mut all: BTreeMap<_, Vec<u64>> = BTreeMap::new();
+        for (label, losses) in self.losses() {
+            for ((class, reason), ends) in losses {
+                all.entry((label, *class, *reason)).or_default().extend(ends);
+            }
+        }
+        let row = |ends: &Vec<u64>| {
+            let (first, last) = (ends.iter().min(), ends.iter().max());
+            (
+                ends.len() as u64,
+                *first.expect("not empty"),
+                *last.expect("not empty"),
+            )
+        };
+        all.iter().map(|(key, ends)| (*key, row(ends))).collect()
     }
 
     pub fn ledger(&self) -> Ledger {
-        let kept = self
-            .levels
-            .iter()
-            .flat_map(|level| &level.bins)
-            .map(Bin::calls)
-            .sum();
-        Ledger { kept, ..self.ledger }
+        let mut ledger = Ledger {
+            stored: self.stored,
+            kept: self
+                .all()
+                .flat_map(|level| &level.bins)
+                .map(|bin| bin.records().count() as u64)
+                .sum(),
+            parts_reduced: self.parts_reduced,
+            ..Ledger::default()
+        };
+        for ((_, _, reason), (records, ..)) in self.lost() {
+            match reason {
+                Reason::Held => ledger.dropped += records,
+                Reason::Reset => ledger.reset += records,
+                _ => ledger.reduced += records,
+            }
+        }
+        ledger
     }
 
     /// Bins in use, and their bytes.
     pub fn used(&self) -> (usize, usize) {
-        let bins = self.levels.iter().flat_map(|level| &level.bins);
-        (bins.clone().count(), bins.map(|bin| bin.used).sum())
+        let bins = self.all().flat_map(|level| &level.bins);
+        (bins.clone().count(), bins.map(|bin| bin.measure.used).sum())
     }
 
-    /// The ends of the oldest and the newest kept call.
+    /// The ends of the oldest and the newest kept record.
     pub fn span(&self) -> Option<(u64, u64)> {
-        let bins = self.levels.iter().flat_map(|level| &level.bins);
-        let ends = bins.flat_map(|bin| &bin.items).filter_map(|item| match item {
-            Kept::Call(call, _) => Some(call.end),
-            Kept::Clipped(..) => None,
-        });
+        let bins = self.all().flat_map(|level| &level.bins);
+        let ends = bins.flat_map(Bin::records).map(|record| record.head.end());
         ends.clone().min().zip(ends.max())
     }
 
     /// All that is kept: each level's records with their continuations joined, then sorted by their end.
-    pub fn kept(&self) -> Vec<Kept> {
+    pub fn kept(&self) -> Vec<Contents> {
         let mut all = Vec::new();
-        for level in &self.levels {
-            let mut joined: Vec<Kept> = Vec::new();
+        for level in self.all() {
+            let mut joined: Vec<Contents> = Vec::new();
             for item in level.bins.iter().flat_map(|bin| &bin.items) {
-                match (joined.last_mut(), item) {
-                    (Some(Kept::Call(_, parts) | Kept::Clipped(_, parts)), Kept::Clipped(_, more)) => {
-                        parts.extend(more);
-                    }
+                match joined.last_mut() {
+                    Some(before) if !is_record(item) => before.parts.extend(&item.parts),
                     _ => joined.push(item.clone()),
                 }
             }
             all.extend(joined);
         }
-        all.sort_by_key(|item| match item {
-            Kept::Call(call, _) => call.end,
-            Kept::Clipped(end, _) => *end,
-        });
+        all.sort_by_key(|item| item.head.end());
         all
     }
 
-    fn bin(&self, level: usize) -> &Bin {
-        self.levels[level].bins.back().expect("an open level has a bin")
-    }
-
-    fn stored_in(&mut self, level: usize, end: u64) {
-        self.levels[level].last_end = end;
-        self.last = Some(level);
-    }
-
-    /// Writes into a copy of the open bin; if that works, the copy takes its place. If not, the bin is closed.
-    fn try_open(&mut self, level: usize, write: impl Fn(&mut Bin) -> bool, item: Kept) -> bool {
-        let level = &mut self.levels[level];
-        if !level.open {
-            return false;
-        }
-        let bin = level.bins.back_mut().expect("an open level has a bin");
-        let mut copy = bin.clone();
-        if write(&mut copy) {
-            copy.items.push(item);
-            level.next_request = copy.encoder.next_request();
-            *bin = copy;
-        } else {
-            level.open = false;
-        }
-        level.open
-    }
-
-    fn new_bin(&mut self, level: usize, base_time: u64, next_request: Option<u64>) -> bool {
-        self.levels[level].open = false;
-        while self.levels.iter().map(|level| level.bins.len()).sum::<usize>() == self.geometry.bins as usize {
-            let bins = [0, 1].map(|l| self.levels.get(l).map_or(0, |level| level.bins.len()));
-            let gone: Vec<Bin> = match self.strategy.decide(level, bins) {
-                Removal::OldestBin(victim) => self.levels[victim].bins.pop_front().into_iter().collect(),
-                Removal::Level(victim) => self.levels[victim].bins.drain(..).collect(),
-                Removal::Nothing => return false,
-            };
-            if gone.is_empty() {
-                return false;
+    pub fn freeze(&mut self) {
+        while self.free() < self.geometry.bins as usize / 4 {
+            if self.make_room(self.levels.len() - 1, false).is_err() {
+                break;
             }
-            self.ledger.reduced += gone.iter().map(Bin::calls).sum::<u64>();
-            self.forget_last_if_gone();
         }
-        let level = &mut self.levels[level];
-        level.next_request = next_request.unwrap_or(level.next_request);
-        let encoder = Encoder::new(base_time, level.next_request);
-        level.bins.push_back(Bin {
-            items: Vec::new(),
-            encoder,
-            used: BIN_HEAD_BYTES,
-        });
-        level.open = true;
-        true
+        let chain = |level: &Level| ViewChain {
+            bins: level
+                .bins
+                .iter()
+                .map(|bin| (bin.id, bin.items.iter().cloned().collect()))
+                .collect(),
+            pending: None,
+        };
+        let chains = self
+            .all()
+            .filter(|level| !level.bins.is_empty())
+            .map(chain)
+            .collect();
+        self.frozen = Some(View { chains, lent: None });
     }
 
-    /// The last call is the newest of its level: it is gone when no call is left there.
-    fn forget_last_if_gone(&mut self) {
-        self.last = self
-            .last
-            .filter(|&level| self.levels[level].bins.iter().any(|bin| bin.calls() > 0));
-        for level in &mut self.levels {
-            level.open &= !level.bins.is_empty();
+    /// The view's next record.
+    pub fn read_frozen(&mut self) -> Option<Contents> {
+        let view = self.frozen.as_mut()?;
+        if let Some(lent) = view.lent.take() {
+            view.chains[lent].pending = None;
+        }
+        for chain in &mut view.chains {
+            if chain.pending.is_none() {
+                chain.advance(&mut self.detached);
+            }
+        }
+        let end = |index: &usize| {
+            view.chains[*index]
+                .pending
+                .as_ref()
+                .map(|record| record.head.end())
+        };
+        view.lent = (0..view.chains.len())
+            .filter(|index| end(index).is_some())
+            .min_by_key(end);
+        view.chains[view.lent?].pending.clone()
+    }
+
+    pub fn thaw(&mut self) {
+        self.frozen = None;
+        self.detached.clear();
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Former(usize),
+    Level(usize),
+}
+
+impl ViewChain {
+    /// Takes the next record with its continuations. A bin is done with as soon as its last record is taken.
+    fn advance(&mut self, detached: &mut BTreeSet<u64>) {
+        while let Some((id, items)) = self.bins.front_mut() {
+            match (items.front(), &mut self.pending) {
+                (Some(item), Some(pending)) if !is_record(item) => {
+                    pending.parts.extend(&item.parts);
+                    items.pop_front();
+                }
+                (Some(_), Some(_)) => return,
+                (Some(_), pending) => *pending = items.pop_front(),
+                (None, _) => {
+                    detached.remove(id);
+                    self.bins.pop_front();
+                }
+            }
         }
     }
 }
 
-fn first_request(call: &Call, parts: &[Part]) -> Option<u64> {
-    if call.facts.kind.posts() {
-        return Some(call.request);
-    }
+/// How many parts surely fit as a continuation.
+fn surely(measure: &Measure, room: usize, parts: &[Part]) -> usize {
     parts
-        .iter()
-        .find(|part| part.facts.kind.posts())
-        .map(|part| part.request)
+        .len()
+        .min(MAX_PARTS)
+        .min((room - measure.used).saturating_sub(4) / PART_MAX)
+}
+
+/// The record as it is read back: what its kind does not carry is zero, its end is not before the last.
+fn normal(mut contents: Contents, last_end: u64) -> Contents {
+    match &mut contents.head {
+        Head::Call(call) => {
+            call.end = call.end.max(last_end);
+            if !call.facts.kind.posts() {
+                call.request = 0;
+            }
+            if !call.facts.kind.has_ordinal() {
+                call.ordinal = 0;
+            }
+        }
+        Head::Region(pass) => pass.end = pass.end.max(last_end),
+        Head::Rest { end } => *end = (*end).max(last_end),
+        Head::Sample { time, .. } | Head::Metric { time, .. } | Head::Opaque { time, .. } => {
+            *time = (*time).max(last_end);
+        }
+    }
+    let end = contents.head.end();
+    for part in &mut contents.parts {
+        let kind = part.facts.kind;
+        if !kind.completes() && !kind.posts() {
+            part.request = 0;
+        }
+        part.posted = if kind.completes() { part.posted.min(end) } else { 0 };
+    }
+    contents
 }

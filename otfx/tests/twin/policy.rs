@@ -1,86 +1,88 @@
-//! Policies of reduction that buffer and twin share: the decisions alone, so that what is compared is how
-//! they are carried out.
+//! The strategies that are tried, and which level of theirs an event belongs to, in words rather than in bits.
 
-use invivo_otfx::{Event, FlightRecorder, Levels, Removal, Strategy};
-use invivo_proto::record::{Call, Kind};
+use invivo_otfx::{
+    AtCap, Attributes, Classes, Dimension, EventCap, EventClass, Label, Rule, Strategy, lambda,
+};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    /// The product's.
-    FlightRecorder,
-    /// Messages and the rest have a level each; the oldest bin of the larger one goes.
-    OldestOfLargest,
-    /// As before, but the rest goes all at once and its level is closed; when messages fill the buffer alone,
-    /// new ones find no room.
-    Closing,
+/// What is tried, by number: each dimension alone, and combinations.
+pub fn strategies() -> Vec<Strategy> {
+    let cap = |strategy: Strategy, bins_permille, then| Strategy {
+        event_cap: Some(EventCap { bins_permille, then }),
+        ..strategy
+    };
+    let samples = || Strategy::by(Dimension::Ordinal { levels: 7 });
+    let regions_by_depth = Strategy {
+        rules: vec![Rule {
+            of: Classes::of(&[EventClass::Region]),
+            by: Dimension::Depth { kept: 0, levels: 3 },
+        }],
+        event_cap: None,
+    };
+    vec![
+        Strategy::flight_recorder(),
+        Strategy::by_class(&[EventClass::Sample, EventClass::Metric, EventClass::Region]),
+        Strategy::by(Dimension::Depth { kept: 1, levels: 4 }),
+        Strategy::by(Dimension::Duration {
+            kept_log2: 11,
+            levels: 4,
+        }),
+        Strategy::by(Dimension::Iteration { levels: 3 }),
+        samples(),
+        cap(samples(), 500, AtCap::DropAll),
+        cap(samples(), 400, AtCap::Oldest),
+        regions_by_depth.then(Strategy::by(Dimension::Duration {
+            kept_log2: 9,
+            levels: 2,
+        })),
+        Strategy::by_class(&[EventClass::Metric])
+            .then(samples())
+            .then(Strategy::by(Dimension::Iteration { levels: 2 })),
+    ]
 }
 
-impl Policy {
-    pub fn levels(self) -> usize {
-        if self == Policy::FlightRecorder { 1 } else { 2 }
-    }
-
-    pub fn strategy(self) -> Box<dyn Strategy> {
-        match self {
-            Policy::FlightRecorder => Box::new(FlightRecorder),
-            _ => Box::new(TestStrategy::new(self)),
+/// The number of an event's level.
+pub fn level(
+    strategy: &Strategy,
+    class: EventClass,
+    attributes: Attributes,
+    duration: u64,
+    ordinal: u64,
+    iteration: u64,
+) -> usize {
+    let lasts = class == EventClass::Call || class == EventClass::Region;
+    let mut before = 0;
+    for rule in &strategy.rules {
+        let labels = Strategy {
+            rules: vec![*rule],
+            event_cap: None,
         }
-    }
-}
-
-/// The decisions, with what they depend on.
-#[derive(Clone, Debug)]
-pub struct TestStrategy {
-    policy: Policy,
-    closed: bool,
-}
-
-impl TestStrategy {
-    pub fn new(policy: Policy) -> Self {
-        TestStrategy {
-            policy,
-            closed: false,
-        }
-    }
-
-    pub fn level_of(&self, call: &Call) -> Option<usize> {
-        let message = matches!(
-            call.facts.kind,
-            Kind::Send | Kind::Recv | Kind::PostSend | Kind::PostRecv
-        );
-        match (self.policy, message) {
-            (Policy::FlightRecorder, _) => Some(0),
-            (_, true) => Some(1),
-            (_, false) => (!self.closed).then_some(0),
-        }
-    }
-
-    pub fn decide(&mut self, wanting: usize, bins: [usize; 2]) -> Removal {
-        match self.policy {
-            Policy::FlightRecorder => Removal::OldestBin(wanting),
-            Policy::OldestOfLargest => Removal::OldestBin(usize::from(bins[1] > bins[0])),
-            Policy::Closing if self.closed => Removal::Nothing,
-            Policy::Closing => {
-                self.closed = true;
-                Removal::Level(0)
+        .labels();
+        // The rest is not the rule's.
+        let labels = &labels[..labels.len() - 1];
+        let belongs = |label: &Label, first: bool, last: bool| match *label {
+            Label::Class => true,
+            Label::Depth(depth) => lasts && (attributes.depth == depth || first && attributes.depth > depth),
+            Label::ShorterThanLog2(log2) => {
+                let below = duration < 1 << log2;
+                lasts && below && (first || duration >= 1 << (log2 - 1))
             }
+            Label::Iteration(level) => iteration != 0 && lambda(iteration) == u32::from(level),
+            Label::Ordinal(level) => {
+                let lambda = lambda(ordinal);
+                class == EventClass::Sample
+                    && (lambda == u32::from(level) || last && lambda > u32::from(level))
+            }
+            Label::Rest | Label::Earlier => false,
+        };
+        if rule.of.contains(class)
+            && let Some(found) = labels
+                .iter()
+                .enumerate()
+                .position(|(index, label)| belongs(label, index == 0, index + 1 == labels.len()))
+        {
+            return before + found;
         }
+        before += labels.len();
     }
-}
-
-impl Strategy for TestStrategy {
-    fn levels(&self) -> usize {
-        self.policy.levels()
-    }
-
-    fn level(&self, event: &Event<'_>) -> Option<usize> {
-        match event {
-            Event::Call { call, .. } => self.level_of(call),
-            _ => None,
-        }
-    }
-
-    fn make_room(&mut self, wanting: usize, levels: Levels<'_>) -> Removal {
-        self.decide(wanting, [levels.bins(0) as usize, levels.bins(1) as usize])
-    }
+    before
 }
