@@ -1,16 +1,15 @@
 //! The active analyses of one place: fed with every call of every rank, asked by waves.
 
-use crate::intake::Sink;
 use invivo_analysis::functions::Functions;
 use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::law::Mismatch;
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
 use invivo_mpi_link::clock::NodeClock;
-use invivo_proto::control::results::{FunctionTable, MatrixPartial};
+use invivo_proto::control::results::{FunctionTable, Matrix};
 use invivo_proto::control::tree::Partial;
 use invivo_proto::definition::{Definition, DefinitionError};
-use invivo_proto::ids::Rank;
+use invivo_proto::ids::{CommId, Rank};
 use invivo_proto::record::{Call, Part};
 use std::ops::Range;
 
@@ -24,8 +23,12 @@ pub struct Analyses {
     matrix: MatrixLeaf,
     /// Groups that came since they were last sent up.
     groups: Groups,
+    /// Ranks that the job has.
+    job_ranks: u32,
     first: u32,
     ranks: Vec<OfRank>,
+    /// Resets made so far.
+    resets: u64,
 }
 
 #[derive(Default)]
@@ -35,15 +38,17 @@ struct OfRank {
 }
 
 impl Analyses {
-    /// Of a place with these ranks.
-    pub fn new(ranks: Range<u32>, clock: NodeClock) -> Analyses {
+    /// Of a place with these ranks of all that the job has.
+    pub fn new(ranks: Range<u32>, job_ranks: u32, clock: NodeClock) -> Analyses {
         Analyses {
             clock,
             functions: Functions::default(),
             matrix: MatrixLeaf::default(),
             groups: Groups::new(),
+            job_ranks,
             first: ranks.start,
             ranks: ranks.map(|_| OfRank::default()).collect(),
+            resets: 0,
         }
     }
 
@@ -61,10 +66,18 @@ impl Analyses {
     pub fn sink(&mut self, rank: Rank) -> OneSink<'_> {
         OneSink {
             rank,
-            of_rank: &mut self.ranks[(rank.0 - self.first) as usize],
-            clock: &self.clock,
-            functions: &mut self.functions,
-            matrix: &mut self.matrix,
+            index: (rank.0 - self.first) as usize,
+            analyses: self,
+        }
+    }
+
+    /// Forgets all calls, if a reset has taken effect that was not made here. Definitions stay, and pauses.
+    pub fn forget_to(&mut self, resets: u64) {
+        if self.resets != resets {
+            self.resets = resets;
+            self.functions.reset();
+            self.matrix.reset();
+            self.ranks.iter_mut().for_each(|of_rank| of_rank.mpi_ns = 0);
         }
     }
 
@@ -97,41 +110,58 @@ impl Analyses {
         std::mem::take(&mut self.groups)
     }
 
-    /// The function table so far.
-    pub fn functions(&self, per_rank: bool) -> FunctionTable {
-        self.functions.to_partial(per_rank)
+    /// Communicators whose members are to be asked for.
+    pub fn wanted_groups(&mut self) -> Vec<CommId> {
+        self.matrix.wanted()
     }
 
-    /// The communication matrix so far.
-    pub fn matrix(&self) -> MatrixPartial {
-        self.matrix.to_partial()
+    /// Members of communicators that others told.
+    pub fn learn_groups(&mut self, groups: Groups) {
+        self.matrix.learn_groups(groups);
+    }
+
+    /// The function table so far, with at most so many rows by rank.
+    pub fn functions(&self, rank_rows_max: u32) -> FunctionTable {
+        self.functions.to_partial(rank_rows_max)
+    }
+
+    /// The communication matrix so far, in at most so many rows and columns.
+    pub fn matrix(&self, side_max: u32) -> Matrix {
+        self.matrix.to_partial(self.job_ranks, side_max)
     }
 }
 
 /// Where one rank's calls go.
 pub struct OneSink<'a> {
     rank: Rank,
-    of_rank: &'a mut OfRank,
-    clock: &'a NodeClock,
-    functions: &'a mut Functions,
-    matrix: &'a mut MatrixLeaf,
+    index: usize,
+    analyses: &'a mut Analyses,
 }
 
-impl Sink for OneSink<'_> {
+impl OneSink<'_> {
+    /// A call and its parts; `clipped` where that is only a part of the call.
     #[inline]
-    fn call(&mut self, call: &Call, parts: &[Part]) {
-        let net = self
-            .of_rank
-            .pauses
-            .net(call.end.saturating_sub(call.duration), call.end);
-        let duration_ns = self.clock.duration_ns(net.ticks);
-        self.of_rank.mpi_ns = self.of_rank.mpi_ns.saturating_add(duration_ns);
-        self.functions.record(self.rank, call, parts, duration_ns);
-        self.matrix.record(self.rank, call, parts);
+    pub fn call(&mut self, call: &Call, parts: &[Part], clipped: bool) {
+        let analyses = &mut *self.analyses;
+        let of_rank = &mut analyses.ranks[self.index];
+        let begin = call.end.saturating_sub(call.duration);
+        let net = of_rank.pauses.net(begin, call.end);
+        let duration_ns = analyses.clock.duration_ns(net.ticks);
+        of_rank.mpi_ns = of_rank.mpi_ns.saturating_add(duration_ns);
+        analyses
+            .functions
+            .record(self.rank, call, parts, duration_ns, clipped);
+        analyses.matrix.record(self.rank, call, parts);
     }
 
-    fn more(&mut self, _end: u64, parts: &[Part]) {
-        self.functions.record_more(self.rank, parts);
-        self.matrix.record_more(self.rank, parts);
+    /// More parts of the call before.
+    pub fn more(&mut self, _end: u64, parts: &[Part]) {
+        self.analyses.functions.record_more(self.rank, parts);
+        self.analyses.matrix.record_more(self.rank, parts);
+    }
+
+    /// As [`Analyses::forget_to`].
+    pub fn forget_to(&mut self, resets: u64) {
+        self.analyses.forget_to(resets);
     }
 }

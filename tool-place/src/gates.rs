@@ -1,4 +1,4 @@
-//! What the place writes into its ranks' memory: the gate, and the barrier that makes it seen.
+//! What the place writes into its ranks' memory: the gate, the barrier that makes it seen, and the switch of recording.
 
 use crate::memory::Memory;
 use rustix::thread::futex;
@@ -34,4 +34,24 @@ pub fn open(memory: &Memory) {
 /// the process, which passes through the kernel, has the same effect a little later.
 pub fn seen_by_all() {
     let _ = membarrier(MembarrierCommand::GlobalExpedited);
+}
+
+/// Switches recording on or off. `now_ticks` is now: a call that is under way at a switching on begins for the rank
+/// right before it, and so is seen to lie across any cut from here on.
+pub fn switch(memory: &Memory, on: bool, epoch: u32, now_ticks: u64) {
+    let control = &memory.page().control;
+    if on {
+        control
+            .recording_since
+            .store(now_ticks.saturating_sub(1), Ordering::Release);
+        control.epoch.store(epoch, Ordering::Release);
+    }
+    // Last: who sees that recording is on sees since when, and in which epoch.
+    control.recording.store(u32::from(on), Ordering::Release);
+}
+
+/// Whether the gate is closed, and has not opened by itself.
+pub fn is_closed(memory: &Memory, now_ns: u64) -> bool {
+    let control = &memory.page().control;
+    control.gate.load(Ordering::Acquire) != 0 && now_ns < control.gate_until_ns.load(Ordering::Acquire)
 }

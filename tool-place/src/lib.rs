@@ -5,23 +5,27 @@
 //!                    +-- intake -- records -+
 //! shared memory -----+                      +-- analyses -- answers to waves
 //!
-//! commands from the root -- pauses -- gates in shared memory, supervisors on a Unix socket
+//! commands from the root -+- pauses ----- gates in shared memory, supervisors on a Unix socket
+//!                         +- recording -- cuts between intake and all that is kept, switches in shared memory
 //! ```
 //!
-//! Order and completeness are the intake's, pauses a machine of its own, the place brings them together; none
-//! of these knows MPI or the time. `main` does.
+//! Order and completeness are the intake's, pauses and recording are machines of their own, the place brings them
+//! together; none of these knows MPI or the time. `main` does.
 #![deny(unsafe_code)]
 
 pub mod analyses;
+pub mod cuts;
 pub mod definitions;
 pub mod gates;
 pub mod intake;
 pub mod location;
 pub mod memory;
+pub mod moment;
 pub mod notes;
 pub mod pause;
 pub mod place;
 pub mod rank;
+pub mod recording;
 pub mod supervisors;
 #[cfg(test)]
 mod testing;

@@ -1,6 +1,8 @@
-//! One location: its intake and its buffer. Calls go to the buffer, within the place's budget, and to the
-//! analyses, which need none.
+//! One location: its intake and its buffer. Calls that lie outside of what is recorded go nowhere, those at a cut are
+//! clipped; then they go to the buffer, within the place's budget, and to the analyses, which need none.
 
+use crate::analyses::OneSink;
+use crate::cuts::{Cuts, Verdict};
 use crate::intake::{Intake, Sink};
 use invivo_mpi_link::BUFFERS_MAX;
 use invivo_otfx::{Buffer, FlightRecorder};
@@ -52,6 +54,19 @@ pub struct Location {
     pub losses: Losses,
     /// Since when its next packet is missing, in ns.
     pub missing_since_ns: Option<u64>,
+    /// What went nowhere.
+    pub cut_off: CutOff,
+}
+
+/// What a location's cuts have done to its calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CutOff {
+    /// Calls that lay outside of what is recorded.
+    calls: u64,
+    /// Resets that the buffer has made.
+    resets: u64,
+    /// The call read last lay outside: what follows of it does, too.
+    last: bool,
 }
 
 impl Location {
@@ -65,12 +80,19 @@ impl Location {
                 .map_or(Store::Nowhere(0), |buffer| Store::Buffer(Box::new(buffer))),
             losses: Losses::default(),
             missing_since_ns: None,
+            cut_off: CutOff::default(),
         }
+    }
+
+    /// Forgets what is kept, if a reset has taken effect that the buffer has not seen.
+    pub fn forget_to(&mut self, resets: u64) {
+        forget_to(&mut self.store, &mut self.cut_off, resets);
     }
 
     /// What became of the calls that were taken.
     pub fn taken(&self) -> Ledger {
         let dropped_by_place = self.intake.counts().unreadable;
+        let outside = self.cut_off.calls;
         match &self.store {
             Store::Buffer(buffer) => {
                 let invivo_otfx::Ledger {
@@ -79,13 +101,14 @@ impl Location {
                 Ledger {
                     kept,
                     reduced,
-                    reset,
+                    reset: reset + outside,
                     dropped_by_place,
                     ..Ledger::default()
                 }
             }
             Store::Nowhere(calls) => Ledger {
                 dropped_by_place: dropped_by_place + calls,
+                reset: outside,
                 ..Ledger::default()
             },
         }
@@ -117,29 +140,74 @@ impl Location {
 }
 
 /// A location's calls on their way to both.
-pub struct Both<'a, A> {
+pub struct Both<'a> {
+    /// What is recorded, and where it is cut.
+    pub cuts: &'a mut Cuts,
+    /// What goes nowhere.
+    pub cut_off: &'a mut CutOff,
     /// The buffer.
     pub store: &'a mut Store,
     /// The analyses.
-    pub analyses: A,
+    pub analyses: OneSink<'a>,
 }
 
-impl<A: Sink> Sink for Both<'_, A> {
+impl Both<'_> {
     #[inline]
-    fn call(&mut self, call: &Call, parts: &[Part]) {
+    fn give(&mut self, call: &Call, parts: &[Part], clipped: bool) {
+        self.cut_off.last = false;
         match self.store {
             Store::Buffer(buffer) => {
                 buffer.store(call, parts);
             }
             Store::Nowhere(calls) => *calls += 1,
         }
-        self.analyses.call(call, parts);
+        self.analyses.call(call, parts, clipped);
+    }
+}
+
+impl Sink for Both<'_> {
+    #[inline]
+    fn call(&mut self, call: &Call, parts: &[Part]) {
+        let begin = call.end.saturating_sub(call.duration);
+        let verdict = self.cuts.judge(begin, call.end);
+        // The call may be the first behind a reset.
+        if self.cut_off.resets != self.cuts.resets() {
+            forget_to(self.store, self.cut_off, self.cuts.resets());
+            self.analyses.forget_to(self.cuts.resets());
+        }
+        match verdict {
+            Verdict::Whole => self.give(call, parts, false),
+            Verdict::Clipped { begin, end } => {
+                let part = Call {
+                    end,
+                    duration: end - begin,
+                    ..*call
+                };
+                self.give(&part, parts, true);
+            }
+            Verdict::Outside => {
+                self.cut_off.calls += 1;
+                self.cut_off.last = true;
+            }
+        }
     }
 
     fn more(&mut self, end: u64, parts: &[Part]) {
+        if self.cut_off.last {
+            return;
+        }
         if let Store::Buffer(buffer) = self.store {
             buffer.store_more(parts);
         }
         self.analyses.more(end, parts);
+    }
+}
+
+fn forget_to(store: &mut Store, cut_off: &mut CutOff, resets: u64) {
+    if cut_off.resets != resets {
+        cut_off.resets = resets;
+        if let Store::Buffer(buffer) = store {
+            buffer.reset();
+        }
     }
 }

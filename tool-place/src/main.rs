@@ -7,10 +7,10 @@ use invivo_mpi_link::idle::Idle;
 use invivo_mpi_link::{Link, LinkError, packet_buffers, signals};
 use invivo_proto::channel::{TAG_DOWN, TAG_UP, TAG_WELCOME};
 use invivo_proto::control::encode;
-use invivo_proto::ids::WorldRank;
+use invivo_proto::ids::{Rank, WorldRank};
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::Seat;
-use invivo_tool_place::place::{Exit, Now, Place};
+use invivo_tool_place::moment::Now;
+use invivo_tool_place::place::{Exit, Place};
 use invivo_tool_place::supervisors::Supervisors;
 use rustix::event::{Timespec, poll};
 use std::os::unix::ffi::OsStrExt;
@@ -26,12 +26,9 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Parser)]
 #[command(name = "tool-place", version)]
 struct Args {
-    /// Ranks of the application.
+    /// Who is what in the job, as `invivo exec` has worked it out: `8:2,2:tail`.
     #[arg(long)]
-    app: u32,
-    /// Ranks per place.
-    #[arg(long)]
-    fan_in: u32,
+    layout: Layout,
     /// Where the sockets for the supervisors are.
     #[arg(long)]
     runtime_dir: PathBuf,
@@ -50,12 +47,12 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let asked_to_end = signals::asked_to_end()?;
-    let layout = Layout::for_app(args.app, args.fan_in)?;
+    let layout = args.layout;
     let mut link = Link::start()?;
     let me = link.rank();
-    let seat = Seat::of(&layout, me).filter(|seat| seat.local.is_some());
-    let seat = seat.ok_or_else(|| format!("process {me} of {} is no place in this layout", link.size()))?;
-    let parent = layout.parent(me).ok_or("a place has a parent")?;
+    let parent = layout.parent(me);
+    let parent =
+        parent.ok_or_else(|| format!("process {me} of {} has no place in this layout", link.size()))?;
     let ranks = layout.ranks_of(me);
     let path = args.runtime_dir.join(format!("place-{me}.sock"));
     let supervisors = match Supervisors::listen(&path, ranks.clone()) {
@@ -76,9 +73,10 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         &[]
     };
     for rank in ranks.clone() {
-        link.send(WorldRank(rank), TAG_WELCOME, address.to_vec())?;
+        link.send(layout.world_of(Rank(rank)), TAG_WELCOME, address.to_vec())?;
     }
-    let mut place = Place::new(seat, ranks, supervisors, NodeClock::start(), now());
+    let place = Place::new(layout, me, supervisors, NodeClock::start(), now());
+    let mut place = place.ok_or_else(|| format!("process {me} is no place in this layout"))?;
     let exit = drive(&mut link, &mut place, parent, &asked_to_end)?;
     drop(place);
     leave(link, exit)
@@ -118,6 +116,9 @@ fn drive(
         }
         if asked_to_end.load(Ordering::Relaxed) && grace.get_or_insert_with(Instant::now).elapsed() > GRACE {
             return Ok(Exit::Abandon);
+        }
+        if place.is_over() {
+            idle.shut_down();
         }
         let rest = idle.after(worked).unwrap_or(Duration::ZERO);
         let timeout = Timespec::try_from(rest).unwrap_or_default();

@@ -1,16 +1,25 @@
-//! Pause and resume on one place's ranks: when the gate closes, how long it may stay closed without word from
+//! Pause, hold and resume on one place's ranks: when the gate closes, how long it may stay closed without word from
 //! the root, who has answered, and what is acknowledged. Pure: time is an argument, actions come out.
 //!
 //! ```text
 //! open --Pause--> closed --Resume, lease over, root lost--> open
+//! open --Hold---> closed for ranks that are not past MPI_Init --Resume, lease over, root lost--> open
 //! ```
 //!
 //! A closed gate carries a time at which ranks open it themselves. It is pushed on with every heartbeat of
-//! the root, never beyond the lease; so neither our death nor the root's leaves a rank standing.
+//! the root, never beyond the lease; so neither our death nor the root's leaves a rank standing. Pause and hold share
+//! the gate: it is open when neither wants it closed.
 
+mod asked;
+mod hold;
+
+pub use hold::Stand;
+
+use asked::{Asked, fail};
+use hold::Hold;
 use invivo_proto::control::local::Outcome;
 use invivo_proto::control::results::PauseStatus;
-use invivo_proto::control::tree::{Acks, Command, FAILURES_MAX, Verb};
+use invivo_proto::control::tree::{Acks, Command, Verb};
 use invivo_proto::ids::{CommandId, Rank};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -34,15 +43,33 @@ pub enum Action {
         /// `CLOCK_MONOTONIC`.
         until_ns: u64,
     },
-    /// Let the closed gates stay closed until then.
-    Push {
+    /// Close the gate of these ranks until then, stop none, and say by [`Pauses::stood`] where each of them is.
+    Hold {
+        /// Whose.
+        ranks: Vec<Rank>,
+        /// What the gate is closed with.
+        generation: u32,
         /// `CLOCK_MONOTONIC`.
         until_ns: u64,
     },
-    /// Open all gates and have the supervisors let the ranks go on.
+    /// Let the closed gates of these ranks stay closed until then.
+    Push {
+        /// Whose.
+        ranks: Vec<Rank>,
+        /// `CLOCK_MONOTONIC`.
+        until_ns: u64,
+    },
+    /// The pause ends: open all gates but those that a hold keeps closed, and have the supervisors let the ranks go on.
     Open {
         /// The pause that ends.
         generation: u32,
+        /// Whose gates stay closed.
+        keep: Vec<Rank>,
+    },
+    /// Open the gates of these ranks, which nobody has stopped.
+    Free {
+        /// Whose.
+        ranks: Vec<Rank>,
     },
     /// Answer a command.
     Ack {
@@ -67,21 +94,15 @@ struct Pause {
     lease_end_ns: u64,
 }
 
-/// A command that not every rank has answered.
-#[derive(Debug)]
-struct Asked {
-    command: Command,
-    began_ns: u64,
-    waiting: BTreeSet<Rank>,
-    acks: Acks,
-}
-
 /// See the module's head.
 #[derive(Debug)]
 pub struct Pauses {
     lives: BTreeMap<Rank, Life>,
     generation: u32,
+    /// The root has said whether ranks are held from the start.
+    begun: bool,
     pause: Option<Pause>,
+    hold: Option<Hold>,
     asked: Option<Asked>,
 }
 
@@ -91,7 +112,9 @@ impl Pauses {
         Pauses {
             lives: ranks.map(|rank| (Rank(rank), Life::Absent)).collect(),
             generation: 0,
+            begun: false,
             pause: None,
+            hold: None,
             asked: None,
         }
     }
@@ -106,62 +129,59 @@ impl Pauses {
 
     /// The root is alive.
     pub fn heartbeat(&mut self, now_ns: u64) -> Vec<Action> {
-        match self.pause {
-            Some(pause) => vec![Action::Push {
-                until_ns: until(now_ns, &pause),
-            }],
-            None => Vec::new(),
+        let mut actions = Vec::new();
+        if let Some(pause) = self.pause {
+            actions.push(Action::Push {
+                ranks: self.with(Life::Present).collect(),
+                until_ns: until(now_ns, pause.lease_end_ns),
+            });
+        }
+        actions.extend(self.push_held(now_ns));
+        actions
+    }
+
+    /// A command came from the root: one of [`Pauses::takes`].
+    pub fn command(&mut self, now_ns: u64, command: &Command) -> Vec<Action> {
+        match command.verb {
+            Verb::Pause { lease_ns } => self.begin_pause(now_ns, command.id, lease_ns),
+            Verb::Resume => self.resume(now_ns, command.id),
+            Verb::Hold { lease_ns } => self.begin_hold(now_ns, command.id, lease_ns),
+            _ => Vec::new(),
         }
     }
 
-    /// A command came from the root.
-    pub fn command(&mut self, now_ns: u64, command: &Command) -> Vec<Action> {
+    /// Whether this machine does such commands.
+    pub fn takes(verb: &Verb) -> bool {
+        matches!(verb, Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. })
+    }
+
+    fn begin_pause(&mut self, now_ns: u64, command: CommandId, lease_ns: u64) -> Vec<Action> {
         let mut actions = self.conclude("another command came first");
         let present: BTreeSet<Rank> = self.with(Life::Present).collect();
-        let mut acks = Acks {
-            targets: self.lives.len() as u32,
-            ..Acks::default()
-        };
+        let mut acks = self.targets();
         acks.done = self.with(Life::Done).count() as u32;
-        match command.verb {
-            Verb::Pause { lease_ns } => {
-                for rank in self.with(Life::Absent) {
-                    fail(
-                        &mut acks,
-                        rank,
-                        "has not started yet; it is held as soon as it does",
-                    );
-                }
-                let pause = Pause {
-                    command: command.id,
-                    lease_end_ns: now_ns.saturating_add(lease_ns),
-                };
-                self.pause = Some(pause);
-                self.generation = self.generation.wrapping_add(1).max(1);
-                actions.push(Action::Close {
-                    ranks: present.iter().copied().collect(),
-                    generation: self.generation,
-                    until_ns: until(now_ns, &pause),
-                });
-            }
-            Verb::Resume => {
-                acks.done += self.with(Life::Absent).count() as u32;
-                if self.pause.take().is_none() {
-                    // Nothing is held: done as it is.
-                    acks.done += present.len() as u32;
-                    actions.push(Action::Ack {
-                        command: command.id,
-                        acks,
-                    });
-                    return actions;
-                }
-                actions.push(Action::Open {
-                    generation: self.generation,
-                });
-            }
+        for rank in self.with(Life::Absent) {
+            fail(
+                &mut acks,
+                rank,
+                "has not started yet; it is held as soon as it does",
+            );
         }
+        let pause = Pause {
+            command,
+            lease_end_ns: now_ns.saturating_add(lease_ns),
+        };
+        self.pause = Some(pause);
+        self.generation = self.generation.wrapping_add(1).max(1);
+        actions.push(Action::Close {
+            ranks: present.iter().copied().collect(),
+            generation: self.generation,
+            until_ns: until(now_ns, pause.lease_end_ns),
+        });
+        actions.extend(self.push_held(now_ns));
         self.asked = Some(Asked {
-            command: command.clone(),
+            command,
+            pausing: true,
             began_ns: now_ns,
             waiting: present,
             acks,
@@ -170,22 +190,57 @@ impl Pauses {
         actions
     }
 
-    /// A rank's supervisor attached. During a pause the rank is held at once.
-    pub fn attached(&mut self, now_ns: u64, rank: Rank) -> Vec<Action> {
-        if let Some(life) = self.lives.get_mut(&rank)
-            && *life == Life::Absent
-        {
-            *life = Life::Present;
-            if let Some(pause) = self.pause {
-                let until_ns = until(now_ns, &pause);
-                return vec![Action::Close {
-                    ranks: vec![rank],
-                    generation: self.generation,
-                    until_ns,
-                }];
+    fn resume(&mut self, now_ns: u64, command: CommandId) -> Vec<Action> {
+        let mut actions = self.conclude("another command came first");
+        let freed = self.end_hold("resumed first", &mut actions);
+        let present: BTreeSet<Rank> = self.with(Life::Present).collect();
+        let mut acks = self.targets();
+        acks.done = acks.targets - present.len() as u32;
+        if self.pause.take().is_none() {
+            // Nobody was stopped: done as soon as the gates are open.
+            if !freed.is_empty() {
+                actions.push(Action::Free { ranks: freed });
             }
+            acks.done = acks.targets;
+            actions.push(Action::Ack { command, acks });
+            return actions;
         }
-        Vec::new()
+        actions.push(Action::Open {
+            generation: self.generation,
+            keep: Vec::new(),
+        });
+        self.asked = Some(Asked {
+            command,
+            pausing: false,
+            began_ns: now_ns,
+            waiting: present,
+            acks,
+        });
+        actions.extend(self.acknowledge());
+        actions
+    }
+
+    /// A rank's supervisor attached. During a pause or a hold the rank is held at once; otherwise its gate, which a
+    /// supervisor may have closed before the start, is opened.
+    pub fn attached(&mut self, now_ns: u64, rank: Rank) -> Vec<Action> {
+        let Some(life) = self.lives.get_mut(&rank).filter(|life| **life == Life::Absent) else {
+            return Vec::new();
+        };
+        *life = Life::Present;
+        let mut actions = Vec::new();
+        if let Some(pause) = self.pause {
+            actions.push(Action::Close {
+                ranks: vec![rank],
+                generation: self.generation,
+                until_ns: until(now_ns, pause.lease_end_ns),
+            });
+        }
+        if let Some(hold) = &self.hold {
+            actions.push(self.close_for_hold(now_ns, hold, vec![rank]));
+        } else if self.pause.is_none() && self.begun {
+            actions.push(Action::Free { ranks: vec![rank] });
+        }
+        actions
     }
 
     /// A rank needs no pause any more: it has drained or ended.
@@ -194,7 +249,9 @@ impl Pauses {
             return Vec::new();
         };
         *life = Life::Done;
-        self.answered(now_ns, rank, |acks| acks.done += 1)
+        let mut actions: Vec<Action> = self.finished_held(now_ns, rank).into_iter().collect();
+        actions.extend(self.answered(now_ns, rank, |acks| acks.done += 1));
+        actions
     }
 
     /// A supervisor answered.
@@ -202,10 +259,9 @@ impl Pauses {
         if generation != self.generation {
             return Vec::new();
         }
-        let Some(asked) = &self.asked else {
+        let Some(pausing) = self.asked.as_ref().map(|asked| asked.pausing) else {
             return Vec::new();
         };
-        let pausing = matches!(asked.command.verb, Verb::Pause { .. });
         self.answered(now_ns, rank, |acks| match (outcome, pausing) {
             (Outcome::Gone, _) | (Outcome::Stopped, true) | (Outcome::Running, false) => acks.done += 1,
             (Outcome::HeldInMpi, true) => {
@@ -232,25 +288,46 @@ impl Pauses {
             actions.extend(self.conclude("its supervisor did not answer within 1 s"));
         }
         if self.pause.is_some_and(|pause| now_ns >= pause.lease_end_ns) {
-            actions.extend(self.end());
+            actions.extend(self.end_pause());
+        }
+        actions.extend(self.tick_held(now_ns));
+        actions
+    }
+
+    /// Nobody is to stand still any more: the measurement ends, or nothing has been heard from the root for too long
+    /// and nobody could resume.
+    pub fn end_all(&mut self) -> Vec<Action> {
+        let mut actions = Vec::new();
+        // Before the job begins supervisors may keep gates closed for a hold that nobody will ask for.
+        let may_be_closed = !std::mem::replace(&mut self.begun, true) || self.hold.is_some();
+        self.end_hold("the hold ended first", &mut actions);
+        if self.pause.is_some() {
+            actions.extend(self.end_pause());
+        } else if may_be_closed {
+            actions.push(Action::Free {
+                ranks: self.with(Life::Present).collect(),
+            });
         }
         actions
     }
 
-    /// Nothing has been heard from the root for too long: nobody could resume, so nothing stays paused.
-    pub fn root_lost(&mut self) -> Vec<Action> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Vec<Action> {
+    fn end_pause(&mut self) -> Vec<Action> {
         if self.pause.take().is_none() {
             return Vec::new();
         }
         let mut actions = self.conclude("the pause ended first");
         actions.push(Action::Open {
             generation: self.generation,
+            keep: self.held(),
         });
         actions
+    }
+
+    fn targets(&self) -> Acks {
+        Acks {
+            targets: self.lives.len() as u32,
+            ..Acks::default()
+        }
     }
 
     fn with(&self, life: Life) -> impl Iterator<Item = Rank> {
@@ -262,49 +339,26 @@ impl Pauses {
 
     /// Notes a rank's answer to the command under way.
     fn answered(&mut self, now_ns: u64, rank: Rank, note: impl FnOnce(&mut Acks)) -> Vec<Action> {
-        if let Some(asked) = &mut self.asked
-            && asked.waiting.remove(&rank)
-        {
-            let took = now_ns.saturating_sub(asked.began_ns);
-            note(&mut asked.acks);
-            if asked.acks.slowest.is_none_or(|(_, slowest)| took > slowest) {
-                asked.acks.slowest = Some((rank, took));
-            }
+        if let Some(asked) = &mut self.asked {
+            asked.answered(now_ns, rank, note);
         }
         self.acknowledge()
     }
 
     /// Answers the command under way if every rank has.
     fn acknowledge(&mut self) -> Vec<Action> {
-        match self.asked.take_if(|asked| asked.waiting.is_empty()) {
-            Some(asked) => vec![Action::Ack {
-                command: asked.command.id,
-                acks: asked.acks,
-            }],
-            None => Vec::new(),
-        }
+        Asked::acknowledge(&mut self.asked).into_iter().collect()
     }
 
     /// Answers the command under way as it stands.
     fn conclude(&mut self, why: &str) -> Vec<Action> {
-        if let Some(asked) = &mut self.asked {
-            for rank in std::mem::take(&mut asked.waiting) {
-                fail(&mut asked.acks, rank, why);
-            }
-        }
-        self.acknowledge()
+        Asked::conclude(&mut self.asked, why).into_iter().collect()
     }
 }
 
 /// How long a gate stays closed if nothing more is heard.
-fn until(now_ns: u64, pause: &Pause) -> u64 {
-    now_ns.saturating_add(HOLD_NS).min(pause.lease_end_ns)
-}
-
-fn fail(acks: &mut Acks, rank: Rank, why: &str) {
-    if acks.failures.len() < FAILURES_MAX {
-        acks.failures.push((rank, why.to_owned()));
-    }
+fn until(now_ns: u64, lease_end_ns: u64) -> u64 {
+    now_ns.saturating_add(HOLD_NS).min(lease_end_ns)
 }
 
 #[cfg(test)]

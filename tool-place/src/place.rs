@@ -2,25 +2,28 @@
 //! `main` carries messages to and fro and tells the time.
 
 mod answers;
+mod recorded;
 mod supervised;
+mod tree;
 
 use crate::analyses::{Analyses, Merge};
+use crate::cuts::Cuts;
 use crate::location::Budget;
+use crate::moment::{Moment, Now};
 use crate::notes::{Notes, Trouble};
 use crate::pause::Pauses;
 use crate::rank::{Eagerness, Feed, LATENCY_NS, RankRecords};
+use crate::recording::Recording;
 use crate::supervisors::Supervisors;
 use invivo_mpi_link::clock::{self, NodeClock};
 use invivo_proto::control::decode;
-use invivo_proto::control::local::ToSupervisor;
-use invivo_proto::control::tree::{Down, Ended, JobInfo, Partial, Query, RankEnded, Up};
+use invivo_proto::control::tree::{Down, Ended, RankEnded, Up};
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::packet::Header;
 use invivo_proto::shm::phase;
-use invivo_tbon::node::{Action, Input, Node, Seat};
+use invivo_tbon::layout::Layout;
+use invivo_tbon::node::{Input, Node, Seat};
 use rustix::event::PollFd;
-use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Between two looks at all packets of all ranks: a tenth of the latency bound.
@@ -30,17 +33,11 @@ const LOOK_NS: u64 = LATENCY_NS / 10;
 const ATTACH_NS: u64 = 30_000_000_000;
 /// Between two measurements of the clock's rate.
 const MEASURE_NS: u64 = 1_000_000_000;
+/// Between two questions for members of communicators: until the first is answered, their traffic is not resolved,
+/// and a screen shows that for no longer than this.
+const WANT_GROUPS_NS: u64 = 250_000_000;
 /// How long a place whose ranks are through waits for a lost root to come back.
 const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
-
-/// The time, by the node's two clocks.
-#[derive(Clone, Copy, Debug)]
-pub struct Now {
-    /// `CLOCK_MONOTONIC`.
-    pub ns: u64,
-    /// The ranks' ticks.
-    pub ticks: u64,
-}
 
 /// How the place is to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +85,12 @@ impl OneRank {
 
 /// See the module's head.
 pub struct Place {
+    layout: Layout,
     first: u32,
     ranks: Vec<OneRank>,
     feed: Feed,
     pauses: Pauses,
+    recording: Recording,
     node: Node<Merge>,
     supervisors: Option<Supervisors>,
     up: Vec<Up>,
@@ -101,31 +100,38 @@ pub struct Place {
     seen_ns: Option<u64>,
     looked_ns: u64,
     measured_ns: u64,
+    wanted_ns: u64,
     drained: bool,
     abnormal: bool,
     root_lost_ns: Option<u64>,
 }
 
 impl Place {
-    /// A place whose supervisors arrive at this socket (without one, its ranks are only heard over MPI).
+    /// The place of this number in the job, whose supervisors arrive at this socket (without one, its ranks are
+    /// only heard over MPI). Nothing where the layout has no such place.
     pub fn new(
-        seat: Seat,
-        ranks: Range<u32>,
+        layout: Layout,
+        me: WorldRank,
         supervisors: Option<Supervisors>,
         clock: NodeClock,
         now: Now,
-    ) -> Place {
+    ) -> Option<Place> {
+        let seat = Seat::of(&layout, me).filter(|seat| seat.local.is_some())?;
+        let ranks = layout.ranks_of(me);
         let latency_ticks = clock.duration_ticks(LATENCY_NS);
         let mut place = Place {
+            layout,
             first: ranks.start,
             ranks: ranks.clone().map(|rank| OneRank::new(Rank(rank))).collect(),
             feed: Feed {
-                analyses: Analyses::new(ranks.clone(), clock),
+                analyses: Analyses::new(ranks.clone(), layout.app(), clock),
+                cuts: Cuts::default(),
                 budget: Budget::new(0, 0),
                 notes: Notes::default(),
                 latency_ticks,
             },
-            pauses: Pauses::new(ranks),
+            pauses: Pauses::new(ranks.clone()),
+            recording: Recording::new(ranks),
             node: Node::new(now.ns, seat, invivo_analysis::law::merge as Merge),
             supervisors,
             up: Vec::new(),
@@ -135,13 +141,14 @@ impl Place {
             seen_ns: None,
             looked_ns: now.ns,
             measured_ns: now.ns,
+            wanted_ns: 0,
             drained: false,
             abnormal: false,
             root_lost_ns: None,
         };
         let ranks = place.ranks.len() as u32;
         place.run(now, Input::Local(Up::Hello { ranks }));
-        place
+        Some(place)
     }
 
     /// Whether packets may come: the root has said how much memory there is for them.
@@ -152,6 +159,11 @@ impl Place {
     /// How to leave, once it is time.
     pub fn exit(&self) -> Option<Exit> {
         self.exit
+    }
+
+    /// Whether the measurement has ended and nothing is left to do before the job's end.
+    pub fn is_over(&self) -> bool {
+        self.recording.is_over()
     }
 
     /// What the supervisors' sockets are to be waited for.
@@ -169,18 +181,17 @@ impl Place {
 
     /// A message that should be a packet came from `from`; nothing where MPI could not bring it whole.
     pub fn packet(&mut self, from: WorldRank, message: Option<&[u8]>) {
-        let why = match message.map(Header::decode) {
-            Some(Ok((header, payload)))
-                if header.location.rank.0 == from.0 && self.index(Rank(from.0)).is_some() =>
-            {
-                let index = (from.0 - self.first) as usize;
+        let index = self.layout.rank_of(from).and_then(|rank| self.index(rank));
+        let said = |header: &Header| self.layout.rank_of(from) == Some(header.location.rank);
+        let why = match (message.map(Header::decode), index) {
+            (Some(Ok((header, payload))), Some(index)) if said(&header) => {
                 return self.ranks[index].records.packet(&header, payload, &mut self.feed);
             }
-            Some(Ok((header, _))) => format!("it says that it is of rank {}", header.location.rank),
-            Some(Err(error)) => error.to_string(),
-            None => "it is longer than a packet".to_owned(),
+            (Some(Ok((header, _))), _) => format!("it says that it is of rank {}", header.location.rank),
+            (Some(Err(error)), _) => error.to_string(),
+            (None, _) => "it is longer than a packet".to_owned(),
         };
-        if let Some(index) = self.index(Rank(from.0)) {
+        if let Some(index) = index {
             self.ranks[index].records.refuse();
         }
         self.feed.notes.add(Trouble::Packet, || {
@@ -192,7 +203,10 @@ impl Place {
     pub fn down(&mut self, now: Now, bytes: &[u8]) {
         match decode::<Down>(bytes) {
             Ok(message) => {
-                self.root_lost_ns = None;
+                // What the parent says for itself does not tell that the root lives.
+                if !matches!(message, Down::Time { .. } | Down::Groups(_)) {
+                    self.root_lost_ns = None;
+                }
                 self.run(now, Input::Down(message));
             }
             Err(error) => self
@@ -227,7 +241,8 @@ impl Place {
         self.run(now, Input::Tick);
         let actions = self.pauses.tick(now.ns);
         self.act(now, actions);
-        let mut worked = false;
+        self.look_for_held(now);
+        let mut worked = self.record(now);
         if self.ready {
             let look = now.ns.saturating_sub(self.looked_ns) >= LOOK_NS;
             if look {
@@ -236,10 +251,7 @@ impl Place {
             for index in 0..self.ranks.len() {
                 worked |= self.look_at(now, index, look);
             }
-            let groups = self.feed.analyses.take_groups();
-            if !groups.is_empty() {
-                self.run(now, Input::Local(Up::Groups(groups)));
-            }
+            self.exchange_groups(now);
             self.conclude(now);
         }
         worked
@@ -325,93 +337,6 @@ impl Place {
             self.release();
             if now.ns.saturating_sub(since) > WITHOUT_ROOT_NS {
                 self.exit.get_or_insert(Exit::RootLost);
-            }
-        }
-    }
-
-    /// Lets something happen to the node, and does what it asks for.
-    fn run(&mut self, now: Now, input: Input) {
-        let mut actions = VecDeque::from(self.node.step(now.ns, input));
-        while let Some(action) = actions.pop_front() {
-            match action {
-                Action::Up(message) => self.up.push(message),
-                Action::Local(message) => {
-                    if let Some(answer) = self.local(now, message) {
-                        actions.extend(self.node.step(now.ns, Input::Local(answer)));
-                    }
-                }
-                Action::RootLost => {
-                    self.root_lost_ns = Some(now.ns);
-                    // Without a root there is no word about memory either: analyse, keep nothing.
-                    self.ready = true;
-                    let pause_actions = self.pauses.root_lost();
-                    self.act(now, pause_actions);
-                }
-                // A place has nobody below.
-                Action::Down { .. } => {}
-            }
-        }
-    }
-
-    /// What the node hands to its driver.
-    fn local(&mut self, now: Now, message: Down) -> Option<Up> {
-        match message {
-            Down::Job(JobInfo {
-                buffer_bytes,
-                budget_bytes,
-                ..
-            }) => {
-                self.feed.budget = Budget::new(buffer_bytes, budget_bytes);
-                self.ready = true;
-            }
-            Down::Command(command) => {
-                let actions = self.pauses.command(now.ns, &command);
-                self.act(now, actions);
-            }
-            Down::Query { wave, query } => {
-                let partial = match query {
-                    Query::Functions { per_rank } => {
-                        Partial::Functions(self.feed.analyses.functions(per_rank))
-                    }
-                    Query::Matrix => Partial::Matrix(self.feed.analyses.matrix()),
-                    Query::Status => Partial::Status(self.status(now)),
-                };
-                return Some(Up::Partial {
-                    wave,
-                    partial,
-                    coverage: self.coverage(now),
-                    missing: Vec::new(),
-                });
-            }
-            Down::Heartbeat => {
-                let actions = self.pauses.heartbeat(now.ns);
-                self.act(now, actions);
-            }
-            Down::Release => {
-                // A rank has died: the launcher ends the job, and nobody can finalise MPI any more.
-                self.abnormal = true;
-                self.release();
-            }
-            Down::Shutdown => {
-                self.release();
-                self.exit = Some(if self.abnormal {
-                    Exit::Abandon
-                } else {
-                    Exit::Finalize
-                });
-            }
-        }
-        None
-    }
-
-    /// Lets the supervisors of ended ranks leave.
-    fn release(&mut self) {
-        let Some(supervisors) = &mut self.supervisors else {
-            return;
-        };
-        for (rank, one) in (self.first..).zip(&mut self.ranks) {
-            if one.life == Life::Finished && std::mem::take(&mut one.lingers) {
-                supervisors.tell(Rank(rank), &ToSupervisor::Leave);
             }
         }
     }

@@ -4,8 +4,10 @@
 //! shared memory. Nothing here waits: everything is a look at how things stand now.
 
 mod account;
+mod look;
 
 use crate::analyses::Analyses;
+use crate::cuts::Cuts;
 use crate::definitions;
 use crate::intake::Piece;
 use crate::location::{Both, Budget, Location, Store};
@@ -31,6 +33,8 @@ pub const MISSING_AFTER_END_NS: u64 = 1_000_000_000;
 pub struct Feed {
     /// The analyses.
     pub analyses: Analyses,
+    /// What is recorded, and where it is cut.
+    pub cuts: Cuts,
     /// Memory for buffers.
     pub budget: Budget,
     /// What went wrong.
@@ -44,6 +48,8 @@ pub struct Feed {
 pub enum Eagerness {
     /// What is late or was left.
     Late,
+    /// Everything that is there: a cut has passed.
+    Now,
     /// Everything: the rank has ended, or drains.
     All,
 }
@@ -89,6 +95,13 @@ impl RankRecords {
         self.memory.as_ref()
     }
 
+    /// Forgets what is kept, if a reset has taken effect that was not made here.
+    pub fn forget_to(&mut self, resets: u64) {
+        for location in &mut self.locations {
+            location.forget_to(resets);
+        }
+    }
+
     /// Counts a message of this rank's that was no packet.
     pub fn refuse(&mut self) {
         self.packets_refused += 1;
@@ -115,6 +128,8 @@ impl RankRecords {
             location.losses = header.losses;
         }
         let mut sink = Both {
+            cuts: &mut feed.cuts,
+            cut_off: &mut location.cut_off,
             store: &mut location.store,
             analyses: feed.analyses.sink(self.rank),
         };
@@ -183,7 +198,7 @@ impl RankRecords {
         let oldest = location.intake.taken_until().unwrap_or(0).max(slot.first_time);
         let late = now_ticks.saturating_sub(oldest) > feed.latency_ticks;
         let wanted =
-            slot.owner == owner::PLACE || late || eagerness == Eagerness::All || location.intake.has_gap();
+            slot.owner == owner::PLACE || late || eagerness != Eagerness::Late || location.intake.has_gap();
         let closed = slot.owner != owner::RANK;
         if !wanted || (slot.committed <= at && !closed) || !memory.copy(slot, at, &mut self.bytes) {
             return false;
@@ -197,6 +212,8 @@ impl RankRecords {
             closed,
         };
         let mut sink = Both {
+            cuts: &mut feed.cuts,
+            cut_off: &mut location.cut_off,
             store: &mut location.store,
             analyses: feed.analyses.sink(self.rank),
         };
@@ -231,6 +248,8 @@ impl RankRecords {
             }
             location.missing_since_ns = None;
             let mut sink = Both {
+                cuts: &mut feed.cuts,
+                cut_off: &mut location.cut_off,
                 store: &mut location.store,
                 analyses: feed.analyses.sink(self.rank),
             };

@@ -188,6 +188,10 @@ impl Supervisors {
 impl Drop for Supervisors {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
+        // The job's directory on this host: the last of those who have something in it takes it away.
+        if let Some(directory) = self.path.parent() {
+            let _ = std::fs::remove_dir(directory);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::{HEADER_BYTES, Header, Losses, PACKET_BYTES, PAYLOAD_BYTES};
 use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, Part};
-use invivo_proto::shm::{Page, Region, SlotHeader, owner, region_bytes};
+use invivo_proto::shm::{Page, Region, SlotHeader, Status, inside, owner, region_bytes};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::os::fd::OwnedFd;
@@ -60,6 +60,7 @@ pub struct Writer {
     written: usize,
     records: u32,
     entered: u64,
+    is_in_call: bool,
 }
 
 impl Writer {
@@ -76,6 +77,7 @@ impl Writer {
             written: 0,
             records: 0,
             entered: 0,
+            is_in_call: false,
         }
     }
 
@@ -102,7 +104,7 @@ impl Writer {
         else {
             return false;
         };
-        let status = &self.page().status[usize::from(self.thread)];
+        let status = self.status();
         let sequence = status.packets.load(Ordering::Relaxed);
         slot.sequence.store(0, Ordering::Release);
         fence(Ordering::Release);
@@ -128,10 +130,9 @@ impl Writer {
         let mut bytes = Vec::new();
         write(&mut self.encoder, Some(call), parts, &mut bytes);
         assert!(self.written + bytes.len() <= PAYLOAD_BYTES);
-        self.entered += 1;
-        self.page().status[usize::from(self.thread)]
-            .entered
-            .store(self.entered, Ordering::Release);
+        if !std::mem::take(&mut self.is_in_call) {
+            self.count();
+        }
         // SAFETY: the bytes lie inside the payload, behind what is committed, which is the writer's alone.
         unsafe {
             let to = slot.payload.get().cast::<u8>().add(self.written);
@@ -142,6 +143,31 @@ impl Writer {
         self.time = call.end;
         slot.records.store(self.records, Ordering::Relaxed);
         slot.committed.store(self.written as u32, Ordering::Release);
+    }
+
+    /// Enters a call, which its record then ends.
+    pub fn enter(&mut self, region: u16, begin: u64) {
+        let status = self.status();
+        status.inside.store(inside::MPI, Ordering::Relaxed);
+        status.region.store(u32::from(region), Ordering::Relaxed);
+        status.entered_at.store(begin, Ordering::Relaxed);
+        self.count();
+        self.is_in_call = true;
+    }
+
+    /// Is back in the application.
+    pub fn resume(&self) {
+        self.status().inside.store(inside::APPLICATION, Ordering::Release);
+    }
+
+    /// The location's status page.
+    pub fn status(&self) -> &'static Status {
+        &self.page().status[usize::from(self.thread)]
+    }
+
+    fn count(&mut self) {
+        self.entered += 1;
+        self.status().entered.store(self.entered, Ordering::Release);
     }
 
     /// Leaves the open packet for the place.

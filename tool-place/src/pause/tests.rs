@@ -79,7 +79,13 @@ fn a_pause_is_acknowledged_when_every_rank_has_answered() {
     );
 
     let actions = pauses.command(START + 5 * MS, &resume(2));
-    assert_eq!(actions, [Action::Open { generation: 1 }]);
+    assert_eq!(
+        actions,
+        [Action::Open {
+            generation: 1,
+            keep: vec![]
+        }]
+    );
     assert_eq!(pauses.status(START + 5 * MS), None);
     for rank in 4..7 {
         assert_eq!(pauses.acted(START + 6 * MS, Rank(rank), 1, &Outcome::Running), []);
@@ -109,7 +115,7 @@ fn heartbeats_push_the_gate_on_up_to_the_lease_and_no_further() {
         );
         at += 250 * MS;
         if at < START + 5_000 * MS {
-            let [Action::Push { until_ns }] = pauses.heartbeat(at)[..] else {
+            let [Action::Push { until_ns, .. }] = pauses.heartbeat(at)[..] else {
                 panic!("not pushed on")
             };
             assert!(until_ns <= START + 5_000 * MS);
@@ -120,7 +126,13 @@ fn heartbeats_push_the_gate_on_up_to_the_lease_and_no_further() {
             assert_eq!(acks(&pauses.tick(at)).failures.len(), 4);
         }
     }
-    assert_eq!(pauses.tick(at), [Action::Open { generation: 1 }]);
+    assert_eq!(
+        pauses.tick(at),
+        [Action::Open {
+            generation: 1,
+            keep: vec![]
+        }]
+    );
     assert_eq!(pauses.tick(at), []);
 }
 
@@ -129,9 +141,15 @@ fn a_pause_ends_with_the_root() {
     let mut pauses = place(&[4]);
     pauses.command(START, &pause(1, 60_000));
     pauses.acted(START, Rank(4), 1, &Outcome::Stopped);
-    assert_eq!(pauses.root_lost(), [Action::Open { generation: 1 }]);
+    assert_eq!(
+        pauses.end_all(),
+        [Action::Open {
+            generation: 1,
+            keep: vec![]
+        }]
+    );
     assert_eq!(pauses.status(START), None);
-    assert_eq!(pauses.root_lost(), []);
+    assert_eq!(pauses.end_all(), []);
     // A root that was only slow is the root again, without the pause.
     assert_eq!(pauses.heartbeat(START + MS), []);
 }

@@ -25,7 +25,11 @@ impl Place {
 
     /// What the ranks are doing.
     pub(super) fn status(&self, now: Now) -> JobStatus {
+        let seen = self.ranks.iter().filter(|one| one.life != Life::Absent).count();
         let mut status = JobStatus {
+            recording: self
+                .recording
+                .status(&self.moment(now), &self.feed.cuts, seen as u32),
             pause: self.pauses.status(now.ns),
             observed_ns: self.seen_ns.map_or(0, |seen_ns| now.ns.saturating_sub(seen_ns)),
             notes: self.feed.notes.sentences(),

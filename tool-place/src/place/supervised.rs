@@ -28,10 +28,7 @@ impl Place {
                     until_ns,
                 } => {
                     for &rank in &ranks {
-                        if let Some(memory) = self
-                            .index(rank)
-                            .and_then(|index| self.ranks[index].records.memory())
-                        {
+                        if let Some(memory) = self.memory(rank) {
                             gates::close(memory, generation, until_ns);
                             self.feed.analyses.pause(rank, now.ticks);
                         }
@@ -43,14 +40,19 @@ impl Place {
                         }
                     }
                 }
-                Action::Push { until_ns } => {
-                    for memory in self.ranks.iter().filter_map(|one| one.records.memory()) {
+                Action::Hold {
+                    ranks,
+                    generation,
+                    until_ns,
+                } => actions.extend(self.close_for_hold(now, &ranks, generation, until_ns)),
+                Action::Push { ranks, until_ns } => {
+                    for memory in ranks.iter().filter_map(|rank| self.memory(*rank)) {
                         gates::push(memory, until_ns);
                     }
                 }
-                Action::Open { generation } => {
+                Action::Open { generation, keep } => {
                     for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
-                        if let Some(memory) = one.records.memory() {
+                        if let Some(memory) = one.records.memory().filter(|_| !keep.contains(&rank)) {
                             gates::open(memory);
                         }
                         if let Some(supervisors) = &mut self.supervisors {
@@ -60,9 +62,49 @@ impl Place {
                     }
                     self.feed.analyses.resume(now.ticks);
                 }
+                Action::Free { ranks } => {
+                    for memory in ranks.iter().filter_map(|rank| self.memory(*rank)) {
+                        gates::open(memory);
+                    }
+                }
                 Action::Ack { command, acks } => self.run(now, Input::Local(Up::Ack { command, acks })),
             }
         }
+    }
+
+    /// Closes gates for a hold, and says where the ranks are.
+    fn close_for_hold(&mut self, now: Now, ranks: &[Rank], generation: u32, until_ns: u64) -> Vec<Action> {
+        let mut closed = Vec::new();
+        for &rank in ranks {
+            if let Some(memory) = self.memory(rank) {
+                closed.push((rank, gates::is_closed(memory, now.ns)));
+                gates::close(memory, generation, until_ns);
+            }
+        }
+        gates::seen_by_all();
+        let mut actions = Vec::new();
+        for (rank, was_closed) in closed {
+            if let Some(index) = self.index(rank) {
+                let stand = self.ranks[index].records.stand(was_closed);
+                actions.extend(self.pauses.stood(now.ns, rank, stand));
+            }
+        }
+        actions
+    }
+
+    /// Looks whether ranks stand that a command waits for.
+    pub(super) fn look_for_held(&mut self, now: Now) {
+        for rank in self.pauses.awaited() {
+            if let Some(index) = self.index(rank) {
+                let stand = self.ranks[index].records.stand(true);
+                let actions = self.pauses.stood(now.ns, rank, stand);
+                self.act(now, actions);
+            }
+        }
+    }
+
+    fn memory(&self, rank: Rank) -> Option<&Memory> {
+        self.ranks[self.index(rank)?].records.memory()
     }
 
     fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
@@ -118,6 +160,11 @@ impl Place {
                 self.ranks[index].records.attach(memory);
                 self.ranks[index].life = Life::Alive;
                 self.seen_ns.get_or_insert(now.ns);
+                if let Some((on, epoch)) = self.recording.told()
+                    && let Some(memory) = self.memory(rank)
+                {
+                    gates::switch(memory, on, epoch, now.ticks);
+                }
                 let actions = self.pauses.attached(now.ns, rank);
                 self.act(now, actions);
             }

@@ -2,12 +2,12 @@ use super::*;
 use crate::testing::{Writer, memory};
 use invivo_mpi_link::clock::Reading;
 use invivo_proto::control::encode;
-use invivo_proto::control::local::{FromSupervisor, Outcome};
+use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
 use invivo_proto::control::results::{JobStatus, RankState};
-use invivo_proto::control::tree::{Acks, Command, Ended, Verb};
+use invivo_proto::control::tree::{Acks, Command, Ended, JobInfo, Partial, Query, Verb};
 use invivo_proto::ids::{CommandId, RegionId, WaveId};
 use invivo_proto::record::{Call, Facts};
-use invivo_tbon::layout::Layout;
+use invivo_proto::shm::inside;
 use invivo_tbon::limits::SILENCE_NS_MAX;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
@@ -19,11 +19,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 const MS: u64 = 1_000_000;
+const JOB_AHEAD_NS: u64 = 777_000 * MS;
 
 /// A place of two ranks; the test plays the root, the supervisors and the ranks.
 struct Scene {
     place: Place,
     now: Now,
+    /// Whether the root answers what time it is.
+    has_clock: bool,
     path: PathBuf,
     _dir: tempfile::TempDir,
 }
@@ -31,11 +34,10 @@ struct Scene {
 struct OneSupervisor(OwnedFd);
 
 impl Scene {
-    fn new() -> Scene {
+    fn before() -> Scene {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("place.sock");
-        let layout = Layout::for_app(2, 4).unwrap();
-        let seat = Seat::of(&layout, WorldRank(2)).unwrap();
+        let layout: Layout = "2:4:tail".parse().unwrap();
         let supervisors = Supervisors::listen(&path, 0..2).unwrap();
         let reading = Reading {
             ticks: 0,
@@ -44,22 +46,61 @@ impl Scene {
         };
         let clock = NodeClock::from_readings(reading, reading);
         let now = Now { ns: 0, ticks: 0 };
-        let mut place = Place::new(seat, 0..2, Some(supervisors), clock, now);
+        let mut place = Place::new(layout, WorldRank(2), Some(supervisors), clock, now).unwrap();
         assert_eq!(place.take_up(), [Up::Hello { ranks: 2 }]);
         assert!(!place.is_ready());
-        let info = JobInfo {
-            buffer_bytes: 1 << 20,
-            budget_bytes: 1 << 22,
-            ..JobInfo::default()
-        };
-        place.down(now, &encode(&Down::Job(info)).unwrap());
-        assert!(place.is_ready());
         Scene {
             place,
             now,
+            has_clock: true,
             path,
             _dir: dir,
         }
+    }
+
+    /// The same, told that the job begins.
+    fn new() -> Scene {
+        Scene::of(JobInfo {
+            recording: true,
+            ..JobInfo::default()
+        })
+    }
+
+    fn of(job: JobInfo) -> Scene {
+        let mut scene = Scene::before();
+        scene.begin(job);
+        scene
+    }
+
+    fn begin(&mut self, job: JobInfo) {
+        self.down(Down::Job(JobInfo {
+            buffer_bytes: 1 << 20,
+            budget_bytes: 1 << 22,
+            ..job
+        }));
+        assert!(self.place.is_ready());
+    }
+
+    /// What the place says, without its questions for the time, which the root answers at once: it is
+    /// [`JOB_AHEAD_NS`] later than at the place.
+    fn said(&mut self) -> Vec<Up> {
+        let mut said = self.place.take_up();
+        let mut asked = None;
+        said.retain(|up| {
+            if let Up::WhatTime { asked_ns } = up {
+                asked = Some(*asked_ns);
+            }
+            !matches!(up, Up::WhatTime { .. })
+        });
+        if let Some(asked_ns) = asked.filter(|_| self.has_clock) {
+            let job_ns = asked_ns + JOB_AHEAD_NS;
+            self.down(Down::Time {
+                asked_ns,
+                job_ns,
+                error_ns: 0,
+            });
+        }
+        said
     }
 
     /// Time passes and the place looks after everything; what it says to its parent.
@@ -68,7 +109,7 @@ impl Scene {
         self.now.ticks += ms * MS;
         self.place.hear_supervisors(self.now);
         self.place.step(self.now);
-        self.place.take_up()
+        self.said()
     }
 
     fn down(&mut self, message: Down) {
@@ -90,10 +131,18 @@ impl Scene {
 
     /// A rank with its supervisor and its memory.
     fn attach(&mut self, rank: u32) -> (OneSupervisor, Writer) {
+        self.attach_in(rank, phase::RUNNING, 0)
+    }
+
+    /// The same, in this phase and with this generation at its gate.
+    fn attach_in(&mut self, rank: u32, in_phase: u32, gate: u32) -> (OneSupervisor, Writer) {
         let (descriptor, region) = memory(rank, 4);
+        let page = region.page();
+        page.phase.store(in_phase, Ordering::Release);
+        page.control.gate_until_ns.store(60_000 * MS, Ordering::Release);
+        page.control.gate.store(gate, Ordering::Release);
         let supervisor = self.connect();
         supervisor.attach(rank, Some(&descriptor));
-        region.page().phase.store(phase::RUNNING, Ordering::Release);
         self.step(1);
         (supervisor, Writer::new(region))
     }
@@ -103,7 +152,7 @@ impl Scene {
             wave: WaveId(1),
             query: Query::Status,
         });
-        match self.place.take_up().pop() {
+        match self.said().pop() {
             Some(Up::Partial {
                 partial: Partial::Status(status),
                 ..
@@ -261,9 +310,9 @@ fn what_a_dead_rank_left_is_taken_before_it_is_told() {
     assert_eq!(said, [Up::RankEnded(ended)]);
     scene.down(Down::Query {
         wave: WaveId(2),
-        query: Query::Matrix,
+        query: Query::Matrix { side_max: 8 },
     });
-    let [Up::Partial { coverage, .. }] = &scene.place.take_up()[..] else {
+    let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
     };
     assert_eq!((coverage.ledger.entered, coverage.ledger.kept), (5, 5));
@@ -393,9 +442,9 @@ fn what_is_no_packet_of_its_sender_is_refused_and_counted() {
     scene.place.packet(WorldRank(0), None);
     scene.down(Down::Query {
         wave: WaveId(1),
-        query: Query::Matrix,
+        query: Query::Matrix { side_max: 8 },
     });
-    let [Up::Partial { coverage, .. }] = &scene.place.take_up()[..] else {
+    let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
     };
     assert_eq!(
@@ -414,12 +463,15 @@ fn what_is_no_packet_of_its_sender_is_refused_and_counted() {
     scene.place.packet(WorldRank(0), Some(&message));
     scene.down(Down::Query {
         wave: WaveId(2),
-        query: Query::Matrix,
+        query: Query::Matrix { side_max: 8 },
     });
-    let [Up::Partial { coverage, .. }] = &scene.place.take_up()[..] else {
+    let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
         panic!("no answer")
     };
     assert_eq!((coverage.ledger.entered, coverage.ledger.kept), (1, 1));
     scene.place.down(scene.now, &[0xff; 20]);
     assert_eq!(scene.status().notes.len(), 2);
 }
+
+mod held;
+mod recorded;

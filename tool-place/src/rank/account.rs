@@ -8,6 +8,7 @@ use crate::memory::Memory;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::results::{Coverage, Ledger, RankState, RankStatus};
 use invivo_proto::ids::RegionId;
+use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::shm::{Status, inside, phase};
 use invivo_tbon::coverage;
 use std::sync::atomic::Ordering;
@@ -173,9 +174,14 @@ impl RankRecords {
             .and_then(|location| location.intake.last_end());
         line.state = match status.inside.load(Ordering::Acquire) {
             inside::MPI => RankState::InMpi,
+            inside::HELD_AT_LEAVE if is_initialisation(line.region) => RankState::Held,
             inside::HELD_AT_ENTER | inside::HELD_AT_LEAVE => RankState::Paused,
             _ => RankState::Computing,
         };
+        if line.region == RegionId(0) {
+            // Unobserved: nobody noted since when.
+            return line;
+        }
         let entered_at = status.entered_at.load(Ordering::Relaxed);
         let since = if line.state == RankState::InMpi {
             entered_at
@@ -197,15 +203,22 @@ impl RankRecords {
     }
 }
 
-/// Whether a call was entered and not left. The page says so, unless the call that it names has been recorded
-/// already: then the thread is between its record and its way out, or in a call that is not recorded.
+/// Whether a call was entered and not left. The page says so, unless it names none, or the one that it names has been
+/// recorded already: then the thread is in a call that is not recorded, or between its record and its way out.
 fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
     status.inside.load(Ordering::Acquire) == inside::MPI
         && status.entered.load(Ordering::Relaxed) != 0
+        && status.region.load(Ordering::Relaxed) != 0
         && last_begin != Some(status.entered_at.load(Ordering::Relaxed))
 }
 
 /// The region on a status page; a number that is none is no function.
-fn region(status: &Status) -> RegionId {
+pub(super) fn region(status: &Status) -> RegionId {
     RegionId(u16::try_from(status.region.load(Ordering::Relaxed)).unwrap_or(0))
+}
+
+/// Whether the region is one that begins a rank's life in MPI.
+pub(super) fn is_initialisation(region: RegionId) -> bool {
+    let function = FUNCTIONS.get(usize::from(region.0));
+    function.is_some_and(|function| matches!(function.name, "MPI_Init" | "MPI_Init_thread"))
 }

@@ -21,7 +21,8 @@ fn clock() -> NodeClock {
 
 fn feed(budget: Budget) -> Feed {
     Feed {
-        analyses: Analyses::new(2..3, clock()),
+        analyses: Analyses::new(2..3, 4, clock()),
+        cuts: Cuts::default(),
         budget,
         notes: Notes::default(),
         latency_ticks: 1_000,
@@ -208,7 +209,7 @@ fn every_record_is_taken_once_at_full_speed() {
     );
     let counted: u64 = feed
         .analyses
-        .functions(false)
+        .functions(0)
         .rows
         .values()
         .map(|row| row.time.count)
@@ -288,7 +289,7 @@ fn a_location_without_memory_is_analysed_and_counted() {
             ..Ledger::default()
         }
     );
-    assert_eq!(feed.analyses.functions(false).rows.len(), 3);
+    assert_eq!(feed.analyses.functions(0).rows.len(), 3);
     assert_eq!(feed.notes.sentences().len(), 1);
 }
 

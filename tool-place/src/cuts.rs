@@ -1,0 +1,267 @@
+//! Where recording is cut in time, and what a call is that lies at a cut. Pure: times are ticks of the ranks' clock.
+//!
+//! ```text
+//!            on       off   on        window: reset + on          off
+//!   ---------[=========]-----[===========|=======================]--------> ticks
+//!   a call       kept whole               clipped ...  ... clipped
+//! ```
+//!
+//! Time is divided into *spans* in which calls are recorded. A call belongs to the oldest span that it touches; what
+//! stands out at its edges is clipped, but for the end of a span that says that calls under way there count whole. A
+//! call that touches no span lies *outside*. A *reset* ends all spans and forgets what is known of them.
+//!
+//! Changes are planned ahead, and take effect when time has passed them or when the first call that ended behind them
+//! is judged, whichever comes first: so it makes no difference how late the records come or who looks at the clock.
+
+use std::collections::VecDeque;
+
+/// Spans kept one by one. Of more the two oldest become one: nothing is recorded between spans, so the gap that is
+/// lost this way could only matter for calls that span more switches than anybody makes.
+const SPANS_MAX: usize = 64;
+
+/// What happens to recording at a point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Everything before is forgotten.
+    Reset,
+    /// Recording begins, unless it is on; calls under way are clipped.
+    On,
+    /// Recording ends, unless it is off; calls under way count whole.
+    Off,
+    /// Recording ends, unless it is off; calls under way are clipped.
+    End,
+}
+
+/// What a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It counts as it is.
+    Whole,
+    /// Only this part of it counts.
+    Clipped {
+        /// Where it begins now.
+        begin: u64,
+        /// Where it ends now.
+        end: u64,
+    },
+    /// It does not count.
+    Outside,
+}
+
+/// A change that nothing has passed yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// When, in job time.
+    pub job_ns: u64,
+    /// When, in ticks, as far as is known.
+    pub ticks: u64,
+    /// What.
+    pub change: Change,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    from: u64,
+    /// `u64::MAX` while it is open.
+    to: u64,
+    /// Calls that stand out at the end count whole.
+    whole: bool,
+}
+
+/// See the module's head.
+#[derive(Clone, Debug)]
+pub struct Cuts {
+    spans: VecDeque<Span>,
+    ahead: VecDeque<Planned>,
+    /// Calls within these are whole: from the open span's beginning to the next change.
+    plain: (u64, u64),
+    resets: u64,
+    reset_job_ns: u64,
+    clipped: u64,
+}
+
+impl Default for Cuts {
+    /// Recording has always been on.
+    fn default() -> Cuts {
+        Cuts {
+            spans: VecDeque::from([Span {
+                from: 0,
+                to: u64::MAX,
+                whole: true,
+            }]),
+            ahead: VecDeque::new(),
+            plain: (0, u64::MAX),
+            resets: 0,
+            reset_job_ns: 0,
+            clipped: 0,
+        }
+    }
+}
+
+impl Cuts {
+    /// Plans a change. One that would come before another that is planned comes right behind it.
+    pub fn plan(&mut self, mut planned: Planned) {
+        if let Some(last) = self.ahead.back() {
+            planned.job_ns = planned.job_ns.max(last.job_ns);
+            planned.ticks = planned.ticks.max(last.ticks);
+        }
+        self.ahead.push_back(planned);
+        self.settle();
+    }
+
+    /// Gives up what is planned and not wanted.
+    pub fn cancel(&mut self, unwanted: impl Fn(Change) -> bool) {
+        self.ahead.retain(|planned| !unwanted(planned.change));
+        self.settle();
+    }
+
+    /// Job time is known better than when the changes were planned.
+    pub fn retime(&mut self, ticks_of: impl Fn(u64) -> u64) {
+        if self.ahead.is_empty() {
+            return;
+        }
+        let mut last = 0;
+        for planned in &mut self.ahead {
+            planned.ticks = ticks_of(planned.job_ns).max(last);
+            last = planned.ticks;
+        }
+        self.settle();
+    }
+
+    /// When the last of the planned changes takes effect, in job time; nothing without one.
+    pub fn planned_until_ns(&self) -> Option<u64> {
+        self.ahead.back().map(|planned| planned.job_ns)
+    }
+
+    /// Time has passed.
+    pub fn pass(&mut self, now: u64) {
+        while self.ahead.front().is_some_and(|planned| planned.ticks <= now) {
+            self.apply();
+        }
+    }
+
+    /// Whether calls are recorded now.
+    pub fn is_on(&self) -> bool {
+        self.spans.back().is_some_and(|span| span.to == u64::MAX)
+    }
+
+    /// Whether calls are recorded behind all that is planned.
+    pub fn will_be_on(&self) -> bool {
+        let last = self
+            .ahead
+            .iter()
+            .rev()
+            .find(|planned| planned.change != Change::Reset);
+        last.map_or(self.is_on(), |planned| planned.change == Change::On)
+    }
+
+    /// Whether ranks have to record: what is recorded now, or will be soon.
+    pub fn wants_records(&self) -> bool {
+        self.is_on() || self.ahead.iter().any(|planned| planned.change == Change::On)
+    }
+
+    /// How many resets have taken effect. Who keeps anything of calls forgets it when this number has changed,
+    /// before the next call.
+    pub fn resets(&self) -> u64 {
+        self.resets
+    }
+
+    /// Where the last reset lay, in job time; 0 without one.
+    pub fn reset_job_ns(&self) -> u64 {
+        self.reset_job_ns
+    }
+
+    /// Calls clipped so far.
+    pub fn clipped(&self) -> u64 {
+        self.clipped
+    }
+
+    /// What a call from `begin` to `end` is.
+    #[inline]
+    pub fn judge(&mut self, begin: u64, end: u64) -> Verdict {
+        if begin >= self.plain.0 && end <= self.plain.1 {
+            return Verdict::Whole;
+        }
+        self.judge_slowly(begin, end)
+    }
+
+    #[cold]
+    fn judge_slowly(&mut self, begin: u64, end: u64) -> Verdict {
+        while self.ahead.front().is_some_and(|planned| planned.ticks < end) {
+            self.apply();
+        }
+        let touches = |span: &&Span| begin < span.to && end > span.from;
+        let Some(span) = self.spans.iter().find(touches) else {
+            return Verdict::Outside;
+        };
+        let clipped_begin = begin.max(span.from);
+        let clipped_end = if span.whole { end } else { end.min(span.to) };
+        if (clipped_begin, clipped_end) == (begin, end) {
+            return Verdict::Whole;
+        }
+        self.clipped += 1;
+        Verdict::Clipped {
+            begin: clipped_begin,
+            end: clipped_end,
+        }
+    }
+
+    /// The next change takes effect.
+    fn apply(&mut self) {
+        let Some(Planned {
+            job_ns,
+            ticks,
+            change,
+        }) = self.ahead.pop_front()
+        else {
+            return;
+        };
+        match change {
+            Change::Reset => {
+                let on = self.is_on();
+                self.spans.clear();
+                if on {
+                    self.open(ticks);
+                }
+                self.resets += 1;
+                self.reset_job_ns = job_ns;
+            }
+            Change::On if !self.is_on() => self.open(ticks),
+            Change::Off | Change::End if self.is_on() => {
+                if let Some(last) = self.spans.back_mut() {
+                    last.to = ticks;
+                    last.whole = change == Change::Off;
+                }
+                self.spans.retain(|span| span.from < span.to);
+            }
+            Change::On | Change::Off | Change::End => {}
+        }
+        self.settle();
+    }
+
+    fn open(&mut self, from: u64) {
+        self.spans.push_back(Span {
+            from,
+            to: u64::MAX,
+            whole: true,
+        });
+        if self.spans.len() > SPANS_MAX
+            && let Some(oldest) = self.spans.pop_front()
+            && let Some(next) = self.spans.front_mut()
+        {
+            next.from = oldest.from;
+        }
+    }
+
+    fn settle(&mut self) {
+        let until = self.ahead.front().map_or(u64::MAX, |planned| planned.ticks);
+        let from = match self.spans.back() {
+            Some(last) if last.to == u64::MAX => last.from,
+            _ => u64::MAX,
+        };
+        self.plain = (from, until);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,67 @@
+//! The time by all of its names: the node's two clocks, and the job's.
+
+use invivo_mpi_link::clock::NodeClock;
+use invivo_tbon::clock::JobClock;
+
+/// The time, by the node's two clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// `CLOCK_MONOTONIC`.
+    pub ns: u64,
+    /// The ranks' ticks.
+    pub ticks: u64,
+}
+
+/// A point in time, with what is needed to name others.
+#[derive(Clone, Copy)]
+pub struct Moment<'a> {
+    now: Now,
+    node: &'a NodeClock,
+    job: &'a JobClock,
+}
+
+impl<'a> Moment<'a> {
+    /// Now, by these clocks.
+    pub fn new(now: Now, node: &'a NodeClock, job: &'a JobClock) -> Moment<'a> {
+        Moment { now, node, job }
+    }
+
+    /// In ns of the node.
+    pub fn ns(&self) -> u64 {
+        self.now.ns
+    }
+
+    /// In ticks.
+    pub fn ticks(&self) -> u64 {
+        self.now.ticks
+    }
+
+    /// Whether job time is known at all; else the node's is taken for it.
+    pub fn is_known(&self) -> bool {
+        self.job.is_known()
+    }
+
+    /// In job time.
+    pub fn job_ns(&self) -> u64 {
+        self.job.job_ns(self.now.ns)
+    }
+
+    /// How far job time may be off, in ns.
+    pub fn error_ns(&self) -> u64 {
+        self.job.error_ns(self.now.ns)
+    }
+
+    /// Another point in job time, in ticks. Counted from now, so that errors of rates weigh least on what is near.
+    pub fn ticks_of(&self, job_ns: u64) -> u64 {
+        let ns = self.job.from_job(job_ns);
+        if ns >= self.now.ns {
+            self.now
+                .ticks
+                .saturating_add(self.node.duration_ticks(ns - self.now.ns))
+        } else {
+            self.now
+                .ticks
+                .saturating_sub(self.node.duration_ticks(self.now.ns - ns))
+        }
+    }
+}

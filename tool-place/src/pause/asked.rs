@@ -1,0 +1,51 @@
+//! A command under way, from its arrival to its answer.
+
+use super::Action;
+use invivo_proto::control::tree::{Acks, FAILURES_MAX};
+use invivo_proto::ids::{CommandId, Rank};
+use std::collections::BTreeSet;
+
+/// A command that not every rank has answered.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub command: CommandId,
+    pub pausing: bool,
+    pub began_ns: u64,
+    pub waiting: BTreeSet<Rank>,
+    pub acks: Acks,
+}
+
+impl Asked {
+    pub fn answered(&mut self, now_ns: u64, rank: Rank, note: impl FnOnce(&mut Acks)) {
+        if !self.waiting.remove(&rank) {
+            return;
+        }
+        let took = now_ns.saturating_sub(self.began_ns);
+        note(&mut self.acks);
+        if self.acks.slowest.is_none_or(|(_, slowest)| took > slowest) {
+            self.acks.slowest = Some((rank, took));
+        }
+    }
+
+    pub fn acknowledge(asked: &mut Option<Asked>) -> Option<Action> {
+        let done = asked.take_if(|asked| asked.waiting.is_empty())?;
+        Some(Action::Ack {
+            command: done.command,
+            acks: done.acks,
+        })
+    }
+
+    pub fn conclude(asked: &mut Option<Asked>, why: &str) -> Option<Action> {
+        let under_way = asked.as_mut()?;
+        for rank in std::mem::take(&mut under_way.waiting) {
+            fail(&mut under_way.acks, rank, why);
+        }
+        Asked::acknowledge(asked)
+    }
+}
+
+pub(super) fn fail(acks: &mut Acks, rank: Rank, why: &str) {
+    if acks.failures.len() < FAILURES_MAX {
+        acks.failures.push((rank, why.to_owned()));
+    }
+}

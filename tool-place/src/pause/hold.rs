@@ -1,0 +1,192 @@
+//! Hold: ranks stand right behind their `MPI_Init`, from the start of the job or on command. Nobody is stopped: a rank
+//! runs until it is there, and the gate does not let it out.
+
+use super::{Action, Asked, Life, Pauses, fail, until};
+use invivo_proto::ids::{CommandId, Rank};
+use std::collections::BTreeSet;
+
+/// Where a rank is, as far as a hold is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stand {
+    /// Not through `MPI_Init`: the closed gate will hold it there.
+    Before,
+    /// Held right behind it.
+    Behind,
+    /// Too late for a hold.
+    Past,
+}
+
+/// A hold in force.
+#[derive(Debug)]
+pub(super) struct Hold {
+    lease_end_ns: u64,
+    /// Ranks whose gate it keeps closed.
+    ranks: BTreeSet<Rank>,
+    /// A command that waits for all to stand.
+    asked: Option<Asked>,
+}
+
+impl Pauses {
+    /// The job begins: its ranks are held for so long at most, or not at all.
+    pub fn begin(&mut self, now_ns: u64, hold_lease_ns: u64) -> Vec<Action> {
+        self.begun = true;
+        let present: Vec<Rank> = self.with(Life::Present).collect();
+        if hold_lease_ns == 0 {
+            return match present.is_empty() {
+                true => Vec::new(),
+                false => vec![Action::Free { ranks: present }],
+            };
+        }
+        self.hold_for(now_ns, hold_lease_ns)
+    }
+
+    /// Ranks of which it is to be said when they stand, by [`Pauses::stood`].
+    pub fn awaited(&self) -> Vec<Rank> {
+        let asked = self.hold.as_ref().and_then(|hold| hold.asked.as_ref());
+        let present = |rank: &Rank| self.lives.get(rank) == Some(&Life::Present);
+        asked
+            .map(|asked| asked.waiting.iter().copied().filter(present).collect())
+            .unwrap_or_default()
+    }
+
+    /// Where a rank is whose gate was closed by [`Action::Hold`].
+    pub fn stood(&mut self, now_ns: u64, rank: Rank, stand: Stand) -> Vec<Action> {
+        let paused = self.pause.is_some();
+        let Some(hold) = &mut self.hold else {
+            return Vec::new();
+        };
+        let mut actions = Vec::new();
+        match stand {
+            Stand::Before => {
+                hold.ranks.insert(rank);
+            }
+            Stand::Behind => {
+                hold.ranks.insert(rank);
+                hold.answered(now_ns, rank, None);
+            }
+            Stand::Past => {
+                hold.ranks.remove(&rank);
+                hold.answered(now_ns, rank, Some("is past MPI_Init; use pause"));
+                if !paused {
+                    actions.push(Action::Free { ranks: vec![rank] });
+                }
+            }
+        }
+        actions.extend(Asked::acknowledge(&mut hold.asked));
+        actions
+    }
+
+    pub(super) fn begin_hold(&mut self, now_ns: u64, command: CommandId, lease_ns: u64) -> Vec<Action> {
+        let mut acks = self.targets();
+        let mut waiting = BTreeSet::new();
+        for (rank, life) in &self.lives {
+            match life {
+                Life::Done => fail(&mut acks, *rank, "has ended"),
+                Life::Absent | Life::Present => {
+                    waiting.insert(*rank);
+                }
+            }
+        }
+        let mut actions = self.hold_for(now_ns, lease_ns);
+        if let Some(hold) = &mut self.hold {
+            actions.extend(Asked::conclude(&mut hold.asked, "another hold came first"));
+            hold.asked = Some(Asked {
+                command,
+                pausing: false,
+                began_ns: now_ns,
+                waiting,
+                acks,
+            });
+            actions.extend(Asked::acknowledge(&mut hold.asked));
+        }
+        actions
+    }
+
+    /// A hold is in force, for so long from now.
+    fn hold_for(&mut self, now_ns: u64, lease_ns: u64) -> Vec<Action> {
+        // The gate's word must not be 0, and supervisors close the gates of a job that begins held with 1.
+        self.generation = self.generation.max(1);
+        let hold = self.hold.get_or_insert(Hold {
+            lease_end_ns: 0,
+            ranks: BTreeSet::new(),
+            asked: None,
+        });
+        hold.lease_end_ns = now_ns.saturating_add(lease_ns);
+        let present: Vec<Rank> = self.with(Life::Present).collect();
+        match &self.hold {
+            Some(hold) if !present.is_empty() => vec![self.close_for_hold(now_ns, hold, present)],
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn close_for_hold(&self, now_ns: u64, hold: &Hold, ranks: Vec<Rank>) -> Action {
+        Action::Hold {
+            ranks,
+            generation: self.generation,
+            until_ns: self.held_until(now_ns, hold),
+        }
+    }
+
+    /// A paused rank that is held as well stands as long as either wants it to.
+    fn held_until(&self, now_ns: u64, hold: &Hold) -> u64 {
+        let paused = self.pause.map_or(0, |pause| until(now_ns, pause.lease_end_ns));
+        until(now_ns, hold.lease_end_ns).max(paused)
+    }
+
+    pub(super) fn push_held(&self, now_ns: u64) -> Option<Action> {
+        let hold = self.hold.as_ref().filter(|hold| !hold.ranks.is_empty())?;
+        Some(Action::Push {
+            ranks: hold.ranks.iter().copied().collect(),
+            until_ns: self.held_until(now_ns, hold),
+        })
+    }
+
+    /// Ranks whose gate a hold keeps closed.
+    pub(super) fn held(&self) -> Vec<Rank> {
+        let hold = self.hold.as_ref();
+        hold.map(|hold| hold.ranks.iter().copied().collect())
+            .unwrap_or_default()
+    }
+
+    pub(super) fn finished_held(&mut self, now_ns: u64, rank: Rank) -> Option<Action> {
+        let hold = self.hold.as_mut()?;
+        hold.ranks.remove(&rank);
+        hold.answered(now_ns, rank, Some("has ended"));
+        Asked::acknowledge(&mut hold.asked)
+    }
+
+    pub(super) fn tick_held(&mut self, now_ns: u64) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if self.hold.as_ref().is_some_and(|hold| now_ns >= hold.lease_end_ns) {
+            let freed = self.end_hold("has not come to the end of MPI_Init in time", &mut actions);
+            if self.pause.is_none() && !freed.is_empty() {
+                actions.push(Action::Free { ranks: freed });
+            }
+        }
+        actions
+    }
+
+    /// No hold any more. The ranks whose gates it has kept closed.
+    pub(super) fn end_hold(&mut self, why: &str, actions: &mut Vec<Action>) -> Vec<Rank> {
+        let Some(mut hold) = self.hold.take() else {
+            return Vec::new();
+        };
+        actions.extend(Asked::conclude(&mut hold.asked, why));
+        hold.ranks.into_iter().collect()
+    }
+}
+
+impl Hold {
+    /// A rank stands, or why it never will.
+    fn answered(&mut self, now_ns: u64, rank: Rank, why_not: Option<&str>) {
+        if let Some(asked) = &mut self.asked {
+            asked.answered(now_ns, rank, |acks| match why_not {
+                Some(why) => fail(acks, rank, why),
+                None => acks.done += 1,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

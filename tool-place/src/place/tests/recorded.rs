@@ -1,0 +1,352 @@
+//! What is recorded: resets, switches, windows, the end of the measurement. Ticks are ns of the place.
+
+use super::*;
+use invivo_proto::control::results::{Coverage, FunctionStats, RecordingStatus};
+use invivo_tbon::coverage::balance;
+
+/// A point in job time, `ms` after the scene began.
+fn job(ms: u64) -> u64 {
+    JOB_AHEAD_NS + ms * MS
+}
+
+fn call(begin_ms: u64, end_ms: u64) -> Call {
+    Call {
+        facts: Facts {
+            region: RegionId(3),
+            ..Facts::default()
+        },
+        end: end_ms * MS,
+        duration: (end_ms - begin_ms) * MS,
+        ..Call::default()
+    }
+}
+
+/// Steps to `ms` after the beginning; what the place says.
+fn until(scene: &mut Scene, ms: u64) -> Vec<Up> {
+    let now_ms = scene.now.ns / MS;
+    scene.step(ms - now_ms)
+}
+
+fn acks(said: &[Up], id: u64) -> Acks {
+    let of = |up: &Up| match up {
+        Up::Ack { command, acks } if command.0 == id => Some(acks.clone()),
+        _ => None,
+    };
+    said.iter()
+        .find_map(of)
+        .unwrap_or_else(|| panic!("no answer to {id} in {said:?}"))
+}
+
+/// The function table's row of the only function there is, and how much of the truth it is. The books balance.
+fn asked(scene: &mut Scene) -> (Option<FunctionStats>, Coverage) {
+    scene.down(Down::Query {
+        wave: WaveId(7),
+        query: Query::Functions { rank_rows_max: 0 },
+    });
+    match scene.said().pop() {
+        Some(Up::Partial {
+            partial: Partial::Functions(table),
+            coverage,
+            ..
+        }) => {
+            assert_eq!(balance(&coverage.ledger), Ok(()), "{:?}", coverage.ledger);
+            (table.rows.get(&RegionId(3)).copied(), coverage)
+        }
+        other => panic!("no table but {other:?}"),
+    }
+}
+
+fn recording(scene: &mut Scene) -> RecordingStatus {
+    scene.status().recording
+}
+
+#[test]
+fn after_a_reset_no_call_of_before_is_seen_whichever_way_it_comes() {
+    let mut scene = Scene::new();
+    let (_first, mut rank) = scene.attach(0);
+    let (_second, mut other) = scene.attach(1);
+    // Three calls taken, three in a packet on its way over MPI, and one that is open across the cut.
+    other.open();
+    (10..13).for_each(|ms| other.call(&super::recorded::call(ms, ms + 1), &[]));
+    other.leave();
+    until(&mut scene, 20);
+    assert_eq!(asked(&mut scene).0.unwrap().time.count, 3);
+    rank.open();
+    (20..23).for_each(|ms| rank.call(&super::recorded::call(ms, ms + 1), &[]));
+    let message = rank.send();
+    rank.open();
+    rank.enter(3, 30 * MS);
+    scene.command(1, Verb::Reset { at_ns: job(60) });
+    assert_eq!(until(&mut scene, 59), []);
+    assert_eq!(asked(&mut scene).0.unwrap().time.count, 3);
+    let acks = acks(&until(&mut scene, 60), 1);
+    assert_eq!((acks.targets, acks.done, acks.clipped), (2, 2, 1));
+    let from = acks.from.unwrap();
+    assert_eq!((from.earliest_ns, from.latest_ns), (job(60), job(60)));
+    let (row, coverage) = asked(&mut scene);
+    assert_eq!(row, None);
+    assert_eq!(
+        (coverage.ledger.reset, coverage.ledger.kept, coverage.ledger.open),
+        (6, 0, 1)
+    );
+    // The packet that was taken from shared memory comes now; then the open call ends, then one behind the cut.
+    scene.place.packet(WorldRank(0), Some(&message));
+    rank.call(&call(30, 70), &[]);
+    rank.resume();
+    rank.call(&call(72, 75), &[]);
+    rank.leave();
+    until(&mut scene, 80);
+    let (row, coverage) = asked(&mut scene);
+    let row = row.unwrap();
+    assert_eq!((row.time.count, row.clipped), (2, 1));
+    assert_eq!(
+        (row.time.max_ns, row.time.sum_ns),
+        (10 * MS, 13 * MS),
+        "from the cut on"
+    );
+    assert_eq!(
+        (
+            coverage.ledger.entered,
+            coverage.ledger.reset,
+            coverage.ledger.kept
+        ),
+        (8, 6, 2)
+    );
+    assert_eq!(recording(&mut scene).since_ns, job(60));
+}
+
+#[test]
+fn a_packet_from_both_sides_of_a_cut_is_read_before_anybody_looks_at_the_clock() {
+    let mut scene = Scene::new();
+    let (_supervisor, mut rank) = scene.attach(0);
+    rank.open();
+    (10..20).for_each(|ms| rank.call(&super::recorded::call(ms, ms + 1), &[]));
+    scene.command(1, Verb::Reset { at_ns: job(15) });
+    let message = rank.send();
+    scene.place.packet(WorldRank(0), Some(&message));
+    rank.sent();
+    let (row, coverage) = asked(&mut scene);
+    assert_eq!(row.unwrap().time.count, 5);
+    assert_eq!((coverage.ledger.reset, coverage.ledger.kept), (5, 5));
+    assert_eq!(acks(&until(&mut scene, 20), 1).done, 2);
+}
+
+#[test]
+fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
+    let mut scene = Scene::new();
+    let (_supervisor, mut rank) = scene.attach(0);
+    let control = &rank.page().control;
+    scene.command(
+        1,
+        Verb::Record {
+            on: false,
+            at_ns: job(30),
+        },
+    );
+    until(&mut scene, 29);
+    assert_eq!(control.recording.load(Ordering::Acquire), 1);
+    assert_eq!(acks(&until(&mut scene, 31), 1).done, 2);
+    assert_eq!(
+        (
+            control.recording.load(Ordering::Acquire),
+            control.epoch.load(Ordering::Acquire)
+        ),
+        (0, 0)
+    );
+    // One under way counts whole; one that the rank began a moment too late to know does not count.
+    rank.open();
+    rank.call(&call(25, 40), &[]);
+    rank.call(&call(41, 42), &[]);
+    rank.leave();
+    assert_eq!((recording(&mut scene).on, recording(&mut scene).off), (0, 1));
+    scene.command(
+        2,
+        Verb::Record {
+            on: true,
+            at_ns: job(60),
+        },
+    );
+    assert_eq!(
+        (
+            control.recording.load(Ordering::Acquire),
+            control.epoch.load(Ordering::Acquire)
+        ),
+        (1, 1)
+    );
+    let since = control.recording_since.load(Ordering::Acquire);
+    assert!(since < scene.now.ticks, "what is under way now began before");
+    // A rank that comes now is told the same.
+    let (_late, late) = scene.attach(1);
+    assert_eq!(late.page().control.epoch.load(Ordering::Acquire), 1);
+    let acks = acks(&until(&mut scene, 60), 2);
+    assert_eq!((acks.done, acks.clipped), (2, 0));
+    rank.open();
+    rank.call(
+        &Call {
+            duration: 70 * MS - since,
+            ..call(0, 70)
+        },
+        &[],
+    );
+    rank.leave();
+    until(&mut scene, 80);
+    let (row, coverage) = asked(&mut scene);
+    let row = row.unwrap();
+    assert_eq!((row.time.count, row.clipped), (2, 1));
+    assert_eq!((row.time.max_ns, row.time.min_ns), (15 * MS, 10 * MS));
+    assert_eq!(coverage.ledger.reset, 1);
+}
+
+#[test]
+fn a_window_is_the_same_time_on_all_ranks_and_is_acknowledged_when_it_is_taken() {
+    let mut scene = Scene::new();
+    let (_first, mut rank) = scene.attach(0);
+    let (_second, mut other) = scene.attach(1);
+    for writer in [&mut rank, &mut other] {
+        writer.open();
+        writer.call(&call(5, 6), &[]);
+    }
+    scene.command(
+        1,
+        Verb::Window {
+            from_ns: job(100),
+            to_ns: job(200),
+        },
+    );
+    until(&mut scene, 100);
+    // In front of the window, across its beginning, in it, across its end; behind it.
+    for (begin, end) in [(90, 95), (98, 105), (110, 120), (195, 210), (211, 212)] {
+        rank.call(&call(begin, end), &[]);
+    }
+    let message = rank.send();
+    rank.sent();
+    // The other rank waits all the time.
+    other.enter(3, 50 * MS);
+    assert_eq!(until(&mut scene, 199), []);
+    let status = recording(&mut scene);
+    assert_eq!((status.on, status.since_ns), (2, job(100)));
+    assert_eq!(
+        until(&mut scene, 205),
+        [],
+        "a packet is between the two processes"
+    );
+    assert_eq!(rank.page().control.recording.load(Ordering::Acquire), 0);
+    assert_eq!(
+        recording(&mut scene).window.map(|window| window.complete),
+        Some(1)
+    );
+    scene.place.packet(WorldRank(0), Some(&message));
+    let acks = acks(&until(&mut scene, 230), 1);
+    assert_eq!((acks.done, acks.failures.len()), (2, 0));
+    assert_eq!((acks.clipped, acks.open), (3, 1));
+    assert_eq!(
+        (acks.from.unwrap().latest_ns, acks.to.unwrap().latest_ns),
+        (job(100), job(200))
+    );
+    assert_eq!(acks.complete_ns, job(230));
+    let (row, coverage) = asked(&mut scene);
+    let row = row.unwrap();
+    assert_eq!((row.time.count, row.clipped), (3, 2));
+    assert_eq!(row.time.sum_ns, (5 + 10 + 5) * MS);
+    assert_eq!(
+        (coverage.ledger.kept, coverage.ledger.reset, coverage.ledger.open),
+        (3, 4, 1)
+    );
+    // What was open then belongs to the window as far as it lies in it.
+    other.call(&call(50, 300), &[]);
+    other.resume();
+    until(&mut scene, 500);
+    let (row, _) = asked(&mut scene);
+    let row = row.unwrap();
+    assert_eq!((row.time.count, row.clipped, row.time.max_ns), (4, 3, 100 * MS));
+    let window = recording(&mut scene).window.unwrap();
+    assert_eq!(
+        (window.from_ns, window.to_ns, window.complete),
+        (job(100), job(200), 2)
+    );
+}
+
+#[test]
+fn a_call_that_nobody_noted_is_open_across_a_window_if_it_was_entered_before() {
+    let mut scene = Scene::of(JobInfo::default());
+    let (_first, waits) = scene.attach(0);
+    let (_second, computes) = scene.attach(1);
+    assert_eq!(waits.page().control.recording.load(Ordering::Acquire), 0);
+    // Entered while nothing was recorded: no region, and the epoch in the place of the time.
+    waits.status().inside.store(inside::MPI, Ordering::Release);
+    scene.command(
+        1,
+        Verb::Window {
+            from_ns: job(50),
+            to_ns: job(100),
+        },
+    );
+    assert_eq!(waits.page().control.epoch.load(Ordering::Acquire), 1);
+    until(&mut scene, 60);
+    // Entered behind the window.
+    computes.status().entered_at.store(1, Ordering::Release);
+    computes.status().inside.store(inside::MPI, Ordering::Release);
+    let acks = acks(&until(&mut scene, 101), 1);
+    assert_eq!((acks.done, acks.open, acks.clipped), (2, 1, 1));
+    assert_eq!(
+        asked(&mut scene).1.ledger.open,
+        0,
+        "it counts as entered when it leaves"
+    );
+}
+
+#[test]
+fn a_job_that_begins_unobserved_has_nothing_from_before_the_ranks_knew() {
+    let mut scene = Scene::before();
+    let (_supervisor, mut rank) = scene.attach(0);
+    rank.open();
+    rank.call(&call(0, 1), &[]);
+    rank.leave();
+    scene.begin(JobInfo::default());
+    assert_eq!(rank.page().control.recording.load(Ordering::Acquire), 0);
+    until(&mut scene, 200);
+    let (row, coverage) = asked(&mut scene);
+    assert_eq!(row, None);
+    assert_eq!((coverage.ledger.entered, coverage.ledger.reset), (1, 1));
+    assert_eq!((recording(&mut scene).on, recording(&mut scene).off), (0, 1));
+}
+
+#[test]
+fn the_measurement_ends_and_the_job_goes_on_to_its_own_end() {
+    let mut scene = Scene::new();
+    let (supervisor, mut rank) = scene.attach(0);
+    let (_second, other) = scene.attach(1);
+    scene.command(
+        1,
+        Verb::Pause {
+            lease_ns: 60_000 * MS,
+        },
+    );
+    assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+    rank.open();
+    rank.call(&call(1, 2), &[]);
+    scene.command(2, Verb::Shutdown);
+    assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
+    assert_eq!(rank.page().control.recording.load(Ordering::Acquire), 0);
+    assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
+    assert!(!scene.place.is_over());
+    let acks_of = acks(&until(&mut scene, 5), 2);
+    assert_eq!((acks_of.done, acks_of.failures.len()), (2, 0));
+    assert!(scene.place.is_over());
+    assert!(recording(&mut scene).shut_down);
+    assert_eq!(asked(&mut scene).1.ledger.kept, 1);
+    scene.command(
+        3,
+        Verb::Pause {
+            lease_ns: 60_000 * MS,
+        },
+    );
+    assert_eq!(acks(&scene.said(), 3).failures.len(), 2);
+    assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
+    for rank in [&rank, &other] {
+        rank.page().phase.store(phase::DRAINED, Ordering::Release);
+    }
+    assert_eq!(until(&mut scene, 10), [Up::Drained]);
+    scene.down(Down::Shutdown);
+    assert_eq!(scene.place.exit(), Some(Exit::Finalize));
+}

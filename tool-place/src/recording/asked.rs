@@ -1,0 +1,72 @@
+//! A command under way, from its arrival to its answer.
+
+use super::Action;
+use crate::cuts::Cuts;
+use crate::moment::Moment;
+use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
+use invivo_proto::ids::{CommandId, Rank};
+use std::collections::BTreeSet;
+
+/// What a command waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// A switch of recording that clips nothing: its cut.
+    Cut,
+    /// A reset, or a switch that clips: its cut, and one look at each rank.
+    Glance,
+    /// A window or the end: until everything is taken.
+    All,
+}
+
+/// A command under way.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub command: CommandId,
+    pub wait: Wait,
+    pub began_ns: u64,
+    /// Job time from which on it can be done.
+    pub due_job_ns: u64,
+    pub waiting: BTreeSet<Rank>,
+    pub clipped_before: u64,
+    pub acks: Acks,
+}
+
+impl Asked {
+    /// It begins, or happens, at this cut.
+    pub fn from(&mut self, cut: Cut) {
+        self.due_job_ns = cut.latest_ns;
+        self.acks.from = Some(cut);
+    }
+
+    pub fn done(&mut self, now_ns: u64, rank: Rank) {
+        let took = now_ns.saturating_sub(self.began_ns);
+        self.acks.done += 1;
+        if self.acks.slowest.is_none_or(|(_, slowest)| took > slowest) {
+            self.acks.slowest = Some((rank, took));
+        }
+    }
+
+    /// Whether its cuts clip calls: those of the end of the measurement do not.
+    pub fn clips(&self) -> bool {
+        self.wait == Wait::Glance || self.acks.to.is_some()
+    }
+
+    pub fn answer(mut self, moment: &Moment<'_>, cuts: &Cuts) -> Action {
+        if self.clips() {
+            self.acks.clipped += cuts.clipped() - self.clipped_before;
+        }
+        if self.acks.to.is_some() {
+            self.acks.complete_ns = moment.job_ns();
+        }
+        Action::Ack {
+            command: self.command,
+            acks: self.acks,
+        }
+    }
+}
+
+pub(super) fn fail(acks: &mut Acks, rank: Rank, why: &str) {
+    if acks.failures.len() < FAILURES_MAX {
+        acks.failures.push((rank, why.to_owned()));
+    }
+}

@@ -1,0 +1,38 @@
+//! From job time to cuts.
+
+use crate::cuts::{Change, Cuts, Planned};
+use crate::moment::Moment;
+use invivo_proto::control::tree::Cut;
+
+/// Plans changes at a point in job time, or at once where it has passed; behind what is planned. Where they lie.
+pub(super) fn plan(moment: &Moment<'_>, cuts: &mut Cuts, at_ns: u64, changes: &[Change]) -> Cut {
+    let now_ns = moment.job_ns();
+    let at_ns = at_ns.max(cuts.planned_until_ns().unwrap_or(0));
+    let (job_ns, ticks) = if at_ns > now_ns {
+        (at_ns, moment.ticks_of(at_ns))
+    } else {
+        (now_ns, moment.ticks())
+    };
+    for &change in changes {
+        cuts.plan(Planned {
+            job_ns,
+            ticks,
+            change,
+        });
+    }
+    cuts.pass(moment.ticks());
+    Cut {
+        earliest_ns: job_ns,
+        latest_ns: job_ns,
+        error_ns: moment.error_ns(),
+    }
+}
+
+/// Where a command says to cut; at once where nobody knows job time.
+pub(super) fn meant(moment: &Moment<'_>, at_ns: u64) -> u64 {
+    if moment.is_known() { at_ns } else { 0 }
+}
+
+pub(super) fn plan_now(moment: &Moment<'_>, cuts: &mut Cuts, change: Change) {
+    plan(moment, cuts, 0, &[change]);
+}
