@@ -2,9 +2,9 @@
 //! answers against what was expected. What a session does goes the way of the commands (`steer`).
 //!
 //! ```text
-//! script  field  comparison     pure: what steps there are, what can be asked, what can be compared
-//! read  check                   pure: from a file's text to steps that make sense, every error with its line
-//! run  outcome                  doing it, and what is told about it
+//! script  field  sums  comparison   pure: what steps there are, what can be asked, what can be compared
+//! read  check                       pure: from a file's text to steps that make sense, every error with its line
+//! run  step  outcome                doing it, and what is told about it
 //! ```
 
 mod check;
@@ -14,10 +14,12 @@ mod outcome;
 mod read;
 mod run;
 mod script;
+mod step;
+mod sums;
 
 pub use outcome::{Ending, Listener, StepResult, Summary};
 pub use read::read;
-pub use run::{Session, run};
+pub use run::run;
 pub use script::{Action, Script, Step};
 
 #[cfg(test)]

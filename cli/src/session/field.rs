@@ -1,9 +1,7 @@
 //! What can be asked, and which numbers an answer has.
 
-use crate::view::{functions, recording};
-use invivo_grpc::v1::{
-    Coverage, FunctionRow, FunctionsReply, JobStatus, Ledger, MatrixReply, StatusReply, Traffic,
-};
+use super::sums::{Cells, Sum, cells, sum};
+use invivo_grpc::v1::{Coverage, FunctionsReply, JobStatus, Ledger, MatrixReply, StatusReply};
 use serde::Serialize;
 
 /// What can be asked.
@@ -243,106 +241,4 @@ impl Field {
             .copied()
             .find(|kind| Field::find(*kind, name).is_some())
     }
-}
-
-/// Rows of a function table together.
-#[derive(Default)]
-struct Sum {
-    calls: u64,
-    clipped: u64,
-    time_ns: u64,
-    min_ns: Option<u64>,
-    max_ns: u64,
-    sent: u64,
-    received: u64,
-    /// Of the time that all ranks (or the one asked for) had.
-    share: f64,
-}
-
-fn sum(table: &FunctionsReply, status: &JobStatus, part: &Part) -> Result<Sum, String> {
-    let all = if part.rank.is_some() {
-        &table.rank_rows
-    } else {
-        &table.rows
-    };
-    let is_meant = |row: &&FunctionRow| {
-        row.rank == part.rank
-            && part
-                .function
-                .as_ref()
-                .is_none_or(|function| *function == row.function)
-    };
-    let rows: Vec<FunctionRow> = all.iter().filter(is_meant).cloned().collect();
-    if part.rank.is_some() && table.rank_rows_total as usize > all.len() {
-        return Err(format!(
-            "the table by rank has {} rows, of which {} were given: a rank's sum is not known",
-            table.rank_rows_total,
-            all.len()
-        ));
-    }
-    let mpi_ns = match part.function {
-        Some(_) => rows.iter().map(|row| row.time_ns).sum(),
-        None => functions::observed_mpi_ns(&rows),
-    };
-    let ranks = match part.rank {
-        Some(_) => 1,
-        None => table
-            .coverage
-            .as_ref()
-            .map_or(0, |coverage| coverage.ranks_reporting),
-    };
-    let whole_ns = recording::span_ns(status) as f64 * f64::from(ranks);
-    let mut sum = Sum {
-        share: if whole_ns > 0.0 {
-            mpi_ns as f64 / whole_ns
-        } else {
-            0.0
-        },
-        ..Sum::default()
-    };
-    for row in &rows {
-        sum.calls += row.calls;
-        sum.clipped += row.clipped;
-        sum.time_ns += row.time_ns;
-        sum.sent += row.bytes_out;
-        sum.received += row.bytes_in;
-        sum.max_ns = sum.max_ns.max(row.max_ns);
-        sum.min_ns = Some(sum.min_ns.map_or(row.min_ns, |min| min.min(row.min_ns)));
-    }
-    Ok(sum)
-}
-
-/// Cells of a matrix together.
-#[derive(Default)]
-struct Cells {
-    sent: Traffic,
-    received: Traffic,
-    unresolved: Traffic,
-    block_ranks: u32,
-}
-
-fn cells(matrix: &MatrixReply, part: &Part) -> Result<Cells, String> {
-    let names_rank = part.source.is_some() || part.destination.is_some();
-    if names_rank && matrix.block_ranks > 1 {
-        return Err(format!(
-            "the matrix is in blocks of {} ranks: the traffic of one rank is not known",
-            matrix.block_ranks
-        ));
-    }
-    let is = |wanted: Option<u32>, rank| wanted.is_none_or(|wanted| wanted == rank);
-    let mut sum = Cells {
-        unresolved: matrix.unresolved.unwrap_or_default(),
-        block_ranks: matrix.block_ranks,
-        ..Cells::default()
-    };
-    for cell in &matrix.cells {
-        if is(part.source, cell.source) && is(part.destination, cell.destination) {
-            for (sum, traffic) in [(&mut sum.sent, cell.sent), (&mut sum.received, cell.received)] {
-                let traffic = traffic.unwrap_or_default();
-                sum.messages += traffic.messages;
-                sum.bytes += traffic.bytes;
-            }
-        }
-    }
-    Ok(sum)
 }

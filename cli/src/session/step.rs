@@ -1,0 +1,233 @@
+//! Doing one step.
+
+use super::comparison::{Comparison, shown};
+use super::field::{Answer, Field, Kind};
+use super::outcome::Ending;
+use super::run::Session;
+use super::script::{Action, State, Wait, plain};
+use crate::client::{CallError, patiently};
+use crate::steer::Order;
+use crate::view::command::{complete, failures};
+use crate::view::status::states;
+use crate::view::units::counted;
+use invivo_grpc::v1::{FunctionsRequest, MatrixRequest, StatusRequest};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Between two looks at what is waited for: a status costs the tree a wave.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Rows by rank that an answer has at most: a session keeps its answers.
+const RANK_ROWS_MAX: u32 = 1024;
+/// Rows and columns of a matrix at most.
+const SIDE_MAX: u32 = 64;
+
+/// What a step leaves behind: a sentence, and perhaps an answer.
+pub(super) struct Passed {
+    pub(super) detail: String,
+    pub(super) answer: Option<Box<RawValue>>,
+}
+
+/// How a step ended otherwise: with what, and with an answer if there was one.
+pub(super) struct Trouble {
+    pub(super) ending: Ending,
+    pub(super) detail: String,
+    pub(super) answer: Option<Box<RawValue>>,
+}
+
+impl Trouble {
+    pub(super) fn new(ending: Ending, detail: impl Into<String>) -> Trouble {
+        Trouble {
+            ending,
+            detail: detail.into(),
+            answer: None,
+        }
+    }
+}
+
+pub(super) type Done = Result<Passed, Trouble>;
+
+fn passed(detail: impl Into<String>) -> Done {
+    Ok(Passed {
+        detail: detail.into(),
+        answer: None,
+    })
+}
+
+fn raw(value: &impl Serialize) -> Option<Box<RawValue>> {
+    to_raw_value(value).ok()
+}
+
+impl<L> Session<'_, L> {
+    /// `seen` says what was seen last, for when the time is over.
+    pub(super) async fn act(&mut self, action: &Action, seen: &mut String) -> Done {
+        match action {
+            Action::Wait(Wait::Time(time)) => {
+                sleep(*time).await;
+                passed("")
+            }
+            Action::Wait(Wait::State { state, ranks }) => self.wait_for_state(*state, *ranks, seen).await,
+            Action::Wait(Wait::Until(kind, comparison)) => self.wait_until(*kind, comparison, seen).await,
+            Action::Wait(Wait::JobEnd) => {
+                while !self.job.has_ended() {
+                    sleep(POLL_INTERVAL).await;
+                }
+                passed("")
+            }
+            Action::Order(order) => self.order(*order).await,
+            Action::Query(kind) => {
+                let answer = self.ask(*kind).await?;
+                let done = Passed {
+                    detail: summary(&answer),
+                    answer: raw(&answer),
+                };
+                self.last = Some((*kind, answer));
+                Ok(done)
+            }
+            Action::Assert(comparison) => self.assert(comparison),
+            // Steps see to their loops.
+            Action::Loop { .. } => passed(""),
+        }
+    }
+
+    async fn order(&mut self, order: Order) -> Done {
+        // It may be done although nobody waits for the answer any more.
+        self.standing |= matches!(order, Order::Pause(_) | Order::Hold(_));
+        let given = order.give(self.job, &self.client).await;
+        let reply = given.map_err(|error| self.trouble(&error))?;
+        let answer = raw(&reply);
+        if !complete(&reply) {
+            let mut detail = order.sentence(&reply);
+            failures(&reply)
+                .iter()
+                .for_each(|line| detail.push_str(&format!("; {line}")));
+            return Err(Trouble {
+                answer,
+                ..Trouble::new(Ending::Failed, detail)
+            });
+        }
+        self.standing &= order != Order::Resume;
+        Ok(Passed {
+            detail: order.sentence(&reply),
+            answer,
+        })
+    }
+
+    fn assert(&self, comparison: &Comparison) -> Done {
+        let Some((kind, answer)) = &self.last else {
+            return Err(Trouble::new(Ending::Failed, "nothing has been asked yet"));
+        };
+        let told = comparison
+            .evaluate(*kind, answer)
+            .map_err(|why| Trouble::new(Ending::Failed, why))?;
+        match told {
+            (true, number) => passed(format!("it is {}", number_of(*kind, comparison, number))),
+            (false, number) => Err(Trouble::new(
+                Ending::Failed,
+                format!("it is {}", number_of(*kind, comparison, number)),
+            )),
+        }
+    }
+
+    async fn wait_for_state(&mut self, state: State, ranks: Option<u32>, seen: &mut String) -> Done {
+        loop {
+            let Answer::Status(reply) = self.ask(Kind::Status).await? else {
+                return Err(Trouble::new(
+                    Ending::Failed,
+                    "the job gave another answer than a status",
+                ));
+            };
+            let counts = reply
+                .status
+                .as_ref()
+                .and_then(|status| status.ranks)
+                .unwrap_or_default();
+            let all = reply.coverage.as_ref().map_or(0, |coverage| coverage.ranks);
+            let wanted = ranks.unwrap_or(all);
+            if all > 0 && state.of(&counts) >= wanted {
+                return passed(states(&counts));
+            }
+            *seen = format!("last seen: {}", states(&counts));
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    async fn wait_until(&mut self, kind: Kind, comparison: &Comparison, seen: &mut String) -> Done {
+        loop {
+            let answer = self.ask(kind).await?;
+            let told = comparison
+                .evaluate(kind, &answer)
+                .map_err(|why| Trouble::new(Ending::Failed, why))?;
+            let (holds, number) = told;
+            *seen = format!("it is {}", number_of(kind, comparison, number));
+            if holds {
+                return passed(std::mem::take(seen));
+            }
+            sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    async fn ask(&self, kind: Kind) -> Result<Answer, Trouble> {
+        let ask = async || -> Result<Answer, CallError> {
+            let client = || self.client.clone();
+            if kind == Kind::Matrix {
+                let request = MatrixRequest { side_max: SIDE_MAX };
+                let reply = patiently(self.job, async || client().matrix(request).await).await?;
+                return Ok(Answer::Matrix(reply));
+            }
+            let status = patiently(self.job, async || client().status(StatusRequest {}).await).await?;
+            if kind == Kind::Status {
+                return Ok(Answer::Status(Box::new(status)));
+            }
+            let request = FunctionsRequest {
+                per_rank: kind == Kind::FunctionsPerRank,
+                rank_rows_max: RANK_ROWS_MAX,
+            };
+            let table = patiently(self.job, async || client().functions(request).await).await?;
+            Ok(Answer::Functions {
+                table,
+                status: status.status.unwrap_or_default(),
+            })
+        };
+        ask().await.map_err(|error| self.trouble(&error))
+    }
+
+    /// A call was not answered, or the answer was no.
+    fn trouble(&self, error: &CallError) -> Trouble {
+        let gone = error.unreachable || self.job.has_ended();
+        let ending = if gone { Ending::Gone } else { Ending::Failed };
+        Trouble::new(ending, error.to_string())
+    }
+}
+
+pub(super) fn late(time: Duration, seen: &str) -> Trouble {
+    let time = plain(time);
+    let seen = if seen.is_empty() {
+        String::new()
+    } else {
+        format!("; {seen}")
+    };
+    Trouble::new(Ending::TimedOut, format!("not within {time}{seen}"))
+}
+
+fn number_of(kind: Kind, comparison: &Comparison, number: f64) -> String {
+    let field = Field::find(kind, &comparison.field);
+    field.map_or_else(|| number.to_string(), |field| shown(field.unit, number))
+}
+
+/// An answer in a few words.
+fn summary(answer: &Answer) -> String {
+    match answer {
+        Answer::Status(reply) => {
+            let counts = reply.status.as_ref().and_then(|status| status.ranks);
+            states(&counts.unwrap_or_default())
+        }
+        Answer::Functions { table, .. } => {
+            let calls = table.rows.iter().map(|row| row.calls).sum();
+            let functions = counted(table.rows.len() as u64, "function");
+            format!("{} of {functions}", counted(calls, "call"))
+        }
+        Answer::Matrix(reply) => counted(reply.cells.len() as u64, "cell"),
+    }
+}
