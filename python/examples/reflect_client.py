@@ -8,6 +8,11 @@ Needs: pip install grpcio grpcio-reflection
     reflect_client.py --connect ... functions --set per_rank=true
     reflect_client.py --connect ... pause --set lease_ns=30000000000
     reflect_client.py --connect ... resume
+    reflect_client.py --connect ... reset
+    reflect_client.py --connect ... record --set on=false
+    reflect_client.py --connect ... record-window --set length_ns=2000000000
+
+A window answers when everything in it has been taken: --timeout must be longer than it.
 
 Prints the answer as JSON: durations in ns, sizes in bytes. Exit status 1 with the reason as JSON on standard
 error when the call is refused, and when a command was not acknowledged by all of its ranks.
@@ -26,8 +31,17 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
 SERVICE = "invivo.v1.Invivo"
-VERBS = {name.lower(): name for name in ("Hello", "Status", "Functions", "Matrix", "Pause", "Resume")}
-COMMANDS = {"pause", "resume"}
+QUESTIONS = {"hello": "Hello", "status": "Status", "functions": "Functions", "matrix": "Matrix"}
+COMMANDS = {
+    "pause": "Pause",
+    "resume": "Resume",
+    "hold": "Hold",
+    "reset": "Reset",
+    "record": "Record",
+    "record-window": "RecordWindow",
+    "shutdown": "Shutdown",
+}
+VERBS = QUESTIONS | COMMANDS
 
 
 class Call(

@@ -185,3 +185,24 @@ fn the_budget_follows_buffer_and_fan_in() {
     let all = of(&flags, &[("INVIVO_BUDGET", "50")], &[]).expect("good");
     assert_eq!(all.budget_bytes(), 50);
 }
+
+#[test]
+fn the_file_in_the_manual_has_every_key() {
+    let page = include_str!("../../../docs/manual/configuration.md");
+    let text = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("a block");
+    let all = of(&Flags::default(), &[], &[file("invivo.toml", text)]).expect("a configuration");
+    for row in all.rows() {
+        assert!(
+            matches!(row.origin, Origin::File { .. }),
+            "{} is not in the manual's file",
+            row.key
+        );
+        let line = format!("| `{}` | ", row.key);
+        let variable = format!("`{}` |\n", key::variable(row.key));
+        assert!(page.contains(&line) && page.contains(&variable), "{}", row.key);
+    }
+}

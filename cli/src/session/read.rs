@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
-const ACTIONS: [&str; 10] = [
+pub(super) const ACTIONS: [&str; 10] = [
     "wait", "pause", "resume", "hold", "reset", "record", "query", "assert", "loop", "shutdown",
 ];
 

@@ -252,3 +252,22 @@ fn what_is_waited_for_says_what_to_ask() {
     let no_part = "[[step]]\nwait = { field = 'lag', op = '>', value = 1, rank = 0 }\n";
     assert!(wrong(no_part).contains("`lag` is of the whole job"));
 }
+
+#[test]
+fn the_session_in_the_manual_is_one() {
+    let page = include_str!("../../../../docs/manual/sessions.md");
+    let text = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .expect("a block");
+    let script = script(text).expect("a session");
+    assert_eq!(script.plan_text().lines().count(), 6);
+    // Every step that can be done and every field that can be compared is described.
+    for word in super::super::read::ACTIONS {
+        assert!(page.contains(&format!("`{word} = ")), "{word}");
+    }
+    for field in &super::super::field::FIELDS {
+        assert!(page.contains(&format!("`{}`", field.name)), "{}", field.name);
+    }
+}
