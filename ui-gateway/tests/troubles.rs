@@ -11,7 +11,6 @@ use invivo_proto::control::tree::Query;
 use invivo_ui_gateway::limits;
 use invivo_ui_gateway::link::{Link, LinkError};
 use scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known};
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
@@ -366,71 +365,4 @@ async fn a_stream_ends_without_an_error_when_the_gateway_does() {
     );
     assert!(snapshots.message().await.expect("no error").is_none());
     assert!(!house.connect.socket.exists());
-}
-
-/// The real program on this house's sockets.
-fn program(house: &House) -> Child {
-    let config = house.config();
-    Command::new(env!("CARGO_BIN_EXE_ui-gateway"))
-        .arg("--socket")
-        .arg(config.socket)
-        .arg("--link")
-        .arg(config.link)
-        .arg("--connect")
-        .arg(config.connect)
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("started")
-}
-
-async fn answers(house: &House) {
-    let served = async {
-        // A new channel each time: the old one may lead to a dead gateway.
-        while house.viewer().status(v1::StatusRequest {}).await.is_err() {
-            sleep(Duration::from_millis(20)).await;
-        }
-    };
-    timeout(Duration::from_secs(10), served)
-        .await
-        .expect("the gateway answers");
-}
-
-#[tokio::test]
-async fn a_killed_gateway_is_replaced_by_a_new_one_and_sigterm_ends_it_well() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
-    let mut killed = program(&house);
-    answers(&house).await;
-    killed.kill().expect("killed");
-    killed.wait().expect("reaped");
-    assert!(
-        house.connect.socket.exists(),
-        "a killed gateway leaves its socket behind"
-    );
-    let mut second = program(&house);
-    answers(&house).await;
-    let pid = rustix::process::Pid::from_child(&second);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("signalled");
-    let status = tokio::task::spawn_blocking(move || second.wait())
-        .await
-        .expect("joined")
-        .expect("reaped");
-    assert!(status.success(), "{status}");
-    assert!(!house.connect.socket.exists());
-}
-
-#[tokio::test]
-async fn a_gateway_whose_supervisor_is_gone_ends_by_itself() {
-    let mut house = House::new();
-    // As if the process that wrote the file were another one: this number was given away again.
-    house.connect.pid_start_ticks += 1;
-    house.write_connect();
-    let mut program = program(&house);
-    let ended = tokio::task::spawn_blocking(move || program.wait());
-    let status = timeout(Duration::from_secs(10), ended)
-        .await
-        .expect("it ends")
-        .expect("joined")
-        .expect("reaped");
-    assert!(status.success(), "{status}");
 }

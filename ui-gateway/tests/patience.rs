@@ -1,0 +1,173 @@
+//! How long the gateway is patient: with who says nothing, shows no token, does not listen, or does not read.
+
+mod house;
+mod scripted_root;
+
+use house::House;
+use invivo_grpc::v1;
+use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::results::JobStatus;
+use invivo_proto::control::tree::Query;
+use invivo_ui_gateway::limits::Times;
+use invivo_ui_gateway::server::Options;
+use scripted_root::{Reply, ScriptedRoot, coverage, known};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, sleep, timeout};
+
+fn impatient() -> Options {
+    Options {
+        listen: Some("127.0.0.1:0".parse().expect("an address")),
+        times: Times {
+            handshake_max: Duration::from_millis(200),
+            newcomer_max: Duration::from_millis(500),
+            ping_interval: Duration::from_millis(200),
+            ping_max: Duration::from_millis(300),
+            stall_max: Duration::from_millis(800),
+            ..Times::default()
+        },
+    }
+}
+
+/// For how long the connection is kept open by the other side.
+async fn kept_open(mut stream: impl AsyncRead + Unpin) -> Duration {
+    let begun = Instant::now();
+    let mut said = Vec::new();
+    // A reset is an end as well.
+    let read = timeout(Duration::from_secs(5), stream.read_to_end(&mut said)).await;
+    assert!(read.is_ok(), "it is never closed");
+    begun.elapsed()
+}
+
+#[tokio::test]
+async fn who_says_nothing_or_a_byte_now_and_then_is_closed() {
+    let house = House::new();
+    let _gateway = house.gateway_with(impatient()).await;
+    while house.published().url.is_none() {
+        sleep(Duration::from_millis(5)).await;
+    }
+    let url = house.published().url.expect("a URL");
+    let address = url.strip_prefix("https://").expect("https");
+    let silent = UnixStream::connect(&house.connect.socket)
+        .await
+        .expect("connected");
+    let silent_tls = TcpStream::connect(address).await.expect("connected");
+    let (slow, mut writer) = UnixStream::connect(&house.connect.socket)
+        .await
+        .expect("connected")
+        .into_split();
+    let dripping = tokio::spawn(async move {
+        for byte in b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".iter().cycle() {
+            if writer.write_all(&[*byte]).await.is_err() {
+                return;
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    });
+    let (silent, silent_tls, slow) = tokio::join!(kept_open(silent), kept_open(silent_tls), kept_open(slow));
+    assert!((400..2000).contains(&silent.as_millis()), "{silent:?}");
+    assert!((100..1500).contains(&silent_tls.as_millis()), "{silent_tls:?}");
+    assert!((400..2000).contains(&slow.as_millis()), "{slow:?}");
+    dripping.abort();
+}
+
+#[tokio::test]
+async fn wrong_tokens_do_not_keep_a_connection_and_a_right_one_does() {
+    let house = House::new();
+    let _root = ScriptedRoot::start(&house.link(), known);
+    let _gateway = house.gateway_with(impatient()).await;
+    house.root_connected(true).await;
+    let mut good = house.viewer();
+    let request = v1::WatchRequest {
+        interval_ns: 100_000_000,
+        functions: false,
+    };
+    let mut snapshots = good.watch(request).await.expect("watch").into_inner();
+    // This one calls all the time: its connection is closed over and over, and it gets nowhere.
+    let mut wrong = house.client(Some("wrong"));
+    let begun = Instant::now();
+    let mut closed = 0;
+    while begun.elapsed() < Duration::from_secs(2) {
+        let refused = wrong
+            .status(v1::StatusRequest {})
+            .await
+            .expect_err("a wrong token");
+        closed += u32::from(refused.code() != tonic::Code::Unauthenticated);
+        let snapshot = snapshots.message().await.expect("not disturbed");
+        assert!(snapshot.is_some());
+    }
+    assert!(closed >= 1, "its connection was never closed");
+}
+
+#[test]
+fn who_does_not_listen_any_more_is_closed() {
+    let server = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let house = House::new();
+    let (_root, _gateway) = server.block_on(async {
+        let root = ScriptedRoot::start(&house.link(), known);
+        let gateway = house.gateway_with(impatient()).await;
+        house.root_connected(true).await;
+        (root, gateway)
+    });
+    // A client that is stopped: its runtime is not driven, as under SIGSTOP.
+    let client = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let request = v1::WatchRequest {
+        interval_ns: 3_600_000_000_000,
+        functions: false,
+    };
+    let mut snapshots = client.block_on(async {
+        let mut snapshots = house.viewer().watch(request).await.expect("watch").into_inner();
+        snapshots.message().await.expect("no error").expect("a snapshot");
+        snapshots
+    });
+    std::thread::sleep(Duration::from_millis(1500));
+    let ended = client.block_on(async { timeout(Duration::from_secs(5), snapshots.message()).await });
+    ended.expect("in time").expect_err("it was closed meanwhile");
+}
+
+#[tokio::test]
+async fn who_does_not_read_an_answer_is_closed_and_its_place_is_free() {
+    let house = House::new();
+    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+        Ask::Query(Query::Status) => {
+            let notes = vec!["x".repeat(200_000)];
+            let status = JobStatus {
+                notes,
+                ..JobStatus::default()
+            };
+            Reply::Answer(Answer::Status(status, coverage()))
+        }
+        other => known(other),
+    });
+    let _gateway = house.gateway_with(impatient()).await;
+    house.root_connected(true).await;
+    let request = v1::WatchRequest {
+        interval_ns: 100_000_000,
+        functions: false,
+    };
+    let (mut reading, mut stalled) = (house.viewer(), house.viewer());
+    let mut read = reading.watch(request).await.expect("watch").into_inner();
+    let mut unread = stalled.watch(request).await.expect("watch").into_inner();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(3) {
+        read.message()
+            .await
+            .expect("who reads is not closed")
+            .expect("goes on");
+    }
+    let ended = async {
+        // What had arrived before comes first.
+        while unread.message().await?.is_some() {}
+        Ok::<(), tonic::Status>(())
+    };
+    let ended = timeout(Duration::from_secs(5), ended).await.expect("it ended");
+    ended.expect_err("it was closed meanwhile");
+}
