@@ -5,7 +5,7 @@ use crate::analyses::OneSink;
 use crate::cuts::{Cuts, Verdict};
 use crate::intake::{Intake, Sink};
 use invivo_mpi_link::BUFFERS_MAX;
-use invivo_otfx::{Buffer, FlightRecorder};
+use invivo_otfx::{Attributes, Buffer, FlightRecorder};
 use invivo_proto::control::results::Ledger;
 use invivo_proto::packet::Losses;
 use invivo_proto::record::{Call, Part};
@@ -157,7 +157,11 @@ impl Both<'_> {
         self.cut_off.last = false;
         match self.store {
             Store::Buffer(buffer) => {
-                buffer.store(call, parts);
+                let attributes = Attributes {
+                    clipped,
+                    ..Attributes::default()
+                };
+                buffer.store_call(call, parts, attributes);
             }
             Store::Nowhere(calls) => *calls += 1,
         }

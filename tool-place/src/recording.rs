@@ -175,7 +175,7 @@ impl Recording {
             Verb::Shutdown => {
                 self.shut_down = true;
                 actions.extend(self.interrupt(moment, cuts, command.id));
-                asked.from(plan(moment, cuts, 0, &[Change::Off]));
+                asked.due_job_ns = plan(moment, cuts, 0, &[Change::Off]).latest_ns;
                 asked.wait = Wait::All;
             }
             Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } => return actions,
