@@ -162,6 +162,7 @@ pub(super) fn acknowledged(reply: &CommandReply) -> Outcome {
 /// What can be done next.
 fn next(order: Order, reply: &CommandReply) -> String {
     match order {
+        _ if reply.done == 0 => String::new(),
         Order::Pause(_) | Order::Hold(_) => format!(
             "; to go on: invivo resume (or in {} by itself)",
             duration(reply.lease_ns)

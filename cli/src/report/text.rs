@@ -62,7 +62,6 @@ pub fn text(report: &Final) -> String {
 
 /// One line without an end: what the job did, what was lost, and who died.
 pub fn one_line(report: &Final) -> String {
-    let observed = report.status.observed_ns;
     let (rows, _) = convert::function_rows(&report.functions);
     let calls = rows.iter().map(|row| row.calls).sum();
     let mpi_ns = functions::observed_mpi_ns(&rows);
@@ -74,7 +73,7 @@ pub fn one_line(report: &Final) -> String {
         report.job.id,
         counted(report.job.ranks.into(), "rank"),
         counted(calls, "MPI call"),
-        duration(observed),
+        duration(span),
         share(mpi_ns as f64, rank_ns),
         coverage::losses(&counted_for),
     );

@@ -7,7 +7,7 @@ use invivo_grpc::v1::{Coverage, Ledger};
 pub fn text(coverage: &Coverage) -> String {
     let ledger = coverage.ledger.unwrap_or_default();
     let mut text = format!(
-        "coverage: {} of {} ranks; {} entered: {} kept, {} given up by full buffers, {} under way, {} open; lag {}\n",
+        "coverage: {} of {} ranks; {} entered: {} kept, {} given up by full buffers, {} under way, {} open{}; lag {}\n",
         coverage.ranks_reporting,
         coverage.ranks,
         counted(ledger.entered, "call"),
@@ -15,10 +15,19 @@ pub fn text(coverage: &Coverage) -> String {
         count(ledger.reduced),
         count(ledger.in_flight),
         count(ledger.open),
+        forgotten(&ledger),
         duration(coverage.lag_ns),
     );
     text.push_str(&format!("losses: {}\n", losses(coverage)));
     text
+}
+
+/// What somebody wanted to be forgotten is no loss.
+fn forgotten(ledger: &Ledger) -> String {
+    if ledger.reset == 0 {
+        return String::new();
+    }
+    format!(", {} forgotten on request", count(ledger.reset))
 }
 
 /// What was lost, in one sentence without an end: `none` if nothing was.
@@ -30,7 +39,6 @@ pub fn losses(coverage: &Coverage) -> String {
         (dropped.no_location, "dropped as there were too many threads"),
         (dropped.switched, "dropped as recording was switched meanwhile"),
         (ledger.dropped_by_place, "dropped by tool places"),
-        (ledger.reset, "forgotten by a reset"),
     ];
     let mut parts: Vec<String> = parts
         .into_iter()
@@ -186,13 +194,13 @@ mod tests {
             "2 calls dropped as there were too many threads",
             "3 calls dropped as recording",
             "4 calls dropped by tool places",
-            "5 calls forgotten",
             "6 packets refused",
             "3 tool processes did not answer (world ranks 9, 10, ...)",
         ] {
             assert!(losses.contains(part), "{part:?} is missing in {losses:?}");
         }
-        assert!(!losses.contains("accounted"));
+        assert!(!losses.contains("accounted") && !losses.contains("forgotten"));
+        assert!(text(&coverage).contains(", 0 open, 5 forgotten on request; lag "));
     }
 
     #[test]

@@ -53,9 +53,11 @@ pub fn alert(recording: &RecordingStatus) -> Option<String> {
 /// The time that the tables are about, in ns: since the first rank was seen, or since a cut, or a window.
 pub fn span_ns(status: &JobStatus) -> u64 {
     let recording = status.recording.unwrap_or_default();
-    let end = recording
+    // Behind a window nothing is recorded until recording is switched on again.
+    let ended = recording
         .window
-        .map_or(recording.now_ns, |window| window.to_ns.min(recording.now_ns));
+        .filter(|window| recording.on == 0 && recording.since_ns <= window.from_ns);
+    let end = ended.map_or(recording.now_ns, |window| window.to_ns.min(recording.now_ns));
     match recording.since_ns {
         0 => status.observed_ns,
         since => end.saturating_sub(since).min(status.observed_ns),
@@ -197,8 +199,18 @@ mod tests {
             since_ns: 98 * SECOND,
             now_ns: 200 * SECOND,
             window: window(8),
+            on: 0,
+            off: 8,
             ..on()
         };
         assert_eq!(span_ns(&status(Some(complete))), 3 * SECOND);
+        // A reset behind it, with recording on again.
+        let again = RecordingStatus {
+            since_ns: 190 * SECOND,
+            on: 8,
+            off: 0,
+            ..complete
+        };
+        assert_eq!(span_ns(&status(Some(again))), 10 * SECOND);
     }
 }
