@@ -1,9 +1,10 @@
 //! Every bound of the gateway, each with its unit and the reason for the number.
 //!
-//! **Memory.** A connection costs some 100 KiB (TLS, HTTP/2 and its windows) and at most [`SEND_BUFFER_BYTES_MAX`] and
-//! [`PIECE_BYTES`] for each of its [`CALLS_PER_CONNECTION_MAX`] calls: below 1 MiB. With [`CLIENTS_MAX`] and [`NEWCOMERS_MAX`]
-//! connections that all ask and do not read that is below 192 MiB; fifty stalled watchers take some MiB. Large answers add
-//! [`LARGE_ANSWER_BYTES_TOTAL_MAX`] over all of them, all else is fixed.
+//! **Memory.** A client's connection costs some 100 KiB (TLS, HTTP/2 and its windows) and, for each of its
+//! [`CALLS_PER_CONNECTION_MAX`] calls, at most [`SEND_BUFFER_BYTES_MAX`], [`PIECE_BYTES`] and the answer itself, which is below
+//! 64 KiB where it is not counted as large: below 2 MiB. [`CLIENTS_MAX`] of them that all ask all the time and never read hold
+//! below 256 MiB, [`NEWCOMERS_MAX`] newcomers, who get no answers, some 6 MiB, and fifty stalled watchers some 6 MiB. Large
+//! answers add [`LARGE_ANSWER_BYTES_TOTAL_MAX`] over all connections; all else is fixed.
 
 use std::time::Duration;
 

@@ -3,18 +3,23 @@
 mod house;
 mod scripted_root;
 
-use house::House;
+use house::{Bearer, House};
+use hyper_util::rt::TokioIo;
 use invivo_grpc::v1;
+use invivo_grpc::v1::invivo_client::InvivoClient;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::tree::Query;
 use invivo_ui_gateway::limits::Times;
 use invivo_ui_gateway::server::Options;
 use scripted_root::{Reply, ScriptedRoot, coverage, known};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
+use tonic::transport::{Endpoint, Uri};
 
 fn impatient() -> Options {
     Options {
@@ -84,20 +89,30 @@ async fn wrong_tokens_do_not_keep_a_connection_and_a_right_one_does() {
         functions: false,
     };
     let mut snapshots = good.watch(request).await.expect("watch").into_inner();
-    // This one calls all the time: its connection is closed over and over, and it gets nowhere.
-    let mut wrong = house.client(Some("wrong"));
+    // This one calls all the time, and connects again whenever its connection is closed.
+    let connections = Arc::new(AtomicU32::new(0));
+    let (socket, counted) = (house.connect.socket.clone(), connections.clone());
+    let connector = tower::service_fn(move |_: Uri| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let socket = socket.clone();
+        async move { UnixStream::connect(socket).await.map(TokioIo::new) }
+    });
+    let channel = Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector);
+    let mut wrong = InvivoClient::with_interceptor(channel, Bearer(Some("wrong".into())));
     let begun = Instant::now();
-    let mut closed = 0;
     while begun.elapsed() < Duration::from_secs(2) {
-        let refused = wrong
+        wrong
             .status(v1::StatusRequest {})
             .await
             .expect_err("a wrong token");
-        closed += u32::from(refused.code() != tonic::Code::Unauthenticated);
         let snapshot = snapshots.message().await.expect("not disturbed");
         assert!(snapshot.is_some());
     }
-    assert!(closed >= 1, "its connection was never closed");
+    let connections = connections.load(Ordering::Relaxed);
+    assert!(
+        (3..=6).contains(&connections),
+        "{connections} connections in 2 s, closed after half a second each"
+    );
 }
 
 #[test]

@@ -102,3 +102,45 @@ async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
         "a refused command must not reach the root"
     );
 }
+
+/// The Python program of the manual.
+fn of_the_manual() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/manual/gateway.md");
+    let page = std::fs::read_to_string(page).expect("the manual");
+    let (_, rest) = page.split_once("```python\n").expect("a program");
+    rest.split_once("```").expect("its end").0.to_owned()
+}
+
+#[tokio::test]
+async fn the_manuals_program_works_over_the_socket_and_over_tls() {
+    for tls in [false, true] {
+        let house = House::new();
+        let root = ScriptedRoot::start(&house.link(), known);
+        let _gateway = if tls {
+            house.gateway_with_tls().await
+        } else {
+            house.gateway().await
+        };
+        house.root_connected(true).await;
+        let mut command = Command::new(python());
+        command.arg("-c").arg(of_the_manual()).arg(house.connect_path());
+        command
+            .env("https_proxy", "http://127.0.0.1:1")
+            .env("no_proxy", "127.0.0.1");
+        let output = command.output().await.expect("started");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            told.contains("complete_ns: 2000012000") && told.contains("MPI_"),
+            "{told}"
+        );
+        let window = Order::Window {
+            length_ns: 2_000_000_000,
+        };
+        let given = |ask: &Ask| matches!(ask, Ask::Command { order, .. } if *order == window);
+        assert_eq!(root.asked().iter().filter(|ask| given(ask)).count(), 1);
+        let log = std::fs::read_to_string(house.path().join("audit.jsonl")).expect("audit log");
+        assert_eq!(log.contains("\"peer\":\"127.0.0.1:"), tls, "{log}");
+    }
+}
