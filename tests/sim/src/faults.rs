@@ -14,7 +14,7 @@ pub enum Ailment {
         /// Until its parent knows.
         noticed: Time,
     },
-    /// It stands still until this time.
+    /// It stands still until this time, and then goes on with what has come meanwhile.
     Stall {
         /// When it goes on.
         until: Time,
@@ -35,10 +35,11 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Whether it can keep an answer back that was asked for at `from` and given at `to`.
-    pub fn touches(&self, from: Time, to: Time) -> bool {
+    /// Whether it can keep an answer back that was asked for at `from` and given at `to`, where it takes `settle`
+    /// until a process that has come back is heard.
+    pub fn touches(&self, from: Time, to: Time, settle: Time) -> bool {
         let ends = match self.what {
-            Ailment::Stall { until } => until,
+            Ailment::Stall { until } => until + settle,
             // Nonsense waits for its victim's next answer.
             Ailment::Death { .. } | Ailment::Garble(_) => Time::MAX,
         };
@@ -72,8 +73,7 @@ pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
         until: at + rng.u64(MS..6 * SECOND),
     });
     fault(case.garbles, |rng, _| {
-        use Nonsense::{Boast, Cut, Twice, Unasked, WrongKind};
-        Ailment::Garble([Cut, WrongKind, Boast, Twice, Unasked][rng.usize(..5)])
+        Ailment::Garble(Nonsense::ALL[rng.usize(..Nonsense::ALL.len())])
     });
     if case.root_dies {
         let at = rng.u64(..4 * SECOND);

@@ -1,105 +1,130 @@
 //! The naive twin of tree and analyses: everything computed at once, from all calls in one list, in integers.
 
-use crate::history::{OnRank, Outcome};
+use crate::groups;
+use crate::history::{Fed, InHand, Obeyed, Outcome};
 use invivo_proto::control::results::{
-    CommKey, Coverage, FunctionStats, FunctionTable, Ledger, MatrixPartial, Moments, RankState,
+    Coverage, FunctionStats, FunctionTable, Ledger, Matrix, Moments, RANK_STATES, RankState,
 };
-use invivo_proto::control::tree::{Acks, FAILURES_MAX};
-use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
-use invivo_proto::record::{Call, Kind};
+use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
+use invivo_proto::ids::{Rank, RegionId, WorldRank};
+use invivo_proto::record::Kind;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A call and the rank that made it.
-type OfRank = (Rank, Call);
-
 /// The function table of these calls.
-pub fn functions(calls: &[OfRank], per_rank: bool) -> FunctionTable {
-    let mut rows: BTreeMap<(Option<Rank>, RegionId), Vec<OfRank>> = BTreeMap::new();
-    for &(rank, call) in calls {
-        rows.entry((None, call.facts.region))
-            .or_default()
-            .push((rank, call));
-        if per_rank {
-            rows.entry((Some(rank), call.facts.region))
-                .or_default()
-                .push((rank, call));
-        }
+pub fn functions(fed: &[Fed], rank_rows_max: u32) -> FunctionTable {
+    let mut rows: BTreeMap<RegionId, Vec<Fed>> = BTreeMap::new();
+    let mut by_rank: BTreeMap<(Rank, RegionId), Vec<Fed>> = BTreeMap::new();
+    for &fed in fed {
+        let region = fed.call.facts.region;
+        rows.entry(region).or_default().push(fed);
+        by_rank.entry((fed.rank, region)).or_default().push(fed);
     }
+    let mut rank_rows: Vec<_> = by_rank
+        .into_iter()
+        .map(|(key, calls)| (key, row(&calls)))
+        .collect();
+    let rank_rows_total = rank_rows.len() as u64;
+    rank_rows.sort_by_key(|(key, row)| (Reverse(row.time.sum_ns), *key));
+    rank_rows.truncate(rank_rows_max as usize);
     FunctionTable {
         rows: rows.into_iter().map(|(key, calls)| (key, row(&calls))).collect(),
+        rank_rows: rank_rows.into_iter().collect(),
+        rank_rows_total,
+        rank_rows_max,
     }
 }
 
 /// One row, by the textbook formulas: `m2 = (n * sum of squares - square of sum) / n`.
-fn row(calls: &[OfRank]) -> FunctionStats {
+fn row(calls: &[Fed]) -> FunctionStats {
+    let durations = || calls.iter().map(|fed| u128::from(fed.call.duration));
     let n = calls.len() as u128;
-    let sum: u128 = calls.iter().map(|(_, call)| u128::from(call.duration)).sum();
-    let squares: u128 = calls
+    let (sum, squares) = (
+        durations().sum::<u128>(),
+        durations().map(|ns| ns * ns).sum::<u128>(),
+    );
+    let longest = calls
         .iter()
-        .map(|(_, call)| u128::from(call.duration).pow(2))
-        .sum();
-    let max_ns = calls.iter().map(|(_, call)| call.duration).max().unwrap_or(0);
-    let slowest = calls
-        .iter()
-        .filter(|(_, call)| call.duration == max_ns)
-        .map(|&(rank, _)| rank)
-        .min();
+        .map(|fed| (fed.call.duration, Reverse(fed.rank)))
+        .max();
+    let (max_ns, Reverse(max_rank)) = longest.unwrap_or_default();
     FunctionStats {
         time: Moments {
             count: n as u64,
             sum_ns: sum as u64,
             mean_ns: sum as f64 / n as f64,
             m2: (n * squares - sum * sum) as f64 / n as f64,
-            min_ns: calls
-                .iter()
-                .map(|(_, call)| call.duration)
-                .min()
-                .unwrap_or(u64::MAX),
+            min_ns: durations().min().map_or(u64::MAX, |ns| ns as u64),
             max_ns,
-            max_rank: slowest.unwrap_or_default(),
+            max_rank,
         },
-        bytes_out: calls.iter().map(|(_, call)| call.facts.bytes_out).sum(),
-        bytes_in: calls.iter().map(|(_, call)| call.facts.bytes_in).sum(),
+        bytes_out: calls.iter().map(|fed| fed.call.facts.bytes_out).sum(),
+        bytes_in: calls.iter().map(|fed| fed.call.facts.bytes_in).sum(),
+        clipped: calls.iter().filter(|fed| fed.clipped).count() as u64,
     }
 }
 
 /// Whether two tables are the same: integers exactly, mean and variance but for rounding.
 pub fn same(one: &FunctionTable, other: &FunctionTable) -> bool {
-    let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= 1e-9 * (scale + 1.0);
-    let exact = |row: &FunctionStats| {
-        let time = &row.time;
-        (
-            time.count,
-            time.sum_ns,
-            time.min_ns,
-            time.max_ns,
-            time.max_rank,
-            row.bytes_out,
-            row.bytes_in,
-        )
-    };
-    one.rows.len() == other.rows.len()
-        && one
-            .rows
-            .iter()
-            .zip(&other.rows)
-            .all(|((key, a), (other_key, b))| {
-                let scale = a.time.max_ns as f64;
-                key == other_key
-                    && exact(a) == exact(b)
-                    && near(a.time.mean_ns, b.time.mean_ns, scale)
-                    && near(a.time.m2, b.time.m2, scale * scale * a.time.count as f64)
-            })
+    same_rows(&one.rows, &other.rows)
+        && same_rows(&one.rank_rows, &other.rank_rows)
+        && (one.rank_rows_total, one.rank_rows_max) == (other.rank_rows_total, other.rank_rows_max)
 }
 
-/// The matrix of these calls.
-pub fn matrix(calls: &[OfRank]) -> MatrixPartial {
-    let mut matrix = MatrixPartial::default();
-    for (rank, call) in calls {
-        let key = (*rank, CommKey::Group(CommId::WORLD), call.facts.peer);
-        let (cell, bytes) = match call.facts.kind {
-            Kind::Send => (matrix.sent.entry(key).or_default(), call.facts.bytes_out),
-            Kind::Recv => (matrix.received.entry(key).or_default(), call.facts.bytes_in),
+fn same_rows<K: PartialEq>(one: &BTreeMap<K, FunctionStats>, other: &BTreeMap<K, FunctionStats>) -> bool {
+    let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= 1e-9 * (scale + 1.0);
+    let same = |a: &FunctionStats, b: &FunctionStats| {
+        let scale = a.time.max_ns as f64;
+        let exact = FunctionStats {
+            time: Moments {
+                mean_ns: b.time.mean_ns,
+                m2: b.time.m2,
+                ..a.time
+            },
+            ..*a
+        };
+        exact == *b
+            && near(a.time.mean_ns, b.time.mean_ns, scale)
+            && near(a.time.m2, b.time.m2, scale * scale * a.time.count as f64)
+    };
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|((key, a), (other_key, b))| key == other_key && same(a, b))
+}
+
+/// The matrix of what these places had in hand, of a job of `ranks` ranks.
+pub fn matrix(in_hand: &[&InHand], ranks: u32, side_max: u32) -> Matrix {
+    if in_hand.is_empty() {
+        return Matrix::default();
+    }
+    let block = ranks.div_ceil(side_max);
+    let mut matrix = Matrix {
+        block_ranks: block,
+        ..Matrix::default()
+    };
+    for (hand, fed) in in_hand
+        .iter()
+        .flat_map(|hand| hand.fed.iter().map(move |fed| (hand, fed)))
+    {
+        let facts = &fed.call.facts;
+        if facts.peer < 0 {
+            continue;
+        }
+        let peer = match groups::leader(fed.rank, facts.comm, ranks) {
+            None => Some(Rank(facts.peer as u32)),
+            Some(leader) if hand.groups.contains(&groups::led_by(leader)) => {
+                Some(groups::member(leader, facts.peer, ranks))
+            }
+            Some(_) => None,
+        };
+        let own = fed.rank.0 / block;
+        let peer = peer.map(|peer| peer.0 / block);
+        let (cell, bytes) = match (facts.kind, peer) {
+            (Kind::Send, Some(peer)) => (matrix.sent.entry((own, peer)).or_default(), facts.bytes_out),
+            (Kind::Recv, Some(peer)) => (matrix.received.entry((peer, own)).or_default(), facts.bytes_in),
+            (Kind::Send | Kind::Recv, None) => (&mut matrix.unresolved, facts.bytes_out + facts.bytes_in),
             _ => continue,
         };
         cell.messages += 1;
@@ -108,51 +133,47 @@ pub fn matrix(calls: &[OfRank]) -> MatrixPartial {
     matrix
 }
 
-/// The acknowledgements of these ranks, and of `absent` ranks below the `missing` members.
-pub fn acks(outcomes: &[OnRank], absent: u32, missing: &[WorldRank]) -> Acks {
-    let count = |which: &[Outcome]| {
-        outcomes
-            .iter()
-            .filter(|(_, outcome, _)| which.contains(outcome))
-            .count() as u32
-    };
-    let slowest = outcomes.iter().map(|&(_, _, ns)| ns).max();
-    let slowest_rank = outcomes
-        .iter()
-        .filter(|&&(_, _, ns)| Some(ns) == slowest)
-        .map(|&(rank, ..)| rank)
-        .min();
-    let mut failed: Vec<Rank> = outcomes
-        .iter()
-        .filter(|(_, outcome, _)| *outcome == Outcome::Failed)
-        .map(|&(rank, ..)| rank)
-        .collect();
-    failed.sort_unstable();
-    failed.truncate(FAILURES_MAX);
+/// The acknowledgements of these places, and of `absent` ranks below the `missing` members.
+pub fn acks(places: &[&Obeyed], absent: u32, missing: &[WorldRank]) -> Acks {
+    let mut ranks: Vec<_> = places.iter().flat_map(|place| &place.ranks).collect();
+    ranks.sort_unstable_by_key(|(rank, ..)| *rank);
+    let count = |is: fn(&Outcome) -> bool| ranks.iter().filter(|(_, outcome, _)| is(outcome)).count() as u32;
+    let failures = ranks.iter().filter_map(|(rank, outcome, _)| match outcome {
+        Outcome::Failed(why) => Some((*rank, why.clone())),
+        _ => None,
+    });
+    let slowest = ranks.iter().max_by_key(|(rank, _, ns)| (*ns, Reverse(*rank)));
     Acks {
-        targets: outcomes.len() as u32 + absent,
-        done: count(&[Outcome::Done, Outcome::HeldInMpi, Outcome::Partly]),
-        held_in_mpi: count(&[Outcome::HeldInMpi]),
-        partly: count(&[Outcome::Partly]),
-        slowest: slowest_rank.zip(slowest),
-        failures: failed
-            .into_iter()
-            .map(|rank| (rank, crate::place::FAILURE.to_string()))
-            .collect(),
+        targets: ranks.len() as u32 + absent,
+        done: count(|outcome| !matches!(outcome, Outcome::Failed(_))),
+        held_in_mpi: count(|outcome| *outcome == Outcome::HeldInMpi),
+        partly: count(|outcome| *outcome == Outcome::Partly),
+        slowest: slowest.map(|(rank, _, ns)| (*rank, *ns)),
+        failures: failures.take(FAILURES_MAX).collect(),
         missing: missing.to_vec(),
+        from: hull(places.iter().filter_map(|place| place.from)),
+        to: hull(places.iter().filter_map(|place| place.to)),
+        complete_ns: places.iter().map(|place| place.complete_ns).max().unwrap_or(0),
+        clipped: places.iter().map(|place| place.clipped).sum(),
+        open: places.iter().map(|place| place.open).sum(),
     }
 }
 
+fn hull(cuts: impl Iterator<Item = Cut> + Clone) -> Option<Cut> {
+    Some(Cut {
+        earliest_ns: cuts.clone().map(|cut| cut.earliest_ns).min()?,
+        latest_ns: cuts.clone().map(|cut| cut.latest_ns).max()?,
+        error_ns: cuts.map(|cut| cut.error_ns).max()?,
+    })
+}
+
 /// Ranks by state.
-pub fn states(states: &[(Rank, RankState)]) -> [u32; 5] {
-    [
-        RankState::Starting,
-        RankState::Computing,
-        RankState::InMpi,
-        RankState::Paused,
-        RankState::Finished,
-    ]
-    .map(|state| states.iter().filter(|&&(_, of_rank)| of_rank == state).count() as u32)
+pub fn states(states: &[(Rank, RankState)]) -> [u32; RANK_STATES] {
+    let mut count = [0; RANK_STATES];
+    for (_, state) in states {
+        count[*state as usize] += 1;
+    }
+    count
 }
 
 /// The coverage of these places together.

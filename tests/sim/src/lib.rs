@@ -1,6 +1,7 @@
-//! Whole trees in one process, from a seed: simulated ranks feed simulated places, the machines of the crate
-//! `tbon` talk over links that delay (and so reorder between links), members die, stall or send garbage, and
-//! afterwards a checker compares every answer with a flat computation over what the places had in hand.
+//! Whole trees in one process, from a seed: simulated ranks on hosts with clocks of their own feed simulated places, the
+//! machines of the crate `tbon` talk over links that delay (and so reorder between links), members die, stall and come
+//! back, or send garbage, and afterwards a checker compares every answer with a flat computation over what the places had
+//! in hand, and what they had in hand with what the ranks really did.
 //!
 //! The same case always runs the same way; a failing one prints the command that reruns it, and that prints
 //! one line per event:
@@ -8,6 +9,8 @@
 //! ```text
 //! 0.104233000 T9 > N12 Partial wave 3        T9 sends, N12 receives, N the nodes, R the root, T the places
 //! ```
+//!
+//! [`scale`] runs trees of a million ranks, without faults, with answers known in closed form.
 #![allow(
     clippy::large_enum_variant,
     reason = "messages are moved once or twice, a box would cost more than the copy"
@@ -16,15 +19,20 @@
 pub mod agenda;
 pub mod case;
 pub mod checker;
+pub mod clocks;
 pub mod faults;
 pub mod flat;
+pub mod groups;
 pub mod history;
 pub mod law;
 pub mod links;
+pub mod machine;
 pub mod nonsense;
 pub mod place;
 pub mod plant;
 pub mod rank;
+pub mod scale;
 pub mod script;
 pub mod simulation;
 pub mod trace;
+pub mod truth;

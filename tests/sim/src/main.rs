@@ -1,102 +1,122 @@
-//! Runs one simulated job and prints a line per event.
+//! Runs one simulated job and prints a line per event, or trees up to a million ranks and prints a line per tree.
 
-use clap::{ArgAction, Parser};
+use clap::{Parser, Subcommand};
 use invivo_sim::case::Case;
-use invivo_sim::plant::Plant;
-use invivo_sim::{checker, simulation};
+use invivo_sim::{checker, scale, simulation};
 use std::process::ExitCode;
 
-/// Runs one simulated job and prints a line per event: time in seconds, sender, receiver, message. T is a tool
-/// place, N an analysis node, R the root, A a rank of the application; numbers are world ranks. At the end
-/// stands what did not hold; the exit status is 1 if there is anything.
-///
-/// What is not given is drawn from the seed, as the tests do.
+/// Whole trees simulated in one process. The exit status is 1 if something does not hold.
 #[derive(Debug, Parser)]
 #[command(name = "sim")]
 struct Arguments {
-    /// Decides all that is random.
-    #[arg(long)]
-    seed: u64,
-    /// Ranks of the application.
-    #[arg(long)]
-    ranks: Option<u32>,
-    /// Ranks per place.
-    #[arg(long)]
-    fan_in: Option<u32>,
-    /// Members per node above the places, at least 2.
-    #[arg(long)]
-    node_fan_in: Option<u32>,
-    /// Calls of each rank.
-    #[arg(long)]
-    calls: Option<u32>,
-    /// Questions asked.
-    #[arg(long)]
-    questions: Option<u32>,
-    /// Commands given, repetitions included.
-    #[arg(long)]
-    commands: Option<u32>,
-    /// The longest delay of a message, in microseconds.
-    #[arg(long)]
-    delay_us: Option<u32>,
-    /// Tool processes that die.
-    #[arg(long)]
-    deaths: Option<u32>,
-    /// Tool processes that stand still for a while.
-    #[arg(long)]
-    stalls: Option<u32>,
-    /// Tool processes that say something damaged or absurd.
-    #[arg(long)]
-    garbles: Option<u32>,
-    /// Whether the root dies.
-    #[arg(long, action = ArgAction::Set)]
-    root_dies: Option<bool>,
-    /// A bug to plant: the checker must find it.
-    #[arg(long, value_enum)]
-    plant: Option<Plant>,
-    /// Print only what did not hold.
-    #[arg(long)]
-    quiet: bool,
+    #[command(subcommand)]
+    what: What,
 }
 
-impl Arguments {
-    fn case(&self) -> Case {
-        let drawn = Case::of_seed(self.seed);
-        Case {
-            seed: self.seed,
-            ranks: self.ranks.unwrap_or(drawn.ranks),
-            fan_in: self.fan_in.unwrap_or(drawn.fan_in),
-            node_fan_in: self.node_fan_in.unwrap_or(drawn.node_fan_in),
-            calls: self.calls.unwrap_or(drawn.calls),
-            questions: self.questions.unwrap_or(drawn.questions),
-            commands: self.commands.unwrap_or(drawn.commands),
-            delay_us: self.delay_us.unwrap_or(drawn.delay_us),
-            deaths: self.deaths.unwrap_or(drawn.deaths),
-            stalls: self.stalls.unwrap_or(drawn.stalls),
-            garbles: self.garbles.unwrap_or(drawn.garbles),
-            root_dies: self.root_dies.unwrap_or(drawn.root_dies),
-            plant: self.plant,
-        }
-    }
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Run one simulated job and print a line per event: time in seconds, sender, receiver, message. T is a tool place,
+    /// N an analysis node, R the root, A a rank of the application; numbers are world ranks. At the end stands what did
+    /// not hold
+    Job {
+        #[command(flatten)]
+        case: Case,
+        /// Print only what did not hold
+        #[arg(long)]
+        quiet: bool,
+    },
+    /// Run the random jobs of these seeds, and print the command that reruns the first that fails
+    Campaign {
+        /// The first seed
+        #[arg(long, default_value_t = 0)]
+        from: u64,
+        /// How many
+        #[arg(long, default_value_t = 10_000)]
+        count: u64,
+    },
+    /// Run trees of 1,024 to 1,048,576 ranks, compare their answers with the closed form, and print a table
+    Scale {
+        /// Only the tree of so many ranks
+        #[arg(long)]
+        ranks: Option<u32>,
+        /// Decides all that is random
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    let case = arguments.case();
+    match Arguments::parse().what {
+        What::Job { case, quiet } => job(&case, quiet),
+        What::Campaign { from, count } => campaign(from, count),
+        What::Scale { ranks, seed } => run_scale(ranks, seed),
+    }
+}
+
+fn status(holds: bool) -> ExitCode {
+    if holds {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn job(case: &Case, quiet: bool) -> ExitCode {
     println!("# {case}");
-    let (layout, history) = match simulation::run(&case, !arguments.quiet) {
+    let (layout, history) = match simulation::run(case, !quiet) {
         Ok(ran) => ran,
         Err(error) => {
             eprintln!("sim: {error}");
             return ExitCode::from(2);
         }
     };
-    let violations = checker::violations(&case, &layout, &history);
+    let violations = checker::violations(case, &layout, &history);
     for violation in &violations {
         println!("# does not hold: {violation}");
     }
-    if violations.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    status(violations.is_empty())
+}
+
+fn campaign(from: u64, count: u64) -> ExitCode {
+    for seed in from..from.saturating_add(count) {
+        if let Err(failure) = checker::hold(&Case::of_seed(seed)) {
+            println!("{failure}");
+            return ExitCode::FAILURE;
+        }
     }
+    println!("{count} jobs from seed {from} keep their promises");
+    ExitCode::SUCCESS
+}
+
+fn run_scale(ranks: Option<u32>, seed: u64) -> ExitCode {
+    println!("# cargo run --release -p invivo-sim -- scale --seed {seed}");
+    println!("{}", scale::HEAD);
+    let mut all = Vec::new();
+    for (size, fan_in) in scale::SIZES {
+        if ranks.is_some_and(|ranks| ranks != size) {
+            continue;
+        }
+        match scale::run(size, fan_in, seed) {
+            Ok(measured) => {
+                println!("{measured}");
+                all.push(measured);
+            }
+            Err(error) => {
+                eprintln!("sim: {error}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    if all.is_empty() {
+        eprintln!("sim: sizes are {:?}", scale::SIZES.map(|(size, _)| size));
+        return ExitCode::from(2);
+    }
+    if let Some(bytes) = scale::peak_resident_bytes() {
+        println!("# peak resident: {:.2} GiB", bytes as f64 / (1u64 << 30) as f64);
+    }
+    let violations = scale::compare(&all);
+    for violation in &violations {
+        println!("# does not hold: {violation}");
+    }
+    status(violations.is_empty())
 }

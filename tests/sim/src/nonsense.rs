@@ -1,7 +1,7 @@
 //! What a process says when it talks nonsense.
 
 use invivo_proto::control;
-use invivo_proto::control::tree::{Acks, Partial, Up};
+use invivo_proto::control::tree::{Acks, Cut, Partial, Up};
 use invivo_proto::ids::{CommandId, WaveId};
 
 /// What a process says instead of, or beside, its next answer.
@@ -13,10 +13,24 @@ pub enum Nonsense {
     WrongKind,
     /// More ranks than it has, in place of the answer.
     Boast,
+    /// A cut that ends before it begins, in place of an acknowledgement.
+    Backwards,
     /// The answer twice.
     Twice,
     /// An answer that nobody asked for, beside the answer.
     Unasked,
+}
+
+impl Nonsense {
+    /// All kinds.
+    pub const ALL: [Nonsense; 6] = [
+        Nonsense::Cut,
+        Nonsense::WrongKind,
+        Nonsense::Boast,
+        Nonsense::Backwards,
+        Nonsense::Twice,
+        Nonsense::Unasked,
+    ];
 }
 
 /// The bytes that are sent in place of `message`.
@@ -53,6 +67,17 @@ pub fn garble(mut message: Up, nonsense: Option<Nonsense>) -> Vec<Vec<u8>> {
         Some(Nonsense::Boast) => match &mut message {
             Up::Partial { coverage, .. } => coverage.ranks += 1,
             Up::Ack { acks, .. } => acks.targets += 1,
+            _ => {}
+        },
+        Some(Nonsense::Backwards) => match &mut message {
+            Up::Partial { coverage, .. } => coverage.ranks_reporting = coverage.ranks + 1,
+            Up::Ack { acks, .. } => {
+                acks.from = Some(Cut {
+                    earliest_ns: 2,
+                    latest_ns: 1,
+                    error_ns: 0,
+                });
+            }
             _ => {}
         },
     }

@@ -1,40 +1,62 @@
-//! A simulated tool place: the ranks that report to it, the analyses, a store of fixed size, and the books.
+//! A simulated tool place: the ranks that report to it, the analyses, a store of fixed size, and the books. What it does
+//! at a command is in [`steering`] and [`cuts`], the gates of its ranks are in [`gates`] and [`holds`].
 
-use crate::agenda::{MS, Time};
+mod answers;
+mod cuts;
+mod gates;
+mod holds;
+mod replies;
+mod steering;
+
+pub use gates::GATE_NS;
+pub use steering::{Moment, Reply};
+
+use crate::agenda::Time;
 use crate::case::{Case, stream};
-use crate::history::{InHand, OnRank, Outcome};
+use crate::clocks::HostClock;
+use crate::groups;
+use crate::history::Fed;
 use crate::plant::Plant;
-use crate::rank::{Deed, Phase, SimRank};
+use crate::rank::{Control, Deed, Phase, SimRank};
+use crate::truth::{Cut, What};
 use fastrand::Rng;
+use gates::Gates;
 use invivo_analysis::functions::Functions;
 use invivo_analysis::matrix::MatrixLeaf;
-use invivo_analysis::status;
-use invivo_proto::control::results::{Coverage, Group, JobStatus, Ledger, RankState, RankStatus};
-use invivo_proto::control::tree::{Acks, Command, Ended, FAILURES_MAX, Partial, Query, RankEnded, Up, Verb};
+use invivo_proto::control::results::Group;
+use invivo_proto::control::tree::{Ended, RankEnded, Up};
 use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
 use invivo_proto::record::Call;
 use invivo_tbon::layout::Layout;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use steering::Steering;
 
-/// Why a command is not done on a rank.
-pub const FAILURE: &str = "refused in simulation";
 /// Calls that a store holds before it reduces itself.
 const STORE_CALLS_MAX: u64 = 24;
 /// Calls that all stores of a place take up in their whole life; later ones are analysed and not stored.
 const BUDGET_CALLS: u64 = 150;
-/// The longest that supervisors take to act: well below the tree's time-out for a place.
-const ACT_NS_MAX: Time = 400 * MS;
+/// How long ranks that start held stand where no tool process ever says a word, in ns.
+const HELD_AT_START_NS: Time = 2_000_000_000;
 
 /// The place.
 #[derive(Debug)]
 pub struct SimPlace {
+    /// Ranks of the job.
+    job_ranks: u32,
     ranks: Vec<SimRank>,
     rng: Rng,
     plant: Option<Plant>,
     functions: Functions,
     matrix: MatrixLeaf,
+    groups: BTreeSet<CommId>,
     /// What the analyses were fed with, for the checker.
-    fed: Vec<(Rank, Call)>,
+    fed: Vec<Fed>,
+    /// Records refused as malformed, for the checker.
+    refused: BTreeSet<(Rank, u64)>,
+    steering: Steering,
+    gates: Gates,
+    /// Packets received, by rank.
+    received: Vec<u64>,
     /// Records shipped and not arrived.
     in_transit: u64,
     stored_ever: u64,
@@ -43,23 +65,36 @@ pub struct SimPlace {
     dropped: u64,
     reset: u64,
     finished: usize,
-    packets: u64,
 }
 
 impl SimPlace {
-    /// The place at `world`.
-    pub fn new(case: &Case, layout: &Layout, world: WorldRank) -> SimPlace {
+    /// The place at `world`, on a host with this clock.
+    pub fn new(case: &Case, layout: &Layout, world: WorldRank, clock: &HostClock) -> SimPlace {
         let mut rng = stream(case.seed ^ u64::from(world.0), "place");
-        let ranks = layout
+        let start = clock.local(0);
+        let control = Control {
+            recording: true,
+            recording_since: 0,
+            gate_until: if case.held { start + HELD_AT_START_NS } else { 0 },
+        };
+        let job_ranks = case.ranks();
+        let ranks: Vec<SimRank> = layout
             .ranks_of(world)
-            .map(|rank| SimRank::new(rng.fork(), Rank(rank), case.ranks, case.calls));
-        SimPlace {
-            ranks: ranks.collect(),
+            .map(|rank| SimRank::new(rng.fork(), Rank(rank), job_ranks, case.calls, control))
+            .collect();
+        let mut place = SimPlace {
+            job_ranks,
+            received: vec![0; ranks.len()],
+            ranks,
             rng,
             plant: case.plant,
             functions: Functions::default(),
             matrix: MatrixLeaf::default(),
+            groups: BTreeSet::new(),
             fed: Vec::new(),
+            refused: BTreeSet::new(),
+            steering: Steering::default(),
+            gates: Gates::default(),
             in_transit: 0,
             stored_ever: 0,
             kept: 0,
@@ -67,8 +102,15 @@ impl SimPlace {
             dropped: 0,
             reset: 0,
             finished: 0,
-            packets: 0,
+        };
+        for rank in place.ranks.iter().map(|rank| rank.rank) {
+            for definition in groups::definitions(rank, job_ranks) {
+                place.matrix.learn(rank, &definition);
+            }
         }
+        let told = place.groups_told();
+        place.learn_groups(told);
+        place
     }
 
     /// Its ranks.
@@ -83,44 +125,52 @@ impl SimPlace {
         }
     }
 
-    /// The communicators that its ranks lead: one each.
-    pub fn groups(&self) -> BTreeMap<CommId, Group> {
-        self.ranks
-            .iter()
-            .map(|rank| {
-                (
-                    CommId {
-                        leader: rank.rank,
-                        counter: 1,
-                    },
-                    Group::default(),
-                )
-            })
-            .collect()
+    /// The communicators that its ranks lead.
+    pub fn groups_told(&self) -> BTreeMap<CommId, Group> {
+        groups::told(self.ranks.iter().map(|rank| rank.rank), self.job_ranks)
     }
 
-    /// Lets a rank do its next thing; who that is, what it did and when to go on.
-    pub fn act(&mut self, index: usize, now: Time) -> (Rank, (Deed, Time)) {
-        let rank = &mut self.ranks[index];
-        let deed = rank.act(now);
+    /// Takes over who is in communicators.
+    pub fn learn_groups(&mut self, told: BTreeMap<CommId, Group>) {
+        self.groups.extend(told.keys());
+        self.matrix.learn_groups(told);
+    }
+
+    /// Communicators whose members it would like to know.
+    pub fn wanted(&mut self) -> Vec<CommId> {
+        self.matrix.wanted()
+    }
+
+    /// Records that it refused as malformed.
+    pub fn refused(&self) -> &BTreeSet<(Rank, u64)> {
+        &self.refused
+    }
+
+    /// The cuts that it made.
+    pub fn cuts(&self) -> &[Cut] {
+        self.steering.cuts()
+    }
+
+    /// Lets a rank do its next thing; what it did and when to go on.
+    pub fn act(&mut self, index: usize, now: Time, local: u64) -> (Deed, Time) {
+        let deed = self.ranks[index].act(now, local);
         if let Deed::Shipped(calls) = &deed.0 {
             let forgotten = u64::from(self.plant == Some(Plant::LoseRecord));
             self.in_transit += calls.len() as u64 - forgotten;
         }
-        (rank.rank, deed)
+        deed
     }
 
     /// Takes a packet that came over MPI.
-    pub fn receive(&mut self, index: usize, calls: Vec<Call>) {
+    pub fn receive(&mut self, index: usize, calls: Vec<Call>, now: Time) {
         self.in_transit = self.in_transit.saturating_sub(calls.len() as u64);
-        self.packets += 1;
-        self.feed(index, calls);
+        self.received[index] += 1;
+        self.feed(index, calls, now);
     }
 
     /// Takes what a finished rank left in shared memory; how it ended, if that was by itself.
-    pub fn take_the_rest(&mut self, index: usize) -> Option<RankEnded> {
-        let calls = std::mem::take(&mut self.ranks[index].packet);
-        self.feed(index, calls);
+    pub fn take_the_rest(&mut self, index: usize, now: Time) -> Option<RankEnded> {
+        self.take(index, now);
         self.finished += 1;
         let rank = &self.ranks[index];
         let ended = RankEnded {
@@ -131,22 +181,37 @@ impl SimPlace {
         (rank.phase == Phase::Ended).then_some(ended)
     }
 
+    /// Takes what lies in a rank's shared memory.
+    fn take(&mut self, index: usize, now: Time) {
+        let calls = std::mem::take(&mut self.ranks[index].packet);
+        self.feed(index, calls, now);
+    }
+
     /// Whether nothing will come any more.
     pub fn is_drained(&self) -> bool {
         self.finished == self.ranks.len() && self.in_transit == 0
     }
 
-    fn feed(&mut self, index: usize, calls: Vec<Call>) {
+    fn feed(&mut self, index: usize, calls: Vec<Call>, now: Time) {
         let rank = self.ranks[index].rank;
         for call in calls {
             if self.rng.u32(..50) == 0 {
-                // Refused as malformed.
                 self.dropped += 1;
+                self.refused.insert((rank, call.ordinal));
                 continue;
             }
-            self.functions.record(rank, &call, &[], call.duration);
+            let Some((call, clipped)) = self.steering.admit(&call, self.plant) else {
+                self.reset += 1;
+                continue;
+            };
+            self.functions.record(rank, &call, &[], call.duration, clipped);
             self.matrix.record(rank, &call, &[]);
-            self.fed.push((rank, call));
+            self.fed.push(Fed {
+                rank,
+                call,
+                clipped,
+                at: now,
+            });
             self.store();
         }
     }
@@ -171,141 +236,25 @@ impl SimPlace {
     }
 
     /// Forgets all records, on request.
-    pub fn reset(&mut self) {
+    fn forget(&mut self) {
+        if self.plant == Some(Plant::RememberAll) {
+            return;
+        }
         self.reset += self.kept + self.reduced;
         (self.kept, self.reduced) = (0, 0);
-        (self.functions, self.matrix) = Default::default();
+        self.functions.reset();
+        self.matrix.reset();
         self.fed.clear();
     }
 
-    /// Answers a question; what it had in hand goes to the checker.
-    pub fn answer(&self, query: Query) -> (Partial, InHand) {
-        let states: Vec<(Rank, RankState)> = self.ranks.iter().map(|rank| (rank.rank, state(rank))).collect();
-        let partial = match query {
-            Query::Functions { per_rank } => Partial::Functions(self.functions.to_partial(per_rank)),
-            Query::Matrix => Partial::Matrix(self.matrix.to_partial()),
-            Query::Status => Partial::Status(self.status(&states)),
-        };
-        (
-            partial,
-            InHand {
-                coverage: self.coverage(),
-                calls: self.fed.clone(),
-                states,
-            },
-        )
-    }
-
-    fn status(&self, states: &[(Rank, RankState)]) -> JobStatus {
-        let mut status = JobStatus::default();
-        for (rank, &(_, state)) in self.ranks.iter().zip(states) {
-            status.states[state as usize] += 1;
-            status.named.push(RankStatus {
-                rank: rank.rank,
-                state,
-                region: RegionId(0),
-                since_ns: 0,
-                entered: rank.entered,
-                mpi_ns: rank.entered,
-            });
-        }
-        status::keep_worst(&mut status.named);
-        status
-    }
-
-    fn coverage(&self) -> Coverage {
-        let ranks = self.ranks.len() as u32;
-        Coverage {
-            ranks,
-            ranks_reporting: ranks,
-            lag_ns: self
-                .ranks
-                .iter()
-                .map(|rank| rank.packet.len() as u64)
-                .max()
-                .unwrap_or(0),
-            ledger: self.books(),
-            packets_mpi: self.packets,
-            payload_bytes: self.fed.len() as u64,
-            ..Coverage::default()
-        }
-    }
-
-    /// Where the records are: each number from its own counter, none from the others.
-    fn books(&self) -> Ledger {
-        let mut books = Ledger {
-            in_flight: self.in_transit,
-            kept: self.kept,
-            reduced: self.reduced,
-            dropped_by_place: self.dropped,
-            reset: self.reset,
-            ..Ledger::default()
-        };
-        for rank in &self.ranks {
-            books.entered += rank.entered;
-            books.open += rank.open();
-            books.in_flight += rank.packet.len() as u64;
-            books
-                .dropped
-                .iter_mut()
-                .zip(rank.dropped)
-                .for_each(|(sum, dropped)| *sum += dropped);
-        }
-        books
-    }
-
-    /// Does a command on every rank; the acknowledgement, how it went on each rank, and how long it takes.
-    pub fn obey(&mut self, now: Time, command: &Command) -> (Acks, Vec<OnRank>, Time) {
-        let after = self.rng.u64(..ACT_NS_MAX);
-        let mut outcomes = Vec::new();
+    /// Switches recording on its ranks.
+    fn switch(&mut self, on: bool, local: u64) {
         for rank in &mut self.ranks {
-            let outcome = match self.rng.u32(..20) {
-                0 => Outcome::Failed,
-                1..5 => Outcome::HeldInMpi,
-                5 => Outcome::Partly,
-                _ => Outcome::Done,
-            };
-            rank.held_until = match command.verb {
-                Verb::Pause { lease_ns } => now + lease_ns,
-                Verb::Resume => now,
-            };
-            rank.done.push(command.id);
-            if self.plant == Some(Plant::DoTwice) {
-                rank.done.push(command.id);
+            if on {
+                rank.control.recording_since = local;
             }
-            outcomes.push((rank.rank, outcome, self.rng.u64(..=after)));
+            rank.control.recording = on;
         }
-        (self.acks(&outcomes), outcomes, after)
-    }
-
-    fn acks(&self, outcomes: &[OnRank]) -> Acks {
-        let mut acks = Acks {
-            targets: outcomes.len() as u32,
-            ..Acks::default()
-        };
-        for &(rank, outcome, ns) in outcomes {
-            match outcome {
-                Outcome::Failed if self.plant == Some(Plant::AckFailure) => acks.done += 1,
-                Outcome::Failed if acks.failures.len() < FAILURES_MAX => {
-                    acks.failures.push((rank, FAILURE.into()))
-                }
-                Outcome::Failed => {}
-                Outcome::Done => acks.done += 1,
-                Outcome::HeldInMpi => (acks.done, acks.held_in_mpi) = (acks.done + 1, acks.held_in_mpi + 1),
-                Outcome::Partly => (acks.done, acks.partly) = (acks.done + 1, acks.partly + 1),
-            }
-            if acks.slowest.is_none_or(|(_, slowest)| ns > slowest) {
-                acks.slowest = Some((rank, ns));
-            }
-        }
-        acks
-    }
-}
-
-fn state(rank: &SimRank) -> RankState {
-    match (rank.phase, rank.open()) {
-        (Phase::Running, 0) => RankState::Computing,
-        (Phase::Running, _) => RankState::InMpi,
-        _ => RankState::Finished,
+        self.steering.note(if on { What::On } else { What::Off }, local);
     }
 }

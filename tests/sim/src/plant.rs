@@ -22,6 +22,16 @@ pub enum Plant {
     Swallow,
     /// The root never hands out an answer.
     Mute,
+    /// A reset leaves everything as it is.
+    RememberAll,
+    /// A record from before a reset is taken when it comes late.
+    TakeOld,
+    /// A call runs over the end of a window.
+    RunOver,
+    /// A place makes its cuts by its own clock, as if that were job time.
+    OwnTime,
+    /// Gates do not open by themselves.
+    StuckGate,
 }
 
 impl fmt::Display for Plant {

@@ -1,6 +1,8 @@
-//! A simulated rank: it calls MPI, records its calls, loses some, ships packets, and ends.
+//! A simulated rank: it calls MPI, records its calls as the shim would, loses some, ships packets, and ends. What it
+//! really did stands in a log of its own, which no tool process sees.
 
 use crate::agenda::{MS, Time};
+use crate::groups;
 use fastrand::Rng;
 use invivo_proto::ids::{CommLocal, CommandId, Rank, RegionId};
 use invivo_proto::record::{Call, Facts, Kind};
@@ -8,6 +10,8 @@ use invivo_proto::record::{Call, Facts, Kind};
 /// How far a rank has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
+    /// Before the end of its `MPI_Init`.
+    Starting,
     /// It runs.
     Running,
     /// It went through `MPI_Finalize`.
@@ -19,12 +23,36 @@ pub enum Phase {
 /// What a rank has just done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
-    /// It entered or left a call, or was held.
+    /// It entered or left a call.
     Nothing,
+    /// It came to a closed gate; it goes on when the gate opens.
+    Stood,
     /// It sent its packet.
     Shipped(Vec<Call>),
     /// It is done; its packet is left in shared memory.
     Finished,
+}
+
+/// What the place tells the rank through shared memory, in its host's time.
+#[derive(Clone, Copy, Debug)]
+pub struct Control {
+    /// Calls are recorded.
+    pub recording: bool,
+    /// When that was switched on last.
+    pub recording_since: u64,
+    /// The gate is closed until then.
+    pub gate_until: u64,
+}
+
+/// A call as it really was, in the host's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// When it was entered.
+    pub begin: u64,
+    /// When it was left.
+    pub end: u64,
+    /// The rank had no room for its record.
+    pub dropped: bool,
 }
 
 /// The rank and its memory.
@@ -36,24 +64,31 @@ pub struct SimRank {
     ranks: u32,
     calls_left: u32,
     crashes: bool,
-    inside: Option<(Facts, Time)>,
+    /// The call that it is in: its facts, when it was entered, and whether it was recorded then.
+    inside: Option<(Facts, u64, bool)>,
     /// How far it has come.
     pub phase: Phase,
-    /// Calls entered, counted apart from everything else.
+    /// Its side of the shared memory.
+    pub control: Control,
+    /// It stands at the gate, since then (simulated time).
+    pub standing: Option<Time>,
+    /// Calls entered while they were recorded, counted apart from everything else.
     pub entered: u64,
     /// Records dropped, by reason.
     pub dropped: [u64; 3],
-    /// Calls left and not shipped.
+    /// Calls left and not shipped; `ordinal` is the number in the log.
     pub packet: Vec<Call>,
-    /// It does nothing before this time.
-    pub held_until: Time,
+    /// Packets sent.
+    pub shipped: u64,
+    /// All that it called and left.
+    pub log: Vec<Done>,
     /// Commands done on it, in order.
-    pub done: Vec<CommandId>,
+    pub obeyed: Vec<CommandId>,
 }
 
 impl SimRank {
     /// A rank of `ranks` that will make `calls` calls.
-    pub fn new(mut rng: Rng, rank: Rank, ranks: u32, calls: u32) -> SimRank {
+    pub fn new(mut rng: Rng, rank: Rank, ranks: u32, calls: u32, control: Control) -> SimRank {
         SimRank {
             rank,
             ranks,
@@ -61,47 +96,65 @@ impl SimRank {
             crashes: rng.u32(..16) == 0,
             rng,
             inside: None,
-            phase: Phase::Running,
+            phase: Phase::Starting,
+            control,
+            standing: None,
             entered: 0,
             dropped: [0; 3],
             packet: Vec::new(),
-            held_until: 0,
-            done: Vec::new(),
+            shipped: 0,
+            log: Vec::new(),
+            obeyed: Vec::new(),
         }
     }
 
-    /// Calls entered and not left.
+    /// Calls entered and not left, of those that are recorded.
     pub fn open(&self) -> u64 {
-        u64::from(self.inside.is_some())
+        u64::from(matches!(self.inside, Some((.., true))))
     }
 
-    /// Does the next thing; what that was, and when to go on.
-    pub fn act(&mut self, now: Time) -> (Deed, Time) {
-        if now < self.held_until {
-            return (Deed::Nothing, self.held_until);
+    /// Whether it is in a call that was entered before `local` and whose record there will be.
+    pub fn straddles(&self, local: u64) -> bool {
+        matches!(self.inside, Some((_, since, true)) if since < local)
+    }
+
+    /// Whether it is in a call.
+    pub fn is_inside(&self) -> bool {
+        self.inside.is_some()
+    }
+
+    /// Whether it has called anything behind its `MPI_Init`.
+    pub fn has_called(&self) -> bool {
+        self.inside.is_some() || !self.log.is_empty()
+    }
+
+    /// Does the next thing at `now`, when its host's clock shows `local`; what that was, and when to go on.
+    pub fn act(&mut self, now: Time, local: u64) -> (Deed, Time) {
+        // MPI_Init ends where the gate is looked at: a held rank stands there.
+        if self.phase == Phase::Starting {
+            self.phase = Phase::Running;
         }
-        let next = now + self.rng.u64(..40 * MS);
+        if local < self.control.gate_until {
+            self.standing = Some(now);
+            return (Deed::Stood, now);
+        }
+        let next = now + self.rng.u64(1..40 * MS);
         let deed = match self.inside {
             Some(_) if self.crashes && self.calls_left == 0 => self.finish(Phase::Ended),
-            Some((facts, since)) => {
+            Some((facts, since, recorded)) => {
                 self.inside = None;
-                self.record(Call {
-                    facts,
-                    end: now,
-                    duration: now - since,
-                    ordinal: 0,
-                    request: 0,
-                });
+                self.leave(facts, since, local, recorded);
                 Deed::Nothing
             }
             None if self.rng.u32(..4) == 0 && !self.packet.is_empty() => {
+                self.shipped += 1;
                 Deed::Shipped(std::mem::take(&mut self.packet))
             }
             None if self.calls_left == 0 => self.finish(Phase::Drained),
             None => {
                 self.calls_left -= 1;
-                self.entered += 1;
-                self.inside = Some((self.facts(), now));
+                self.entered += u64::from(self.control.recording);
+                self.inside = Some((self.facts(), local, self.control.recording));
                 Deed::Nothing
             }
         };
@@ -113,12 +166,33 @@ impl SimRank {
         Deed::Finished
     }
 
-    /// One call in ten finds no room.
-    fn record(&mut self, call: Call) {
-        if self.rng.u32(..10) == 0 {
-            self.dropped[self.rng.usize(..3)] += 1;
+    /// A call entered while nothing was recorded begins where recording was switched on; one left while nothing is
+    /// recorded any more is complete. One record in ten finds no room.
+    fn leave(&mut self, facts: Facts, since: u64, local: u64, recorded: bool) {
+        let begin = if recorded {
+            since
         } else {
-            self.packet.push(call);
+            self.control.recording_since
+        };
+        let ordinal = self.log.len() as u64;
+        let is_recorded = recorded || self.control.recording;
+        let dropped = is_recorded && self.rng.u32(..10) == 0;
+        self.log.push(Done {
+            begin: since,
+            end: local,
+            dropped,
+        });
+        self.entered += u64::from(is_recorded && !recorded);
+        if dropped {
+            self.dropped[self.rng.usize(..2)] += 1;
+        } else if is_recorded {
+            self.packet.push(Call {
+                facts,
+                end: local,
+                duration: local - begin,
+                ordinal,
+                request: 0,
+            });
         }
     }
 
@@ -126,12 +200,18 @@ impl SimRank {
         let kind = [Kind::Plain, Kind::Send, Kind::Recv, Kind::Collective][self.rng.usize(..4)];
         let message = matches!(kind, Kind::Send | Kind::Recv);
         let bytes = self.rng.u64(..1 << 20);
+        let comm = CommLocal([0, groups::OWN.0, groups::BEFORE.0][self.rng.usize(..3)]);
+        let peers = if comm == CommLocal::WORLD {
+            self.ranks
+        } else {
+            groups::size(self.ranks)
+        };
         Facts {
             kind,
             region: RegionId(self.rng.u16(1..=5)),
-            comm: CommLocal(0),
+            comm,
             peer: if message {
-                self.rng.u32(..self.ranks) as i32
+                self.rng.u32(..peers) as i32
             } else {
                 invivo_proto::mpi::peer::NONE
             },

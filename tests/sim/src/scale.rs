@@ -9,6 +9,7 @@
 pub mod closed_form;
 pub mod leaf;
 pub mod packets;
+pub mod permutation;
 pub mod round;
 pub mod tree;
 pub mod world;
@@ -33,9 +34,12 @@ pub const SIZES: [(u32, &str); 4] = [
 pub const ROOT_MEMBERS: usize = 16;
 /// The most memory that the whole may take, in bytes: 8 GiB.
 pub const RESIDENT_BYTES_MAX: u64 = 8 << 30;
-/// How far the root's bytes may be apart from those of the smallest tree, as a share: ranks' numbers and sums
-/// have more digits in a larger job, and control messages write them with as many bytes as they need.
+/// How far the root's bytes of a round may be apart from those of the smallest tree, as a share. Rows, cells and ranks
+/// named are as many in any tree; but ranks' numbers and sums have more digits in a larger job, and control messages
+/// write them with as many bytes as they need.
 pub const BYTES_APART_MAX: f64 = 0.05;
+/// The same for each wave of its own: the rank of a row takes one byte below 251, and five beyond 65,535.
+pub const WAVE_BYTES_APART_MAX: f64 = 0.15;
 
 /// The questions of one round: what a page that shows everything asks.
 pub const QUERIES: [Query; 3] = [
@@ -100,20 +104,36 @@ pub fn compare(all: &[Measured]) -> Vec<String> {
     let Some(smallest) = all.first() else {
         return violations;
     };
+    let apart = |one: u64, other: u64| one as f64 / other as f64 - 1.0;
     for one in all {
-        let apart = one.waves.root_bytes() as f64 / smallest.waves.root_bytes() as f64 - 1.0;
-        if apart.abs() > BYTES_APART_MAX {
+        let (ranks, bytes) = (one.layout.app(), one.waves.root_bytes());
+        let of_round = apart(bytes, smallest.waves.root_bytes());
+        if of_round.abs() > BYTES_APART_MAX {
             violations.push(format!(
-                "the root of {} ranks has {} bytes a round, {:+.1} % from those of {} ranks",
-                one.layout.app(),
-                one.waves.root_bytes(),
-                100.0 * apart,
-                smallest.layout.app()
+                "the root of {ranks} ranks has {bytes} bytes a round, {:+.1} % from the smallest job's",
+                100.0 * of_round
+            ));
+        }
+        for (wave, other) in one.waves.bytes.iter().zip(&smallest.waves.bytes) {
+            let of_wave = apart(*wave, *other);
+            if of_wave.abs() > WAVE_BYTES_APART_MAX {
+                violations.push(format!(
+                    "the root of {ranks} ranks has {wave} bytes a wave, {:+.1} % from the smallest job's",
+                    100.0 * of_wave
+                ));
+            }
+        }
+        if one.waves.entries != smallest.waves.entries {
+            violations.push(format!(
+                "the root of {ranks} ranks was told {:?} rows, cells and ranks, that of the smallest job {:?}",
+                one.waves.entries, smallest.waves.entries
             ));
         }
     }
     if let Some(bytes) = peak_resident_bytes().filter(|&bytes| bytes > RESIDENT_BYTES_MAX) {
-        violations.push(format!("{bytes} bytes were resident, at most {RESIDENT_BYTES_MAX} may"));
+        violations.push(format!(
+            "{bytes} bytes were resident, at most {RESIDENT_BYTES_MAX} may"
+        ));
     }
     violations
 }

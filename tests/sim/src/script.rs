@@ -1,13 +1,16 @@
 //! What is asked from above, and when.
 
-use crate::agenda::{SECOND, Time};
+use crate::agenda::{MS, SECOND, Time};
 use crate::case::{Case, stream};
-use invivo_proto::control::tree::{Command, Query, Verb};
+use fastrand::Rng;
+use invivo_proto::control::tree::{Order, Query};
 use invivo_proto::ids::CommandId;
 use invivo_tbon::root::Ask;
 
 /// When the last ask comes at the latest.
 pub const SCRIPT_NS: Time = 5 * SECOND;
+/// The longest lease: pauses must end long before the simulator gives up.
+pub const LEASE_NS_MAX: Time = SECOND;
 
 /// The asks of a case with their times.
 pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
@@ -15,34 +18,57 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
     let mut asks = Vec::new();
     for _ in 0..case.questions {
         let query = match rng.u32(..4) {
-            0 => Query::Functions { per_rank: true },
-            1 => Query::Functions { per_rank: false },
-            2 => Query::Matrix,
+            0 => Query::Functions {
+                rank_rows_max: [0, 3, 1000][rng.usize(..3)],
+            },
+            1 => Query::Functions { rank_rows_max: 0 },
+            2 => Query::Matrix {
+                side_max: [1, 7, 64][rng.usize(..3)],
+            },
             _ => Query::Status,
         };
         asks.push((rng.u64(..SCRIPT_NS), Ask::Query(query)));
     }
-    let mut given: Vec<(Time, Command)> = Vec::new();
+    let mut given: Vec<(Time, CommandId, Order)> = Vec::new();
     for id in 0..case.commands {
-        // One in three repeats an earlier one, at once or later.
-        let (after, command) = match given.get(rng.usize(..given.len().max(1))) {
-            Some(&(at, ref earlier)) if rng.u32(..3) == 0 => (at, earlier.clone()),
-            _ => {
-                let pause = Verb::Pause {
-                    lease_ns: rng.u64(..SECOND / 2),
+        let (after, id, what) = match given.get(rng.usize(..given.len().max(1))) {
+            // One in five repeats an earlier one, at once or later; some of these with another order by mistake.
+            Some(&(at, id, earlier)) if rng.u32(..5) == 0 => {
+                let what = if rng.u32(..4) == 0 {
+                    order(&mut rng)
+                } else {
+                    earlier
                 };
-                let verb = if rng.bool() { pause } else { Verb::Resume };
-                (
-                    rng.u64(..SCRIPT_NS / 2),
-                    Command {
-                        id: CommandId(u64::from(id)),
-                        verb,
-                    },
-                )
+                (at, id, what)
             }
+            _ => (
+                rng.u64(..SCRIPT_NS / 2),
+                CommandId(u64::from(id)),
+                order(&mut rng),
+            ),
         };
-        given.push((after + rng.u64(..SCRIPT_NS / 2), command));
+        given.push((after + rng.u64(..SCRIPT_NS / 2), id, what));
     }
-    asks.extend(given.into_iter().map(|(at, command)| (at, Ask::Command(command))));
+    asks.extend(
+        given
+            .into_iter()
+            .map(|(at, id, order)| (at, Ask::Command { id, order })),
+    );
     asks
+}
+
+fn order(rng: &mut Rng) -> Order {
+    let lease_ns = rng.u64(1..LEASE_NS_MAX);
+    match rng.u32(..20) {
+        0..4 => Order::Pause { lease_ns },
+        4..7 => Order::Resume,
+        7 => Order::Hold { lease_ns },
+        8..11 => Order::Reset,
+        11..13 => Order::Record { on: false },
+        13..15 => Order::Record { on: true },
+        15..19 => Order::Window {
+            length_ns: rng.u64(MS..SECOND),
+        },
+        _ => Order::Shutdown,
+    }
 }

@@ -1,6 +1,7 @@
 //! Runs a case: the machines, the links between them, and the drivers' part of the work.
 
 mod drivers;
+mod places;
 mod process;
 mod root;
 
@@ -9,8 +10,7 @@ use crate::case::{Case, stream};
 use crate::faults::{self, Ailment};
 use crate::history::{Asked, History};
 use crate::links::Links;
-use crate::place::SimPlace;
-use crate::rank::Deed;
+use crate::place::{Moment, SimPlace};
 use crate::{script, trace};
 use fastrand::Rng;
 use invivo_proto::control::tree::{JobInfo, Up};
@@ -18,23 +18,28 @@ use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, LayoutError};
 use invivo_tbon::node::Input;
 use invivo_tbon::root::{AskId, RootInput};
-use process::{Machine, Mail, Process};
+use process::{Mail, Process};
+use std::collections::BTreeMap;
 
 /// How late a driver may come with a tick: it polls.
 pub const TICK_NS_LATE_MAX: Time = 20 * MS;
+/// How long ranks that start held stand at most, in ns.
+pub const HELD_LEASE_NS: Time = SECOND;
 /// When the simulator gives up: long after every time-out of every ask.
-const END_NS: Time = 60 * SECOND;
+const END_NS: Time = 90 * SECOND;
+/// How long it goes on after the root has left or died: those who are cut off from it notice.
+const AFTERMATH_NS: Time = 4 * SECOND;
 /// Events after which the simulator gives up: a machine that asks for a tick again and again at the same time
-/// never comes to the end. The largest random cases have some ten thousand.
-const EVENTS_MAX: u64 = 5_000_000;
+/// never comes to the end. The largest random cases have some hundred thousand.
+const EVENTS_MAX: u64 = 20_000_000;
 
 #[derive(Debug)]
 enum Event {
     Mail(WorldRank, Mail),
     /// A rank of a place does its next thing.
     Act(WorldRank, usize),
-    /// A place forgets its records.
-    Reset(WorldRank),
+    /// A gate of a place's ranks may open by itself.
+    Gate(WorldRank),
     Tick(WorldRank),
     Fault(usize),
     GoOn(WorldRank),
@@ -48,8 +53,7 @@ pub struct Simulation {
     agenda: Agenda<Event>,
     links: Links,
     jitter: Rng,
-    /// By world rank, the application's apart.
-    processes: Vec<Process>,
+    processes: BTreeMap<WorldRank, Process>,
     history: History,
     /// Asks not answered yet.
     waiting: usize,
@@ -70,7 +74,9 @@ pub fn run(case: &Case, print: bool) -> Result<(Layout, History), LayoutError> {
 
 impl Simulation {
     fn new(case: Case, layout: Layout, print: bool) -> Simulation {
-        let tools = layout.app()..layout.total();
+        let tools = (0..layout.total())
+            .map(WorldRank)
+            .filter(|&world| layout.rank_of(world).is_none());
         let mut sim = Simulation {
             case,
             layout,
@@ -78,7 +84,7 @@ impl Simulation {
             links: Links::new(stream(case.seed, "links"), Time::from(case.delay_us) * 1000),
             jitter: stream(case.seed, "jitter"),
             processes: tools
-                .map(|world| Process::new(&case, &layout, WorldRank(world)))
+                .map(|world| (world, Process::new(&case, &layout, world)))
                 .collect(),
             history: History {
                 faults: faults::plan(&case, &layout),
@@ -111,30 +117,42 @@ impl Simulation {
             self.agenda.at(fault.at, Event::Fault(index));
         }
         let mut rng = stream(self.case.seed, "start");
-        for place in (0..self.layout.places()).map(|index| self.layout.place(index)) {
+        for place in self.places() {
             for rank in 0..self.layout.ranks_of(place).len() {
-                self.agenda.at(rng.u64(..50 * MS), Event::Act(place, rank));
-            }
-            if rng.u32(..4) == 0 {
-                self.agenda.at(rng.u64(..SECOND), Event::Reset(place));
+                self.agenda.at(rng.u64(..800 * MS), Event::Act(place, rank));
             }
         }
     }
 
+    fn places(&self) -> Vec<WorldRank> {
+        (0..self.layout.places())
+            .map(|index| self.layout.place(index))
+            .collect()
+    }
+
     fn run(mut self) -> History {
-        let layout = self.layout;
-        for place in (0..layout.places()).map(|index| layout.place(index)) {
-            let (hello, groups) = (self.place(place).hello(), self.place(place).groups());
-            self.history.groups.extend(groups.keys());
+        for place in self.places() {
+            let (hello, groups) = (self.place(place).hello(), self.place(place).groups_told());
             self.local(place, hello);
             self.local(place, Up::Groups(groups));
+            if self.case.held {
+                self.watch_gates(place);
+            }
+        }
+        for world in self.processes.keys().copied().collect::<Vec<_>>() {
+            self.wind(world);
         }
         self.root(RootInput::Job(JobInfo {
             id: "simulated".into(),
+            hold_lease_ns: if self.case.held { HELD_LEASE_NS } else { 0 },
+            recording: true,
             ..JobInfo::default()
         }));
         self.finish_if_done();
         while let Some(event) = self.agenda.take() {
+            if self.is_over() {
+                break;
+            }
             if self.agenda.now() > END_NS || self.agenda.noted() > EVENTS_MAX {
                 self.history.endless = true;
                 break;
@@ -142,21 +160,32 @@ impl Simulation {
             self.happen(event);
         }
         self.history.ended_at = self.agenda.now();
-        for (process, world) in self.processes.iter().zip(self.layout.app()..) {
-            let ignored = match &process.machine {
-                Machine::Node(node) => node.ignored(),
-                Machine::Root(root) => root.ignored(),
-            };
-            self.history.ignored.insert(WorldRank(world), ignored);
-            for rank in process.place.iter().flat_map(SimPlace::ranks) {
-                self.history.done.insert(rank.rank, rank.done.clone());
-            }
+        for (world, process) in &self.processes {
+            self.history.ignored.insert(*world, process.machine.ignored());
         }
+        self.logs();
         self.history
     }
 
+    /// Whether all has happened that can be told: processes that nobody ever tells to leave go on for ever.
+    fn is_over(&self) -> bool {
+        let root = self.layout.root();
+        let died = self.history.died(root);
+        let Some(over) = self.history.left.get(&root).copied().or(died) else {
+            return false;
+        };
+        let ends = |fault: &faults::Fault| match fault.what {
+            Ailment::Stall { until } => until,
+            Ailment::Death { .. } | Ailment::Garble(_) => fault.at,
+        };
+        let last = self.history.faults.iter().map(ends).max().unwrap_or(0);
+        self.agenda.now() > over.max(last) + AFTERMATH_NS
+    }
+
     fn process(&mut self, world: WorldRank) -> &mut Process {
-        &mut self.processes[(world.0 - self.layout.app()) as usize]
+        self.processes
+            .get_mut(&world)
+            .expect("whatever is not the application is a tool process")
     }
 
     fn place(&mut self, world: WorldRank) -> &mut SimPlace {
@@ -164,6 +193,16 @@ impl Simulation {
             .place
             .as_mut()
             .expect("only places have ranks, supervisors and records")
+    }
+
+    fn moment(&mut self, world: WorldRank) -> Moment {
+        let (now, plant) = (self.agenda.now(), self.case.plant);
+        self.process(world).moment(now, plant)
+    }
+
+    fn is_awake(&mut self, world: WorldRank) -> bool {
+        let process = self.process(world);
+        process.alive && !process.stalled
     }
 
     fn say(&self, line: impl FnOnce(&Layout) -> String) {
@@ -183,22 +222,8 @@ impl Simulation {
                     (false, _) => self.say(|layout| format!("{} is dead", trace::name(layout, to))),
                 }
             }
-            Event::Act(place, index) => {
-                let (rank, (deed, next)) = self.place(place).act(index, now);
-                let arrival = self.links.arrival(now, self.layout.world_of(rank), place);
-                match deed {
-                    Deed::Nothing => {}
-                    Deed::Shipped(calls) => self
-                        .agenda
-                        .at(arrival, Event::Mail(place, Mail::Packet(index, calls))),
-                    Deed::Finished => {
-                        self.say(|_| format!("A{rank} finished"));
-                        return self.agenda.at(now, Event::Mail(place, Mail::Finished(index)));
-                    }
-                }
-                self.agenda.at(next, Event::Act(place, index));
-            }
-            Event::Reset(place) => self.place(place).reset(),
+            Event::Act(place, index) => self.act(place, index),
+            Event::Gate(place) => self.release(place),
             Event::Tick(world) => {
                 let process = self.process(world);
                 // An earlier alarm may have been set since; of a late one nothing is left to do.

@@ -29,6 +29,8 @@ pub fn down(message: &Down) -> String {
         Down::Command(command) => format!("Command {} {:?}", command.id, command.verb),
         Down::Query { wave, query } => format!("Query wave {wave} {query:?}"),
         Down::Heartbeat => "Heartbeat".into(),
+        Down::Time { job_ns, error_ns, .. } => format!("Time {job_ns} within {error_ns}"),
+        Down::Groups(groups) => format!("Groups {}", groups.len()),
         Down::Release => "Release".into(),
         Down::Shutdown => "Shutdown".into(),
     }
@@ -58,6 +60,8 @@ pub fn up(message: &Up) -> String {
             names(missing)
         ),
         Up::Groups(groups) => format!("Groups {}", groups.len()),
+        Up::WantGroups(ids) => format!("WantGroups {}", ids.len()),
+        Up::WhatTime { asked_ns } => format!("WhatTime at {asked_ns}"),
         Up::RankEnded(ended) => format!("RankEnded {} {:?}", ended.rank, ended.how),
         Up::Drained => "Drained".into(),
     }

@@ -28,7 +28,9 @@ pub fn check(world: &World, layout: &Layout, query: Query, wave: &Wave) -> Vec<S
     };
     let ranks = world.ranks;
     if !right {
-        violations.push(format!("{ranks} ranks: the answer to {query:?} is not the closed form's"));
+        violations.push(format!(
+            "{ranks} ranks: the answer to {query:?} is not the closed form's"
+        ));
     }
     if wave.coverage != covered(world) || !wave.missing.is_empty() {
         violations.push(format!(
@@ -115,10 +117,7 @@ fn rank_rows(world: &World, rank_rows_max: u32) -> BTreeMap<(Rank, RegionId), Fu
             let ranks = u64::from(world.count(source));
             for slowness in ranks.saturating_sub(u64::from(rank_rows_max))..ranks {
                 let rank = world.rank(source, world.slowness(source, function).undo(slowness));
-                candidates.push((
-                    (rank, world.region(function)),
-                    leaf::row(world, rank, function),
-                ));
+                candidates.push(((rank, world.region(function)), leaf::row(world, rank, function)));
             }
         }
     }
@@ -223,6 +222,9 @@ pub fn check_reset(world: &World, acks: &Acks) -> Vec<String> {
     if *acks == expected && one_cut {
         Vec::new()
     } else {
-        vec![format!("{} ranks: the reset was answered by {acks:?}", world.ranks)]
+        vec![format!(
+            "{} ranks: the reset was answered by {acks:?}",
+            world.ranks
+        )]
     }
 }

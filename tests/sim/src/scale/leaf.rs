@@ -4,9 +4,10 @@ use super::packets;
 use super::world::{FUNCTIONS, PARTNERS, SWING_NS, Source, World};
 use invivo_analysis::functions::{self, Functions};
 use invivo_analysis::matrix::{self, MatrixLeaf};
-use invivo_analysis::{moments, status};
+use invivo_analysis::status;
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, RankState, RankStatus, Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, RankState, RankStatus,
+    Traffic,
 };
 use invivo_proto::control::tree::{Acks, Cut, Partial, Query};
 use invivo_proto::ids::Rank;
@@ -85,7 +86,9 @@ impl Leaf {
 
     fn generated(&self) -> impl Iterator<Item = Rank> {
         let ranks = if self.forgotten { 0..0 } else { self.ranks.clone() };
-        ranks.map(Rank).filter(|rank| !rank.0.is_multiple_of(super::world::FED_EVERY))
+        ranks
+            .map(Rank)
+            .filter(|rank| !rank.0.is_multiple_of(super::world::FED_EVERY))
     }
 
     fn table(&self, world: &World, rank_rows_max: u32) -> FunctionTable {
@@ -116,7 +119,10 @@ impl Leaf {
                 );
                 let sent = generated.sent.entry((rank.0 / block, to.0 / block)).or_default();
                 add(sent, traffic);
-                let received = generated.received.entry((from.0 / block, rank.0 / block)).or_default();
+                let received = generated
+                    .received
+                    .entry((from.0 / block, rank.0 / block))
+                    .or_default();
                 add(received, traffic);
             }
         }
@@ -187,7 +193,6 @@ pub fn row(world: &World, rank: Rank, function: u16) -> FunctionStats {
             min_ns: mean_ns - SWING_NS,
             max_ns: mean_ns + SWING_NS,
             max_rank: rank,
-            ..moments::EMPTY
         },
         bytes_out: calls * bytes_out,
         bytes_in: calls * bytes_in,

@@ -100,7 +100,12 @@ mod tests {
         let (mut functions, mut matrix) = Default::default();
         let fed = feed(&packets, &mut functions, &mut matrix);
         assert_eq!(fed, 50 * calls.len() as u64);
-        let counted: u64 = functions.to_partial(0).rows.values().map(|row| row.time.count).sum();
+        let counted: u64 = functions
+            .to_partial(0)
+            .rows
+            .values()
+            .map(|row| row.time.count)
+            .sum();
         assert_eq!(counted, fed);
     }
 }

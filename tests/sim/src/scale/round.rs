@@ -15,6 +15,8 @@ pub struct Wave {
     pub missing: Vec<WorldRank>,
     /// Bytes of the messages that brought the parts of it to the root, and of the answer.
     pub root_bytes: u64,
+    /// Rows, cells and ranks named in the messages that brought the parts of it to the root.
+    pub root_entries: u64,
     /// The most messages that any process received for it.
     pub messages_max: u32,
 }
@@ -24,6 +26,8 @@ pub struct Wave {
 pub struct Round {
     /// The root's bytes of each.
     pub bytes: Vec<u64>,
+    /// The root's rows, cells and named ranks of each.
+    pub entries: Vec<u64>,
     /// The most messages that any process received for one of them.
     pub messages_max: u32,
 }
@@ -32,6 +36,7 @@ impl Round {
     /// Takes note of one.
     pub fn note(&mut self, wave: Wave) {
         self.bytes.push(wave.root_bytes);
+        self.entries.push(wave.root_entries);
         self.messages_max = self.messages_max.max(wave.messages_max);
     }
 
@@ -39,4 +44,14 @@ impl Round {
     pub fn root_bytes(&self) -> u64 {
         self.bytes.iter().sum()
     }
+}
+
+/// Rows, cells and ranks that a part of an answer names.
+pub fn entries(partial: &Partial) -> u64 {
+    let entries = match partial {
+        Partial::Functions(table) => table.rows.len() + table.rank_rows.len(),
+        Partial::Matrix(matrix) => matrix.sent.len() + matrix.received.len(),
+        Partial::Status(status) => status.named.len() + status.notes.len(),
+    };
+    entries as u64
 }

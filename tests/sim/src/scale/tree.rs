@@ -1,23 +1,21 @@
 //! All tool processes of a job at once, the messages between them encoded as on a wire.
 
+mod drivers;
+
 use super::leaf::Leaf;
 use super::round::Wave;
 use super::world::World;
 use crate::agenda::{Agenda, MS, Time};
 use crate::clocks::HostClock;
-use crate::simulation::Machine;
+use crate::machine::Machine;
 use invivo_analysis::law::Mismatch;
-use invivo_proto::control;
-use invivo_proto::control::link::{Answer, Response};
-use invivo_proto::control::tree::{Acks, Cut, Down, JobInfo, Order, Partial, Query, Up, Verb};
+use invivo_proto::control::tree::{Acks, JobInfo, Order, Partial, Query, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::clock::UNKNOWN_NS;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::{Action, Input, Node, Seat};
-use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
+use invivo_tbon::node::{Input, Node, Seat};
+use invivo_tbon::root::{Ask, AskId, Root, RootInput};
 
-/// How long a message takes.
-const HOP_NS: Time = 50_000;
 /// How long the clocks are measured before the first question: all first rounds, layer after layer.
 const WARM_UP_NS: Time = 300 * MS;
 /// How long an answer is waited for: longer than any time-out of the tree.
@@ -59,6 +57,8 @@ pub struct Tree {
     given: Option<Given>,
     /// Bytes of partial results that came to the root since the last question.
     bytes_to_root: u64,
+    /// Their rows, cells and named ranks.
+    entries_to_root: u64,
     asks: u64,
 }
 
@@ -94,6 +94,7 @@ impl Tree {
             present: Vec::new(),
             given: None,
             bytes_to_root: 0,
+            entries_to_root: 0,
             asks: 0,
         }
     }
@@ -108,11 +109,16 @@ impl Tree {
             self.wind(at);
         }
         self.root(RootInput::Job(JobInfo::default()));
-        self.run(WARM_UP_NS, |tree| !tree.present.is_empty() && tree.agenda.now() >= WARM_UP_NS);
+        self.run(WARM_UP_NS, |tree| {
+            !tree.present.is_empty() && tree.agenda.now() >= WARM_UP_NS
+        });
         if self.present == [self.world.ranks] {
             Vec::new()
         } else {
-            vec![format!("{} ranks: present are {:?}", self.world.ranks, self.present)]
+            vec![format!(
+                "{} ranks: present are {:?}",
+                self.world.ranks, self.present
+            )]
         }
     }
 
@@ -147,7 +153,10 @@ impl Tree {
         let wave = self.ask(Query::Functions { rank_rows_max: 1 });
         match wave.partial {
             Partial::Functions(table) if table.rows.is_empty() && table.rank_rows_total == 0 => Vec::new(),
-            other => vec![format!("{} ranks: left after a reset: {other:?}", self.world.ranks)],
+            other => vec![format!(
+                "{} ranks: left after a reset: {other:?}",
+                self.world.ranks
+            )],
         }
     }
 
@@ -170,22 +179,30 @@ impl Tree {
     /// Processes whose idea of job time is off by more than they state, a sentence each.
     pub fn check_clocks(&self) -> Vec<String> {
         let now = self.agenda.now();
-        let root = self.processes.last().map(|root| root.clock.local(now)).unwrap_or(0);
-        let wrong = self.processes.iter().zip(self.layout.app()..).filter_map(|(process, me)| {
-            let local = process.clock.local(now);
-            let (job, error) = (
-                process.machine.job_ns(local),
-                process.machine.clock_error_ns(local),
-            );
-            (job.abs_diff(root) > error)
-                .then(|| format!("process {me} takes {root} ns of job time for {job}, within {error}"))
-        });
+        let root = self
+            .processes
+            .last()
+            .map(|root| root.clock.local(now))
+            .unwrap_or(0);
+        let wrong = self
+            .processes
+            .iter()
+            .zip(self.layout.app()..)
+            .filter_map(|(process, me)| {
+                let local = process.clock.local(now);
+                let (job, error) = (
+                    process.machine.job_ns(local),
+                    process.machine.clock_error_ns(local),
+                );
+                (job.abs_diff(root) > error)
+                    .then(|| format!("process {me} takes {root} ns of job time for {job}, within {error}"))
+            });
         wrong.take(3).collect()
     }
 
     fn give(&mut self, what: Ask) -> Given {
         self.processes.iter_mut().for_each(|process| process.received = 0);
-        (self.bytes_to_root, self.given) = (0, None);
+        (self.bytes_to_root, self.entries_to_root, self.given) = (0, 0, None);
         self.asks += 1;
         self.root(RootInput::Ask {
             ask: AskId(self.asks),
@@ -194,181 +211,5 @@ impl Tree {
         let until = self.agenda.now() + PATIENCE_NS;
         self.run(until, |tree| tree.given.is_some());
         self.given.take().expect("every ask is answered")
-    }
-
-    /// Lets things happen until `done`, or until `until`.
-    fn run(&mut self, until: Time, done: impl Fn(&Tree) -> bool) {
-        while !done(self) && self.agenda.now() <= until {
-            match self.agenda.take() {
-                Some(event) => self.happen(event),
-                None => return,
-            }
-        }
-    }
-
-    fn index(&self, world: WorldRank) -> usize {
-        (world.0 - self.layout.app()) as usize
-    }
-
-    fn happen(&mut self, event: Event) {
-        match event {
-            Event::Down(at, bytes) => {
-                let message: Down = control::decode(&bytes).expect("nobody garbles");
-                self.processes[at].received += u32::from(matches!(message, Down::Query { .. }));
-                self.step(at, Input::Down(message));
-            }
-            Event::Up(at, from, bytes) => {
-                let message: Up = control::decode(&bytes).expect("nobody garbles");
-                if matches!(message, Up::Partial { .. }) {
-                    self.processes[at].received += 1;
-                    if at + 1 == self.processes.len() {
-                        self.bytes_to_root += bytes.len() as u64;
-                    }
-                }
-                self.step(at, Input::Up { from, message });
-            }
-            Event::Tick(at) => {
-                if self.processes[at].ticks_at == Some(self.agenda.now()) {
-                    self.processes[at].ticks_at = None;
-                    self.step(at, Input::Tick);
-                }
-            }
-            Event::Due(at, command, at_ns) => self.cut(at, command, at_ns),
-        }
-    }
-
-    /// Does a reset at a place, or waits again where its idea of job time has changed meanwhile.
-    fn cut(&mut self, at: usize, command: CommandId, at_ns: u64) {
-        let now = self.agenda.now();
-        let process = &mut self.processes[at];
-        let local = process.clock.local(now);
-        if process.machine.job_ns(local) < at_ns {
-            let due = process.clock.time_of(process.machine.from_job(at_ns));
-            return self.agenda.at(due.max(now + 1), Event::Due(at, command, at_ns));
-        }
-        let cut = Cut {
-            earliest_ns: at_ns,
-            latest_ns: at_ns,
-            error_ns: process.machine.clock_error_ns(local),
-        };
-        let leaf = process.leaf.as_mut().expect("only places are given commands");
-        let acks = leaf.reset(&self.world, cut);
-        self.step(at, Input::Local(Up::Ack { command, acks }));
-    }
-
-    fn step(&mut self, at: usize, input: Input) {
-        let now = self.agenda.now();
-        let process = &mut self.processes[at];
-        match &mut process.machine {
-            Machine::Node(node) => {
-                for action in node.step(process.clock.local(now), input) {
-                    self.carry_out(at, action);
-                }
-            }
-            Machine::Root(_) => match input {
-                Input::Up { from, message } => return self.root(RootInput::Up { from, message }),
-                Input::Tick => return self.root(RootInput::Tick),
-                other => unreachable!("the root has neither parent nor ranks: {other:?}"),
-            },
-        }
-        self.wind(at);
-    }
-
-    fn carry_out(&mut self, at: usize, action: Action) {
-        let me = WorldRank(self.layout.app() + at as u32);
-        let arrives = self.agenda.now() + HOP_NS;
-        match action {
-            Action::Down { to, message } => {
-                let bytes = control::encode(&message).expect("short");
-                self.agenda.at(arrives, Event::Down(self.index(to), bytes));
-            }
-            Action::Up(message) => {
-                let parent = self.layout.parent(me).expect("all but the root have one");
-                let bytes = control::encode(&message).expect("short");
-                self.agenda.at(arrives, Event::Up(self.index(parent), me, bytes));
-            }
-            Action::Local(Down::Query { wave, query }) => {
-                let leaf = self.processes[at].leaf.as_ref().expect("a place");
-                let (partial, coverage) = leaf.answer(&self.world, query);
-                let answer = Up::Partial {
-                    wave,
-                    partial,
-                    coverage,
-                    missing: Vec::new(),
-                };
-                self.step(at, Input::Local(answer));
-            }
-            Action::Local(Down::Command(command)) => match command.verb {
-                Verb::Reset { at_ns } => self.cut(at, command.id, at_ns),
-                other => unreachable!("nobody orders {other:?}"),
-            },
-            Action::Local(_) => {}
-            Action::RootLost => unreachable!("the root lives"),
-        }
-    }
-
-    fn root(&mut self, input: RootInput) {
-        let now = self.agenda.now();
-        let at = self.processes.len() - 1;
-        let process = &mut self.processes[at];
-        let local = process.clock.local(now);
-        let Machine::Root(root) = &mut process.machine else {
-            unreachable!("the last process is the root");
-        };
-        for action in root.step(local, input) {
-            match action {
-                RootAction::Down { to, message } => self.carry_out(at, Action::Down { to, message }),
-                RootAction::Answer {
-                    partial,
-                    coverage,
-                    missing,
-                    ..
-                } => self.answered(partial, coverage, missing),
-                RootAction::Acked { acks, .. } => self.given = Some(Given::Acks(acks)),
-                RootAction::Present { ranks } => self.present.push(ranks),
-                other => unreachable!("nobody asked for {other:?}"),
-            }
-        }
-        self.wind(at);
-    }
-
-    fn answered(&mut self, partial: Partial, coverage: invivo_proto::control::results::Coverage, missing: Vec<WorldRank>) {
-        let answer = match partial.clone() {
-            Partial::Functions(table) => Answer::Functions(table, coverage),
-            Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
-            Partial::Status(status) => Answer::Status(status, coverage),
-        };
-        let response = Response {
-            id: self.asks,
-            answer,
-            missing: missing.clone(),
-        };
-        let handed_out = control::encode(&response).expect("short").len() as u64;
-        self.given = Some(Given::Answer(Wave {
-            partial,
-            coverage,
-            missing,
-            root_bytes: self.bytes_to_root + handed_out,
-            messages_max: self
-                .processes
-                .iter()
-                .map(|process| process.received)
-                .max()
-                .unwrap_or(0),
-        }));
-    }
-
-    /// Sets the process' alarm.
-    fn wind(&mut self, at: usize) {
-        let now = self.agenda.now();
-        let process = &mut self.processes[at];
-        let Some(next) = process.machine.next_tick_ns() else {
-            return;
-        };
-        let next = process.clock.time_of(next).max(now);
-        if process.ticks_at.is_none_or(|at| at > next) {
-            process.ticks_at = Some(next);
-            self.agenda.at(next, Event::Tick(at));
-        }
     }
 }

@@ -1,19 +1,25 @@
 //! The drivers' part: hand in what arrives, carry out what the machines say.
 
-use super::process::{Machine, Mail};
+use super::process::Mail;
 use super::{Event, Simulation, TICK_NS_LATE_MAX};
+use crate::machine::Machine;
 use crate::nonsense;
 use crate::plant::Plant;
 use crate::trace;
 use invivo_proto::control;
 use invivo_proto::control::tree::{Down, Up};
 use invivo_proto::ids::WorldRank;
+use invivo_tbon::clock::UNKNOWN_NS;
 use invivo_tbon::node::{Action, Input};
 use invivo_tbon::root::RootInput;
+
+/// Ideas of job time that are told when they are wrong.
+const WRONG_CLOCKS_TOLD: usize = 3;
 
 impl Simulation {
     /// What a driver does with what has arrived.
     pub(super) fn deliver(&mut self, to: WorldRank, mail: Mail) {
+        let now = self.agenda.now();
         match mail {
             Mail::Down(bytes) => {
                 let message = control::decode(&bytes).expect("nobody garbles what comes from above");
@@ -25,24 +31,26 @@ impl Simulation {
             },
             Mail::Lost(child) => self.step(to, Input::ChildLost(child)),
             Mail::Packet(rank, calls) => {
-                self.place(to).receive(rank, calls);
-                self.drain(to);
+                self.place(to).receive(rank, calls, now);
+                self.after_feeding(to);
+            }
+            Mail::Stood => {
+                let replies = self.place(to).held(now);
+                self.reply(to, replies);
             }
             Mail::Finished(rank) => {
-                if let Some(ended) = self.place(to).take_the_rest(rank) {
+                if let Some(ended) = self.place(to).take_the_rest(rank, now) {
                     self.history.ended.push(ended.rank);
                     self.local(to, Up::RankEnded(ended));
                 }
-                self.drain(to);
+                self.after_feeding(to);
             }
-            Mail::Acted(command, acks) => self.local(to, Up::Ack { command, acks }),
+            Mail::Acted(reply) => {
+                let (command, acks) = (reply.command, reply.acks);
+                self.local(to, Up::Ack { command, acks });
+            }
+            Mail::Due => self.due(to),
             Mail::Ask(index) => self.ask(index),
-        }
-    }
-
-    pub(super) fn drain(&mut self, place: WorldRank) {
-        if self.place(place).is_drained() {
-            self.local(place, Up::Drained);
         }
     }
 
@@ -53,9 +61,11 @@ impl Simulation {
     /// Lets something happen to a process' machine and carries out what it says.
     pub(super) fn step(&mut self, world: WorldRank, input: Input) {
         let now = self.agenda.now();
-        match &mut self.process(world).machine {
+        let process = self.process(world);
+        let local = process.clock.local(now);
+        match &mut process.machine {
             Machine::Node(node) => {
-                for action in node.step(now, input) {
+                for action in node.step(local, input) {
                     self.carry_out(world, action);
                 }
             }
@@ -67,20 +77,39 @@ impl Simulation {
                 Input::Down(_) | Input::Local(_) => unreachable!("the root has neither parent nor ranks"),
             },
         }
+        self.compare_clock(world);
         self.wind(world);
+    }
+
+    /// Holds a process' idea of job time against the root's clock.
+    fn compare_clock(&mut self, world: WorldRank) {
+        let now = self.agenda.now();
+        let root = self.layout.root();
+        let job = self.process(root).clock.local(now);
+        let process = self.process(world);
+        let local = process.clock.local(now);
+        let (idea, error) = (
+            process.machine.job_ns(local),
+            process.machine.clock_error_ns(local),
+        );
+        if error == UNKNOWN_NS {
+            return;
+        }
+        self.history.clocks_compared += 1;
+        if idea.abs_diff(job) > error && self.history.clocks_wrong.len() < WRONG_CLOCKS_TOLD {
+            let wrong = format!("{world} takes {job} ns of job time for {idea}, within {error}");
+            self.history.clocks_wrong.push(wrong);
+        }
     }
 
     /// Sets the process' alarm.
     pub(super) fn wind(&mut self, world: WorldRank) {
         let (now, late) = (self.agenda.now(), self.jitter.u64(..=TICK_NS_LATE_MAX));
         let process = self.process(world);
-        let next = match &process.machine {
-            Machine::Node(node) => node.next_tick_ns(),
-            Machine::Root(root) => root.next_tick_ns(),
-        };
-        let Some(next) = next.map(|next| now.max(next + late)) else {
+        let Some(next) = process.machine.next_tick_ns() else {
             return;
         };
+        let next = now.max(process.clock.time_of(next) + late);
         if process.ticks_at.is_none_or(|at| at > next) {
             process.ticks_at = Some(next);
             self.agenda.at(next, Event::Tick(world));
@@ -88,22 +117,14 @@ impl Simulation {
     }
 
     pub(super) fn carry_out(&mut self, world: WorldRank, action: Action) {
+        let now = self.agenda.now();
+        let is_place = self.process(world).place.is_some();
         match action {
             Action::Down { to, message } => self.send_down(world, to, &message),
             Action::Up(message) => self.send_up(world, message),
-            Action::Local(Down::Command(command)) => {
-                let now = self.agenda.now();
-                let (acks, outcomes, after) = self.place(world).obey(now, &command);
-                self.history
-                    .outcomes
-                    .entry((command.id, world))
-                    .or_default()
-                    .extend(outcomes);
-                self.agenda
-                    .at(now + after, Event::Mail(world, Mail::Acted(command.id, acks)));
-            }
+            Action::Local(Down::Command(command)) => self.obey(world, &command),
             Action::Local(Down::Query { wave, query }) => {
-                let (partial, in_hand) = self.place(world).answer(query);
+                let (partial, in_hand) = self.place(world).answer(query, now);
                 let coverage = in_hand.coverage;
                 self.history.in_hand.insert((wave, world), in_hand);
                 self.local(
@@ -116,17 +137,22 @@ impl Simulation {
                     },
                 );
             }
+            Action::Local(Down::Groups(told)) => self.place(world).learn_groups(told),
+            Action::Local(Down::Job(job)) if is_place => self.job(world, &job),
+            Action::Local(Down::Heartbeat) if is_place => self.heartbeat(world),
             Action::Local(Down::Shutdown) => {
-                self.history.left.insert(world, self.agenda.now());
+                self.history.left.insert(world, now);
+                if is_place {
+                    self.open(world);
+                }
             }
-            Action::Local(Down::Job(_) | Down::Heartbeat | Down::Release) => {}
+            Action::Local(Down::Job(_) | Down::Heartbeat | Down::Release | Down::Time { .. }) => {}
             Action::RootLost => {
                 self.say(|layout| format!("{} has lost the root", trace::name(layout, world)));
-                self.history
-                    .root_lost
-                    .entry(world)
-                    .or_default()
-                    .push(self.agenda.now());
+                self.history.root_lost.entry(world).or_default().push(now);
+                if is_place {
+                    self.open(world);
+                }
             }
         }
     }

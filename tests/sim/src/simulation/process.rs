@@ -1,12 +1,15 @@
-//! A simulated tool process: a machine of `tbon`, its driver's inbox and alarm, and a place if it has ranks.
+//! A simulated tool process: a machine of `tbon`, its host's clock, its driver's inbox and alarm, and a place if it has
+//! ranks.
 
 use crate::agenda::Time;
 use crate::case::Case;
+use crate::clocks::HostClock;
 use crate::law::SimLaw;
+use crate::machine::Machine;
 use crate::nonsense::Nonsense;
-use crate::place::SimPlace;
-use invivo_proto::control::tree::Acks;
-use invivo_proto::ids::{CommandId, WorldRank};
+use crate::place::{Moment, Reply, SimPlace};
+use crate::plant::Plant;
+use invivo_proto::ids::WorldRank;
 use invivo_proto::record::Call;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::{Node, Seat};
@@ -22,27 +25,25 @@ pub(super) enum Mail {
     Up(WorldRank, Vec<u8>),
     /// Records of one of a place's ranks.
     Packet(usize, Vec<Call>),
+    /// One of a place's ranks came to its gate.
+    Stood,
     /// One of a place's ranks is finished.
     Finished(usize),
     /// A place's supervisors have answered.
-    Acted(CommandId, Acks),
+    Acted(Box<Reply>),
+    /// A place's cut is due.
+    Due,
     /// A child will not be heard again.
     Lost(WorldRank),
     /// Somebody asks the root.
     Ask(usize),
 }
 
-/// Which machine it runs.
-#[derive(Debug)]
-pub(super) enum Machine {
-    Node(Node<SimLaw>),
-    Root(Root<SimLaw>),
-}
-
 /// A tool process.
 #[derive(Debug)]
 pub(super) struct Process {
-    pub machine: Machine,
+    pub machine: Machine<SimLaw>,
+    pub clock: HostClock,
     pub place: Option<SimPlace>,
     pub alive: bool,
     pub stalled: bool,
@@ -50,6 +51,8 @@ pub(super) struct Process {
     pub inbox: VecDeque<Mail>,
     /// The alarm.
     pub ticks_at: Option<Time>,
+    /// When its next cut is due.
+    pub due_at: Option<Time>,
     /// What it says in place of its next answer.
     pub nonsense: Option<Nonsense>,
 }
@@ -58,20 +61,45 @@ impl Process {
     pub fn new(case: &Case, layout: &Layout, world: WorldRank) -> Process {
         let seat = Seat::of(layout, world).expect("every process behind the application is a tool");
         let law = SimLaw::new(case.plant);
-        let place = seat.local.map(|_| SimPlace::new(case, layout, world));
+        let host = u64::from(layout.host_of(world).unwrap_or(0));
+        let clock = HostClock::of(case.seed ^ host << 32, case.offset_ms, case.drift_ppm);
+        let place = seat.local.map(|_| SimPlace::new(case, layout, world, &clock));
+        let now = clock.local(0);
         let machine = if world == layout.root() {
-            Machine::Root(Root::new(0, seat, law))
+            Machine::Root(Root::new(now, seat, law))
         } else {
-            Machine::Node(Node::new(0, seat, law))
+            Machine::Node(Node::new(now, seat, law))
         };
         Process {
             machine,
+            clock,
             place,
             alive: true,
             stalled: false,
             inbox: VecDeque::new(),
             ticks_at: None,
+            due_at: None,
             nonsense: None,
+        }
+    }
+
+    /// This moment, as the process knows it.
+    pub fn moment(&self, time: Time, plant: Option<Plant>) -> Moment {
+        let local = self.clock.local(time);
+        let own_time = plant == Some(Plant::OwnTime);
+        Moment {
+            time,
+            local,
+            job_ns: if own_time {
+                local
+            } else {
+                self.machine.job_ns(local)
+            },
+            error_ns: if own_time {
+                0
+            } else {
+                self.machine.clock_error_ns(local)
+            },
         }
     }
 }

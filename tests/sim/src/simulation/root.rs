@@ -1,25 +1,21 @@
 //! The driver of the root: asks, answers, and the end of the job.
 
-use super::process::{Machine, Mail};
+use super::process::Mail;
 use super::{Event, Simulation};
 use crate::history::{Asked, Delivery};
+use crate::machine::Machine;
 use crate::plant::Plant;
 use crate::script;
 use invivo_proto::control::tree::{Down, Query};
 use invivo_tbon::root::{Ask, AskId, RootAction, RootInput};
 
 /// What the root asks when the job is over.
-const LAST_QUERY: Query = Query::Functions { per_rank: true };
+const LAST_QUERY: Query = Query::Functions { rank_rows_max: 1001 };
 
 impl Simulation {
     pub(super) fn ask(&mut self, index: usize) {
         let what = self.history.asks[index].what.clone();
         self.say(|_| format!("ask {index}: {what:?}"));
-        if let Ask::Command(command) = &what
-            && !self.history.command_order.contains(&command.id)
-        {
-            self.history.command_order.push(command.id);
-        }
         let ask = AskId(index as u64);
         self.last_ask = Some(ask);
         self.root(RootInput::Ask { ask, what });
@@ -28,16 +24,16 @@ impl Simulation {
 
     pub(super) fn root(&mut self, input: RootInput) {
         let (now, root) = (self.agenda.now(), self.layout.root());
-        let actions = match &mut self.process(root).machine {
-            Machine::Root(machine) => machine.step(now, input),
+        let process = self.process(root);
+        let local = process.clock.local(now);
+        let actions = match &mut process.machine {
+            Machine::Root(machine) => machine.step(local, input),
             Machine::Node(_) => unreachable!("the last process is the root"),
         };
         for action in actions {
             match action {
                 RootAction::Down { to, message } => {
-                    if let (Down::Query { wave, .. }, Some(ask)) = (&message, self.last_ask) {
-                        self.history.asks[ask.0 as usize].wave = Some(*wave);
-                    }
+                    self.note(&message);
                     self.send_down(root, to, &message);
                 }
                 RootAction::Answer {
@@ -58,7 +54,6 @@ impl Simulation {
                 RootAction::Acked { ask, acks } => self.hand_out(ask, Delivery::Acks(acks)),
                 RootAction::Refused { ask, refusal } => self.hand_out(ask, Delivery::Refused(refusal)),
                 RootAction::Present { ranks } => self.history.present.push(ranks),
-                RootAction::Groups(groups) => self.history.groups_at_root.extend(groups.into_keys()),
                 RootAction::RankEnded(ended) => self.history.ended_at_root.push(ended.rank),
                 RootAction::Drained => {
                     self.say(|_| "all drained".into());
@@ -68,6 +63,24 @@ impl Simulation {
             }
         }
         self.wind(root);
+    }
+
+    /// Which wave an ask has become, and which verb an order.
+    fn note(&mut self, message: &Down) {
+        match message {
+            Down::Query { wave, .. } => {
+                if let Some(ask) = self.last_ask {
+                    self.history.asks[ask.0 as usize].wave = Some(*wave);
+                }
+            }
+            Down::Command(command) => {
+                let given = &mut self.history.given;
+                if given.iter().all(|(id, _)| *id != command.id) {
+                    given.push((command.id, command.verb));
+                }
+            }
+            _ => {}
+        }
     }
 
     pub(super) fn hand_out(&mut self, ask: AskId, delivery: Delivery) {
@@ -92,11 +105,7 @@ impl Simulation {
             return;
         }
         let last = Ask::Query(LAST_QUERY);
-        let asked = self
-            .history
-            .asks
-            .last()
-            .is_some_and(|asked| asked.what == last && asked.at >= script::SCRIPT_NS);
+        let asked = self.history.asks.last().is_some_and(|asked| asked.what == last);
         let now = self.agenda.now();
         if asked {
             self.history.left.insert(self.layout.root(), now);

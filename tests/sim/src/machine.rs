@@ -1,0 +1,56 @@
+//! The machine of a tool process, whichever it is.
+
+use invivo_tbon::law::Law;
+use invivo_tbon::node::{Ignored, Node};
+use invivo_tbon::root::Root;
+
+/// A node or the root.
+#[derive(Debug)]
+pub enum Machine<L> {
+    /// A node below a parent.
+    Node(Node<L>),
+    /// The root.
+    Root(Root<L>),
+}
+
+impl<L: Law> Machine<L> {
+    /// When it wants a tick, by its own clock.
+    pub fn next_tick_ns(&self) -> Option<u64> {
+        match self {
+            Machine::Node(node) => node.next_tick_ns(),
+            Machine::Root(root) => root.next_tick_ns(),
+        }
+    }
+
+    /// What it ignored.
+    pub fn ignored(&self) -> Ignored {
+        match self {
+            Machine::Node(node) => node.ignored(),
+            Machine::Root(root) => root.ignored(),
+        }
+    }
+
+    /// Job time, as it knows it; the root's own clock is job time.
+    pub fn job_ns(&self, local_ns: u64) -> u64 {
+        match self {
+            Machine::Node(node) => node.clock().job_ns(local_ns),
+            Machine::Root(_) => local_ns,
+        }
+    }
+
+    /// Own time at a job time.
+    pub fn from_job(&self, job_ns: u64) -> u64 {
+        match self {
+            Machine::Node(node) => node.clock().from_job(job_ns),
+            Machine::Root(_) => job_ns,
+        }
+    }
+
+    /// How far its idea of job time may be off.
+    pub fn clock_error_ns(&self, local_ns: u64) -> u64 {
+        match self {
+            Machine::Node(node) => node.clock().error_ns(local_ns),
+            Machine::Root(_) => 0,
+        }
+    }
+}

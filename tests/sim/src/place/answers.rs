@@ -1,0 +1,111 @@
+//! What a place answers, and where its records are by its own books.
+
+use super::SimPlace;
+use crate::agenda::Time;
+use crate::history::InHand;
+use crate::rank::{Phase, SimRank};
+use invivo_analysis::status;
+use invivo_proto::control::results::{Coverage, JobStatus, Ledger, RankState, RankStatus};
+use invivo_proto::control::tree::{Partial, Query};
+use invivo_proto::ids::{Rank, RegionId};
+
+impl SimPlace {
+    /// Answers a question; what it had in hand goes to the checker.
+    pub fn answer(&self, query: Query, now: Time) -> (Partial, InHand) {
+        let states: Vec<(Rank, RankState)> = self.ranks.iter().map(|rank| (rank.rank, state(rank))).collect();
+        let partial = match query {
+            Query::Functions { rank_rows_max } => {
+                Partial::Functions(self.functions.to_partial(rank_rows_max))
+            }
+            Query::Matrix { side_max } => Partial::Matrix(self.matrix.to_partial(self.job_ranks, side_max)),
+            Query::Status => Partial::Status(self.status(&states)),
+        };
+        (
+            partial,
+            InHand {
+                at: now,
+                coverage: self.coverage(),
+                fed: self.fed.clone(),
+                cuts: self.steering.cuts().len(),
+                groups: self.groups.clone(),
+                states,
+                recorded: self.recorded(),
+            },
+        )
+    }
+
+    fn recorded(&self) -> u32 {
+        self.ranks.iter().filter(|rank| rank.control.recording).count() as u32
+    }
+
+    fn status(&self, states: &[(Rank, RankState)]) -> JobStatus {
+        let mut status = JobStatus::default();
+        for (rank, &(_, state)) in self.ranks.iter().zip(states) {
+            status.states[state as usize] += 1;
+            status.named.push(RankStatus {
+                rank: rank.rank,
+                state,
+                region: RegionId(0),
+                since_ns: 0,
+                entered: rank.entered,
+                mpi_ns: rank.entered,
+            });
+        }
+        status::keep_worst(&mut status.named);
+        status.recording.on = self.recorded();
+        status.recording.off = self.ranks.len() as u32 - self.recorded();
+        status
+    }
+
+    fn coverage(&self) -> Coverage {
+        let ranks = self.ranks.len() as u32;
+        Coverage {
+            ranks,
+            ranks_reporting: ranks,
+            lag_ns: self
+                .ranks
+                .iter()
+                .map(|rank| rank.packet.len() as u64)
+                .max()
+                .unwrap_or(0),
+            ledger: self.books(),
+            packets_mpi: self.received.iter().sum(),
+            payload_bytes: self.fed.len() as u64,
+            ..Coverage::default()
+        }
+    }
+
+    /// Where the records are: each number from its own counter, none from the others.
+    fn books(&self) -> Ledger {
+        let mut books = Ledger {
+            in_flight: self.in_transit,
+            kept: self.kept,
+            reduced: self.reduced,
+            dropped_by_place: self.dropped,
+            reset: self.reset,
+            ..Ledger::default()
+        };
+        for rank in &self.ranks {
+            books.entered += rank.entered;
+            books.open += rank.open();
+            books.in_flight += rank.packet.len() as u64;
+            books
+                .dropped
+                .iter_mut()
+                .zip(rank.dropped)
+                .for_each(|(sum, dropped)| *sum += dropped);
+        }
+        books
+    }
+}
+
+fn state(rank: &SimRank) -> RankState {
+    match rank.phase {
+        Phase::Starting => RankState::Starting,
+        Phase::Drained | Phase::Ended => RankState::Finished,
+        Phase::Running if rank.standing.is_some() && rank.has_called() => RankState::Paused,
+        Phase::Running if rank.standing.is_some() => RankState::Held,
+        Phase::Running if rank.is_inside() => RankState::InMpi,
+        Phase::Running => RankState::Computing,
+    }
+}
