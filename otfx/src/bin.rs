@@ -382,8 +382,9 @@ fn record(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> 
         return input.fail(RecordFault::Overflow);
     };
     context.time = end;
-    into.depth = key.depth();
-    into.clipped = third & CLIPPED != 0;
+    let lasts = matches!(class, EventClass::Call | EventClass::Region);
+    into.depth = if lasts { key.depth() } else { 0 };
+    into.clipped = lasts && third & CLIPPED != 0;
     into.iteration = context.iteration;
     match (class, kind(key.kind())) {
         (EventClass::Call, Some(kind)) => {

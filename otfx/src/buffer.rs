@@ -136,37 +136,28 @@ impl Buffer {
     /// Stores a call with its parts.
     #[inline]
     pub fn store_call(&mut self, call: &Call, parts: &[Part], attributes: Attributes) -> Stored {
-        let kind = call.facts.kind;
-        let body = Body {
-            end: call.end,
-            second: call.duration,
-            ordinal: kind.has_ordinal().then_some(call.ordinal),
-            request: kind.posts().then_some(call.request),
-            iteration: self.iteration,
-            clipped: attributes.clipped,
-        };
         let traits = Traits {
             class: EventClass::Call,
             depth: attributes.depth,
             duration: call.duration,
             ordinal: 0,
         };
-        let key = Key::of(&call.facts, attributes.depth);
         let level = self.begin_storing(&traits);
         if let Some(summaries) = &mut self.summaries
             && self.iteration != 0
         {
             summaries.record(call.duration, call.facts.bytes_out);
         }
+        let (key, body) = call_record(call, attributes, self.iteration);
         let Level { open, writer, .. } = &mut self.levels[level];
         if let Some(bin) = *open
-            && !kind.completes()
-            && writer.timed(self.arena.bin_mut(bin), EventClass::Call, key, &body, parts)
+            && !call.facts.kind.completes()
+            && writer.timed(self.arena.bin_mut(bin), EventClass::Call, key, body, parts)
         {
             self.last = Last::Call { level, bin };
             return KEPT;
         }
-        self.store_call_in_new_bin(level, key, &body, call, parts)
+        self.store_call_in_new_bin(level, call, parts, attributes)
     }
 
     /// Stores a region that was entered and left.
@@ -188,7 +179,7 @@ impl Buffer {
         };
         let key = Key::new(REGION, pass.region.0, 0, attributes.depth);
         let write =
-            |writer: &mut Writer, bin: &mut [u8]| writer.timed(bin, EventClass::Region, key, &body, &[]);
+            |writer: &mut Writer, bin: &mut [u8]| writer.timed(bin, EventClass::Region, key, body, &[]);
         self.store_whole(&traits, pass.end, true, write)
     }
 
@@ -333,7 +324,7 @@ impl Buffer {
         };
         let fits = values.len() <= VALUES_MAX;
         self.store_whole(&traits, time, fits, |writer, bin| {
-            writer.reading(bin, class, key, &body, values)
+            writer.reading(bin, class, key, body, values)
         })
     }
 
@@ -391,14 +382,15 @@ impl Buffer {
 
     /// The open bin has no room, or there is none.
     #[cold]
+    #[inline(never)]
     fn store_call_in_new_bin(
         &mut self,
         level: usize,
-        key: Key,
-        body: &Body,
         call: &Call,
         parts: &[Part],
+        attributes: Attributes,
     ) -> Stored {
+        let (key, body) = call_record(call, attributes, self.iteration);
         self.last = Last::Gone;
         let item = Item {
             level,
@@ -458,6 +450,20 @@ impl Buffer {
     fn given_up(&self) -> u64 {
         self.gone.iter().sum()
     }
+}
+
+#[inline(always)]
+fn call_record(call: &Call, attributes: Attributes, iteration: u64) -> (Key, Body) {
+    let kind = call.facts.kind;
+    let body = Body {
+        end: call.end,
+        second: call.duration,
+        ordinal: kind.has_ordinal().then_some(call.ordinal),
+        request: kind.posts().then_some(call.request),
+        iteration,
+        clipped: attributes.clipped,
+    };
+    (Key::of(&call.facts, attributes.depth), body)
 }
 
 fn summaries(strategy: &Strategy) -> Option<Box<Summaries>> {

@@ -67,8 +67,7 @@ impl Pyramid {
     pub fn width(&self) -> u64 {
         // Never more than a bin that holds all of time.
         self.unit
-            .checked_mul(1u64.checked_shl(self.doublings).unwrap_or(u64::MAX))
-            .unwrap_or(u64::MAX)
+            .saturating_mul(1u64.checked_shl(self.doublings).unwrap_or(u64::MAX))
     }
 
     /// Adds a value at a point in time. In the order of time this takes constant time, mergers spread over the run.

@@ -15,6 +15,9 @@ use crate::event::{EVENT_CLASSES, EventClass, OPAQUE_HEAD_BYTES, Opaque};
 use invivo_proto::record::{MAX_PARTS, Part};
 use invivo_proto::varint::zigzag;
 
+/// An upper bound of a usual head's bytes: token, lengths, third, 7 + 8, ordinal.
+const USUAL_MAX: usize = 24;
+
 /// What stands in a record beside its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
@@ -39,7 +42,6 @@ pub(crate) struct Writer {
     counts: [u32; EVENT_CLASSES],
     /// `u64::MAX` as long as there is none.
     first_end: u64,
-    last_end: u64,
 }
 
 impl Writer {
@@ -49,7 +51,6 @@ impl Writer {
             at: 0,
             counts: [0; EVENT_CLASSES],
             first_end: 0,
-            last_end: 0,
         }
     }
 
@@ -59,12 +60,12 @@ impl Writer {
         self.context.begin(base_time, next_request);
         self.at = BIN_HEAD_BYTES;
         self.counts = [0; EVENT_CLASSES];
-        (self.first_end, self.last_end) = (u64::MAX, base_time);
+        self.first_end = u64::MAX;
     }
 
     /// Begins anew, for records of another level.
     pub fn restart(&mut self) {
-        self.last_end = 0;
+        self.context.time = 0;
         self.context.next_request = 0;
     }
 
@@ -72,7 +73,7 @@ impl Writer {
     pub fn describe(&self, info: &mut BinInfo) {
         info.used = self.at as u32;
         info.counts = self.counts;
-        (info.first_end, info.last_end) = (self.first_end(), self.last_end);
+        (info.first_end, info.last_end) = (self.first_end(), self.last_end());
     }
 
     /// Where the bin's content ends, the head included.
@@ -87,12 +88,13 @@ impl Writer {
 
     /// The end of the first record that begins in the bin; of one without any, where it begins.
     pub fn first_end(&self) -> u64 {
-        self.first_end.min(self.last_end)
+        self.first_end.min(self.last_end())
     }
 
     /// The end of the record stored last.
+    #[inline(always)]
     pub fn last_end(&self) -> u64 {
-        self.last_end
+        self.context.time
     }
 
     /// The number that the next posted request has if it follows on.
@@ -100,47 +102,36 @@ impl Writer {
         self.context.next_request
     }
 
-    /// Writes a call or a region with all its parts; `false` where they do not fit. After `false` the bin is closed:
-    /// the context is ahead of what it holds. (As in all that follows.)
+    /// Writes a record that lasts, with all its parts; `false` where they do not fit. After `false` the bin must be
+    /// closed: the dictionary is ahead of what it holds. (As in all that follows.)
     #[inline(always)]
-    pub fn timed(
-        &mut self,
-        bin: &mut [u8],
-        class: EventClass,
-        key: Key,
-        body: &Body,
-        parts: &[Part],
-    ) -> bool {
-        let start = self.at;
-        let since = body.end.saturating_sub(self.context.time);
-        if parts.is_empty() && self.usual(bin, key, body, since) {
-            return self.committed(class, start, true);
-        }
-        self.context.time += since;
+    pub fn timed(&mut self, bin: &mut [u8], class: EventClass, key: Key, body: Body, parts: &[Part]) -> bool {
+        let (start, time) = (self.at, self.context.time);
+        let since = body.end.saturating_sub(time);
+        self.context.time = time + since;
         let (first, overlap) = match since.checked_sub(body.second) {
             Some(gap) => (gap, 0),
             None => (since, OVERLAP),
         };
-        let written = if parts.is_empty() {
-            self.head(bin, key, body, first, overlap, 0)
-        } else {
-            self.with_parts(bin, key, body, first, overlap, parts)
-        };
-        self.committed(class, start, written)
+        let written = (self.usual(bin, key, &body, first, overlap, parts.len())
+            || self.unusual(bin, key, body, first, overlap, parts.len()))
+            && (parts.is_empty() || self.parts(bin, parts));
+        self.committed(class, start, time, written)
     }
 
     /// Writes a sample or a metric.
+    #[inline(always)]
     pub fn reading(
         &mut self,
         bin: &mut [u8],
         class: EventClass,
         key: Key,
-        body: &Body,
+        body: Body,
         values: &[u64],
     ) -> bool {
-        let start = self.at;
-        let since = body.end.saturating_sub(self.context.time);
-        self.context.time += since;
+        let (start, time) = (self.at, self.context.time);
+        let since = body.end.saturating_sub(time);
+        self.context.time = time + since;
         // Metrics have no ordinal.
         let ordinal = if class == EventClass::Sample {
             body.second
@@ -149,9 +140,11 @@ impl Writer {
         };
         let second = ordinal.wrapping_sub(self.context.sample);
         self.context.sample = ordinal;
-        let body = Body { second, ..*body };
-        let written = self.head(bin, key, &body, since, OVERLAP, 0) && self.values(bin, values);
-        self.committed(class, start, written)
+        let body = Body { second, ..body };
+        let written = (self.usual(bin, key, &body, since, OVERLAP, 0)
+            || self.unusual(bin, key, body, since, OVERLAP, 0))
+            && self.values(bin, values);
+        self.committed(class, start, time, written)
     }
 
     /// Writes a record as it came.
@@ -165,10 +158,10 @@ impl Writer {
         out[4..12].copy_from_slice(&end.to_le_bytes());
         out[12..20].copy_from_slice(&record.ordinal.to_le_bytes());
         out[OPAQUE_HEAD_BYTES..].copy_from_slice(record.bytes);
+        let (start, time) = (self.at, self.context.time);
         self.context.time = end;
-        let start = self.at;
         self.at += length;
-        self.committed(record.class, start, true)
+        self.committed(record.class, start, time, true)
     }
 
     /// Writes as many of `parts` as surely fit, more parts of the call before; how many.
@@ -194,36 +187,43 @@ impl Writer {
     }
 
     #[inline(always)]
-    fn committed(&mut self, class: EventClass, start: usize, written: bool) -> bool {
+    fn committed(&mut self, class: EventClass, start: usize, time: u64, written: bool) -> bool {
         if !written {
-            self.at = start;
+            (self.at, self.context.time) = (start, time);
             return false;
         }
-        self.last_end = self.context.time;
-        self.first_end = self.first_end.min(self.last_end);
+        self.first_end = self.first_end.min(self.context.time);
         self.counts[class as usize] += 1;
         true
     }
 
-    /// Writes what most records are: facts that the dictionary knows, no more than two lengths and two numbers behind
-    /// them; `false` where it is something else, and then nothing has changed.
+    /// Writes the head that most records have: facts that the dictionary knows, lengths, two numbers; `false` where
+    /// it is another one, and then nothing has changed.
     #[inline(always)]
-    fn usual(&mut self, bin: &mut [u8], key: Key, body: &Body, since: u64) -> bool {
+    fn usual(
+        &mut self,
+        bin: &mut [u8],
+        key: Key,
+        body: &Body,
+        first: u64,
+        overlap: u8,
+        parts: usize,
+    ) -> bool {
         let context = &mut self.context;
-        let (first, overlap) = match since.checked_sub(body.second) {
-            Some(gap) => (gap, 0),
-            None => (since, OVERLAP),
-        };
         let slot = key.slot();
-        let usual = context.keys[slot] == key
+        let ordinal = body
+            .ordinal
+            .map_or(0, |ordinal| zigzag(ordinal.wrapping_sub(context.ordinal) as i64));
+        let usual = context.keys[slot].is(&key)
             && (first | body.second) >> 56 == 0
             && body.iteration == context.iteration
             && !body.clipped
-            && body.ordinal.is_none()
+            && ordinal < 0x80
+            && parts < PARTS_BELOW
             && body.request.is_none_or(|request| request == context.next_request);
         let Some(out) = bin
             .get_mut(self.at..)
-            .and_then(|rest| rest.first_chunk_mut::<24>())
+            .and_then(|rest| rest.first_chunk_mut::<USUAL_MAX>())
         else {
             return false;
         };
@@ -232,33 +232,50 @@ impl Writer {
         }
         // Both are at most 7; saying so spares checks.
         let (first_bytes, second_bytes) = (bytes_of(first) & 7, bytes_of(body.second) & 7);
+        let third = usize::from(parts != 0);
         out[0] = slot as u8;
-        out[1] = first_bytes as u8 | overlap | (second_bytes as u8) << 4;
-        out[2..10].copy_from_slice(&first.to_le_bytes());
-        out[2 + first_bytes..10 + first_bytes].copy_from_slice(&body.second.to_le_bytes());
-        self.at += 2 + first_bytes + second_bytes;
-        context.time += since;
+        out[1] = first_bytes as u8 | overlap | (second_bytes as u8) << 4 | (third as u8) << 7;
+        debug_assert_eq!(EXTENDED, 1 << 7);
+        out[2] = parts as u8;
+        let mut at = 2 + third;
+        out[at..at + 8].copy_from_slice(&first.to_le_bytes());
+        at += first_bytes;
+        out[at..at + 8].copy_from_slice(&body.second.to_le_bytes());
+        at += second_bytes;
+        if let Some(number) = body.ordinal {
+            context.ordinal = number;
+            out[at] = ordinal as u8;
+            at += 1;
+        }
         context.next_request = context
             .next_request
             .wrapping_add(u64::from(body.request.is_some()));
+        self.at += at;
         true
     }
 
+    /// Writes any head.
     #[inline(never)]
-    fn with_parts(
+    fn unusual(
         &mut self,
         bin: &mut [u8],
         key: Key,
-        body: &Body,
+        body: Body,
         first: u64,
         overlap: u8,
-        parts: &[Part],
+        parts: usize,
     ) -> bool {
+        self.head(bin, key, &body, first, overlap, parts.min(MAX_PARTS))
+    }
+
+    /// Writes the parts that a head announced, and those beyond as continuations.
+    #[inline(never)]
+    fn parts(&mut self, bin: &mut [u8], parts: &[Part]) -> bool {
         let (beside, mut rest) = parts.split_at(parts.len().min(MAX_PARTS));
-        let beside_fit = self.head(bin, key, body, first, overlap, beside.len())
-            && beside.iter().all(|part| self.part(bin, part));
-        if !beside_fit {
-            return false;
+        for part in beside {
+            if !self.part(bin, part) {
+                return false;
+            }
         }
         while !rest.is_empty() {
             let fit = self.continuation(bin, rest);
@@ -307,7 +324,7 @@ impl Writer {
             }
             let slot = key.slot();
             let known = &mut context.keys[slot];
-            if *known == key {
+            if known.is(&key) {
                 out[at] = slot as u8;
                 at += 1;
             } else {
@@ -325,7 +342,8 @@ impl Writer {
             debug_assert_eq!(EXTENDED, 1 << 7);
             if extended {
                 let count = parts.min(PARTS_BELOW) as u8;
-                out[at] = count | u8::from(body.clipped) * CLIPPED | u8::from(gap != 0) * GAP;
+                let clipped = if body.clipped { CLIPPED } else { 0 };
+                out[at] = count | clipped | if gap != 0 { GAP } else { 0 };
                 at += 1;
             }
             out[at..at + 8].copy_from_slice(&first.to_le_bytes());
@@ -354,7 +372,7 @@ impl Writer {
             let slot = key.slot();
             let known = &mut context.keys[slot];
             let mut at = 1;
-            if *known == key {
+            if known.is(&key) {
                 out[0] = slot as u8;
             } else {
                 *known = key;

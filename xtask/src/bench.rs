@@ -2,8 +2,9 @@
 //! with name, value, unit, baseline, ratio (value / baseline), and a paragraph about what was measured.
 
 mod bytes;
-mod pause;
+mod otfx;
 mod shim;
+mod steer;
 
 use crate::run::{FAMILIES, allow_root, check, dist, root};
 use anyhow::{Context, Result};
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The benches by name.
-pub const NAMES: [&str; 3] = ["shim", "pause", "bytes"];
+pub const NAMES: [&str; 5] = ["shim", "pause", "bytes", "otfx", "otfx-scenario"];
 
 /// Runs one, or all.
 pub fn run(name: Option<&str>) -> Result<()> {
@@ -22,7 +23,9 @@ pub fn run(name: Option<&str>) -> Result<()> {
     {
         match bench {
             "shim" => shim::run()?,
-            "pause" => pause::run()?,
+            "steer" => steer::run()?,
+            "otfx" => otfx::run()?,
+            "otfx-scenario" => otfx::scenario()?,
             _ => bytes::run()?,
         }
     }

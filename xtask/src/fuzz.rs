@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The targets of proto/fuzz.
-const TARGETS: [&str; 8] = [
+const TARGETS: [&str; 9] = [
     "packet",
     "records",
     "definition",
@@ -15,6 +15,7 @@ const TARGETS: [&str; 8] = [
     "link",
     "peer",
     "region",
+    "bin",
 ];
 
 /// What libFuzzer wants to know: which edges were taken, and what was compared with what.

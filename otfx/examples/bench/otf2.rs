@@ -261,7 +261,7 @@ unsafe fn communication(f: &Functions, events: Events, facts: &Facts, request: u
                 time,
                 1,
                 comm,
-                peer as u32,
+                peer,
                 facts.bytes_out,
                 facts.bytes_in,
             ),

@@ -21,6 +21,14 @@ fn main() {
 
 fn row(scenario: &Scenario, outcome: &Outcome) {
     println!(
+        "{}  published: {:.4} Hz at the end, events dropped at {}",
+        scenario.name,
+        scenario.end_hz,
+        scenario
+            .drop_s
+            .map_or_else(|| "never".to_owned(), |s| clock(s as f64)),
+    );
+    println!(
         "{}  {:>4} B  {:>2} kB/s  {:>8}  {:>9.4}  {:>9} {:>4.1} MB  {:>13.1} %  {}",
         scenario.name,
         scenario.sample_bytes,

@@ -2,6 +2,8 @@
 //! decoder broke its promise. The targets beside this crate hand them to libFuzzer; the crate's own tests
 //! run them on the golden bytes.
 
+pub mod otfx;
+
 use invivo_proto::control;
 use invivo_proto::definition::Definition;
 use invivo_proto::packet::{HEADER_BYTES, Header, PAYLOAD_BYTES};
