@@ -192,6 +192,9 @@ impl Recording {
 
     /// Time has passed.
     pub fn step(&mut self, moment: &Moment<'_>, cuts: &mut Cuts) -> Vec<Action> {
+        for asked in &mut self.asked {
+            asked.refine(moment);
+        }
         cuts.retime(|job_ns| moment.ticks_of(job_ns));
         cuts.pass(moment.ticks());
         let mut actions: Vec<Action> = self.switch(cuts).into_iter().collect();

@@ -46,6 +46,14 @@ impl Asked {
         }
     }
 
+    /// Until a cut has passed it moves with what is known of job time, and so does its error.
+    pub fn refine(&mut self, moment: &Moment<'_>) {
+        let cuts = self.acks.from.iter_mut().chain(&mut self.acks.to);
+        for cut in cuts.filter(|cut| moment.job_ns() <= cut.latest_ns) {
+            cut.error_ns = moment.error_ns();
+        }
+    }
+
     /// Whether its cuts clip calls: those of the end of the measurement do not.
     pub fn clips(&self) -> bool {
         self.wait == Wait::Glance || self.acks.to.is_some()

@@ -134,7 +134,7 @@ fn a_reset_is_done_when_its_cut_has_passed_and_the_ranks_were_looked_at() {
     let acks = acks(&scene.seen(1, 5, false, 0), 1);
     assert_eq!((acks.targets, acks.done, acks.failures.len()), (2, 2, 0));
     assert_eq!(acks.slowest, Some((Rank(4), 40 * MS)));
-    assert_eq!(acks.from, cut(140, 100 * MS / 20_000));
+    assert_eq!(acks.from, cut(140, 7_000));
     assert_eq!(
         (acks.clipped, acks.open),
         (2, 0),
@@ -150,7 +150,7 @@ fn heard_of_too_late_it_cuts_at_once_and_says_where() {
     assert_eq!(scene.cuts.resets(), 1);
     scene.seen(1, 4, true, 0);
     let acks = acks(&scene.seen(1, 5, true, 0), 1);
-    assert_eq!(acks.from, cut(100, 100 * MS / 20_000));
+    assert_eq!(acks.from, cut(100, 5_000));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_window_is_complete_when_all_of_it_is_taken() {
     assert_eq!(scene.looks()[0].ranks, BTreeSet::from([Rank(4)]));
     let acks = acks(&scene.seen(2, 4, true, 0), 2);
     assert_eq!((acks.done, acks.clipped, acks.open), (2, 2, 1));
-    assert_eq!((acks.from, acks.to), (cut(120, 5_000), cut(1120, 5_000)));
+    assert_eq!((acks.from, acks.to), (cut(120, 6_000), cut(1120, 56_000)));
     assert_eq!(acks.complete_ns, job(1150));
     assert_eq!(acks.slowest, Some((Rank(4), 1050 * MS)));
     let window = scene.status().window.unwrap();
