@@ -1,6 +1,7 @@
 //! Control messages between our own processes: the tree's, the gateway's link and the supervisors'. They are
 //! bincode 2 with fixed limits; this module is the only one that touches that crate (see the ADR on bincode).
 
+pub mod buffers;
 pub mod link;
 pub mod local;
 pub mod peer;
