@@ -1,7 +1,7 @@
 //! Storing, giving up and resetting take no memory and give none back: the allocations of the
 //! test's thread are counted.
 
-use invivo_otfx::{Buffer, FlightRecorder};
+use invivo_otfx::{Attributes, Buffer, Dimension, FlightRecorder, Pass, Sample, Strategy};
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::{Call, Facts, Kind, Part};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -73,4 +73,46 @@ fn storing_never_allocates() {
     assert_eq!(fill.bins_used, fill.geometry.bins);
     drop(std::hint::black_box(Box::new(before)));
     assert_ne!(CALLS.get(), before, "the counter counts");
+}
+
+#[test]
+fn no_strategy_allocates_while_storing() {
+    let strategy = Strategy::by(Dimension::Ordinal { levels: 6 })
+        .then(Strategy::by(Dimension::Iteration { levels: 3 }))
+        .then(Strategy::by(Dimension::Duration {
+            kept_log2: 12,
+            levels: 4,
+        }))
+        .then(Strategy::by(Dimension::Depth { kept: 1, levels: 3 }));
+    let mut buffer = Buffer::new(1 << 20, strategy).expect("large enough");
+
+    let before = CALLS.get();
+    for n in 0..400_000u64 {
+        let attributes = Attributes {
+            depth: (n % 7) as u8,
+            clipped: n % 50 == 0,
+        };
+        let pass = Pass {
+            region: RegionId(1 + (n % 9) as u16),
+            end: n * 100,
+            duration: n * n % 10_000,
+        };
+        buffer.store_region(&pass, attributes);
+        buffer.store_sample(&Sample {
+            time: n * 100,
+            ordinal: n + 1,
+            context: 1,
+            values: &[n, n * n],
+        });
+        if n % 100 == 0 {
+            buffer.begin_iteration(n * 100);
+        }
+    }
+    let halvings = buffer.take_halvings();
+    let ledger = buffer.ledger();
+    assert_eq!(CALLS.get(), before);
+    assert!(
+        halvings > Some(3) && ledger.reduced > 600_000,
+        "{halvings:?} {ledger:?}"
+    );
 }
