@@ -1,7 +1,7 @@
 //! What each strategy keeps, by its own definition, computed from a full record of what was stored.
 
 use crate::{input, kept, policy};
-use invivo_otfx::{Attributes, Buffer, Contents, Dimension, EventClass, Head, Pass, Strategy};
+use invivo_otfx::{Attributes, Buffer, Contents, Dimension, EventClass, Geometry, Head, Pass, Strategy};
 use invivo_proto::ids::RegionId;
 
 /// A program of iterations, nested regions and calls of all lengths; what it stored, with its level.
@@ -48,11 +48,12 @@ fn program(buffer: &mut Buffer, strategy: &Strategy, iterations: u64) -> Vec<(us
 }
 
 fn check(strategy: Strategy, name: &str) {
-    let mut buffer = Buffer::new(1 << 20, strategy.clone()).expect("large enough");
-    let full = program(&mut buffer, &strategy, 40_000);
+    let geometry = Geometry::with_bins(256 << 10, 1 << 10);
+    let mut buffer = Buffer::with_geometry(geometry, strategy.clone()).expect("large enough");
+    let full = program(&mut buffer, &strategy, 10_000);
     let kept = kept(&buffer);
     assert!(
-        full.len() > 10 * kept.len() && kept.len() > 100_000,
+        full.len() > 10 * kept.len() && kept.len() > 25_000,
         "{name}: {} of {}",
         kept.len(),
         full.len()

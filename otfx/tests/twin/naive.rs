@@ -200,7 +200,11 @@ impl Naive {
                 given_up: self.gone() - gone,
             };
         }
-        self.levels[level].open = true;
+        // The bin is still empty: from the beginning.
+        let emptied = &mut self.levels[level];
+        emptied.open = true;
+        let measure = Measure::new(emptied.last_end, emptied.next_request);
+        emptied.bins.back_mut().expect("just made").measure = measure;
         let room = self.geometry.bin_bytes - invivo_otfx::BIN_HEAD_BYTES;
         let fit = kept.parts.len().min(MAX_PARTS).min((room - HEAD_MAX) / PART_MAX);
         assert!(self.whole(level, &kept, fit));
@@ -246,13 +250,14 @@ impl Naive {
         let room = self.geometry.bin_bytes;
         let level = &mut self.levels[level];
         let bin = level.bins.back_mut().expect("an open level has a bin");
-        let mut measure = bin.measure.clone();
+        let measure = &mut bin.measure;
+        let used = measure.used;
         let beside = parts.min(MAX_PARTS);
         measure.record(contents, beside);
         let mut fits = measure.used <= room;
         let mut rest = &contents.parts[beside..parts];
         while fits && !rest.is_empty() {
-            let fit = surely(&measure, room, rest);
+            let fit = surely(measure, room, rest);
             fits = fit > 0;
             if fits {
                 measure.more(&rest[..fit]);
@@ -260,6 +265,8 @@ impl Naive {
             }
         }
         if !fits {
+            // Nothing else of it is looked at in a bin that is closed.
+            measure.used = used;
             level.open = false;
             return false;
         }
@@ -267,7 +274,6 @@ impl Naive {
         item.parts.truncate(parts);
         level.last_end = item.head.end();
         level.next_request = measure.next_request;
-        bin.measure = measure;
         bin.items.push(item);
         true
     }
@@ -524,7 +530,8 @@ impl Naive {
             parts_reduced: self.parts_reduced,
             ..Ledger::default()
         };
-        for ((_, _, reason), (records, ..)) in self.lost() {
+        for ((_, reason), ends) in self.losses().flat_map(|(_, losses)| losses) {
+            let records = ends.len() as u64;
             match reason {
                 Reason::Held => ledger.dropped += records,
                 Reason::Reset => ledger.reset += records,
