@@ -277,6 +277,7 @@ impl Station {
         match partial {
             Partial::Functions(table) => Answer::Functions(table, coverage),
             Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
+            Partial::Messages(messages) => Answer::Messages(*messages, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.notes.truncate(NOTES_MAX);
@@ -322,7 +323,7 @@ impl Station {
                 self.result.coverage = coverage;
             }
             // The tree is shut down only after the result; nothing to take over.
-            Answer::Refused(_) | Answer::Job(_) | Answer::Command(_) => {}
+            Answer::Refused(_) | Answer::Job(_) | Answer::Command(_) | Answer::Messages(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
         if self.unanswered == 0 {

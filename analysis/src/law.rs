@@ -1,7 +1,7 @@
 //! The merge of partial results, by the question that they answer. It is associative and commutative, up to
 //! the rounding of means and variances, so partial results may be joined in any order at any depth.
 
-use crate::{functions, matrix, status};
+use crate::{functions, matrix, messages, status};
 use invivo_proto::control::tree::Partial;
 
 /// Two partial results that answer different questions: one of them is a fault of this program or of a peer.
@@ -39,6 +39,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
             });
         }
         (Partial::Status(into), Partial::Status(from)) => status::merge(into, from),
+        (Partial::Messages(into), Partial::Messages(from)) => messages::merge(into, &from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -54,6 +55,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Functions(_) => "functions",
         Partial::Matrix(_) => "the matrix",
         Partial::Status(_) => "the status",
+        Partial::Messages(_) => "messages",
     }
 }
 

@@ -16,8 +16,8 @@
 //! has none. Too many sends would not. So wherever receives may be missing, sends are given up up to that time, and
 //! all of it is counted by reason.
 //!
-//! **A cut** (reset, window) takes halves out of the sums and leaves them in their order, since what was sent before it
-//! may be received behind it. A pair across the cut is none; it is counted as such.
+//! **A cut** (reset, window, recording off) takes halves out of the sums and leaves them in their order, since what was
+//! sent before it may be received behind it. A pair across the cut is none; it is counted as such.
 
 mod books;
 mod meeting;
@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 use books::{Books, Reason};
 use core::ops::Range;
 use invivo_proto::control::VERSION;
-use invivo_proto::control::peer::{HALVES_MAX, Halves};
+use invivo_proto::control::peer::{HALVES_MAX, Halves, Standing};
 use invivo_proto::control::results;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::record::{Call, Facts, Kind, Part};
@@ -47,6 +47,9 @@ use outbox::Outbox;
 use posted::{InOrder, Pattern};
 use unresolved::{Key, Unknown, Unresolved};
 use waiting::{Channel, Half, Side};
+
+/// An error of four seconds and more is no knowledge of time: such halves are matched, and their times mean nothing.
+const UNKNOWN_NS: u32 = u32::MAX;
 
 /// Which place a rank of the application is below, by any number that the driver gives to places.
 pub type PlaceOf = Box<dyn Fn(Rank) -> u32 + Send>;
@@ -61,8 +64,8 @@ pub struct Of<'a, F> {
     pub begin: u64,
     /// When the call was left, in the rank's ticks.
     pub end: u64,
-    /// That is only a part of it.
-    pub clipped: bool,
+    /// Whether it counts.
+    pub standing: Standing,
     /// What was told about communicators.
     pub communicators: &'a Communicators,
     /// Job time of a tick, in ns.
@@ -103,9 +106,9 @@ pub struct Messages {
     outbox: Outbox,
     meeting: Meeting,
     books: Books,
+    /// Ranks that the job has.
+    job_ranks: u32,
     clock_error_ns: u64,
-    /// The largest error of any place that halves came from.
-    peer_error_ns: u64,
     /// Receives that may be matched now; empty between two calls.
     ready: Vec<(Pattern, Half)>,
 }
@@ -120,8 +123,8 @@ struct OfRank {
 }
 
 impl Messages {
-    /// Of a place with these ranks.
-    pub fn new(ranks: Range<u32>, place_of: PlaceOf) -> Messages {
+    /// Of a place with these ranks of all that the job has.
+    pub fn new(ranks: Range<u32>, job_ranks: u32, place_of: PlaceOf) -> Messages {
         Messages {
             first: ranks.start,
             ranks: ranks.map(|_| OfRank::default()).collect(),
@@ -130,14 +133,14 @@ impl Messages {
             outbox: Outbox::default(),
             meeting: Meeting::default(),
             books: Books::default(),
+            job_ranks,
             clock_error_ns: 0,
-            peer_error_ns: 0,
             ready: Vec::new(),
         }
     }
 
-    /// A call and its parts. Records of one thread must come in their order; a record that a reset or the end of a
-    /// window leaves out of everything else belongs here all the same.
+    /// A call and its parts. Records of one thread must come in their order; one that lies outside of what is recorded
+    /// belongs here all the same.
     #[inline]
     pub fn record(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call, parts: &[Part]) {
         if follows(call.facts.kind) {
@@ -161,7 +164,7 @@ impl Messages {
     fn facts(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, facts: &Facts, request: u64, posted: u64) {
         let Some(index) = self.index(of.rank) else { return };
         let of_rank = &mut self.ranks[index];
-        let ready = &mut self.ready;
+        let (ready, error_ns) = (&mut self.ready, short(self.clock_error_ns));
         if of_rank.epoch != of.epoch {
             // Recording was off in between: what was open then is not heard of again.
             of_rank.epoch = of.epoch;
@@ -174,18 +177,18 @@ impl Messages {
         };
         match facts.kind {
             Kind::Send | Kind::PostSend if facts.peer >= 0 => {
-                let half = half(of, facts.bytes_out);
+                let half = half(of, facts.bytes_out, error_ns);
                 self.books.sent(&half);
                 self.resolve(of.rank, pattern, Side::Send, half, of.communicators);
             }
             Kind::PostRecv => of_rank.receives.post(request, posted, pattern),
             Kind::Recv if facts.peer >= 0 => {
-                let half = half(of, facts.bytes_in);
+                let half = half(of, facts.bytes_in, error_ns);
                 self.books.received(&half);
                 of_rank.receives.receive(pattern, half, ready);
             }
             Kind::CompletedRecv if facts.peer >= 0 => {
-                let half = half(of, facts.bytes_in);
+                let half = half(of, facts.bytes_in, error_ns);
                 self.books.received(&half);
                 of_rank.receives.completed(request, posted, pattern, half, ready);
             }
@@ -216,7 +219,7 @@ impl Messages {
         let key = (rank, with.comm, with.peer);
         let tag = with.tag;
         if !self.unknown.waits(&key)
-            && let Some(channel) = channel(communicators, key, tag, side)
+            && let Some(channel) = self.channel(communicators, key, tag, side)
         {
             self.deliver(channel, side, half);
         } else if !self.unknown.push(key, Unresolved { side, tag, half }) {
@@ -228,7 +231,7 @@ impl Messages {
     pub fn resolve_waiting(&mut self, communicators: &Communicators) {
         for key in self.unknown.keys() {
             for one in self.unknown.take(&key) {
-                match channel(communicators, key, one.tag, one.side) {
+                match self.channel(communicators, key, one.tag, one.side) {
                     Some(channel) => self.deliver(channel, one.side, one.half),
                     None => {
                         let kept = self.unknown.push(key, one);
@@ -256,9 +259,6 @@ impl Messages {
         let lost_ns = self
             .index(channel.destination)
             .map_or(0, |at| self.ranks[at].lost_ns);
-        self.meeting.error_ns = self
-            .clock_error_ns
-            .saturating_add(self.peer_error_ns.max(self.clock_error_ns));
         self.meeting.meet(channel, side, half, lost_ns, &mut self.books);
     }
 
@@ -282,11 +282,11 @@ impl Messages {
         if halves.sends.len() > HALVES_MAX {
             return Err(Refused::Long(halves.sends.len()));
         }
-        self.peer_error_ns = self.peer_error_ns.max(halves.clock_error_ns);
+        let error_ns = short(halves.clock_error_ns);
         let mut foreign = 0;
         for send in &halves.sends {
             if self.index(send.destination).is_some() {
-                let (channel, half) = outbox::open(send);
+                let (channel, half) = outbox::open(send, error_ns);
                 self.meet(channel, Side::Send, half);
             } else {
                 foreign += 1;
@@ -323,13 +323,15 @@ impl Messages {
         self.clock_error_ns = error_ns;
     }
 
-    /// From now on counts what ended behind `from_ns` and began before `to_ns` (job time; `u64::MAX` is no end), and
-    /// nothing that was told before.
-    pub fn reset(&mut self, from_ns: u64, to_ns: u64) {
+    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time).
+    pub fn reset(&mut self, at_ns: u64) {
         self.books.sums = EMPTY;
-        self.books.from_ns = from_ns;
-        self.books.to_ns = to_ns;
-        self.peer_error_ns = 0;
+        self.books.reset_ns = at_ns;
+    }
+
+    /// Sends that wait for the way to another place.
+    pub fn outgoing(&self) -> usize {
+        self.outbox.len()
     }
 
     /// What came of the messages so far. Halves whose communicator or group is not known yet are `unresolved`.
@@ -339,6 +341,28 @@ impl Messages {
         sums.unmatched.unresolved += unresolved.count() as u64;
         sums.clock_error_ns = self.clock_error_ns;
         sums
+    }
+
+    /// The channel of a message with that tag.
+    #[inline]
+    fn channel(
+        &self,
+        known: &Communicators,
+        (rank, comm, peer): Key,
+        tag: i32,
+        side: Side,
+    ) -> Option<Channel> {
+        let membership = known.membership(rank, comm)?;
+        let (destination, comm, source) = match side {
+            Side::Send => (known.peer(rank, comm, peer)?, membership.id, membership.rank),
+            Side::Receive => (rank, membership.peers, u32::try_from(peer).ok()?),
+        };
+        (destination.0 < self.job_ranks).then_some(Channel {
+            destination,
+            comm,
+            source,
+            tag,
+        })
     }
 
     #[inline]
@@ -363,35 +387,21 @@ fn follows(kind: Kind) -> bool {
 }
 
 #[inline]
-fn half(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64) -> Half {
+fn half(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64, error_ns: u32) -> Half {
     let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
     Half {
         begin_ns,
         end_ns: end_ns.max(begin_ns),
         bytes,
         epoch: of.epoch,
-        touched: of.clipped,
+        error_ns,
+        standing: of.standing,
     }
 }
 
-/// The channel of a message with that tag.
-#[inline]
-fn channel(communicators: &Communicators, (rank, comm, peer): Key, tag: i32, side: Side) -> Option<Channel> {
-    let membership = communicators.membership(rank, comm)?;
-    Some(match side {
-        Side::Send => Channel {
-            destination: communicators.peer(rank, comm, peer)?,
-            comm: membership.id,
-            source: membership.rank,
-            tag,
-        },
-        Side::Receive => Channel {
-            destination: rank,
-            comm: membership.peers,
-            source: u32::try_from(peer).ok()?,
-            tag,
-        },
-    })
+/// As a half carries it.
+fn short(ns: u64) -> u32 {
+    u32::try_from(ns).unwrap_or(UNKNOWN_NS)
 }
 
 #[cfg(test)]

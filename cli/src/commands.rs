@@ -8,6 +8,7 @@ pub mod functions;
 pub mod invite;
 pub mod list;
 pub mod matrix;
+pub mod messages;
 mod progress;
 pub mod record;
 pub mod session;

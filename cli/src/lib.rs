@@ -53,6 +53,8 @@ enum Verb {
     Functions(commands::functions::Args),
     /// Show the communication matrix
     Matrix(commands::matrix::Args),
+    /// Show messages: sends matched with receives, their times, and waiting for late senders
+    Messages(commands::messages::Args),
     /// Let the application stand still, for a limited time
     Pause(commands::control::PauseArgs),
     /// Let a paused or held application go on
@@ -92,6 +94,7 @@ impl Cli {
             Verb::Watch(args) => commands::block_on(commands::watch::run(args)),
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
+            Verb::Messages(args) => commands::block_on(commands::messages::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),
             Verb::Resume(args) => commands::block_on(commands::control::resume(args)),
             Verb::Hold(args) => commands::block_on(commands::control::hold(args)),

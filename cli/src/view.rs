@@ -5,6 +5,7 @@ pub mod command;
 pub mod coverage;
 pub mod functions;
 pub mod matrix;
+pub mod messages;
 pub mod recording;
 pub mod status;
 pub mod table;

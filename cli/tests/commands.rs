@@ -66,6 +66,17 @@ async fn views_are_text_for_people_and_json_for_programs() {
         (&matrix["block_ranks"], &matrix["unresolved"]["bytes"]),
         (&2.into(), &9.into())
     );
+
+    let messages = user.text(&["messages"]).await;
+    assert!(
+        messages.contains("matched: 3 messages with 240 B\nnever matched: 1 across a cut\n"),
+        "{messages}"
+    );
+    let messages = user.json(&["messages", "--json"]).await;
+    assert_eq!(
+        (&messages["late_sender"]["sum_ns"], &messages["clock_error_ns"]),
+        (&700.into(), &50.into())
+    );
 }
 
 #[tokio::test]

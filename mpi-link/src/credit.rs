@@ -121,6 +121,11 @@ impl Account {
         Received::Message(bytes)
     }
 
+    /// Whether a message would go at once.
+    pub fn is_free(&self) -> bool {
+        self.credits > 0 && self.waiting.is_empty()
+    }
+
     /// Messages that wait for credits.
     pub fn waiting(&self) -> usize {
         self.waiting.len()

@@ -196,6 +196,11 @@ impl Link {
         self.accounts.values().map(Account::waiting).sum()
     }
 
+    /// Whether a message would be sent at once: the other side has given credit for it, and none waits.
+    pub fn is_free(&self, to: WorldRank, tag: i32) -> bool {
+        self.accounts.get(&(to, tag)).is_none_or(Account::is_free)
+    }
+
     /// The next message with this tag, if one came. Reading it is what gives its sender credit for another one.
     ///
     /// # Errors

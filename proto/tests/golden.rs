@@ -180,14 +180,15 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Functions { .. } => 8,
             Query::Matrix { .. } => 9,
             Query::Status => 10,
+            Query::Messages => 11,
         },
-        Down::Heartbeat => 11,
-        Down::Time { .. } => 12,
-        Down::Groups(_) => 13,
-        Down::Release => 14,
-        Down::Shutdown => 15,
+        Down::Heartbeat => 12,
+        Down::Time { .. } => 13,
+        Down::Groups(_) => 14,
+        Down::Release => 15,
+        Down::Shutdown => 16,
     };
-    complete(&messages::downs(), number, 16);
+    complete(&messages::downs(), number, 17);
 }
 
 #[test]
@@ -200,14 +201,15 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Functions(_) => 2,
             Partial::Matrix(_) => 3,
             Partial::Status(_) => 4,
+            Partial::Messages(_) => 5,
         },
-        Up::Groups(_) => 5,
-        Up::WantGroups(_) => 6,
-        Up::WhatTime { .. } => 7,
-        Up::RankEnded(_) => 8,
-        Up::Drained => 9,
+        Up::Groups(_) => 6,
+        Up::WantGroups(_) => 7,
+        Up::WhatTime { .. } => 8,
+        Up::RankEnded(_) => 9,
+        Up::Drained => 10,
     };
-    complete(&messages::ups(), number, 10);
+    complete(&messages::ups(), number, 11);
 }
 
 #[test]
@@ -234,9 +236,10 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Matrix(..) => 2,
         Answer::Status(..) => 3,
         Answer::Command(_) => 4,
-        Answer::Refused(_) => 5,
+        Answer::Messages(..) => 5,
+        Answer::Refused(_) => 6,
     };
-    complete(&messages::responses(), number, 6);
+    complete(&messages::responses(), number, 7);
 }
 
 #[test]

@@ -284,7 +284,7 @@ fn the_longest_message_of_a_place_fits() {
         begin_ns: u64::MAX,
         end_ns: u64::MAX,
         epoch: u32::MAX,
-        touched: true,
+        standing: control::peer::Standing::Outside,
     };
     let sends = vec![half; control::peer::HALVES_MAX];
     let longest = control::peer::Halves::new(WorldRank(u32::MAX), u64::MAX, sends);

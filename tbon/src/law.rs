@@ -1,5 +1,6 @@
 //! How partial results become one: the analyses' business, given to the node by its driver.
 
+use alloc::boxed::Box;
 use core::fmt;
 use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::tree::{Partial, Query};
@@ -44,5 +45,6 @@ pub(crate) fn nothing(query: Query) -> Partial {
         }),
         Query::Matrix { .. } => Partial::Matrix(Matrix::default()),
         Query::Status => Partial::Status(JobStatus::default()),
+        Query::Messages => Partial::Messages(Box::default()),
     }
 }

@@ -1,17 +1,20 @@
 //! The active analyses of one place: fed with every call of every rank, asked by waves.
 
+use crate::moment::{Moment, Now};
+use crate::traffic::{Traffic, When};
 use invivo_analysis::functions::Functions;
 use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::law::Mismatch;
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_analysis::pauses::Pauses;
 use invivo_mpi_link::clock::NodeClock;
-use invivo_proto::control::results::{FunctionTable, Matrix};
+use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
 use invivo_proto::control::tree::Partial;
 use invivo_proto::definition::{Definition, DefinitionError};
-use invivo_proto::ids::{CommId, Rank};
+use invivo_proto::ids::{CommId, Rank, WorldRank};
 use invivo_proto::record::{Call, Part};
-use std::ops::Range;
+use invivo_tbon::clock::JobClock;
+use invivo_tbon::layout::Layout;
 
 /// How partial results become one: by the analyses' own law.
 pub type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
@@ -21,6 +24,7 @@ pub struct Analyses {
     clock: NodeClock,
     functions: Functions,
     matrix: MatrixLeaf,
+    traffic: Traffic,
     /// Groups that came since they were last sent up.
     groups: Groups,
     /// Ranks that the job has.
@@ -38,14 +42,16 @@ struct OfRank {
 }
 
 impl Analyses {
-    /// Of a place with these ranks of all that the job has.
-    pub fn new(ranks: Range<u32>, job_ranks: u32, clock: NodeClock) -> Analyses {
+    /// Of the place `me` in this layout.
+    pub fn new(layout: Layout, me: WorldRank, clock: NodeClock) -> Analyses {
+        let ranks = layout.ranks_of(me);
         Analyses {
             clock,
             functions: Functions::default(),
             matrix: MatrixLeaf::default(),
+            traffic: Traffic::new(layout, me),
             groups: Groups::new(),
-            job_ranks,
+            job_ranks: layout.app(),
             first: ranks.start,
             ranks: ranks.map(|_| OfRank::default()).collect(),
             resets: 0,
@@ -62,6 +68,16 @@ impl Analyses {
         self.clock = clock;
     }
 
+    /// Time has passed; job time is known as well as it can be now.
+    pub fn set_time(&mut self, now: Now, job: &JobClock) {
+        self.traffic.set_time(&Moment::new(now, &self.clock, job));
+    }
+
+    /// Messages on their way to other places.
+    pub fn traffic(&mut self) -> &mut Traffic {
+        &mut self.traffic
+    }
+
     /// Where a rank's calls go. The rank must be one of this place's.
     pub fn sink(&mut self, rank: Rank) -> OneSink<'_> {
         OneSink {
@@ -71,12 +87,14 @@ impl Analyses {
         }
     }
 
-    /// Forgets all calls, if a reset has taken effect that was not made here. Definitions stay, and pauses.
-    pub fn forget_to(&mut self, resets: u64) {
+    /// Forgets all calls, if a reset has taken effect that was not made here: the last one at `at_ns`, in job time.
+    /// Definitions stay, and pauses.
+    pub fn forget_to(&mut self, resets: u64, at_ns: u64) {
         if self.resets != resets {
             self.resets = resets;
             self.functions.reset();
             self.matrix.reset();
+            self.traffic.reset(at_ns);
             self.ranks.iter_mut().for_each(|of_rank| of_rank.mpi_ns = 0);
         }
     }
@@ -87,17 +105,20 @@ impl Analyses {
     /// When the definition is malformed.
     pub fn define(&mut self, rank: Rank, definition: &Definition<'_>) -> Result<(), DefinitionError> {
         self.matrix.learn(rank, definition);
+        self.traffic.define();
         groups::learn(&mut self.groups, definition)
     }
 
     /// A rank's pause begins, in ticks.
     pub fn pause(&mut self, rank: Rank, at: u64) {
         self.ranks[(rank.0 - self.first) as usize].pauses.begin(at);
+        self.traffic.pause(at, &self.clock);
     }
 
     /// All pauses in force end, in ticks.
     pub fn resume(&mut self, at: u64) {
         self.ranks.iter_mut().for_each(|of_rank| of_rank.pauses.end(at));
+        self.traffic.resume(at, &self.clock);
     }
 
     /// Time in MPI of a rank so far, in ns.
@@ -118,6 +139,18 @@ impl Analyses {
     /// Members of communicators that others told.
     pub fn learn_groups(&mut self, groups: Groups) {
         self.matrix.learn_groups(groups);
+        self.traffic.define();
+    }
+
+    /// What waited for definitions goes on, if some came.
+    pub fn resolve(&mut self) {
+        self.traffic.resolve(self.matrix.communicators());
+    }
+
+    /// Records of a rank were lost before `at`, in ticks.
+    pub fn lost(&mut self, rank: Rank, at: u64) {
+        self.traffic
+            .lost(rank, at, self.matrix.communicators(), &self.clock);
     }
 
     /// The function table so far, with at most so many rows by rank.
@@ -128,6 +161,11 @@ impl Analyses {
     /// The communication matrix so far, in at most so many rows and columns.
     pub fn matrix(&self, side_max: u32) -> Matrix {
         self.matrix.to_partial(self.job_ranks, side_max)
+    }
+
+    /// Messages so far.
+    pub fn messages(&self) -> Messages {
+        self.traffic.partial()
     }
 }
 
@@ -155,13 +193,26 @@ impl OneSink<'_> {
     }
 
     /// More parts of the call before.
-    pub fn more(&mut self, _end: u64, parts: &[Part]) {
+    pub fn more(&mut self, parts: &[Part]) {
         self.analyses.functions.record_more(self.rank, parts);
         self.analyses.matrix.record_more(self.rank, parts);
     }
 
+    /// A call and its parts, or more parts of it, for the order of messages alone: whether or not the rest of the
+    /// analyses gets it.
+    #[inline]
+    pub fn messages(&mut self, when: When, call: Option<&Call>, parts: &[Part]) {
+        let Analyses {
+            traffic,
+            matrix,
+            clock,
+            ..
+        } = &mut *self.analyses;
+        traffic.record(self.rank, when, call, parts, matrix.communicators(), clock);
+    }
+
     /// As [`Analyses::forget_to`].
-    pub fn forget_to(&mut self, resets: u64) {
-        self.analyses.forget_to(resets);
+    pub fn forget_to(&mut self, resets: u64, at_ns: u64) {
+        self.analyses.forget_to(resets, at_ns);
     }
 }

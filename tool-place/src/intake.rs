@@ -11,10 +11,12 @@ use std::collections::BTreeMap;
 
 /// Where records go.
 pub trait Sink {
+    /// What follows was recorded in this epoch.
+    fn epoch(&mut self, epoch: u32);
     /// A call and its parts.
     fn call(&mut self, call: &Call, parts: &[Part]);
-    /// More parts of the call before, whose end is given.
-    fn more(&mut self, end: u64, parts: &[Part]);
+    /// More parts of the call before, whose begin and end are given.
+    fn more(&mut self, begin: u64, end: u64, parts: &[Part]);
 }
 
 /// What shared memory shows of a packet.
@@ -26,6 +28,8 @@ pub struct Piece<'a> {
     pub first_time: u64,
     /// As in its header.
     pub next_request: u64,
+    /// As in its header.
+    pub epoch: u32,
     /// Calls in all of it, as far as it was committed.
     pub records: u32,
     /// The bytes behind those that were taken before: whole records.
@@ -197,6 +201,7 @@ impl Intake {
         if !piece.bytes.is_empty() {
             self.counts.packets_shm += 1;
         }
+        sink.epoch(piece.epoch);
         let read = self.read(piece.first_time, piece.next_request, piece.bytes, sink);
         if self.current.spoiled {
             self.account_unreadable(piece.records);
@@ -233,6 +238,7 @@ impl Intake {
     fn whole(&mut self, header: &Header, payload: &[u8], sink: &mut impl Sink) -> Result<(), RecordError> {
         // A packet shorter than what shared memory showed of it holds nothing new.
         let rest = payload.get(self.current.at..).unwrap_or_default();
+        sink.epoch(header.epoch);
         let read = self.read(header.first_time, header.next_request, rest, sink);
         self.close(header.records);
         read
@@ -277,7 +283,11 @@ impl Intake {
                     self.current.accounted += 1;
                     self.counts.calls += 1;
                 }
-                Ok(Decoded::Continuation { end, .. }) => sink.more(end, &self.parts),
+                Ok(Decoded::Continuation { end, .. }) => {
+                    // Of a call that was lost only the end is known.
+                    let begin = self.last.filter(|last| last.1 == end).map_or(end, |last| last.0);
+                    sink.more(begin, end, &self.parts);
+                }
                 Err(error) => {
                     result = Err(error);
                     break;

@@ -29,3 +29,4 @@ pub mod recording;
 pub mod supervisors;
 #[cfg(test)]
 mod testing;
+pub mod traffic;

@@ -4,8 +4,10 @@
 use crate::analyses::OneSink;
 use crate::cuts::{Cuts, Verdict};
 use crate::intake::{Intake, Sink};
+use crate::traffic::When;
 use invivo_mpi_link::BUFFERS_MAX;
 use invivo_otfx::{Attributes, Buffer, FlightRecorder};
+use invivo_proto::control::peer::Standing;
 use invivo_proto::control::results::Ledger;
 use invivo_proto::packet::Losses;
 use invivo_proto::record::{Call, Part};
@@ -56,6 +58,8 @@ pub struct Location {
     pub missing_since_ns: Option<u64>,
     /// What went nowhere.
     pub cut_off: CutOff,
+    /// Losses that the order of messages knows of.
+    pub lost_known: u64,
 }
 
 /// What a location's cuts have done to its calls.
@@ -65,8 +69,22 @@ pub struct CutOff {
     calls: u64,
     /// Resets that the buffer has made.
     resets: u64,
-    /// The call read last lay outside: what follows of it does, too.
-    last: bool,
+    /// What the call read last is: what follows of it is the same.
+    last: Standing,
+    /// The epoch of what is being read.
+    epoch: u32,
+}
+
+impl CutOff {
+    #[inline]
+    fn when(&self, begin: u64, end: u64) -> When {
+        When {
+            begin,
+            end,
+            epoch: self.epoch,
+            standing: self.last,
+        }
+    }
 }
 
 impl Location {
@@ -81,6 +99,7 @@ impl Location {
             losses: Losses::default(),
             missing_since_ns: None,
             cut_off: CutOff::default(),
+            lost_known: 0,
         }
     }
 
@@ -154,7 +173,6 @@ pub struct Both<'a> {
 impl Both<'_> {
     #[inline]
     fn give(&mut self, call: &Call, parts: &[Part], clipped: bool) {
-        self.cut_off.last = false;
         match self.store {
             Store::Buffer(buffer) => {
                 let attributes = Attributes {
@@ -170,6 +188,10 @@ impl Both<'_> {
 }
 
 impl Sink for Both<'_> {
+    fn epoch(&mut self, epoch: u32) {
+        self.cut_off.epoch = epoch;
+    }
+
     #[inline]
     fn call(&mut self, call: &Call, parts: &[Part]) {
         let begin = call.end.saturating_sub(call.duration);
@@ -177,8 +199,14 @@ impl Sink for Both<'_> {
         // The call may be the first behind a reset.
         if self.cut_off.resets != self.cuts.resets() {
             forget_to(self.store, self.cut_off, self.cuts.resets());
-            self.analyses.forget_to(self.cuts.resets());
+            self.analyses
+                .forget_to(self.cuts.resets(), self.cuts.reset_job_ns());
         }
+        self.cut_off.last = match verdict {
+            Verdict::Whole => Standing::Whole,
+            Verdict::Clipped { .. } => Standing::Clipped,
+            Verdict::Outside => Standing::Outside,
+        };
         match verdict {
             Verdict::Whole => self.give(call, parts, false),
             Verdict::Clipped { begin, end } => {
@@ -191,19 +219,20 @@ impl Sink for Both<'_> {
             }
             Verdict::Outside => {
                 self.cut_off.calls += 1;
-                self.cut_off.last = true;
             }
         }
+        self.analyses
+            .messages(self.cut_off.when(begin, call.end), Some(call), parts);
     }
 
-    fn more(&mut self, end: u64, parts: &[Part]) {
-        if self.cut_off.last {
-            return;
+    fn more(&mut self, begin: u64, end: u64, parts: &[Part]) {
+        if self.cut_off.last != Standing::Outside {
+            if let Store::Buffer(buffer) = self.store {
+                buffer.store_more(parts);
+            }
+            self.analyses.more(parts);
         }
-        if let Store::Buffer(buffer) = self.store {
-            buffer.store_more(parts);
-        }
-        self.analyses.more(end, parts);
+        self.analyses.messages(self.cut_off.when(begin, end), None, parts);
     }
 }
 

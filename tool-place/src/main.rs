@@ -5,7 +5,7 @@ use clap::Parser;
 use invivo_mpi_link::clock::{NodeClock, monotonic_ns, ticks};
 use invivo_mpi_link::idle::Idle;
 use invivo_mpi_link::{Link, LinkError, packet_buffers, signals};
-use invivo_proto::channel::{TAG_DOWN, TAG_UP, TAG_WELCOME};
+use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP, TAG_WELCOME};
 use invivo_proto::control::encode;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_tbon::layout::Layout;
@@ -96,6 +96,11 @@ fn drive(
         if place.is_ready() {
             worked |= link.packets(|from, message| place.packet(from, message))? != 0;
         }
+        // Before questions, so that answers know of what was sent before they were asked.
+        while let Some(message) = link.receive(TAG_PEER)? {
+            worked = true;
+            place.peer(message.from, &message.bytes);
+        }
         while let Some(message) = link.receive(TAG_DOWN)? {
             worked = true;
             if message.from == parent {
@@ -103,6 +108,10 @@ fn drive(
             }
         }
         worked |= place.step(now());
+        for (to, bytes) in place.take_peers(now(), |to| link.is_free(to, TAG_PEER)) {
+            worked = true;
+            link.send(to, TAG_PEER, bytes)?;
+        }
         for message in place.take_up() {
             worked = true;
             // Results have a bounded size; what cannot be encoded is a fault that the root sees as silence.

@@ -54,6 +54,8 @@ pub struct Slot {
     pub first_time: u64,
     /// As in a packet's header.
     pub next_request: u64,
+    /// As in a packet's header.
+    pub epoch: u32,
     /// Payload bytes that are whole records.
     pub committed: usize,
 }
@@ -130,6 +132,7 @@ impl Memory {
             records: slot.records.load(Ordering::Relaxed),
             first_time: slot.first_time.load(Ordering::Relaxed),
             next_request: slot.next_request.load(Ordering::Relaxed),
+            epoch: slot.epoch.load(Ordering::Relaxed),
             committed: committed.min(PAYLOAD_BYTES),
         })
     }

@@ -36,6 +36,9 @@ const MEASURE_NS: u64 = 1_000_000_000;
 /// Between two questions for members of communicators: until the first is answered, their traffic is not resolved,
 /// and a screen shows that for no longer than this.
 const WANT_GROUPS_NS: u64 = 250_000_000;
+/// How long a place whose ranks are through waits for other places to take the last messages of its ranks: they take
+/// them at once unless they are stuck or gone.
+const PEERS_NS: u64 = 500_000_000;
 /// How long a place whose ranks are through waits for a lost root to come back.
 const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
 
@@ -102,6 +105,7 @@ pub struct Place {
     measured_ns: u64,
     wanted_ns: u64,
     drained: bool,
+    through_ns: u64,
     abnormal: bool,
     root_lost_ns: Option<u64>,
 }
@@ -124,7 +128,7 @@ impl Place {
             first: ranks.start,
             ranks: ranks.clone().map(|rank| OneRank::new(Rank(rank))).collect(),
             feed: Feed {
-                analyses: Analyses::new(ranks.clone(), layout.app(), clock),
+                analyses: Analyses::new(layout, me, clock),
                 cuts: Cuts::default(),
                 budget: Budget::new(0, 0),
                 notes: Notes::default(),
@@ -143,6 +147,7 @@ impl Place {
             measured_ns: now.ns,
             wanted_ns: 0,
             drained: false,
+            through_ns: now.ns,
             abnormal: false,
             root_lost_ns: None,
         };
@@ -216,6 +221,28 @@ impl Place {
         }
     }
 
+    /// Another process says something that should be for a place.
+    pub fn peer(&mut self, from: WorldRank, bytes: &[u8]) {
+        let used = match self.layout.height(from) {
+            Some(1) => self.feed.analyses.traffic().arrive(from, bytes),
+            _ => Err("it is no place".to_owned()),
+        };
+        if let Err(why) = used {
+            self.feed.notes.add(Trouble::Control, || {
+                format!("from process {from}, to this place: {why}; ignored")
+            });
+        }
+    }
+
+    /// What is to be sent to other places; `credit` says whether one takes another message.
+    pub fn take_peers(
+        &mut self,
+        now: Now,
+        credit: impl FnMut(WorldRank) -> bool,
+    ) -> Vec<(WorldRank, Vec<u8>)> {
+        self.feed.analyses.traffic().take(now.ns, credit)
+    }
+
     /// Looks after the supervisors; to be called when something came from them. Whether something had.
     pub fn hear_supervisors(&mut self, now: Now) -> bool {
         let events = self
@@ -239,6 +266,7 @@ impl Place {
             self.feed.analyses.set_clock(clock);
         }
         self.run(now, Input::Tick);
+        self.feed.analyses.set_time(now, self.node.clock());
         let actions = self.pauses.tick(now.ns);
         self.act(now, actions);
         self.look_for_held(now);
@@ -327,6 +355,12 @@ impl Place {
         let late = now.ns.saturating_sub(self.started_ns) > ATTACH_NS;
         let through = |one: &OneRank| one.life == Life::Finished || (one.life == Life::Absent && late);
         if !self.ranks.iter().all(through) {
+            self.through_ns = now.ns;
+            return;
+        }
+        // What the ranks sent is known where it is matched before the last questions are asked.
+        let waits = self.feed.analyses.traffic().is_waiting();
+        if !self.drained && waits && now.ns.saturating_sub(self.through_ns) < PEERS_NS {
             return;
         }
         if !self.drained {

@@ -127,6 +127,8 @@ impl RankRecords {
         if header.losses.entered >= location.losses.entered {
             location.losses = header.losses;
         }
+        self.notice_losses(thread, header.last_time, feed);
+        let location = &mut self.locations[thread];
         let mut sink = Both {
             cuts: &mut feed.cuts,
             cut_off: &mut location.cut_off,
@@ -173,6 +175,9 @@ impl RankRecords {
         let mut slots: Vec<Slot> = slots(memory).collect();
         slots.sort_unstable_by_key(|slot| (slot.location, slot.sequence));
         let mut took = self.define(feed);
+        for thread in 0..self.locations.len() {
+            self.notice_losses(thread, now_ticks, feed);
+        }
         for slot in &slots {
             took |= self.peek_slot(slot, now_ticks, eagerness, feed);
         }
@@ -207,6 +212,7 @@ impl RankRecords {
             sequence: slot.sequence,
             first_time: slot.first_time,
             next_request: slot.next_request,
+            epoch: slot.epoch,
             records: slot.records,
             bytes: &self.bytes,
             closed,
@@ -261,6 +267,27 @@ impl RankRecords {
                 )
             });
             self.tell(read, feed);
+        }
+    }
+
+    /// Tells the order of messages of records that were lost before `at` (ticks) and that it does not know of.
+    fn notice_losses(&mut self, thread: usize, at: u64, feed: &mut Feed) {
+        let page = self.memory.as_ref().map(Memory::page);
+        let status = page.and_then(|page| page.status.get(thread));
+        let location = &mut self.locations[thread];
+        let counts = location.intake.counts();
+        let dropped: u64 = match status {
+            Some(status) => status
+                .dropped
+                .iter()
+                .map(|dropped| dropped.load(Ordering::Relaxed))
+                .sum(),
+            None => location.losses.dropped.iter().sum(),
+        };
+        let lost = dropped + counts.lost + counts.unreadable;
+        if lost > location.lost_known {
+            location.lost_known = lost;
+            feed.analyses.lost(self.rank, at);
         }
     }
 

@@ -72,12 +72,13 @@ impl Tokens {
 
 /// Calls that only look. Whatever is not named here needs [`Scope::Control`], so that a new call is closed
 /// until somebody opens it.
-const VIEW_METHODS: [&str; 7] = [
+const VIEW_METHODS: [&str; 8] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
     "/invivo.v1.Invivo/Functions",
     "/invivo.v1.Invivo/Matrix",
+    "/invivo.v1.Invivo/Messages",
     "/invivo.v1.Invivo/Audit",
     "/invivo.v1.Invivo/Invite",
 ];

@@ -22,11 +22,12 @@ use tokio::sync::{Semaphore, watch};
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do.
-pub const CAPABILITIES: [&str; 13] = [
+pub const CAPABILITIES: [&str; 14] = [
     "status",
     "watch",
     "functions",
     "matrix",
+    "messages",
     "pause",
     "resume",
     "hold",
@@ -217,6 +218,15 @@ impl v1::invivo_server::Invivo for Service {
             ..convert::matrix_reply(matrix, coverage, coverage.ranks, side_max)
         };
         Ok(large(message, share))
+    }
+
+    async fn messages(&self, _: Request<v1::MessagesRequest>) -> Result<Response<v1::MessagesReply>, Status> {
+        let reply = self.query(Query::Messages).await?;
+        let Answer::Messages(messages, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(convert::messages_reply(messages, coverage)))
     }
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::CommandReply>, Status> {

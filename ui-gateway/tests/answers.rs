@@ -40,6 +40,7 @@ async fn hello_tells_versions_capabilities_and_the_job() {
             "watch",
             "functions",
             "matrix",
+            "messages",
             "pause",
             "resume",
             "hold",
@@ -168,6 +169,37 @@ async fn functions_are_sorted_by_time_and_bounded() {
         .collect();
     assert_eq!(rows, [(Some(3), 400), (Some(2), 300), (Some(1), 200)]);
     assert_eq!(by_rank.rank_rows_total, 4);
+}
+
+#[tokio::test]
+async fn messages_are_pairs_and_times() {
+    let (house, _root, _gateway) = known_house().await;
+    let reply = house
+        .viewer()
+        .messages(v1::MessagesRequest {})
+        .await
+        .expect("messages")
+        .into_inner();
+    let traffic = |messages| {
+        Some(v1::Traffic {
+            messages,
+            bytes: 80 * messages,
+        })
+    };
+    assert_eq!(
+        (reply.sent, reply.received, reply.matched),
+        (traffic(4), traffic(3), traffic(3))
+    );
+    let unmatched = reply.unmatched.expect("reasons");
+    assert_eq!((unmatched.cut, unmatched.missing), (1, 0));
+    let times = |of: Option<v1::Durations>| {
+        let of = of.expect("times");
+        (of.count, of.sum_ns, of.mean_ns, of.max_rank)
+    };
+    assert_eq!(times(reply.transfer), (2, 3_000, 1_500.0, 3));
+    assert_eq!(times(reply.late_sender), (1, 700, 700.0, 3));
+    assert_eq!((reply.untimed, reply.clock_error_ns), (1, 50));
+    assert_eq!(reply.coverage.expect("coverage").ranks, 4);
 }
 
 #[tokio::test]

@@ -59,6 +59,7 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
             "Matrix",
             outcome(client.matrix(v1::MatrixRequest::default())).await,
         ),
+        ("Messages", outcome(client.messages(v1::MessagesRequest {})).await),
         (
             "Health",
             outcome(health.check(HealthCheckRequest::default())).await,

@@ -89,6 +89,7 @@ impl Scene {
         let partial = match query {
             Query::Functions { .. } => Partial::Functions(FunctionTable::default()),
             Query::Matrix { .. } => Partial::Matrix(matrix()),
+            Query::Messages => Partial::Messages(Box::default()),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
                 ..JobStatus::default()

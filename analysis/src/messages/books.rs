@@ -1,8 +1,10 @@
 //! What is counted of messages, and the merge of it.
 
+use super::UNKNOWN_NS;
 use super::waiting::Half;
 use crate::moments;
 use crate::pauses::Pauses;
+use invivo_proto::control::peer::Standing;
 use invivo_proto::control::results::{Messages, Traffic, Unmatched};
 use invivo_proto::ids::Rank;
 
@@ -41,13 +43,12 @@ pub enum Reason {
     Missing,
 }
 
-/// Sums over the halves that are counted: those that ended behind `from_ns` and began before `to_ns`.
+/// Sums over the halves that are counted: those that are not outside of what is recorded by their own rank's cuts, and
+/// ended behind the last reset.
 #[derive(Clone, Debug)]
 pub struct Books {
-    /// In job time; 0 is no cut.
-    pub from_ns: u64,
-    /// In job time; `u64::MAX` is no cut.
-    pub to_ns: u64,
+    /// The last reset, in job time; 0 without one.
+    pub reset_ns: u64,
     /// Pauses of the application, in job time.
     pub pauses: Pauses,
     /// The sums.
@@ -57,8 +58,7 @@ pub struct Books {
 impl Default for Books {
     fn default() -> Self {
         Books {
-            from_ns: 0,
-            to_ns: u64::MAX,
+            reset_ns: 0,
             pauses: Pauses::default(),
             sums: EMPTY,
         }
@@ -66,10 +66,10 @@ impl Default for Books {
 }
 
 impl Books {
-    /// Whether a half lies between the cuts, or across one of them.
+    /// Whether a half is counted.
     #[inline]
     pub fn counts(&self, half: &Half) -> bool {
-        half.end_ns > self.from_ns && half.begin_ns < self.to_ns
+        half.standing != Standing::Outside && half.end_ns > self.reset_ns
     }
 
     /// A message was sent.
@@ -113,9 +113,12 @@ impl Books {
         add(&mut self.sums.matched, one(send));
         // By a clock that is a little off a message may seem to come before it was sent.
         let end_ns = receive.end_ns.max(send.begin_ns);
-        let touched = send.touched || receive.touched || self.is_cut(send) || self.is_cut(receive);
+        let clipped = [send, receive]
+            .iter()
+            .any(|half| half.standing == Standing::Clipped);
         let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
-        if touched || pause.paused != 0 || !pause.exact {
+        let timeless = [send, receive].iter().any(|half| half.error_ns == UNKNOWN_NS);
+        if clipped || timeless || pause.paused != 0 || !pause.exact {
             self.sums.untimed += 1;
             return;
         }
@@ -124,11 +127,6 @@ impl Books {
             let waited_ns = send.begin_ns.min(receive.end_ns) - receive.begin_ns;
             moments::insert(&mut self.sums.late_sender, waited_ns, receiver);
         }
-    }
-
-    /// Whether a cut lies in the call.
-    fn is_cut(&self, half: &Half) -> bool {
-        (self.from_ns != 0 && half.begin_ns <= self.from_ns) || half.end_ns > self.to_ns
     }
 }
 

@@ -6,7 +6,7 @@ use super::books::{Books, Reason};
 use super::waiting::{Channel, Half, Side, Verdict, Waiting};
 use alloc::vec::Vec;
 
-/// Halves that wait at one place for their other halves: some 30 MB, seconds of a busy place. When more would wait,
+/// Halves that wait at one place for their other halves: some 40 MB, seconds of a busy place. When more would wait,
 /// the older half of them is given up.
 pub const WAITING_MAX: usize = 1 << 18;
 
@@ -16,8 +16,6 @@ pub struct Meeting {
     waiting: Waiting,
     /// Receives that ended by then may have been given up, so sends that began by then are.
     given_up_ns: u64,
-    /// How far the clocks of two places may be apart, in ns.
-    pub error_ns: u64,
 }
 
 impl Meeting {
@@ -38,13 +36,12 @@ impl Meeting {
         if self.waiting.len() >= WAITING_MAX {
             self.make_room(books);
         }
-        let error_ns = self.error_ns;
         self.waiting.meet(channel, side, half, |other| {
             let (send, receive) = match side {
                 Side::Send => (&half, other),
                 Side::Receive => (other, &half),
             };
-            match impossible(send, receive, lost_ns, error_ns) {
+            match impossible(send, receive, lost_ns) {
                 None => {
                     books.pair(channel.destination, send, receive);
                     Verdict::Pair
@@ -75,7 +72,7 @@ impl Meeting {
 
 /// Which of two halves that stand first cannot have another half, and why, if they cannot be a pair.
 #[inline]
-fn impossible(send: &Half, receive: &Half, lost_ns: u64, error_ns: u64) -> Option<(Side, Reason)> {
+fn impossible(send: &Half, receive: &Half, lost_ns: u64) -> Option<(Side, Reason)> {
     if send.begin_ns <= lost_ns {
         return Some((Side::Send, Reason::Missing));
     }
@@ -87,6 +84,7 @@ fn impossible(send: &Half, receive: &Half, lost_ns: u64, error_ns: u64) -> Optio
         };
         return Some((older, Reason::Cut));
     }
+    let error_ns = u64::from(send.error_ns) + u64::from(receive.error_ns);
     let received_first = receive.end_ns.saturating_add(error_ns) < send.begin_ns;
     received_first.then_some((Side::Receive, Reason::Missing))
 }

@@ -33,9 +33,14 @@ impl Outbox {
             begin_ns: half.begin_ns,
             end_ns: half.end_ns,
             epoch: half.epoch,
-            touched: half.touched,
+            standing: half.standing,
         });
         true
+    }
+
+    /// Sends that wait.
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     /// Takes messages' worth of sends out, as long as `credit` says that their place takes one more.
@@ -53,8 +58,8 @@ impl Outbox {
     }
 }
 
-/// The channel and the half that a send came as.
-pub fn open(send: &SendHalf) -> (Channel, Half) {
+/// The channel and the half that a send came as, from a place whose clock is off by so much.
+pub fn open(send: &SendHalf, error_ns: u32) -> (Channel, Half) {
     let channel = Channel {
         destination: send.destination,
         comm: send.comm,
@@ -66,7 +71,8 @@ pub fn open(send: &SendHalf) -> (Channel, Half) {
         end_ns: send.end_ns.max(send.begin_ns),
         bytes: send.bytes,
         epoch: send.epoch,
-        touched: send.touched,
+        error_ns,
+        standing: send.standing,
     };
     (channel, half)
 }

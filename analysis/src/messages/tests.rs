@@ -17,6 +17,18 @@ fn job_ns(ticks: u64) -> u64 {
     3 * ticks + 7
 }
 
+/// All of the job.
+const ALWAYS: (u64, u64) = (0, u64::MAX);
+
+/// What a window makes of a call.
+fn standing(begin_ns: u64, end_ns: u64, (from_ns, to_ns): (u64, u64)) -> Standing {
+    match (begin_ns.max(from_ns), end_ns.min(to_ns)) {
+        (begin, end) if begin >= end => Standing::Outside,
+        inside if inside == (begin_ns, end_ns) => Standing::Whole,
+        _ => Standing::Clipped,
+    }
+}
+
 /// One place with what it knows of communicators, and what is on its way to it.
 struct Place {
     messages: Messages,
@@ -44,7 +56,7 @@ impl Places {
             let places: Vec<u32> = of_rank.iter().map(|p| *p as u32).collect();
             let place_of: PlaceOf = Box::new(move |rank| places[rank.0 as usize]);
             Place {
-                messages: Messages::new(first as u32..(first + ranks) as u32, place_of),
+                messages: Messages::new(first as u32..(first + ranks) as u32, RANKS, place_of),
                 communicators: Communicators::default(),
                 arriving: VecDeque::new(),
             }
@@ -75,14 +87,15 @@ impl Places {
         }
     }
 
-    fn record(&mut self, rank: usize, (call, parts): &Record, epoch: u32) {
+    /// `window`: what is recorded, in job time.
+    fn record(&mut self, rank: usize, (call, parts): &Record, epoch: u32, window: (u64, u64)) {
         let place = &mut self.places[self.of_rank[rank]];
         let of = Of {
             rank: Rank(rank as u32),
             epoch,
             begin: call.end - call.duration,
             end: call.end,
-            clipped: false,
+            standing: standing(job_ns(call.end - call.duration), job_ns(call.end), window),
             communicators: &place.communicators,
             job_ns,
         };
@@ -137,7 +150,7 @@ impl Places {
 }
 
 /// Feeds the job's records: any rank's next, groups and definitions at any time, messages between places whenever.
-fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool) {
+fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool, window: (u64, u64)) {
     if !late {
         (0..RANKS as usize).for_each(|rank| places.define(rank));
         places.learn();
@@ -151,7 +164,7 @@ fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool) {
             .collect();
         left.get(pick() % left.len().max(1)).copied()
     } {
-        places.record(rank, &job.records[rank][next[rank]], 0);
+        places.record(rank, &job.records[rank][next[rank]], 0, window);
         next[rank] += 1;
         let count = places.places.len();
         match pick() % 8 {
@@ -174,7 +187,7 @@ fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums
     let mut sums = EMPTY;
     let ns = |span: &Span| (job_ns(span.begin), job_ns(span.end));
     let counts = |span: &Span| ns(span).1 > from_ns && ns(span).0 < to_ns;
-    let cut = |span: &Span| (from_ns != 0 && ns(span).0 <= from_ns) || ns(span).1 > to_ns;
+    let cut = |span: &Span| ns(span).0 < from_ns || ns(span).1 > to_ns;
     let add = |to: &mut Traffic, bytes: u64| {
         to.messages += 1;
         to.bytes += bytes;
@@ -230,7 +243,7 @@ proptest! {
     ) {
         let job = job::run(&steps);
         let mut places = Places::new(&begins);
-        feed(&mut places, &job, &order, late);
+        feed(&mut places, &job, &order, late, ALWAYS);
         let (sums, expected) = (places.sums(), naive(&job, 0, u64::MAX, None));
         prop_assert!(same(&sums, &expected), "{sums:#?}\n{expected:#?}");
     }
@@ -245,11 +258,11 @@ proptest! {
         let job = job::run(&steps);
         let mut places = Places::new(&begins);
         for place in &mut places.places {
-            place.messages.reset(from, from + length);
+            place.messages.reset(from);
             place.messages.pause(pause);
             place.messages.resume(pause + paused);
         }
-        feed(&mut places, &job, &order, false);
+        feed(&mut places, &job, &order, false, (from, from + length));
         let expected = naive(&job, from, from + length, Some((pause, pause + paused)));
         prop_assert!(same(&places.sums(), &expected), "{:#?}\n{expected:#?}", places.sums());
     }
@@ -268,7 +281,7 @@ proptest! {
             records.retain(|_| keep.next().unwrap_or(true));
         }
         let mut places = Places::new(&begins);
-        feed(&mut places, &job, &order, false);
+        feed(&mut places, &job, &order, false, ALWAYS);
         let sums = places.sums();
         let halves = sums.sent.messages + sums.received.messages;
         let unmatched = sums.unmatched.missing + sums.unmatched.cut + sums.unmatched.limit;

@@ -4,6 +4,7 @@
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use invivo_proto::control::peer::Standing;
 use invivo_proto::ids::{CommId, Rank};
 use rustc_hash::FxBuildHasher;
 
@@ -31,8 +32,10 @@ pub struct Half {
     pub bytes: u64,
     /// The epoch of recording.
     pub epoch: u32,
-    /// Its times mean nothing.
-    pub touched: bool,
+    /// How far the times may be off, in ns.
+    pub error_ns: u32,
+    /// Whether it counts.
+    pub standing: Standing,
 }
 
 /// Which half.
@@ -83,7 +86,7 @@ pub struct Waiting {
 }
 
 // What the memory that the limit states is computed from.
-const _: () = assert!(size_of::<Node>() == 40 && size_of::<(Channel, Queue)>() == 32);
+const _: () = assert!(size_of::<Node>() == 48 && size_of::<(Channel, Queue)>() == 32);
 
 impl Waiting {
     /// Halves that wait.

@@ -4,8 +4,8 @@
 use crate::v1;
 use invivo_proto::control::link;
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, RankState, RankStatus,
-    RecordingStatus, Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RankState,
+    RankStatus, RecordingStatus, Traffic,
 };
 use invivo_proto::control::tree::{Acks, Cut};
 use invivo_proto::ids::{Rank, RegionId, WorldRank};
@@ -183,18 +183,13 @@ impl From<Cut> for v1::Cut {
 
 fn function_row(rank: Option<Rank>, region: RegionId, stats: &FunctionStats) -> v1::FunctionRow {
     let time = &stats.time;
-    let variance = if time.count == 0 {
-        0.0
-    } else {
-        time.m2 / time.count as f64
-    };
     v1::FunctionRow {
         function: function_name(region),
         rank: rank.map(|rank| rank.0),
         calls: time.count,
         time_ns: time.sum_ns,
         mean_ns: time.mean_ns,
-        stddev_ns: variance.max(0.0).sqrt(),
+        stddev_ns: stddev_ns(time),
         min_ns: if time.count == 0 { 0 } else { time.min_ns },
         max_ns: time.max_ns,
         max_rank: time.max_rank.0,
@@ -265,6 +260,49 @@ pub fn matrix_reply(matrix: &Matrix, coverage: &Coverage, ranks: u32, side_max: 
         block_ranks: given_ranks.saturating_mul(folded),
         cells: cells.into_iter().map(cell).collect(),
         unresolved: Some(matrix.unresolved.into()),
+    }
+}
+
+fn stddev_ns(of: &Moments) -> f64 {
+    let variance = if of.count == 0 {
+        0.0
+    } else {
+        of.m2 / of.count as f64
+    };
+    variance.max(0.0).sqrt()
+}
+
+impl From<&Moments> for v1::Durations {
+    fn from(of: &Moments) -> v1::Durations {
+        v1::Durations {
+            count: of.count,
+            sum_ns: of.sum_ns,
+            mean_ns: of.mean_ns,
+            stddev_ns: stddev_ns(of),
+            min_ns: if of.count == 0 { 0 } else { of.min_ns },
+            max_ns: of.max_ns,
+            max_rank: of.max_rank.0,
+        }
+    }
+}
+
+/// Sums of messages.
+pub fn messages_reply(messages: &Messages, coverage: v1::Coverage) -> v1::MessagesReply {
+    v1::MessagesReply {
+        coverage: Some(coverage),
+        sent: Some(messages.sent.into()),
+        received: Some(messages.received.into()),
+        matched: Some(messages.matched.into()),
+        unmatched: Some(v1::Unmatched {
+            unresolved: messages.unmatched.unresolved,
+            limit: messages.unmatched.limit,
+            cut: messages.unmatched.cut,
+            missing: messages.unmatched.missing,
+        }),
+        transfer: Some((&messages.transfer).into()),
+        late_sender: Some((&messages.late_sender).into()),
+        untimed: messages.untimed,
+        clock_error_ns: messages.clock_error_ns,
     }
 }
 

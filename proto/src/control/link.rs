@@ -1,7 +1,7 @@
 //! Messages between the root and the gateway, on a Unix stream socket: four bytes of length (little-endian),
 //! then a message. The gateway may ask several things at once; answers come in any order.
 
-use super::results::{Coverage, FunctionTable, JobStatus, Matrix};
+use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
 use super::tree::{Acks, Order, Query, RankEnded};
 use crate::ids::{CommandId, WorldRank};
 use alloc::string::String;
@@ -57,6 +57,8 @@ pub enum Answer {
     Status(JobStatus, Coverage),
     /// To [`Ask::Command`].
     Command(Acks),
+    /// To [`Query::Messages`].
+    Messages(Messages, Coverage),
     /// The request was understood and cannot be met; a sentence for the user.
     Refused(String),
 }

@@ -44,8 +44,20 @@ pub struct SendHalf {
     pub end_ns: u64,
     /// The epoch of recording in which it was sent.
     pub epoch: u32,
-    /// A pause of the application lay in that call, or a cut: its times mean nothing.
-    pub touched: bool,
+    /// Whether it counts.
+    pub standing: Standing,
+}
+
+/// What cuts have made of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub enum Standing {
+    /// All of it lies in what is recorded.
+    #[default]
+    Whole,
+    /// A part of it does: it counts, and its times mean nothing.
+    Clipped,
+    /// None of it does: it keeps its place in the order of messages, and does not count.
+    Outside,
 }
 
 impl Halves {

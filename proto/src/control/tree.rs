@@ -1,7 +1,8 @@
 //! Messages between the nodes of the tree.
 
-use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix};
+use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
 use crate::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -253,6 +254,8 @@ pub enum Query {
     },
     /// What the ranks are doing.
     Status,
+    /// Point-to-point messages, sends put together with their receives.
+    Messages,
 }
 
 /// Part of an answer.
@@ -264,6 +267,8 @@ pub enum Partial {
     Matrix(Matrix),
     /// To [`Query::Status`].
     Status(JobStatus),
+    /// To [`Query::Messages`].
+    Messages(Box<Messages>),
 }
 
 /// How a rank ended.

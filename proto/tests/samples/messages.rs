@@ -1,11 +1,11 @@
 //! An example of every message between processes of one release.
 
 use super::Sample;
-use super::results::{coverage, functions, group, matrix, status};
+use super::results::{coverage, functions, group, matrix, of_messages, status};
 use invivo_proto::control;
 use invivo_proto::control::link::{Answer, Ask, Final, Job, Request, Response};
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
-use invivo_proto::control::peer::{Halves, SendHalf};
+use invivo_proto::control::peer::{Halves, SendHalf, Standing};
 use invivo_proto::control::tree::*;
 use invivo_proto::ids::*;
 
@@ -73,6 +73,7 @@ pub fn downs() -> Vec<Down> {
         Query::Functions { rank_rows_max: 1 },
         Query::Matrix { side_max: 64 },
         Query::Status,
+        Query::Messages,
     ];
     let queries = queries.into_iter().zip(1..).map(|(query, wave)| Down::Query {
         wave: WaveId(wave),
@@ -110,6 +111,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Functions(functions()),
         Partial::Matrix(matrix()),
         Partial::Status(status()),
+        Partial::Messages(Box::new(of_messages())),
     ];
     let partials = partials.into_iter().zip(1..).map(|(partial, wave)| Up::Partial {
         wave: WaveId(wave),
@@ -151,7 +153,7 @@ pub fn peers() -> Vec<Halves> {
         begin_ns: 5_000_000_000,
         end_ns: 5_000_000_700,
         epoch: 1,
-        touched: false,
+        standing: Standing::Clipped,
     };
     vec![Halves::new(WorldRank(5), 800, vec![half])]
 }
@@ -227,6 +229,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Matrix(matrix(), coverage()),
         Answer::Status(status(), coverage()),
         Answer::Command(acks()),
+        Answer::Messages(of_messages(), coverage()),
         Answer::Refused("no such rank".into()),
     ]
     .map(|answer| Response {

@@ -50,6 +50,24 @@ pub fn matrix() -> Matrix {
     }
 }
 
+pub fn of_messages() -> Messages {
+    Messages {
+        sent: traffic(),
+        received: traffic(),
+        matched: traffic(),
+        unmatched: Unmatched {
+            unresolved: 1,
+            limit: 2,
+            cut: 3,
+            missing: 4,
+        },
+        transfer: moments(),
+        late_sender: moments(),
+        untimed: 1,
+        clock_error_ns: 800,
+    }
+}
+
 pub fn coverage() -> Coverage {
     Coverage {
         ranks: 4,

@@ -42,10 +42,11 @@ pub const BYTES_APART_MAX: f64 = 0.05;
 pub const WAVE_BYTES_APART_MAX: f64 = 0.15;
 
 /// The questions of one round: what a page that shows everything asks.
-pub const QUERIES: [Query; 3] = [
+pub const QUERIES: [Query; 4] = [
     Query::Functions { rank_rows_max: 32 },
     Query::Matrix { side_max: 64 },
     Query::Status,
+    Query::Messages,
 ];
 
 /// What came out at one size.

@@ -17,7 +17,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
     let mut rng = stream(case.seed, "script");
     let mut asks = Vec::new();
     for _ in 0..case.questions {
-        let query = match rng.u32(..4) {
+        let query = match rng.u32(..5) {
             0 => Query::Functions {
                 rank_rows_max: [0, 3, 1000][rng.usize(..3)],
             },
@@ -25,6 +25,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
             2 => Query::Matrix {
                 side_max: [1, 7, 64][rng.usize(..3)],
             },
+            3 => Query::Messages,
             _ => Query::Status,
         };
         asks.push((rng.u64(..SCRIPT_NS), Ask::Query(query)));

@@ -17,6 +17,7 @@ struct Seen {
     rows: u64,
     clipped: u64,
     resolved: u64,
+    sent: u64,
     dropped_with_a_place: u64,
     acks_incomplete: u64,
     failures: u64,
@@ -88,6 +89,7 @@ impl Seen {
                             }
                             Partial::Matrix(matrix) => self.resolved += matrix.sent.len() as u64,
                             Partial::Status(status) => self.held += u64::from(status.states[5]),
+                            Partial::Messages(messages) => self.sent += messages.sent.messages,
                         }
                         let of_wave = history
                             .in_hand
@@ -132,6 +134,7 @@ fn every_tree_keeps_its_promises() {
         seen.rows,
         seen.clipped,
         seen.resolved,
+        seen.sent,
         seen.failures,
         seen.repeated,
         seen.windows,

@@ -16,13 +16,20 @@ enum Told {
 struct Seen(Vec<Told>);
 
 impl Sink for Seen {
+    fn epoch(&mut self, epoch: u32) {
+        assert_eq!(epoch, EPOCH);
+    }
     fn call(&mut self, call: &Call, parts: &[Part]) {
         self.0.push(Told::Call(*call, parts.to_vec()));
     }
-    fn more(&mut self, end: u64, parts: &[Part]) {
+    fn more(&mut self, begin: u64, end: u64, parts: &[Part]) {
+        assert!(begin <= end);
         self.0.push(Told::More(end, parts.to_vec()));
     }
 }
+
+/// In which everything here is recorded.
+const EPOCH: u32 = 3;
 
 /// A packet with the ends of its records.
 #[derive(Clone, Debug)]
@@ -52,6 +59,7 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
             sequence: sequence as u64,
             first_time: time,
             next_request: encoder.next_request(),
+            epoch: EPOCH,
             ..Header::default()
         };
         encoder.restart(time);
@@ -161,6 +169,7 @@ fn look(intake: &mut Intake, packets: &[Packet], records: usize, closed: bool, s
         sequence,
         first_time: packet.header.first_time,
         next_request: packet.header.next_request,
+        epoch: EPOCH,
         records: calls(&packet.told[..records]),
         bytes: &packet.payload[at..end],
         closed,
@@ -269,6 +278,7 @@ proptest! {
                     sequence: 1,
                     first_time: packet.header.first_time,
                     next_request: packet.header.next_request,
+                    epoch: EPOCH,
                     records: packet.header.records,
                     bytes: &packet.payload,
                     closed: true,

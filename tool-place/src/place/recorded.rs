@@ -78,7 +78,9 @@ impl Place {
     /// Forgets what lies before the last reset, if that has not been done by the records themselves.
     fn forget(&mut self) {
         let resets = self.feed.cuts.resets();
-        self.feed.analyses.forget_to(resets);
+        self.feed
+            .analyses
+            .forget_to(resets, self.feed.cuts.reset_job_ns());
         for one in &mut self.ranks {
             one.records.forget_to(resets);
         }

@@ -35,9 +35,14 @@ struct OneSupervisor(OwnedFd);
 
 impl Scene {
     fn before() -> Scene {
+        Scene::in_layout("2:4:tail", 2)
+    }
+
+    /// The same in another layout, as the process `me`.
+    fn in_layout(layout: &str, me: u32) -> Scene {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("place.sock");
-        let layout: Layout = "2:4:tail".parse().unwrap();
+        let layout: Layout = layout.parse().unwrap();
         let supervisors = Supervisors::listen(&path, 0..2).unwrap();
         let reading = Reading {
             ticks: 0,
@@ -46,7 +51,7 @@ impl Scene {
         };
         let clock = NodeClock::from_readings(reading, reading);
         let now = Now { ns: 0, ticks: 0 };
-        let mut place = Place::new(layout, WorldRank(2), Some(supervisors), clock, now).unwrap();
+        let mut place = Place::new(layout, WorldRank(me), Some(supervisors), clock, now).unwrap();
         assert_eq!(place.take_up(), [Up::Hello { ranks: 2 }]);
         assert!(!place.is_ready());
         Scene {
@@ -474,4 +479,5 @@ fn what_is_no_packet_of_its_sender_is_refused_and_counted() {
 }
 
 mod held;
+mod messages;
 mod recorded;

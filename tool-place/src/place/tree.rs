@@ -48,6 +48,7 @@ impl Place {
                     }
                     Query::Matrix { side_max } => Partial::Matrix(self.feed.analyses.matrix(side_max)),
                     Query::Status => Partial::Status(self.status(now)),
+                    Query::Messages => Partial::Messages(Box::new(self.feed.analyses.messages())),
                 };
                 return Some(Up::Partial {
                     wave,
@@ -122,6 +123,7 @@ impl Place {
 
     /// Tells the groups that the ranks told, and asks for those that they met.
     pub(super) fn exchange_groups(&mut self, now: Now) {
+        self.feed.analyses.resolve();
         let groups = self.feed.analyses.take_groups();
         if !groups.is_empty() {
             self.run(now, Input::Local(Up::Groups(groups)));

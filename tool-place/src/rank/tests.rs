@@ -6,6 +6,7 @@ use invivo_proto::control::results::{Coverage, Ledger};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Facts, Kind, Part};
 use invivo_proto::shm::{inside, phase};
+use invivo_tbon::layout::Layout;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -20,8 +21,9 @@ fn clock() -> NodeClock {
 }
 
 fn feed(budget: Budget) -> Feed {
+    let layout: Layout = "4:1,8:tail".parse().unwrap();
     Feed {
-        analyses: Analyses::new(2..3, 4, clock()),
+        analyses: Analyses::new(layout, layout.place_of(Rank(2)), clock()),
         cuts: Cuts::default(),
         budget,
         notes: Notes::default(),

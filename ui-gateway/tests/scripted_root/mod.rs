@@ -5,8 +5,8 @@
 use invivo_proto::control;
 use invivo_proto::control::link::{Answer, Ask, Job, Request, Response};
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, RankState, RankStatus,
-    RecordingStatus, Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RankState,
+    RankStatus, RecordingStatus, Traffic, Unmatched,
 };
 use invivo_proto::control::tree::{Acks, Cut, Order, Query};
 use invivo_proto::ids::{Rank, RegionId, WorldRank};
@@ -133,6 +133,7 @@ pub fn known(ask: &Ask) -> Reply {
             Answer::Functions(functions(*rank_rows_max), coverage())
         }
         Ask::Query(Query::Matrix { side_max }) => Answer::Matrix(matrix(*side_max), coverage()),
+        Ask::Query(Query::Messages) => Answer::Messages(messages(), coverage()),
         Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
 }
@@ -252,6 +253,28 @@ pub fn matrix(side_max: u32) -> Matrix {
             messages: 2,
             bytes: 9,
         },
+    }
+}
+
+/// Four messages, of which three have been received, and one before it was waited for.
+pub fn messages() -> Messages {
+    let traffic = |messages| Traffic {
+        messages,
+        bytes: 80 * messages,
+    };
+    let times = |count, sum_ns| stats(count, sum_ns, 3).time;
+    Messages {
+        sent: traffic(4),
+        received: traffic(3),
+        matched: traffic(3),
+        unmatched: Unmatched {
+            cut: 1,
+            ..Unmatched::default()
+        },
+        transfer: times(2, 3_000),
+        late_sender: times(1, 700),
+        untimed: 1,
+        clock_error_ns: 50,
     }
 }
 

@@ -32,11 +32,11 @@ fn call(facts: Facts, begin: u64, end: u64) -> Record {
 }
 
 fn send(places: &mut Places, to: i32, begin: u64, end: u64, epoch: u32) {
-    places.record(0, &call(facts(Kind::Send, to), begin, end), epoch);
+    places.record(0, &call(facts(Kind::Send, to), begin, end), epoch, ALWAYS);
 }
 
 fn receive(places: &mut Places, rank: usize, begin: u64, end: u64, epoch: u32) {
-    places.record(rank, &call(facts(Kind::Recv, 0), begin, end), epoch);
+    places.record(rank, &call(facts(Kind::Recv, 0), begin, end), epoch, ALWAYS);
 }
 
 #[test]
@@ -102,13 +102,13 @@ fn receives_are_matched_in_the_order_in_which_they_were_posted() {
         )
     };
     // One that takes anything, then one for this channel; the second is completed first.
-    places.record(1, &post(7, peer::ANY, ANY_TAG, 10), 0);
-    places.record(1, &post(8, 0, 0, 20), 0);
+    places.record(1, &post(7, peer::ANY, ANY_TAG, 10), 0, ALWAYS);
+    places.record(1, &post(8, 0, 0, 20), 0, ALWAYS);
     send(&mut places, 1, 30, 31, 0);
     send(&mut places, 1, 1030, 1031, 0);
-    places.record(1, &done(8, 20, 1100), 0);
+    places.record(1, &done(8, 20, 1100), 0, ALWAYS);
     assert_eq!(places.sums().matched.messages, 0);
-    places.record(1, &done(7, 10, 2000), 0);
+    places.record(1, &done(7, 10, 2000), 0, ALWAYS);
     let sums = places.sums();
     assert_eq!(sums.matched.messages, 2);
     // 30 to 2000 and 1030 to 1100: the other way round both would be longer and shorter.
@@ -120,7 +120,7 @@ fn a_cancelled_receive_lets_those_behind_it_go() {
     let mut places = two_places();
     let mut post = call(facts(Kind::PostRecv, 0), 10, 11);
     post.0.request = 7;
-    places.record(1, &post, 0);
+    places.record(1, &post, 0, ALWAYS);
     send(&mut places, 1, 20, 21, 0);
     receive(&mut places, 1, 22, 25, 0);
     assert_eq!(places.sums().matched.messages, 0);
@@ -130,7 +130,7 @@ fn a_cancelled_receive_lets_those_behind_it_go() {
         posted: 10,
     };
     let record = (call(facts(Kind::Plain, peer::NONE), 30, 31).0, Vec::from([part]));
-    places.record(1, &record, 0);
+    places.record(1, &record, 0, ALWAYS);
     assert_eq!(places.sums().matched.messages, 1);
 }
 
@@ -220,7 +220,7 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         begin_ns,
         end_ns: begin_ns + 1,
         epoch: 0,
-        touched: false,
+        standing: Standing::Whole,
     };
     for (ahead_ns, matched) in [(400, 1), (600, 0)] {
         let mut places = two_places();
@@ -254,7 +254,7 @@ fn messages_of_other_versions_or_for_others_are_refused() {
         begin_ns: 5,
         end_ns: 6,
         epoch: 0,
-        touched: false,
+        standing: Standing::Whole,
     };
     let halves = Halves::new(WorldRank(101), 0, Vec::from([half; 2]));
     assert_eq!(messages.arrive(&halves), Err(Refused::Foreign(2)));
@@ -303,7 +303,7 @@ fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
         ..facts(Kind::Send, 1)
     };
     for at in 1..=(UNRESOLVED_MAX + more) as u64 {
-        places.record(0, &call(unknown, 10 * at, 10 * at + 5), 0);
+        places.record(0, &call(unknown, 10 * at, 10 * at + 5), 0, ALWAYS);
     }
     assert_eq!(places.sums().unmatched.unresolved, (UNRESOLVED_MAX + more) as u64);
 
@@ -312,7 +312,7 @@ fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
     for request in 1..=(POSTED_MAX + more) as u64 {
         let mut post = call(facts(Kind::PostRecv, 0), 10 * request, 10 * request + 5);
         post.0.request = request;
-        places.record(1, &post, 0);
+        places.record(1, &post, 0, ALWAYS);
     }
     for at in 1..=(HELD_MAX + more) as u64 {
         let at = 10 * (at + 100_000);
@@ -331,7 +331,7 @@ fn a_reset_forgets_sums_and_keeps_the_order() {
     send(&mut places, 1, 30, 40, 0);
     receive(&mut places, 1, 50, 60, 0);
     for place in &mut places.places {
-        place.messages.reset(job_ns(100), u64::MAX);
+        place.messages.reset(job_ns(100));
     }
     assert_eq!(places.sums(), EMPTY);
     // The second message was sent before the cut; the third pair is whole.

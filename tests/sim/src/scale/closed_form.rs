@@ -5,8 +5,8 @@ use super::round::Wave;
 use super::world::{FUNCTIONS, MESSAGE_BYTES, PARTNERS, SWING_NS, Source, World};
 use crate::flat;
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, RANKS_NAMED_MAX, RankState,
-    RecordingStatus, Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RANKS_NAMED_MAX,
+    RankState, RecordingStatus, Traffic, Unmatched,
 };
 use invivo_proto::control::tree::{Acks, Partial, Query};
 use invivo_proto::ids::{Rank, RegionId};
@@ -24,6 +24,7 @@ pub fn check(world: &World, layout: &Layout, query: Query, wave: &Wave) -> Vec<S
         }
         (Query::Matrix { side_max }, Partial::Matrix(answer)) => *answer == matrix(world, side_max),
         (Query::Status, Partial::Status(answer)) => *answer == status(world),
+        (Query::Messages, Partial::Messages(answer)) => same_messages(answer, world),
         _ => false,
     };
     let ranks = world.ranks;
@@ -159,6 +160,23 @@ pub fn matrix(world: &World, side_max: u32) -> Matrix {
         }
     }
     matrix
+}
+
+/// The first function's row once more, as messages.
+fn same_messages(answer: &Messages, world: &World) -> bool {
+    let row = row(world, 0);
+    let all = Traffic {
+        messages: row.time.count,
+        bytes: row.bytes_out,
+    };
+    let as_row = |time| FunctionTable {
+        rows: [(world.region(0), FunctionStats { time, ..row })].into(),
+        ..FunctionTable::default()
+    };
+    [answer.sent, answer.received, answer.matched] == [all; 3]
+        && (answer.late_sender.count, answer.untimed) == (0, 0)
+        && answer.unmatched == Unmatched::default()
+        && flat::same(&as_row(answer.transfer), &as_row(row.time))
 }
 
 fn add(into: &mut Traffic, from: Traffic) {

@@ -4,10 +4,11 @@ use super::packets;
 use super::world::{FUNCTIONS, PARTNERS, SWING_NS, Source, World};
 use invivo_analysis::functions::{self, Functions};
 use invivo_analysis::matrix::{self, MatrixLeaf};
+use invivo_analysis::messages;
 use invivo_analysis::status;
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, RankState, RankStatus,
-    Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RankState,
+    RankStatus, Traffic,
 };
 use invivo_proto::control::tree::{Acks, Cut, Partial, Query};
 use invivo_proto::ids::Rank;
@@ -80,6 +81,7 @@ impl Leaf {
             Query::Functions { rank_rows_max } => Partial::Functions(self.table(world, rank_rows_max)),
             Query::Matrix { side_max } => Partial::Matrix(self.traffic(world, side_max)),
             Query::Status => Partial::Status(self.status(world)),
+            Query::Messages => Partial::Messages(Box::new(self.messages(world))),
         };
         (partial, self.coverage(world))
     }
@@ -140,6 +142,28 @@ impl Leaf {
         status::keep_worst(&mut status.named);
         status.recording.on = self.ranks();
         status
+    }
+
+    /// Each rank has sent what its first function did, each message as long under way as that call.
+    fn messages(&self, world: &World) -> Messages {
+        let mut sum = messages::EMPTY;
+        let ranks = if self.forgotten { 0..0 } else { self.ranks.clone() };
+        for rank in ranks.map(Rank) {
+            let row = row(world, rank, 0);
+            let sent = Traffic {
+                messages: row.time.count,
+                bytes: row.bytes_out,
+            };
+            let of_rank = Messages {
+                sent,
+                received: sent,
+                matched: sent,
+                transfer: row.time,
+                ..messages::EMPTY
+            };
+            messages::merge(&mut sum, &of_rank);
+        }
+        sum
     }
 
     fn coverage(&self, world: &World) -> Coverage {

@@ -52,6 +52,7 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Functions(table) => table.rows.len() + table.rank_rows.len(),
         Partial::Matrix(matrix) => matrix.sent.len() + matrix.received.len(),
         Partial::Status(status) => status.named.len() + status.notes.len(),
+        Partial::Messages(_) => 1,
     };
     entries as u64
 }

@@ -158,6 +158,7 @@ impl Tree {
             Partial::Functions(table) => Answer::Functions(table, coverage),
             Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
             Partial::Status(status) => Answer::Status(status, coverage),
+            Partial::Messages(messages) => Answer::Messages(*messages, coverage),
         };
         let response = Response {
             id: self.asks,

@@ -1,0 +1,35 @@
+//! `invivo messages`.
+
+use super::target::Target;
+use super::{Outcome, print, print_json};
+use crate::client::{Scope, patiently};
+use crate::view::{coverage, messages};
+use invivo_grpc::v1;
+
+/// Options of `invivo messages`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  invivo messages
+  invivo messages --json | jq '.late_sender.sum_ns / 1e9'")]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Shows point-to-point messages: pairs of sends and receives, their transfer times, and waiting for late senders.
+///
+/// # Errors
+/// Why they cannot be shown.
+pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    let (job, client) = args.target.client(Scope::View)?;
+    let request = v1::MessagesRequest {};
+    let reply = patiently(&job, async || client.clone().messages(request).await).await?;
+    if args.target.json {
+        print_json(&reply)?;
+    } else {
+        let coverage = coverage::text(&reply.coverage.clone().unwrap_or_default());
+        print(&format!("{}\n{coverage}", messages::text(&reply)))?;
+    }
+    Ok(Outcome::Done)
+}

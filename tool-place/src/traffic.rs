@@ -1,0 +1,182 @@
+//! Messages of this place's ranks on their way to where they are matched: job time and definitions are put to them
+//! here, what comes from other places is read, and what goes there is written.
+
+use crate::moment::Moment;
+use invivo_analysis::communicators::Communicators;
+use invivo_analysis::messages::{Messages, Of, PlaceOf};
+use invivo_mpi_link::clock::NodeClock;
+use invivo_proto::control::peer::{HALVES_MAX, Halves, PEER_BYTES_MAX, Standing};
+use invivo_proto::control::{decode, encode, results};
+use invivo_proto::ids::{Rank, WorldRank};
+use invivo_proto::record::{Call, Part};
+use invivo_tbon::layout::Layout;
+
+/// Sends wait no longer than this for others to go with them. A tenth of the latency bound of records.
+const BATCH_NS: u64 = crate::rank::LATENCY_NS / 10;
+
+/// See the module's head.
+pub struct Traffic {
+    me: WorldRank,
+    messages: Messages,
+    /// A point in time by both names: ticks, and job time in ns.
+    anchor: (u64, u64),
+    /// Job time is known.
+    is_known: bool,
+    /// Definitions came since waiting messages were looked through.
+    defined: bool,
+    batched_ns: u64,
+}
+
+/// When a call was, in ticks, and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct When {
+    /// Entered.
+    pub begin: u64,
+    /// Left.
+    pub end: u64,
+    /// The epoch of recording.
+    pub epoch: u32,
+    /// Whether it counts.
+    pub standing: Standing,
+}
+
+impl Traffic {
+    /// Of the place `me` in this layout.
+    pub fn new(layout: Layout, me: WorldRank) -> Traffic {
+        let place_of: PlaceOf = Box::new(move |rank| layout.place_of(rank).0);
+        Traffic {
+            me,
+            messages: Messages::new(layout.ranks_of(me), layout.app(), place_of),
+            anchor: (0, 0),
+            is_known: false,
+            defined: false,
+            batched_ns: 0,
+        }
+    }
+
+    /// Time has passed; job time is known as well as it can be now.
+    pub fn set_time(&mut self, moment: &Moment<'_>) {
+        self.anchor = (moment.ticks(), moment.job_ns());
+        self.is_known = moment.is_known();
+        self.messages.set_clock_error(moment.error_ns());
+    }
+
+    /// A call of a rank and its parts, or more parts of it.
+    #[inline]
+    pub fn record(
+        &mut self,
+        rank: Rank,
+        when: When,
+        call: Option<&Call>,
+        parts: &[Part],
+        communicators: &Communicators,
+        clock: &NodeClock,
+    ) {
+        let anchor = self.anchor;
+        let of = Of {
+            rank,
+            epoch: when.epoch,
+            begin: when.begin,
+            end: when.end,
+            standing: when.standing,
+            communicators,
+            job_ns: |ticks| job_ns(anchor, clock, ticks),
+        };
+        match call {
+            Some(call) => self.messages.record(&of, call, parts),
+            None => self.messages.record_more(&of, parts),
+        }
+    }
+
+    /// Records of a rank were lost before `at` (ticks).
+    pub fn lost(&mut self, rank: Rank, at: u64, communicators: &Communicators, clock: &NodeClock) {
+        let at_ns = job_ns(self.anchor, clock, at);
+        self.messages.lost(rank, at_ns, communicators);
+    }
+
+    /// A communicator or its members were told.
+    pub fn define(&mut self) {
+        self.defined = true;
+    }
+
+    /// What waited for definitions goes on, if some came.
+    pub fn resolve(&mut self, communicators: &Communicators) {
+        if std::mem::take(&mut self.defined) {
+            self.messages.resolve_waiting(communicators);
+        }
+    }
+
+    /// The application's pause begins, in ticks.
+    pub fn pause(&mut self, at: u64, clock: &NodeClock) {
+        self.messages.pause(job_ns(self.anchor, clock, at));
+    }
+
+    /// The application's pause ends, in ticks.
+    pub fn resume(&mut self, at: u64, clock: &NodeClock) {
+        self.messages.resume(job_ns(self.anchor, clock, at));
+    }
+
+    /// Forgets the sums; what ended before `at_ns` (job time) does not count.
+    pub fn reset(&mut self, at_ns: u64) {
+        self.messages.reset(at_ns);
+    }
+
+    /// Takes in what process `from` says, which is another place.
+    ///
+    /// # Errors
+    /// Why it is not used, or not all of it.
+    pub fn arrive(&mut self, from: WorldRank, bytes: &[u8]) -> Result<(), String> {
+        let read = if bytes.len() > PEER_BYTES_MAX {
+            Err(format!(
+                "{} bytes, at most {PEER_BYTES_MAX} are allowed",
+                bytes.len()
+            ))
+        } else {
+            decode::<Halves>(bytes).map_err(|error| error.to_string())
+        };
+        read.and_then(|halves| match halves.from == from {
+            true => self.messages.arrive(&halves).map_err(|error| error.to_string()),
+            false => Err(format!("it says that it is of process {}", halves.from)),
+        })
+    }
+
+    /// Messages to other places that are due; `credit` says whether one takes another.
+    pub fn take(&mut self, now_ns: u64, credit: impl FnMut(WorldRank) -> bool) -> Vec<(WorldRank, Vec<u8>)> {
+        let waited = now_ns.saturating_sub(self.batched_ns) >= BATCH_NS;
+        // By a clock that is not known no other place could use them.
+        if !self.is_known || !(waited || self.messages.outgoing() >= HALVES_MAX) {
+            return Vec::new();
+        }
+        self.batched_ns = now_ns;
+        let mut credit = credit;
+        let batches = self
+            .messages
+            .take_batches(self.me, |place| credit(WorldRank(place)));
+        let encoded = batches.into_iter().map(|(place, halves)| {
+            let bytes = encode(&halves);
+            bytes.map(|bytes| (WorldRank(place), bytes))
+        });
+        // A batch has a bounded size, so that each can be encoded.
+        encoded.flatten().collect()
+    }
+
+    /// Whether sends still wait for the way to another place.
+    pub fn is_waiting(&self) -> bool {
+        self.messages.outgoing() != 0
+    }
+
+    /// What came of the messages so far.
+    pub fn partial(&self) -> results::Messages {
+        self.messages.to_partial()
+    }
+}
+
+/// Job time of a tick, counted from a point that both clocks know.
+#[inline]
+fn job_ns((ticks, ns): (u64, u64), clock: &NodeClock, at: u64) -> u64 {
+    if at >= ticks {
+        ns.saturating_add(clock.duration_ns(at - ticks))
+    } else {
+        ns.saturating_sub(clock.duration_ns(ticks - at))
+    }
+}
