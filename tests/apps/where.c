@@ -1,14 +1,15 @@
-/* Says on which host each rank is, and how many ranks are there. */
+/* Says on which host each rank is, and how many ranks are there: as MPI says, and as the launcher's variables do. */
 #include "counting.h"
 
 #include <mpi.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
 {
     int rank, size, here;
-    char host[256];
+    char host[256], number[16];
     MPI_Comm node;
     CALL(MPI_Init)(&argc, &argv);
     CALL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);
@@ -17,7 +18,11 @@ int main(int argc, char **argv)
     CALL(MPI_Comm_size)(node, &here);
     CALL(MPI_Comm_free)(&node);
     gethostname(host, sizeof host);
-    printf("rank %d of %d is one of %d on %s\n", rank, size, here, host);
+    snprintf(number, sizeof number, "%d", rank);
+    const char *told = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *as = getenv("OMPI_COMM_WORLD_RANK");
+    if (!told)
+        told = getenv("MPI_LOCALNRANKS");
+    printf("rank %s of %d is one of %d on %s, and is told %s\n", as ? as : number, size, here, host, told ? told : "nothing");
     CALL(MPI_Finalize)();
     counting_write(rank);
     return 0;

@@ -59,6 +59,23 @@ pub fn program<const N: usize>(family: Family, name: &str, arguments: [&str; N])
     command
 }
 
+/// The programs that leave a file right behind their `MPI_Init`, `tests/apps/begun`, each with its language.
+pub fn begun(family: Family) -> Vec<(&'static str, Vec<OsString>)> {
+    let source = |extension: &str| sources().join("begun/begun").with_extension(extension);
+    let fortran = build(family, "begun_f", &[source("f90")], |target| {
+        let mut compile = family.compiler("mpifort");
+        compile.arg(source("f90")).arg("-J").arg(family.built());
+        compile.arg("-o").arg(target);
+        vec![compile]
+    });
+    let python = [crate::python::interpreter(), source("py")];
+    vec![
+        ("C", vec![c(family, "begun_c", &[source("c")])]),
+        ("Fortran", vec![fortran.into()]),
+        ("Python", python.map(OsString::from).to_vec()),
+    ]
+}
+
 /// Which calls a PMPI counter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {

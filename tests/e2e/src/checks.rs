@@ -31,7 +31,7 @@ pub fn conserved(report: &Report, ranks: u32) {
     assert_eq!(rows, totals, "calls by rank and of all ranks");
     let dropped = ledger.dropped.all();
     assert_eq!(
-        rows + dropped + ledger.open + ledger.in_flight,
+        rows + dropped + ledger.open + ledger.in_flight + ledger.reset,
         ledger.entered,
         "calls in the table: {ledger:?}"
     );

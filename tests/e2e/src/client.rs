@@ -97,22 +97,21 @@ impl Client {
 
     /// Pauses the application; every rank must acknowledge. Returns the answer.
     pub fn pause(&self, ranks: u32, lease: &str) -> Value {
-        let reply = self.json(&["pause", "--lease", lease]);
-        assert_eq!(
-            (number(&reply, "/targets"), number(&reply, "/done")),
-            (u64::from(ranks), u64::from(ranks)),
-            "{reply}"
-        );
-        reply
+        self.all_do(ranks, &["pause", "--lease", lease])
     }
 
     /// Lets the application go on; every rank must acknowledge.
     pub fn resume(&self, ranks: u32) -> Value {
-        let reply = self.json(&["resume"]);
+        self.all_do(ranks, &["resume"])
+    }
+
+    /// Gives a command that every rank must acknowledge. Returns the answer.
+    pub fn all_do(&self, ranks: u32, words: &[&str]) -> Value {
+        let reply = self.json(words);
         assert_eq!(
             (number(&reply, "/targets"), number(&reply, "/done")),
             (u64::from(ranks), u64::from(ranks)),
-            "{reply}"
+            "{words:?}: {reply}"
         );
         reply
     }

@@ -1,6 +1,7 @@
 //! What is left of a job that has ended by itself.
 
 use crate::counts::Counts;
+use crate::hosts::Hosts;
 use crate::job::Running;
 use crate::output::{self, Output};
 use crate::report::Report;
@@ -13,7 +14,7 @@ use std::process::ExitStatus;
 pub struct Ended {
     /// The launcher's status.
     pub status: ExitStatus,
-    /// What its processes wrote, the application's ranks first.
+    /// What its processes wrote, in the launcher's order.
     pub outputs: Vec<Output>,
     pub(crate) running: Running,
 }
@@ -28,20 +29,21 @@ impl Ended {
 
     /// What the ranks wrote to their standard outputs.
     pub fn stdout(&self) -> Vec<String> {
-        let ranks = &self.outputs[..self.running.ranks() as usize];
-        ranks
-            .iter()
+        self.of_ranks()
             .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
             .collect()
     }
 
     /// What the ranks wrote to their standard error outputs, without Invivo's lines.
     pub fn stderr(&self) -> Vec<String> {
-        let ranks = &self.outputs[..self.running.ranks() as usize];
-        ranks
-            .iter()
+        self.of_ranks()
             .map(|output| output::without_our_lines(&output.stderr))
             .collect()
+    }
+
+    fn of_ranks(&self) -> impl Iterator<Item = &Output> {
+        let processes = self.running.processes_of_ranks();
+        processes.filter_map(|process| self.outputs.get(process as usize))
     }
 
     /// Invivo's lines on all standard error outputs.
@@ -60,6 +62,11 @@ impl Ended {
                 .collect::<Vec<_>>()
         })
         .collect()
+    }
+
+    /// The hosts that it ran on, where they were made.
+    pub fn hosts(&self) -> Option<&Hosts> {
+        self.running.hosts()
     }
 
     /// The report.

@@ -2,13 +2,14 @@
 //! the interval, and the parts of those that straddle its edges.
 //!
 //! A call of the log encloses the call that an observer sees: the program's clock is read before and after. So a
-//! call whose log lies inside is inside, and one whose log lies outside is outside. Only calls whose log touches an
-//! edge, or comes nearer to it than the clocks can tell, may go either way; a thread has one or two of these.
+//! call whose log lies inside is inside, and one whose log lies outside is outside. Where exactly an edge lay on a rank
+//! is known as well as the clocks agree; but it is one moment, so the calls of a rank (it has one thread) that were
+//! recorded are one piece of its log, which begins and ends at an edge.
 
 use crate::call_log::{Call, CallLog};
 use crate::client::number;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Beyond the clocks' error: between the program's look at the clock and the observer's, on a busy machine.
 const LOOKS_APART_NS: u64 = 200_000;
@@ -45,14 +46,16 @@ impl Edge {
         }
     }
 
-    /// A call's log touches it, or comes so near that nobody can tell.
-    fn touches(&self, call: &Call) -> bool {
-        call.begin_ns <= self.latest_ns && call.end_ns >= self.earliest_ns
-    }
-
     /// A call surely began before it and ended after it.
     fn surely_straddled(&self, call: &Call) -> bool {
         call.begin_ns + LOOKS_APART_NS < self.earliest_ns && call.end_ns > self.latest_ns + LOOKS_APART_NS
+    }
+
+    /// Where the piece of a log that it cuts off may begin: from the first to the last.
+    fn cuts(&self, calls: &[Call]) -> (usize, usize) {
+        let before = calls.partition_point(|call| call.end_ns < self.earliest_ns);
+        let not_after = calls.partition_point(|call| call.begin_ns <= self.latest_ns);
+        (before, not_after)
     }
 }
 
@@ -107,17 +110,6 @@ pub fn table(answer: &Value) -> Table {
     rows.iter().map(row).collect()
 }
 
-/// What the log says of one function.
-#[derive(Default)]
-struct Expected<'a> {
-    /// Whatever lies inside, and what surely straddles an edge.
-    sure: Row,
-    /// Calls that may go either way.
-    unsure: Vec<&'a Call>,
-    /// The longest that the time can be: the logs' own times enclose the calls.
-    time_ns_max: u64,
-}
-
 impl Interval {
     /// How long a call's log is inside, at most.
     fn inside_ns(&self, call: &Call) -> u64 {
@@ -132,87 +124,107 @@ impl Interval {
         end.saturating_sub(begin)
     }
 
-    fn outside(&self, call: &Call) -> bool {
-        call.end_ns < self.from.earliest_ns || self.to.is_some_and(|to| call.begin_ns > to.latest_ns)
-    }
-
-    fn expected<'a>(&self, log: &'a CallLog) -> BTreeMap<&'a str, Expected<'a>> {
-        let mut functions: BTreeMap<&str, Expected<'a>> = BTreeMap::new();
-        for call in log.calls.iter().filter(|call| !self.outside(call)) {
-            let expected = functions.entry(call.function.as_str()).or_default();
-            expected.time_ns_max += self.inside_ns(call);
-            let edges = || [Some(self.from), self.to].into_iter().flatten();
-            let touched: Vec<Edge> = edges().filter(|edge| edge.touches(call)).collect();
-            if touched.iter().all(|edge| edge.surely_straddled(call)) {
-                expected.sure.calls += 1;
-                expected.sure.bytes += call.bytes;
-                let clipped = touched.iter().any(|edge| edge.straddling == Straddling::Clipped);
-                expected.sure.clipped += u64::from(clipped);
-            } else {
-                expected.unsure.push(call);
-            }
-        }
-        functions
-    }
-
     /// The table holds exactly what the logs have in this interval, of every rank.
     pub fn assert_held(&self, table: &Table, logs: &[CallLog]) {
-        let mut compared = 0;
         for (rank, log) in logs.iter().enumerate() {
-            let expected = self.expected(log);
-            for ((_, function), _) in table.iter().filter(|((of, _), _)| *of == rank as u32) {
-                assert!(
-                    expected.contains_key(function.as_str()),
-                    "rank {rank} has no call of {function} in {self:?}, the table has one"
-                );
-            }
-            for (function, expected) in expected {
-                let row = table
-                    .get(&(rank as u32, function.to_owned()))
-                    .copied()
-                    .unwrap_or_default();
-                expected
-                    .assert_row(&row)
-                    .unwrap_or_else(|why| panic!("rank {rank}, {function}: {why}; {row:?} in {self:?}"));
-                compared += row.calls;
-            }
+            let of_rank = table.iter().filter(|((of, _), _)| *of == rank as u32);
+            let rows: BTreeMap<&str, Row> = of_rank
+                .map(|((_, function), row)| (function.as_str(), *row))
+                .collect();
+            let calls = rows.values().map(|row| row.calls).sum::<u64>() as usize;
+            assert!(calls > 0, "nothing was recorded of rank {rank} in {self:?}");
+            let (first, last) = self.from.cuts(&log.calls);
+            let mut why = Vec::new();
+            let held = (first..=last).any(|begin| {
+                let tried = self
+                    .piece(&log.calls, begin, calls)
+                    .and_then(|piece| piece.explains(&rows));
+                tried.map_err(|error| why.push(error)).is_ok()
+            });
+            assert!(
+                held,
+                "rank {rank}: no piece of its log is what the table has in {self:?}; from the first to the last that \
+                 might be: {why:#?}"
+            );
         }
-        assert!(compared > 0, "nothing was recorded in {self:?}");
+    }
+
+    /// The piece of `length` calls from `begin` on.
+    fn piece<'a>(&'a self, calls: &'a [Call], begin: usize, length: usize) -> Result<Piece<'a>, String> {
+        let end = begin + length;
+        let (first_end, last_end) = self.to.map_or((calls.len(), calls.len()), |to| to.cuts(calls));
+        if end < first_end || end > last_end {
+            return Err(format!(
+                "the table has {length} calls, the log {} to {}",
+                first_end - begin.min(first_end),
+                last_end - begin.min(last_end)
+            ));
+        }
+        Ok(Piece {
+            interval: self,
+            before: calls[..begin].last(),
+            calls: &calls[begin..end],
+            after: calls.get(end),
+        })
     }
 }
 
-impl Expected<'_> {
-    fn assert_row(&self, row: &Row) -> Result<(), String> {
-        let sure = &self.sure;
-        assert!(
-            self.unsure.len() <= 8,
-            "too many calls may go either way for a comparison: {}",
-            self.unsure.len()
-        );
-        // Some choice of the unsure calls must explain the row: the right number, and the right sum of bytes.
-        let explained = (0_u32..1 << self.unsure.len()).any(|choice| {
-            let chosen = self
-                .unsure
-                .iter()
-                .enumerate()
-                .filter(|(bit, _)| choice >> bit & 1 == 1)
-                .map(|(_, call)| call);
-            let bytes: u64 = chosen.map(|call| call.bytes).sum();
-            let calls = u64::from(choice.count_ones());
-            row.calls == sure.calls + calls && row.bytes == sure.bytes + bytes
-        });
-        if !explained {
-            return Err(format!(
-                "the log has {} calls with {} bytes, and {:?}, which may go either way",
-                sure.calls, sure.bytes, self.unsure
-            ));
+/// A piece of a rank's log.
+struct Piece<'a> {
+    interval: &'a Interval,
+    before: Option<&'a Call>,
+    calls: &'a [Call],
+    after: Option<&'a Call>,
+}
+
+impl Piece<'_> {
+    /// The rows are this piece: the same calls of every function, with the same bytes, no more time than the log has, and
+    /// marked where they are clipped.
+    fn explains(&self, rows: &BTreeMap<&str, Row>) -> Result<(), String> {
+        let from = self.interval.from;
+        if self.before.is_some_and(|call| from.surely_straddled(call)) {
+            return Err("a call that straddles the beginning is missing".to_owned());
         }
-        let clipped_max = sure.clipped + row.calls - sure.calls;
-        if row.clipped < sure.clipped || row.clipped > clipped_max {
-            return Err(format!("{} to {clipped_max} calls were clipped", sure.clipped));
+        if self
+            .interval
+            .to
+            .zip(self.after)
+            .is_some_and(|(to, call)| to.surely_straddled(call))
+        {
+            return Err("a call that straddles the end is missing".to_owned());
         }
-        if row.time_ns > self.time_ns_max {
-            return Err(format!("the log has {} ns at most", self.time_ns_max));
+        let mut own: BTreeMap<&str, (Row, u64)> = BTreeMap::new();
+        for call in self.calls {
+            let (row, clipped_max) = own.entry(call.function.as_str()).or_default();
+            row.calls += 1;
+            row.bytes += call.bytes;
+            row.time_ns += self.interval.inside_ns(call);
+            let edges = [Some(from), self.interval.to];
+            let clips = |edge: &Edge| edge.straddling == Straddling::Clipped;
+            let clipping = || edges.into_iter().flatten().filter(clips);
+            let touches = |edge: Edge| call.begin_ns <= edge.latest_ns && call.end_ns >= edge.earliest_ns;
+            row.clipped += u64::from(clipping().any(|edge| edge.surely_straddled(call)));
+            *clipped_max += u64::from(clipping().any(touches));
+        }
+        let functions: BTreeSet<&str> = own.keys().chain(rows.keys()).copied().collect();
+        for function in functions {
+            let (log, clipped_max) = own.get(function).copied().unwrap_or_default();
+            let row = rows.get(function).copied().unwrap_or_default();
+            if (row.calls, row.bytes) != (log.calls, log.bytes) {
+                return Err(format!("{function}: the log has {log:?}, the table {row:?}"));
+            }
+            if row.clipped < log.clipped || row.clipped > clipped_max {
+                return Err(format!(
+                    "{function}: {} to {clipped_max} calls are clipped, the table has {}",
+                    log.clipped, row.clipped
+                ));
+            }
+            if row.time_ns > log.time_ns {
+                return Err(format!(
+                    "{function}: the log has {} ns, the table {}",
+                    log.time_ns, row.time_ns
+                ));
+            }
         }
         Ok(())
     }
@@ -273,28 +285,28 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "may go either way")]
+    #[should_panic(expected = "no piece of its log")]
     fn a_call_from_before_is_refused() {
         let (interval, logs) = example();
         interval.assert_held(&row(5, 31, 2, 4 * MS), &logs);
     }
 
     #[test]
-    #[should_panic(expected = "may go either way")]
+    #[should_panic(expected = "no piece of its log")]
     fn a_call_in_the_place_of_another_is_refused() {
         let (interval, logs) = example();
         interval.assert_held(&row(4, 2 + 4 + 16 + 32, 2, 4 * MS), &logs);
     }
 
     #[test]
-    #[should_panic(expected = "were clipped")]
+    #[should_panic(expected = "2 to 2 calls are clipped")]
     fn a_call_that_is_not_marked_is_refused() {
         let (interval, logs) = example();
         interval.assert_held(&row(4, 30, 1, 4 * MS), &logs);
     }
 
     #[test]
-    #[should_panic(expected = "ns at most")]
+    #[should_panic(expected = "the log has 4020000 ns")]
     fn time_from_outside_is_refused() {
         let (interval, logs) = example();
         interval.assert_held(&row(4, 30, 2, 5 * MS), &logs);

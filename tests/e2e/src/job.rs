@@ -231,6 +231,7 @@ impl Job {
         let begun = Instant::now();
         Running {
             processes: processes.0,
+            processes_per_host: processes.1,
             job: self,
             hosts,
             mark,
@@ -254,6 +255,8 @@ impl Job {
 pub struct Running {
     job: Job,
     processes: u32,
+    /// Of every host but the last.
+    processes_per_host: u32,
     mark: String,
     directory: TempDir,
     shown: String,
@@ -269,6 +272,12 @@ impl Running {
     /// Ranks of the application.
     pub(crate) fn ranks(&self) -> u32 {
         self.job.ranks
+    }
+
+    /// The launcher's numbers of the application's ranks: every host has its own first.
+    pub(crate) fn processes_of_ranks(&self) -> impl Iterator<Item = u32> {
+        let (ranks, each) = (self.job.ranks / self.job.hosts, self.processes_per_host);
+        (0..self.job.hosts).flat_map(move |host| host * each..host * each + ranks)
     }
 
     /// Its own directory.
@@ -339,6 +348,32 @@ impl Running {
             );
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Waits until every rank's tool place answers: the gateway is there as soon as the job is, the tree a moment later.
+    pub fn wait_for_answers(&mut self) {
+        let ranks = u64::from(self.job.ranks);
+        self.until("an answer", |job| {
+            let status = job.client().try_json(&["status"])?;
+            (number(&status, "/coverage/ranks_reporting") == ranks).then_some(())
+        });
+    }
+
+    /// Waits until every rank has left this file in the directory of its logs.
+    pub fn wait_for_notes(&mut self, name: &str) {
+        let ranks = self.job.ranks;
+        self.until(name, |job| (job.notes(name) == ranks).then_some(()));
+    }
+
+    /// Ranks that have left this file in the directory of their logs.
+    pub fn notes(&self, name: &str) -> u32 {
+        let is_there = |rank| self.logs().join(format!("{rank}.{name}")).exists();
+        (0..self.job.ranks).map(|rank| u32::from(is_there(rank))).sum()
+    }
+
+    /// Leaves the program a file in the directory of its logs.
+    pub fn tell(&self, name: &str) {
+        File::create(self.logs().join(name)).expect("a file for the program");
     }
 
     /// Whether its launcher is alive.

@@ -16,6 +16,8 @@ pub struct Report {
     pub matrix: Matrix,
     pub ended: Vec<RankEnded>,
     pub notes: Vec<String>,
+    #[serde(default)]
+    pub shut_down: bool,
 }
 
 /// Which job it was.

@@ -1,27 +1,134 @@
-//! One job over two hosts, made of namespaces: every host has ranks, tool place and supervisors of its own, the tree spans
+//! One job over two hosts, made of namespaces: every host has ranks, tool places and supervisors of its own, the tree spans
 //! both, and so do commands.
 
 use invivo_e2e::apps::program;
+use invivo_e2e::call_log::CallLog;
 use invivo_e2e::checks;
 use invivo_e2e::client::number;
+use invivo_e2e::clock_log::now_ns;
 use invivo_e2e::family::Family;
 use invivo_e2e::hosts;
+use invivo_e2e::interval::{Edge, Interval, Straddling, table};
 use invivo_e2e::job::Job;
+use std::time::Duration;
 
-/// Hosts made of namespaces run MPI by themselves: without this nothing below would mean anything.
+/// Ranks of the jobs: two on each host.
+const RANKS: u32 = 4;
+/// The most that two clocks of one kernel may be thought apart, over a cable that is none, on a busy machine.
+const CLOCK_ERROR_NS_MAX: u64 = 20_000_000;
+
+/// Hosts made of namespaces run MPI by themselves: without this nothing below would mean anything. And what a program
+/// finds there it finds under Invivo.
 #[test]
-fn a_bare_job_spans_the_hosts() {
+fn a_program_finds_its_hosts() {
     if !hosts::possible() {
         return;
     }
     for family in Family::ALL {
-        let bare = Job::bare(family, 4, &program(family, "where", []))
-            .on_hosts()
-            .run();
+        let command = program(family, "where", []);
+        let bare = Job::bare(family, RANKS, &command).on_hosts().run();
         assert_eq!(bare.code(), 0);
-        let on: Vec<String> = (0..4)
-            .map(|rank| format!("rank {rank} of 4 is one of 2 on node{}\n", rank / 2 + 1))
+        let on: Vec<String> = (0..RANKS)
+            .map(|rank| {
+                format!(
+                    "rank {rank} of 4 is one of 2 on node{}, and is told 2\n",
+                    rank / 2 + 1
+                )
+            })
             .collect();
         assert_eq!(bare.stdout(), on, "{family:?}");
+
+        // Nobody says how many hosts there are: the launcher's numbers do.
+        let observed = Job::observed(family, RANKS, &command).on_hosts().run();
+        assert_eq!(observed.code(), 0);
+        assert_eq!(observed.stdout(), on, "{family:?}");
+        let (report, own) = (observed.report(), observed.own_counts());
+        assert_eq!((report.job.places, report.job.nodes), (2, 1), "{family:?}");
+        checks::complete(&report, RANKS);
+        checks::same_calls(&report, &own.calls);
+        observed.assert_nothing_left();
+    }
+}
+
+/// Commands reach both hosts, and cuts lie at the same moment on both.
+#[test]
+fn commands_and_cuts_span_the_hosts() {
+    if !hosts::possible() {
+        return;
+    }
+    for family in Family::ALL {
+        let mut running = Job::run_by_invivo(family, RANKS, &program(family, "ticker", []))
+            .fan_in("1,2")
+            .on_hosts()
+            .start();
+        // Each host: two ranks, two places, a node; and the root on the last.
+        assert_eq!(running.processes(), 2 * (2 + 2 + 1) + 1);
+        running.wait_for_answers();
+        running.wait_for_notes("begun");
+        let client = running.client();
+
+        let paused = now_ns();
+        client.pause(RANKS, "1m");
+        let standing = now_ns();
+        std::thread::sleep(Duration::from_millis(700));
+        let resumed = now_ns();
+        client.resume(RANKS);
+
+        let reply = client.all_do(RANKS, &["record", "--for", "1s"]);
+        let error_ns = number(&reply, "/from/error_ns");
+        assert!(
+            error_ns > 0 && error_ns < CLOCK_ERROR_NS_MAX,
+            "{family:?}: {reply}"
+        );
+        let status = client.json(&["status"]);
+        assert!(
+            number(&status, "/status/recording/clock_error_ns") > 0,
+            "{status}"
+        );
+        let answer = running.until("the window to be taken", |job| {
+            let answer = job.client().try_json(&["functions", "--per-rank"])?;
+            let open =
+                number(&answer, "/coverage/ledger/open") + number(&answer, "/coverage/ledger/in_flight");
+            (open == 0).then_some(answer)
+        });
+        for host in 0..hosts::HOSTS {
+            let files = running.hosts().expect("hosts").runtime_files(host);
+            assert!(!files.is_empty(), "{family:?}: sockets on {}", hosts::name(host));
+        }
+
+        running.tell("stop");
+        let ended = running.end();
+        assert_eq!(ended.code(), 0);
+        let logs = CallLog::read_all(&ended.logs(), RANKS);
+        let interval = Interval {
+            from: Edge::of(&reply, "/from", Straddling::Clipped),
+            to: Some(Edge::of(&reply, "/to", Straddling::Clipped)),
+        };
+        interval.assert_held(&table(&answer), &logs);
+        for (rank, log) in logs.iter().enumerate() {
+            let began = log
+                .calls
+                .iter()
+                .filter(|call| call.begin_ns > standing && call.begin_ns < resumed);
+            assert_eq!(
+                began.count(),
+                0,
+                "{family:?}: rank {rank} went on while all stood"
+            );
+            assert!(
+                log.calls.iter().any(|call| call.begin_ns > paused),
+                "{family:?}: and went on"
+            );
+        }
+        checks::conserved(&ended.report(), RANKS);
+        ended.assert_nothing_left();
+        for host in 0..hosts::HOSTS {
+            let left = ended.hosts().expect("hosts").runtime_files(host);
+            assert!(
+                left.is_empty(),
+                "{family:?}: left behind on {}: {left:?}",
+                hosts::name(host)
+            );
+        }
     }
 }

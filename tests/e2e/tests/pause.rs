@@ -29,14 +29,6 @@ fn wait_for_ticks(running: &mut Running, ranks: impl IntoIterator<Item = u32>, t
     }
 }
 
-/// The gateway is there as soon as the job is, but the first answer needs the root.
-fn wait_for_answers(running: &mut Running, ranks: u32) {
-    running.until("an answer", |job| {
-        let status = job.client().try_json(&["status"])?;
-        (number(&status, "/coverage/ranks_reporting") == u64::from(ranks)).then_some(())
-    });
-}
-
 fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
     (0..ranks)
         .map(|rank| ClockLog::read(&running.logs(), rank).ticks())
@@ -52,7 +44,7 @@ fn computing(family: Family) {
         .limit(Duration::from_secs(120))
         .start();
     wait_for_ticks(&mut running, 0..ranks, 50);
-    wait_for_answers(&mut running, ranks);
+    running.wait_for_answers();
     let client = running.client();
 
     let asked = now_ns();
@@ -132,7 +124,7 @@ fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
         let mut running = Job::observed(family, ranks, &program(family, "recv_blocked", ["4"])).start();
         wait_for_ticks(&mut running, 0..1, 50);
         wait_for_ticks(&mut running, 1..ranks, 1);
-        wait_for_answers(&mut running, ranks);
+        running.wait_for_answers();
         let client = running.client();
         let reply = client.pause(ranks, "1m");
         assert_eq!(
@@ -171,7 +163,7 @@ fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
     for family in Family::ALL {
         let ranks = ranks(family);
         let mut running = Job::observed(family, ranks, &program(family, "chatter", ["6"])).start();
-        wait_for_answers(&mut running, ranks);
+        running.wait_for_answers();
         let client = running.client();
         running.until("calls", |job| (job.client().entered() > 1000).then_some(()));
         client.pause(ranks, "1m");
@@ -204,7 +196,7 @@ fn a_pause_ends_with_its_lease() {
         let ranks = ranks(family);
         let mut running = Job::observed(family, ranks, &program(family, "compute", ["6"])).start();
         wait_for_ticks(&mut running, 0..ranks, 50);
-        wait_for_answers(&mut running, ranks);
+        running.wait_for_answers();
         let client = running.client();
         client.pause(ranks, "1s");
         std::thread::sleep(Duration::from_millis(2500));
@@ -240,7 +232,7 @@ fn a_pause_ends_when_the_root_is_lost() {
         let ranks = ranks(family);
         let mut running = Job::observed(family, ranks, &program(family, "compute", ["12"])).start();
         wait_for_ticks(&mut running, 0..ranks, 50);
-        wait_for_answers(&mut running, ranks);
+        running.wait_for_answers();
         let client = running.client();
         client.pause(ranks, "10m");
         std::thread::sleep(Duration::from_secs(1));

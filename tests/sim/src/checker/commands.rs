@@ -18,7 +18,7 @@ impl Checker<'_> {
             Order::Reset | Order::Record { .. } => ahead,
             Order::Window { length_ns } => ahead + length_ns,
             Order::Hold { lease_ns } => lease_ns,
-            Order::Pause { .. } | Order::Resume | Order::Shutdown => 0,
+            Order::Pause { .. } | Order::Resume | Order::Shutdown | Order::Strategy { .. } => 0,
         };
         at + due + self.height() * COMMAND_NS_PER_LAYER
     }

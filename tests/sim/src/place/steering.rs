@@ -143,6 +143,8 @@ impl SimPlace {
                 released.into_iter().chain([self.acted(id)]).collect()
             }
             Verb::Hold { lease_ns } => self.hold(now, id, lease_ns),
+            // There are no buffers here: it is done as soon as it is heard.
+            Verb::Strategy { .. } => vec![self.acted(id)],
             Verb::Shutdown => self.shut_down(now, id),
             Verb::Reset { at_ns } => self.await_cut(now, id, &[(Edge::Reset, at_ns)]),
             Verb::Record { on, at_ns } => self.await_cut(now, id, &[(Edge::Record(on), at_ns)]),

@@ -1,16 +1,20 @@
-"""Pauses and resumes a running job again and again through one client that knows the service by reflection only.
-Prints one JSON object per pause: client_ns (the whole call), took_ns (as the gateway says), done, targets.
+"""Gives every command to a running job again and again, through one client that knows the service by reflection only.
+Prints one JSON object per command: verb, client_ns (the whole call, of a window less its length), and the reply.
 
-Usage: pause.py CONNECT_JSON ROUNDS
+Usage: steer.py CONNECT_JSON ROUNDS WINDOW_NS
 """
 import json
 import sys
 import time
 
 import grpc
+from google.protobuf import json_format
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+# Between two commands: the job is to be at work again.
+REST_S = 0.02
 
 
 class WithToken(grpc.UnaryUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):
@@ -29,26 +33,34 @@ class WithToken(grpc.UnaryUnaryClientInterceptor, grpc.StreamStreamClientInterce
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
+    rounds, window_ns = int(sys.argv[2]), int(sys.argv[3])
     # A path is no host name: without this the client would send one that HTTP/2 servers refuse.
     options = [("grpc.default_authority", "localhost")]
     plain = grpc.insecure_channel(f"unix:{job['socket']}", options)
     channel = grpc.intercept_channel(plain, WithToken(job["control"]))
     service = DescriptorPool(ProtoReflectionDescriptorDatabase(channel)).FindServiceByName("invivo.v1.Invivo")
 
-    def caller(name):
+    def give(verb, name, less_ns=0, **fields):
         method = service.FindMethodByName(name)
         ask, answer = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
         call = channel.unary_unary(f"/{service.full_name}/{name}", ask.SerializeToString, answer.FromString)
-        return lambda: call(ask(), timeout=30)
-
-    pause, resume = caller("Pause"), caller("Resume")
-    for _ in range(int(sys.argv[2])):
         begin = time.monotonic_ns()
-        reply = pause()
-        client_ns = time.monotonic_ns() - begin
-        print(json.dumps({"client_ns": client_ns, "took_ns": reply.took_ns, "done": reply.done, "targets": reply.targets}))
-        resume()
-        time.sleep(0.05)
+        reply = call(ask(**fields), timeout=30)
+        client_ns = time.monotonic_ns() - begin - less_ns
+        shown = json_format.MessageToDict(
+            reply, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+        )
+        print(json.dumps({"verb": verb, "client_ns": client_ns, "reply": shown}), flush=True)
+        time.sleep(REST_S)
+
+    for _ in range(rounds):
+        give("pause", "Pause")
+        give("resume", "Resume")
+        give("reset", "Reset")
+        give("record off", "Record", on=False)
+        give("record on", "Record", on=True)
+        give("window", "RecordWindow", less_ns=window_ns, length_ns=window_ns)
+        give("record on", "Record", on=True)
 
 
 main()

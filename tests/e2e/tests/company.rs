@@ -1,0 +1,164 @@
+//! Several clients on one job, of every kind: two that command at once, one that asks twice, scripts, a screen, and watchers
+//! that do not read. The job notices none of them.
+
+use invivo_e2e::apps::program;
+use invivo_e2e::checks;
+use invivo_e2e::client::{Client, number};
+use invivo_e2e::family::Family;
+use invivo_e2e::job::Job;
+use invivo_e2e::places::root;
+use invivo_e2e::processes::{Process, resident_bytes, signal};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+const RANKS: u32 = 2;
+/// Watchers that do not read.
+const STALLED: usize = 5;
+/// The most memory that the gateway may take with them.
+const GATEWAY_BYTES_MAX: u64 = 64 << 20;
+
+/// Watchers that have stopped reading.
+struct Stalled(Vec<Child>);
+
+impl Stalled {
+    fn on(client: &Client) -> Stalled {
+        let start = |_| {
+            let mut watch = client.command(&["watch", "--interval", "100ms", "--json"]);
+            watch.stdout(Stdio::piped()).spawn().expect("a watcher")
+        };
+        let watchers = Stalled((0..STALLED).map(start).collect());
+        // Long enough to be connected and to have had a snapshot.
+        std::thread::sleep(Duration::from_millis(500));
+        for watcher in &watchers.0 {
+            signal(&Process::of(watcher.id()), Signal::STOP);
+        }
+        watchers
+    }
+}
+
+impl Drop for Stalled {
+    fn drop(&mut self) {
+        for watcher in &mut self.0 {
+            let _ = watcher.kill();
+            let _ = watcher.wait();
+        }
+    }
+}
+
+/// The same id is one command, however often it is given; another command of that id is refused.
+fn ids_are_idempotent(client: &Client) {
+    let pause = r#"{"command_id": "4711", "lease_ns": "60000000000"}"#;
+    let ask = |method: &str, request: &str| client.python(method, request, "control");
+    let first = ask("Pause", pause).messages();
+    assert_eq!(number(&first[0], "/done"), u64::from(RANKS), "{first:?}");
+    client.resume(RANKS);
+    let again = ask("Pause", pause).messages();
+    assert_eq!(
+        number(&again[0], "/done"),
+        u64::from(RANKS),
+        "answered like the first: {again:?}"
+    );
+    let status = client.json(&["status"]);
+    assert_eq!(
+        number(&status, "/status/ranks/paused"),
+        0,
+        "and not done again: {status}"
+    );
+    let other = ask("Reset", r#"{"command_id": "4711"}"#);
+    assert!(!other.answered, "another command of this id: {}", other.stdout);
+}
+
+/// Both are answered, and the job runs in the end.
+fn two_command_at_once(client: &Client) {
+    let of = |words: &'static [&'static str]| {
+        let client = client.clone();
+        std::thread::spawn(move || {
+            for _ in 0..5 {
+                client.all_do(RANKS, words);
+            }
+        })
+    };
+    let both = [of(&["pause"]), of(&["reset"])];
+    for one in both {
+        one.join().expect("every command was done on every rank");
+    }
+    client.resume(RANKS);
+    let status = client.json(&["status"]);
+    assert_eq!(number(&status, "/status/ranks/paused"), 0, "{status}");
+}
+
+/// Every command of the two above is there, with who gave it.
+fn all_is_audited(client: &Client) {
+    let entries = client.json_stream(&["audit"]);
+    let of = |command: &str| -> Vec<&Value> {
+        entries
+            .iter()
+            .filter(|entry| entry["command"] == command)
+            .collect()
+    };
+    assert!(
+        of("pause").len() >= 6 && of("resume").len() >= 2 && of("reset").len() >= 5,
+        "{entries:?}"
+    );
+    for entry in &entries {
+        assert_eq!(
+            number(entry, "/uid"),
+            u64::from(rustix::process::geteuid().as_raw()),
+            "{entry}"
+        );
+        let outcome = entry["outcome"].as_str().unwrap_or_default();
+        assert!(!outcome.is_empty(), "how it went: {entry}");
+    }
+}
+
+/// One session passes, one does not get what it asserts, one is refused with its line.
+fn sessions_run(client: &Client) {
+    for (file, status, says) in [
+        ("steady.toml", 0, ""),
+        ("too-much.toml", 1, "million"),
+        ("malformed.toml", 2, "9"),
+    ] {
+        let path = root().join("docs/examples/sessions").join(file);
+        let output = client.run(&["session", "run", &path.to_string_lossy()]);
+        let said = format!(
+            "{}{}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(output.status.code(), Some(status), "{file}: {said}");
+        assert!(said.contains(says), "{file}: {said}");
+    }
+}
+
+#[test]
+fn a_job_in_company_ends_as_one_alone() {
+    for family in Family::ALL {
+        let mut running = Job::observed(family, RANKS, &program(family, "ticker", [])).start();
+        running.wait_for_answers();
+        running.wait_for_notes("begun");
+        let client = running.client();
+        let stalled = Stalled::on(&client);
+        ids_are_idempotent(&client);
+        two_command_at_once(&client);
+        all_is_audited(&client);
+        sessions_run(&client);
+        let gateway = running.only("ui-gateway");
+        let bytes = resident_bytes(&gateway);
+        assert!(
+            bytes > 0 && bytes < GATEWAY_BYTES_MAX,
+            "{family:?}: the gateway takes {bytes} bytes"
+        );
+        running.tell("stop");
+        let ended = running.end();
+        drop(stalled);
+        assert_eq!(ended.code(), 0);
+        assert_eq!(
+            ended.stdout(),
+            ["rank 0: 0 wrong, computed\n", "rank 1: 0 wrong, computed\n"]
+        );
+        checks::conserved(&ended.report(), RANKS);
+        ended.assert_nothing_left();
+    }
+}

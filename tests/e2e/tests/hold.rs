@@ -1,0 +1,67 @@
+//! With `--hold` every rank stands right behind its `MPI_Init`, before the next statement of the program, until it is let go
+//! or the lease is over.
+
+use invivo_e2e::apps::begun;
+use invivo_e2e::checks;
+use invivo_e2e::client::number;
+use invivo_e2e::family::Family;
+use invivo_e2e::job::{Job, Running};
+use std::time::{Duration, Instant};
+
+const RANKS: u32 = 2;
+
+/// Processes that have executed the statement behind `MPI_Init`.
+fn begun_so_far(running: &Running) -> usize {
+    let entries = std::fs::read_dir(running.logs()).expect("the logs' directory");
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    names
+        .filter(|name| name.to_string_lossy().starts_with("begun."))
+        .count()
+}
+
+#[test]
+fn no_statement_behind_init_is_executed_before_the_job_is_let_go() {
+    for family in Family::ALL {
+        for (language, command) in begun(family) {
+            let mut running = Job::observed(family, RANKS, &command).options(["--hold"]).start();
+            running.wait_for_answers();
+            let client = running.client();
+            client.all_do(RANKS, &["hold"]);
+            let status = client.json(&["status"]);
+            assert_eq!(
+                number(&status, "/status/ranks/held"),
+                u64::from(RANKS),
+                "{status}"
+            );
+            std::thread::sleep(Duration::from_millis(300));
+            assert_eq!(
+                begun_so_far(&running),
+                0,
+                "{family:?}, {language}: somebody went on"
+            );
+            client.resume(RANKS);
+            running.until("the ranks to go on", |job| {
+                (begun_so_far(job) == RANKS as usize).then_some(())
+            });
+            let ended = running.end();
+            assert_eq!(ended.code(), 0, "{family:?}, {language}");
+            checks::complete(&ended.report(), RANKS);
+        }
+    }
+}
+
+/// Nobody comes to let it go: the lease does.
+#[test]
+fn a_held_job_goes_on_by_itself_when_the_lease_is_over() {
+    let family = Family::Ompi;
+    let (_, command) = begun(family).remove(0);
+    let begun = Instant::now();
+    let mut running = Job::observed(family, RANKS, &command)
+        .options(["--hold=3s"])
+        .start();
+    running.until("the ranks to go on", |job| {
+        (begun_so_far(job) == RANKS as usize).then_some(())
+    });
+    assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert_eq!(running.end().code(), 0);
+}

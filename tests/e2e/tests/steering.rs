@@ -1,0 +1,306 @@
+//! What the verbs mean, on a program that logs when each of its MPI calls began and ended: the tables between two cuts
+//! hold exactly the calls that lie between them.
+
+use invivo_e2e::apps::program;
+use invivo_e2e::call_log::CallLog;
+use invivo_e2e::checks;
+use invivo_e2e::client::{Client, number};
+use invivo_e2e::clock_log::now_ns;
+use invivo_e2e::family::Family;
+use invivo_e2e::interval::{Edge, Interval, Straddling, Table, table};
+use invivo_e2e::job::{Job, Running};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Functions that the program calls in its first half only.
+const FIRST_HALF: [&str; 2] = ["MPI_Scan", "MPI_Ssend"];
+/// The longest that records are on their way: 100 ms and what a busy machine adds.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+
+/// Ranks and fan-in: two tool places each. Fewer ranks on MPICH, which spins while it waits.
+fn size(family: Family) -> (u32, &'static str) {
+    match family {
+        Family::Ompi => (3, "2"),
+        Family::Mpich => (2, "1"),
+    }
+}
+
+/// One job of the program `ticker`, and what it is asked for.
+struct Steered {
+    running: Running,
+    client: Client,
+    ranks: u32,
+    /// Tables with the intervals that they were cut out of; compared when the logs are there.
+    cut_out: Vec<(&'static str, Interval, Table)>,
+    /// Times in which nothing may have been seen of a busy program.
+    unseen: Vec<(u64, u64)>,
+}
+
+/// All that is known of the records of a job at rest.
+#[derive(Debug, PartialEq, Eq)]
+struct Moved {
+    entered: u64,
+    packets_mpi: u64,
+    packets_shm: u64,
+    payload_bytes: u64,
+}
+
+impl Steered {
+    fn moved(&self) -> Moved {
+        let status = self.client.json(&["status"]);
+        let of = |name: &str| number(&status, &format!("/coverage/{name}"));
+        Moved {
+            entered: of("ledger/entered"),
+            packets_mpi: of("packets_mpi"),
+            packets_shm: of("packets_shm"),
+            payload_bytes: of("payload_bytes"),
+        }
+    }
+
+    /// Waits until nothing is on its way any more: recording is off. Returns the table by rank.
+    fn settled(&self) -> Value {
+        let begun = Instant::now();
+        loop {
+            let answer = self.client.json(&["functions", "--per-rank"]);
+            let part = |name: &str| number(&answer, &format!("/coverage/ledger/{name}"));
+            if part("in_flight") == 0 && part("open") == 0 {
+                assert_conserved(&answer);
+                return answer;
+            }
+            assert!(
+                begun.elapsed() < SETTLED_WITHIN,
+                "records are still on their way: {answer}"
+            );
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn assert_recording(&self, on: u32) -> Value {
+        let status = self.client.json(&["status"]);
+        let recording = |name: &str| number(&status, &format!("/status/recording/{name}"));
+        assert_eq!(
+            (recording("on"), recording("off")),
+            (u64::from(on), u64::from(self.ranks - on)),
+            "{status}"
+        );
+        status
+    }
+
+    /// For a second nothing moves, though the program works.
+    fn assert_unseen(&mut self) {
+        self.assert_recording(0);
+        let (from, before) = (now_ns(), self.moved());
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(before, self.moved(), "nothing moves while recording is off");
+        self.unseen.push((from, now_ns()));
+    }
+
+    /// No rank has executed a statement behind its `MPI_Init` until the job is resumed.
+    fn held_behind_init(&mut self) {
+        let reply = self.client.all_do(self.ranks, &["hold"]);
+        let status = self.client.json(&["status"]);
+        assert_eq!(
+            number(&status, "/status/ranks/held"),
+            u64::from(self.ranks),
+            "{status}"
+        );
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(self.running.notes("begun"), 0, "a rank went on: {reply}");
+        self.client.resume(self.ranks);
+        self.running.wait_for_notes("begun");
+    }
+
+    /// Started unobserved, it is; switched on, everything from there on is seen; switched off, it is not.
+    fn recording_off_and_on(&mut self) {
+        assert_eq!(self.moved().entered, 0, "nothing was seen since the start");
+        self.assert_unseen();
+        let on = self.client.all_do(self.ranks, &["record", "on"]);
+        self.assert_recording(self.ranks);
+        std::thread::sleep(Duration::from_secs(1));
+        let off = self.client.all_do(self.ranks, &["record", "off"]);
+        let answer = self.settled();
+        let interval = Interval {
+            from: Edge::of(&on, "/from", Straddling::Clipped),
+            to: Some(Edge::of(&off, "/from", Straddling::Whole)),
+        };
+        self.cut_out.push(("on and off", interval, table(&answer)));
+        self.assert_unseen();
+        let before = self.moved();
+        self.client.all_do(self.ranks, &["record", "on"]);
+        let client = self.client.clone();
+        self.running.until("more calls", move |_| {
+            let status = client.json(&["status"]);
+            (number(&status, "/coverage/ledger/entered") > before.entered + 100).then_some(())
+        });
+    }
+
+    /// After a reset nothing from before is seen, now and later.
+    fn reset(&mut self) {
+        let names = |answer: &Value| {
+            let rows = answer["rows"].as_array().expect("rows").clone();
+            let names = rows
+                .iter()
+                .filter_map(|row| row["function"].as_str().map(str::to_owned));
+            names.collect::<Vec<String>>()
+        };
+        let before = names(&self.client.json(&["functions"]));
+        for function in FIRST_HALF {
+            assert!(
+                before.iter().any(|name| name == function),
+                "{function} is not in {before:?}"
+            );
+        }
+        self.running.tell("second");
+        self.running.wait_for_notes("second");
+        let reset = self.client.all_do(self.ranks, &["reset"]);
+        for _ in 0..5 {
+            let after = names(&self.client.json(&["functions"]));
+            for function in FIRST_HALF {
+                assert!(
+                    !after.iter().any(|name| name == function),
+                    "{function} is from before the reset"
+                );
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        let off = self.client.all_do(self.ranks, &["record", "off"]);
+        let answer = self.settled();
+        assert!(number(&answer, "/coverage/ledger/reset") > 0, "{answer}");
+        let interval = Interval {
+            from: Edge::of(&reset, "/from", Straddling::Clipped),
+            to: Some(Edge::of(&off, "/from", Straddling::Whole)),
+        };
+        self.cut_out.push(("reset", interval, table(&answer)));
+    }
+
+    /// A window holds exactly what lies in it; while it is open another reset is refused.
+    fn window(&mut self) {
+        let client = self.client.clone();
+        let recorded = std::thread::spawn(move || client.json(&["record", "--for", "1s"]));
+        std::thread::sleep(Duration::from_millis(500));
+        let refused = self.client.run(&["reset", "--json"]);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        let refused = String::from_utf8_lossy(&refused.stdout).into_owned();
+        assert!(refused.contains("window"), "{refused}");
+        let reply = recorded.join().expect("the window was recorded");
+        assert_eq!(number(&reply, "/done"), u64::from(self.ranks), "{reply}");
+
+        let length = number(&reply, "/to/latest_ns") - number(&reply, "/from/latest_ns");
+        assert_eq!(length, 1_000_000_000, "{reply}");
+        assert!(
+            number(&reply, "/complete_ns") >= number(&reply, "/to/latest_ns"),
+            "{reply}"
+        );
+        let status = self.assert_recording(0);
+        assert_eq!(
+            number(&status, "/status/recording/window/complete"),
+            u64::from(self.ranks),
+            "{status}"
+        );
+        let answer = self.settled();
+        let interval = Interval {
+            from: Edge::of(&reply, "/from", Straddling::Clipped),
+            to: Some(Edge::of(&reply, "/to", Straddling::Clipped)),
+        };
+        let table = table(&answer);
+        if number(&reply, "/open") == 0 {
+            let calls: u64 = table.values().map(|row| row.calls).sum();
+            let clipped: u64 = table.values().map(|row| row.clipped).sum();
+            assert_eq!(
+                (number(&reply, "/calls"), number(&reply, "/clipped")),
+                (calls, clipped),
+                "{reply}"
+            );
+        }
+        self.cut_out.push(("window", interval, table));
+    }
+
+    /// The program ends; what was said of it while it ran is held against its own logs.
+    fn end(self) {
+        self.running.tell("stop");
+        let ended = self.running.end();
+        assert_eq!(ended.code(), 0);
+        let expected: Vec<String> = (0..self.ranks)
+            .map(|rank| format!("rank {rank}: 0 wrong, computed\n"))
+            .collect();
+        assert_eq!(ended.stdout(), expected);
+        let logs = CallLog::read_all(&ended.logs(), self.ranks);
+        for (what, interval, table) in &self.cut_out {
+            eprintln!("comparing: {what}");
+            interval.assert_held(table, &logs);
+        }
+        for (from, to) in self.unseen {
+            let busy = |log: &CallLog| {
+                log.calls
+                    .iter()
+                    .filter(|call| call.begin_ns > from && call.end_ns < to)
+                    .count()
+            };
+            assert!(
+                logs.iter().all(|log| busy(log) > 100),
+                "the program was at rest itself"
+            );
+        }
+        // Recording was off from the window on: the report is the window's.
+        let report = ended.report();
+        checks::conserved(&report, self.ranks);
+        let (_, _, window) = self.cut_out.last().expect("the window");
+        let window: Vec<_> = window.iter().map(|(key, row)| (key.clone(), row.calls)).collect();
+        assert_eq!(report.calls().into_iter().collect::<Vec<_>>(), window);
+        ended.assert_nothing_left();
+    }
+}
+
+fn assert_conserved(answer: &Value) {
+    let part = |name: &str| number(answer, &format!("/coverage/ledger/{name}"));
+    let parts = [
+        "open",
+        "in_flight",
+        "kept",
+        "reduced",
+        "dropped/no_packet",
+        "dropped/no_location",
+        "dropped/switched",
+        "dropped_by_place",
+        "reset",
+    ];
+    let placed: u64 = parts.iter().map(|name| part(name)).sum();
+    assert_eq!(part("entered"), placed, "{answer}");
+    assert_eq!(
+        part("dropped/no_packet"),
+        0,
+        "nothing may be missing in comparisons: {answer}"
+    );
+}
+
+fn verbs_mean_what_they_say(family: Family) {
+    let (ranks, fan_in) = size(family);
+    let running = Job::run_by_invivo(family, ranks, &program(family, "ticker", []))
+        .fan_in(fan_in)
+        .options(["--hold", "--recording", "off"])
+        .start();
+    let client = running.client();
+    let mut steered = Steered {
+        running,
+        client,
+        ranks,
+        cut_out: Vec::new(),
+        unseen: Vec::new(),
+    };
+    steered.running.wait_for_answers();
+    steered.held_behind_init();
+    steered.recording_off_and_on();
+    steered.reset();
+    steered.window();
+    steered.end();
+}
+
+#[test]
+fn verbs_mean_what_they_say_on_open_mpi() {
+    verbs_mean_what_they_say(Family::Ompi);
+}
+
+#[test]
+fn verbs_mean_what_they_say_on_mpich() {
+    verbs_mean_what_they_say(Family::Mpich);
+}
