@@ -19,7 +19,7 @@
 //! of itself, so it stands when its posting is gone; ids, request numbers and ordinals are never used again, so a
 //! partner that was given up is missing and never mistaken.
 #![no_std]
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 extern crate alloc;
 #[cfg(test)]
@@ -29,6 +29,7 @@ mod arena;
 mod begins;
 mod bin;
 mod buffer;
+mod decode;
 mod encoding;
 mod event;
 mod geometry;

@@ -1,7 +1,8 @@
 //! Reads chains of bins: each in its order, all merged in order of their records' ends, oldest first.
 
 use crate::arena::{Arena, BinId};
-use crate::bin::{BinError, Contents, Cursor};
+use crate::bin::{BinError, Contents};
+use crate::decode::Cursor;
 use crate::level::{Chain, Level};
 use alloc::vec::Vec;
 
