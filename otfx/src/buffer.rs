@@ -163,24 +163,21 @@ impl Buffer {
     /// Stores a region that was entered and left.
     #[inline]
     pub fn store_region(&mut self, pass: &Pass, attributes: Attributes) -> Stored {
-        let body = Body {
-            end: pass.end,
-            second: pass.duration,
-            ordinal: None,
-            request: None,
-            iteration: self.iteration,
-            clipped: attributes.clipped,
-        };
         let traits = Traits {
             class: EventClass::Region,
             depth: attributes.depth,
             duration: pass.duration,
             ordinal: 0,
         };
-        let key = Key::new(REGION, pass.region.0, 0, attributes.depth);
-        let write =
-            |writer: &mut Writer, bin: &mut [u8]| writer.timed(bin, EventClass::Region, key, body, &[]);
-        self.store_whole(&traits, pass.end, true, write)
+        let level = self.begin_storing_no_call(&traits);
+        let (key, body) = region_record(pass, attributes, self.iteration);
+        let Level { open, writer, .. } = &mut self.levels[level];
+        if let Some(bin) = *open
+            && writer.timed(self.arena.bin_mut(bin), EventClass::Region, key, body, &[])
+        {
+            return KEPT;
+        }
+        self.store_region_in_new_bin(level, pass, attributes)
     }
 
     /// Stores a sample. One whose level has been closed is given up: its producer has not halved its frequency yet.
@@ -205,11 +202,27 @@ impl Buffer {
             duration: 0,
             ordinal: record.ordinal,
         };
-        let fits = record.bytes.len() <= OPAQUE_BYTES_MAX;
-        self.store_whole(&traits, record.time, fits, |writer, bin| {
+        let item = Item {
+            level: self.begin_storing_no_call(&traits),
+            class: record.class,
+            end: record.time,
+            request: None,
+        };
+        if record.bytes.len() > OPAQUE_BYTES_MAX {
+            let gone = self.given_up();
+            return self.give_up(&item, Reason::Refused, gone);
+        }
+        let write = |writer: &mut Writer, bin: &mut [u8]| {
             let end = record.time.max(writer.last_end());
             writer.opaque(bin, record, end)
-        })
+        };
+        let Level { open, writer, .. } = &mut self.levels[item.level];
+        if let Some(bin) = *open
+            && write(writer, self.arena.bin_mut(bin))
+        {
+            return KEPT;
+        }
+        self.store_in_new_bin(&item, &write)
     }
 
     /// Stores more parts of the call stored last, which came apart from it. Where that call is gone they go
@@ -299,6 +312,20 @@ impl Buffer {
         self.sorter.level(traits, self.iteration)
     }
 
+    /// As [`Buffer::begin_storing`], of anything behind which no parts can follow.
+    #[inline(always)]
+    fn begin_storing_no_call(&mut self, traits: &Traits) -> usize {
+        if let Some(summaries) = &mut self.summaries
+            && self.iteration != 0
+        {
+            summaries.record(0, 0);
+        }
+        if let Last::Call { .. } = self.last {
+            self.last = Last::Over;
+        }
+        self.begin_storing(traits)
+    }
+
     #[inline(always)]
     fn store_reading(
         &mut self,
@@ -322,47 +349,55 @@ impl Buffer {
             duration: 0,
             ordinal,
         };
-        let fits = values.len() <= VALUES_MAX;
-        self.store_whole(&traits, time, fits, |writer, bin| {
+        let level = self.begin_storing_no_call(&traits);
+        let Level { open, writer, .. } = &mut self.levels[level];
+        if values.len() <= VALUES_MAX
+            && let Some(bin) = *open
+            && writer.reading(self.arena.bin_mut(bin), class, key, body, values)
+        {
+            return KEPT;
+        }
+        self.store_reading_in_new_bin(level, class, key, body, values)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_reading_in_new_bin(
+        &mut self,
+        level: usize,
+        class: EventClass,
+        key: Key,
+        body: Body,
+        values: &[u64],
+    ) -> Stored {
+        let item = Item {
+            level,
+            class,
+            end: body.end,
+            request: None,
+        };
+        if values.len() > VALUES_MAX {
+            let gone = self.given_up();
+            return self.give_up(&item, Reason::Refused, gone);
+        }
+        self.store_in_new_bin(&item, &|writer, bin| {
             writer.reading(bin, class, key, body, values)
         })
     }
 
-    /// Stores what fits any bin.
-    #[inline(always)]
-    fn store_whole(
-        &mut self,
-        traits: &Traits,
-        end: u64,
-        fits: bool,
-        write: impl Fn(&mut Writer, &mut [u8]) -> bool,
-    ) -> Stored {
-        let level = self.begin_storing(traits);
-        if let Some(summaries) = &mut self.summaries
-            && self.iteration != 0
-        {
-            summaries.record(0, 0);
-        }
-        if let Last::Call { .. } = self.last {
-            self.last = Last::Over;
-        }
+    #[cold]
+    #[inline(never)]
+    fn store_region_in_new_bin(&mut self, level: usize, pass: &Pass, attributes: Attributes) -> Stored {
+        let (key, body) = region_record(pass, attributes, self.iteration);
         let item = Item {
             level,
-            class: traits.class,
-            end,
+            class: EventClass::Region,
+            end: pass.end,
             request: None,
         };
-        if !fits {
-            let gone = self.given_up();
-            return self.give_up(&item, Reason::Refused, gone);
-        }
-        let Level { open, writer, .. } = &mut self.levels[level];
-        if let Some(bin) = *open
-            && write(writer, self.arena.bin_mut(bin))
-        {
-            return KEPT;
-        }
-        self.store_in_new_bin(&item, &write)
+        self.store_in_new_bin(&item, &|writer, bin| {
+            writer.timed(bin, EventClass::Region, key, body, &[])
+        })
     }
 
     #[cold]
@@ -464,6 +499,19 @@ fn call_record(call: &Call, attributes: Attributes, iteration: u64) -> (Key, Bod
         clipped: attributes.clipped,
     };
     (Key::of(&call.facts, attributes.depth), body)
+}
+
+#[inline(always)]
+fn region_record(pass: &Pass, attributes: Attributes, iteration: u64) -> (Key, Body) {
+    let body = Body {
+        end: pass.end,
+        second: pass.duration,
+        ordinal: None,
+        request: None,
+        iteration,
+        clipped: attributes.clipped,
+    };
+    (Key::new(REGION, pass.region.0, 0, attributes.depth), body)
 }
 
 fn summaries(strategy: &Strategy) -> Option<Box<Summaries>> {
