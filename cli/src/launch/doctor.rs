@@ -18,11 +18,11 @@ mod self_test;
 
 use super::environment::{Environment, Family};
 use super::launcher::Flavour;
+use super::print;
 use clap::Args;
 use finding::{Finding, Level};
 use serde_json::json;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
 use std::process::ExitCode;
 
 /// Check this machine, this installation, and a program if one is named; ends with a job of two ranks.
@@ -100,8 +100,7 @@ impl Told {
     fn tell(&mut self, findings: impl IntoIterator<Item = Finding>) {
         for finding in findings {
             if !self.json {
-                // Nobody may listen; the status says it as well.
-                let _ = std::io::stdout().write_all(finding.text().as_bytes());
+                print(&finding.text());
             }
             self.findings.push(finding);
         }
@@ -117,11 +116,14 @@ impl Told {
         let (failed, notes) = (of(Level::Failed), of(Level::Note));
         if self.json {
             let findings: Vec<_> = self.findings.iter().map(Finding::json).collect();
-            println!("{}", json!({ "ok": failed == 0, "findings": findings }));
+            print(&format!(
+                "{}\n",
+                json!({ "ok": failed == 0, "findings": findings })
+            ));
         } else if failed == 0 {
-            println!("\nNothing stands in the way{}.", noted(notes));
+            print(&format!("\nNothing stands in the way{}.\n", noted(notes)));
         } else {
-            println!("\n{failed} failed{}.", noted(notes));
+            print(&format!("\n{failed} failed{}.\n", noted(notes)));
         }
         ExitCode::from(u8::from(failed > 0))
     }

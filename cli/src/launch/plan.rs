@@ -1,6 +1,6 @@
 //! `invivo plan`: how many processes to ask for.
 
-use super::say;
+use super::{print, say};
 use crate::config::{self, Flags, Value};
 use clap::Args;
 use invivo_tbon::layout::{FanIn, Layout, Policy};
@@ -31,8 +31,8 @@ pub struct PlanArgs {
 /// Does it.
 pub fn plan(args: PlanArgs) -> ExitCode {
     match layout(&args) {
-        Ok(layout) if args.json => println!("{}", as_json(&layout)),
-        Ok(layout) => print!("{}", as_text(&layout)),
+        Ok(layout) if args.json => print(&format!("{}\n", as_json(&layout))),
+        Ok(layout) => print(&as_text(&layout)),
         Err(why) => {
             say(&why);
             return ExitCode::from(2);

@@ -107,8 +107,8 @@ fn of_family(artefacts: &Artefacts, family: Family) -> Finding {
         }
     }
     let shim = artefacts.shim(family);
-    let mut loaded = Command::new("true");
-    loaded.env(PRELOAD, &shim);
+    let mut loaded = Command::new(artefacts.gateway());
+    loaded.arg("--version").env(PRELOAD, &shim);
     match run(&mut loaded, PATIENCE) {
         Ok(done) if done.well() && done.stderr.is_empty() => {
             Finding::good(check, format!("{title}: everything is there, version {VERSION}"))
@@ -122,7 +122,11 @@ fn of_family(artefacts: &Artefacts, family: Family) -> Finding {
             ),
             "install a build of Invivo for this C library (getconf GNU_LIBC_VERSION)",
         ),
-        Err(error) => Finding::failed(check, format!("cannot run `true`: {error}"), "look at PATH"),
+        Err(error) => Finding::failed(
+            check,
+            format!("{title}: nothing can be preloaded: {error}"),
+            "install the whole tree of Invivo",
+        ),
     }
 }
 
