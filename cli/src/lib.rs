@@ -1,6 +1,6 @@
 //! The `invivo` command: starting jobs (`launch`), finding them (`connect`), asking and steering them over
 //! their gateway (`client`, `steer`, `commands`), doing so by a script (`session`), which options hold (`config`),
-//! and how all that looks (`view`, `report`).
+//! a screen for it (`top`), and how all that looks (`view`, `report`).
 //!
 //! Not here: MPI (processes of the job are started, not linked), and anything that only the root knows.
 
@@ -13,6 +13,7 @@ pub mod report;
 pub mod session;
 pub mod steer;
 pub mod toml_file;
+pub mod top;
 pub mod view;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -49,6 +50,8 @@ enum Verb {
     Status(commands::status::Args),
     /// Show what the ranks are doing, again and again
     Watch(commands::watch::Args),
+    /// Show the job on a whole screen, and steer it by keys
+    Top(top::Args),
     /// Show the MPI function table
     Functions(commands::functions::Args),
     /// Show the communication matrix
@@ -92,6 +95,7 @@ impl Cli {
             Verb::List(args) => commands::finish(commands::list::run(&args)),
             Verb::Status(args) => commands::block_on(commands::status::run(args)),
             Verb::Watch(args) => commands::block_on(commands::watch::run(args)),
+            Verb::Top(args) => commands::block_on(top::run(args)),
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
             Verb::Messages(args) => commands::block_on(commands::messages::run(args)),

@@ -1,0 +1,156 @@
+//! `invivo top`: the job on a whole screen. What is known ([`model`]) and how it is drawn ([`view`]) are pure; the
+//! terminal ([`terminal`]) and the gateway ([`link`]) are edges around them.
+
+mod asking;
+mod finding;
+mod history;
+mod keys;
+mod link;
+mod look;
+mod model;
+#[cfg(test)]
+mod samples;
+mod terminal;
+mod view;
+
+use crate::client::{Scope, patiently};
+use crate::commands::Outcome;
+use crate::commands::target::Target;
+use crate::steer;
+use crossterm::event::{Event as TerminalEvent, EventStream};
+use link::Link;
+use look::Look;
+use model::{Action, Connection, Event, Model, Settings};
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+use terminal::{Screen, Signals};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_stream::StreamExt;
+
+/// How often the screen is drawn when nothing happens: times that run on stand in it.
+const TICK: Duration = Duration::from_millis(500);
+/// The shortest time between two snapshots: the gateway gives no more than ten per second.
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// Events that wait for the screen; the gateway's stream waits when there are more.
+const EVENTS_MAX: usize = 16;
+
+/// Options of `invivo top`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Keys: 1 to 5 pages, space freezes the view, P pause, R recording, X reset, W window, ? help, q quit.
+The job is not affected by looking at it, nor by leaving.
+
+Examples:
+  invivo top
+  invivo top --interval 200ms
+  invivo top --ascii")]
+pub struct Args {
+    /// Time between two snapshots, as 200ms or 2s; at most ten per second
+    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = time)]
+    interval: Duration,
+    /// The longest that P lets the application stand, as 30s, 10m or 2h
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time)]
+    lease: Duration,
+    /// How long W records, as 500ms or 2s
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time)]
+    window: Duration,
+    /// Draw with ASCII characters only, as it is done where the locale is not UTF-8
+    #[arg(long)]
+    ascii: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let time =
+        humantime::parse_duration(text).map_err(|error| format!("{error}; give a time as 200ms or 2s"))?;
+    if time.is_zero() {
+        Err("no time; give a time as 200ms or 2s".to_owned())
+    } else {
+        Ok(time)
+    }
+}
+
+/// Shows the job until the user leaves.
+///
+/// # Errors
+/// Why there is nothing to show, or no terminal to show it on.
+pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    if args.target.json {
+        anyhow::bail!("a screen is not JSON; for programs there is: invivo watch --json");
+    }
+    if !std::io::stdout().is_terminal() {
+        anyhow::bail!("invivo top needs a terminal; without one there is: invivo watch");
+    }
+    let (job, client) = args.target.client(Scope::Control)?;
+    // What is wrong from the start is told on the terminal as it is, and not on a screen that goes away.
+    let hello = patiently(&job, async || client.clone().hello(steer::hello()).await).await?;
+    let look = Look::of(args.ascii, |name| std::env::var_os(name));
+    let settings = Settings {
+        lease: args.lease,
+        window: args.window,
+    };
+    let mut model = Model::new(&job.job, &job.command.join(" "), settings);
+    model.step(Duration::ZERO, Event::Hello(hello));
+
+    let (sender, mut events) = mpsc::channel(EVENTS_MAX);
+    let name = job.job.clone();
+    let mut link = Link::open(job, client, args.interval.max(INTERVAL_MIN), sender);
+    let mut signals = Signals::new()?;
+    let mut keys = EventStream::new();
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let begun = Instant::now();
+    let mut screen = Screen::open()?;
+    let left_by = loop {
+        let size = screen.draw(&model, look)?;
+        if model.wants_matrix() {
+            link.want_matrix(view::matrix_side(size.width, size.height));
+        }
+        let event = tokio::select! {
+            event = events.recv() => event.ok_or_else(|| anyhow::anyhow!("nobody talks to the gateway any more"))?,
+            event = keys.next() => match event {
+                Some(Ok(TerminalEvent::Key(event))) => match keys::key(&event) {
+                    Some(key) => Event::Key(key),
+                    None => continue,
+                },
+                // Another size: drawn anew.
+                Some(Ok(_)) => Event::Tick,
+                Some(Err(error)) => return Err(error.into()),
+                None => break None,
+            },
+            _ = ticks.tick() => Event::Tick,
+            signal = signals.next() => break Some(signal),
+        };
+        match model.step(begun.elapsed(), event) {
+            Some(Action::Do(order)) => link.give(order),
+            Some(Action::Quit) => break None,
+            None => {}
+        }
+    };
+    drop(screen);
+    if let Some(signal) = left_by {
+        // Whoever waits for us sees the signal, as if we had not handled it.
+        signals.die_of(signal)?;
+    }
+    if model.connection == Connection::Ended {
+        // Nobody may listen any more.
+        let _ = writeln!(
+            std::io::stderr(),
+            "invivo: the measurement of job {name} has ended"
+        );
+    }
+    Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units_and_are_some() {
+        assert_eq!(time("200ms"), Ok(Duration::from_millis(200)));
+        assert!(time("0s").is_err() && time("5").is_err());
+    }
+}

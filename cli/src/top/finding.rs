@@ -1,0 +1,278 @@
+//! One sentence about the job: of all that could be said, what matters most.
+
+use super::model::Picture;
+use crate::view::functions::observed_mpi_ns;
+use crate::view::recording::span_ns;
+use crate::view::units::{count, counted, duration, share};
+use invivo_grpc::convert::state_name;
+use invivo_grpc::v1::{Coverage, JobStatus, RankState, RankStatus, Snapshot};
+
+/// A call that lasts longer than this is worth a sentence, in ns: ordinary waits are far shorter.
+const LONG_CALL_NS: u64 = 5_000_000_000;
+/// Share of the calls that may be dropped before that is what matters most.
+const DROPPED_SHARE: f64 = 0.01;
+/// Ranks differ if one spends so many times the share of another in MPI.
+const IMBALANCE: f64 = 1.5;
+/// Below this share of time in MPI nothing else about MPI matters.
+const MPI_MATTERS: f64 = 0.1;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// As it should be.
+    Fine,
+    /// Worth a look.
+    Notable,
+    /// Something is wrong with the job or the measurement.
+    Trouble,
+}
+
+/// The sentence, and its weight.
+pub fn finding(picture: &Picture) -> (String, Weight) {
+    let Some(snapshot) = &picture.snapshot else {
+        return ("Nothing has been seen of the job yet.".to_owned(), Weight::Fine);
+    };
+    let coverage = snapshot.coverage.clone().unwrap_or_default();
+    let status = snapshot.status.clone().unwrap_or_default();
+    let trouble = |text| (text, Weight::Trouble);
+    let notable = |text| (text, Weight::Notable);
+    silence(&coverage)
+        .map(trouble)
+        .or_else(|| losses(&coverage).map(trouble))
+        .or_else(|| unobserved(&status).map(notable))
+        .or_else(|| standstill(&status).map(notable))
+        .or_else(|| stuck(picture, &status, &coverage))
+        .or_else(|| imbalance(&status, &coverage).map(notable))
+        .unwrap_or_else(|| (time_in_mpi(snapshot, &status, &coverage), Weight::Fine))
+}
+
+fn silence(coverage: &Coverage) -> Option<String> {
+    let missing = coverage.members_missing;
+    (missing > 0).then(|| {
+        format!(
+            "{} not answer: {} of {} report.",
+            if missing == 1 {
+                "1 tool process does".to_owned()
+            } else {
+                format!("{missing} tool processes do")
+            },
+            coverage.ranks_reporting,
+            counted(coverage.ranks.into(), "rank"),
+        )
+    })
+}
+
+fn losses(coverage: &Coverage) -> Option<String> {
+    let ledger = coverage.ledger.unwrap_or_default();
+    let dropped = dropped(coverage);
+    (dropped as f64 > ledger.entered as f64 * DROPPED_SHARE).then(|| {
+        format!(
+            "{} of the calls were dropped: the tool places cannot keep up, numbers below are too small.",
+            share(dropped as f64, ledger.entered as f64)
+        )
+    })
+}
+
+/// Calls that were dropped, whatever the reason.
+pub fn dropped(coverage: &Coverage) -> u64 {
+    let ledger = coverage.ledger.unwrap_or_default();
+    let shim = ledger.dropped.unwrap_or_default();
+    shim.no_packet + shim.no_location + shim.switched + ledger.dropped_by_place
+}
+
+fn unobserved(status: &JobStatus) -> Option<String> {
+    let recording = status.recording.as_ref()?;
+    if recording.shut_down {
+        return Some("The measurement was shut down; the job runs on unobserved.".to_owned());
+    }
+    (recording.on == 0 && recording.off > 0)
+        .then(|| "Recording is off: the job runs unobserved, numbers stand still.".to_owned())
+}
+
+fn standstill(status: &JobStatus) -> Option<String> {
+    let counts = status.ranks.unwrap_or_default();
+    if let Some(pause) = &status.pause {
+        return Some(format!(
+            "The application stands still by command {}, for at most {} more.",
+            pause.command_id,
+            duration(pause.lease_left_ns)
+        ));
+    }
+    (counts.held > 0).then(|| {
+        format!(
+            "{} right behind MPI_Init; P lets the application go on.",
+            if counts.held == 1 {
+                "1 rank stands".to_owned()
+            } else {
+                format!("{} ranks stand", counts.held)
+            }
+        )
+    })
+}
+
+/// A rank that has been in one call for long; if nobody calls anything any more, perhaps for ever.
+fn stuck(picture: &Picture, status: &JobStatus, coverage: &Coverage) -> Option<(String, Weight)> {
+    let in_mpi = |rank: &&RankStatus| rank.state == i32::from(RankState::InMpi);
+    let longest = status
+        .named
+        .iter()
+        .filter(in_mpi)
+        .max_by_key(|rank| (rank.since_ns, std::cmp::Reverse(rank.rank)))
+        .filter(|rank| rank.since_ns >= LONG_CALL_NS)?;
+    let counts = status.ranks.unwrap_or_default();
+    let (rank, function, since) = (longest.rank, &longest.function, duration(longest.since_ns));
+    let idle = picture.history.last().calls_per_s == Some(0.0);
+    if counts.in_mpi + counts.finished == coverage.ranks && idle {
+        let text = format!(
+            "No rank gets on: all {} are in MPI, rank {rank} in {function} for {since}. Deadlock?",
+            counts.in_mpi
+        );
+        return Some((text, Weight::Trouble));
+    }
+    let text = format!("Rank {rank} has been in {function} for {since}.");
+    Some((text, Weight::Notable))
+}
+
+/// Where every rank is named, the one that waits least is the one that the others wait for.
+fn imbalance(status: &JobStatus, coverage: &Coverage) -> Option<String> {
+    let span_ns = span_ns(status);
+    if status.named.len() < 2 || status.named.len() < coverage.ranks as usize || span_ns == 0 {
+        return None;
+    }
+    let of = |rank: &RankStatus| rank.mpi_ns as f64 / span_ns as f64;
+    let (most, least) = (status.named.first()?, status.named.last()?);
+    (of(most) > MPI_MATTERS && of(most) > IMBALANCE * of(least)).then(|| {
+        format!(
+            "Rank {} spends {} of its time in MPI and rank {} only {}: the others wait for it.",
+            most.rank,
+            share(of(most).min(1.0), 1.0),
+            least.rank,
+            share(of(least).min(1.0), 1.0),
+        )
+    })
+}
+
+fn time_in_mpi(snapshot: &Snapshot, status: &JobStatus, coverage: &Coverage) -> String {
+    let Some(top) = snapshot.functions.first() else {
+        let counts = status.ranks.unwrap_or_default();
+        return if counts.starting > 0 {
+            format!(
+                "{} of {} ranks are still starting.",
+                counts.starting, coverage.ranks
+            )
+        } else {
+            format!(
+                "No MPI call has ended yet; {} {}.",
+                counted(coverage.ranks_reporting.into(), "rank"),
+                state_name(RankState::Computing.into())
+            )
+        };
+    };
+    let in_mpi = observed_mpi_ns(&snapshot.functions);
+    let rank_ns = span_ns(status) as f64 * f64::from(coverage.ranks_reporting);
+    let whole: u64 = snapshot.functions.iter().map(|row| row.time_ns).sum();
+    format!(
+        "The ranks spend {} of their time in MPI, most of it in {} ({}, {} calls).",
+        share((in_mpi as f64).min(rank_ns), rank_ns),
+        top.function,
+        share(top.time_ns as f64, whole as f64),
+        count(top.calls),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::model::Event;
+    use crate::top::samples;
+    use invivo_grpc::v1::{DroppedByShim, PauseStatus, RankCounts, RecordingStatus};
+
+    fn of(change: impl Fn(&mut Coverage, &mut JobStatus)) -> (String, Weight) {
+        let mut snapshot = samples::snapshot(2);
+        let (mut coverage, mut status) = (
+            snapshot.coverage.take().expect("coverage"),
+            snapshot.status.take().expect("status"),
+        );
+        change(&mut coverage, &mut status);
+        (snapshot.coverage, snapshot.status) = (Some(coverage), Some(status));
+        let first = samples::snapshot(1);
+        let model = samples::model(&[first, snapshot].map(|snapshot| Event::Snapshot(Box::new(snapshot))));
+        finding(&model.live)
+    }
+
+    #[test]
+    fn what_matters_most_is_said() {
+        assert_eq!(
+            of(|_, _| ()),
+            (
+                "Rank 2 spends 80.0 % of its time in MPI and rank 3 only 20.0 %: the others wait for it."
+                    .to_owned(),
+                Weight::Notable
+            )
+        );
+        let even = of(|_, status| status.named.truncate(1));
+        assert_eq!(
+            even,
+            (
+                "The ranks spend 50.0 % of their time in MPI, most of it in MPI_Allreduce (75.0 %, 6,000 calls)."
+                    .to_owned(),
+                Weight::Fine
+            )
+        );
+        let stands = of(|_, status| {
+            status.pause = Some(PauseStatus {
+                command_id: 7,
+                lease_left_ns: 60_000_000_000,
+            });
+        });
+        assert!(
+            stands
+                .0
+                .starts_with("The application stands still by command 7, for at most 1 min")
+        );
+        let off = of(|_, status| {
+            status.recording = Some(RecordingStatus {
+                off: 4,
+                ..RecordingStatus::default()
+            });
+        });
+        assert!(off.0.starts_with("Recording is off"), "{off:?}");
+        let lossy = of(|coverage, _| {
+            let ledger = coverage.ledger.as_mut().expect("ledger");
+            ledger.dropped = Some(DroppedByShim {
+                no_packet: 1_000,
+                ..DroppedByShim::default()
+            });
+        });
+        assert!(lossy.0.starts_with("10.0 % of the calls were dropped") && lossy.1 == Weight::Trouble);
+        let silent = of(|coverage, _| (coverage.members_missing, coverage.ranks_reporting) = (1, 2));
+        assert_eq!(silent.0, "1 tool process does not answer: 2 of 4 ranks report.");
+    }
+
+    #[test]
+    fn a_job_in_which_nobody_gets_on_is_told() {
+        let long = of(|_, status| status.named[0].since_ns = 2 * LONG_CALL_NS);
+        assert_eq!(
+            long,
+            (
+                "Rank 2 has been in MPI_Recv for 10.0 s.".to_owned(),
+                Weight::Notable
+            )
+        );
+        let dead = of(|coverage, status| {
+            status.named[0].since_ns = 2 * LONG_CALL_NS;
+            status.ranks = Some(RankCounts {
+                in_mpi: 4,
+                ..RankCounts::default()
+            });
+            coverage.ledger = samples::snapshot(1).coverage.and_then(|coverage| coverage.ledger);
+        });
+        assert_eq!(
+            dead,
+            (
+                "No rank gets on: all 4 are in MPI, rank 2 in MPI_Recv for 10.0 s. Deadlock?".to_owned(),
+                Weight::Trouble
+            )
+        );
+    }
+}

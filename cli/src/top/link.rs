@@ -1,0 +1,113 @@
+//! The gateway: snapshots that come again after every loss, the matrix when it is looked at, and commands.
+
+use super::model::Event;
+use crate::client::Client;
+use crate::commands::target::Job;
+use crate::steer::{self, Order};
+use invivo_grpc::v1::{MatrixRequest, WatchRequest};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::Sender;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tonic::Status;
+
+/// Between two attempts to reach a gateway that is away: often enough to be there soon after it.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+
+/// What talks to the gateway. What comes back is sent as events.
+pub struct Link {
+    job: Arc<Job>,
+    client: Client,
+    interval: Duration,
+    events: Sender<Event>,
+    matrix: Option<(JoinHandle<()>, Instant)>,
+}
+
+impl Link {
+    /// Snapshots begin to come, at most one per `interval`.
+    pub fn open(job: Job, client: Client, interval: Duration, events: Sender<Event>) -> Link {
+        let job = Arc::new(job);
+        tokio::spawn(watch(job.clone(), client.clone(), interval, events.clone()));
+        Link {
+            job,
+            client,
+            interval,
+            events,
+            matrix: None,
+        }
+    }
+
+    /// Asks for the matrix, unless it has been asked for within the interval or not been answered yet.
+    pub fn want_matrix(&mut self, side_max: u32) {
+        let soon =
+            |(task, at): &(JoinHandle<()>, Instant)| !task.is_finished() || at.elapsed() < self.interval;
+        if self.matrix.as_ref().is_some_and(soon) {
+            return;
+        }
+        let (mut client, events) = (self.client.clone(), self.events.clone());
+        let task = tokio::spawn(async move {
+            // What went wrong the stream of snapshots tells as well.
+            if let Ok(reply) = client.matrix(MatrixRequest { side_max }).await {
+                let _ = events.send(Event::Matrix(reply.into_inner())).await;
+            }
+        });
+        self.matrix = Some((task, Instant::now()));
+    }
+
+    /// Gives an order to the job.
+    pub fn give(&self, order: Order) {
+        let (job, client, events) = (self.job.clone(), self.client.clone(), self.events.clone());
+        tokio::spawn(async move {
+            let answer = order.give(&job, &client).await;
+            let answer = answer.map_err(|error| error.to_string());
+            let _ = events.send(Event::Answered(order, answer)).await;
+        });
+    }
+}
+
+fn ns(time: Duration) -> u64 {
+    time.as_nanos().try_into().unwrap_or(u64::MAX)
+}
+
+/// Takes snapshots until the measurement ends or nobody listens any more.
+async fn watch(job: Arc<Job>, mut client: Client, interval: Duration, events: Sender<Event>) {
+    loop {
+        let why = match take(&mut client, interval, &events).await {
+            Ok(()) => "the gateway has ended".to_owned(),
+            Err(status) => status.message().to_owned(),
+        };
+        let event = if job.has_ended() {
+            Event::Ended
+        } else {
+            Event::Lost(why)
+        };
+        let ended = matches!(event, Event::Ended);
+        if events.send(event).await.is_err() {
+            return;
+        }
+        if ended {
+            // The channel stays open: the last picture is looked at until the user leaves.
+            return events.closed().await;
+        }
+        sleep(RETRY_INTERVAL).await;
+    }
+}
+
+/// Passes one stream of snapshots on to its end.
+async fn take(client: &mut Client, interval: Duration, events: &Sender<Event>) -> Result<(), Status> {
+    let request = WatchRequest {
+        interval_ns: ns(interval),
+        functions: true,
+    };
+    let mut snapshots = client.watch(request).await?.into_inner();
+    // Another gateway may have other capabilities.
+    let hello = client.hello(steer::hello()).await?.into_inner();
+    let _ = events.send(Event::Hello(hello)).await;
+    while let Some(snapshot) = snapshots.message().await? {
+        if events.send(Event::Snapshot(Box::new(snapshot))).await.is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,379 @@
+//! What the screen knows, and what becomes of it when something happens. Pure: time comes in as an argument,
+//! what is to be done comes out.
+
+use super::asking;
+use super::history::History;
+use super::keys::Key;
+use crate::steer::Order;
+use invivo_grpc::v1::{CommandReply, HelloReply, MatrixReply, RankCounts, Snapshot};
+use std::time::Duration;
+
+/// How long the outcome of a command stands in the last line.
+const SAID_FOR: Duration = Duration::from_secs(15);
+/// Lines that a page key moves by.
+const PAGE_LINES: usize = 10;
+
+/// What is shown between the bar and the last line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Page {
+    /// What goes on, at a glance.
+    Overview,
+    /// Some ranks, those with the most time in MPI first.
+    Ranks,
+    /// The MPI function table.
+    Functions,
+    /// The communication matrix in blocks.
+    Matrix,
+    /// Where the records are, and what the measurement costs.
+    Buffers,
+}
+
+impl Page {
+    /// All, in the order of their keys.
+    pub const ALL: [Page; 5] = [
+        Page::Overview,
+        Page::Ranks,
+        Page::Functions,
+        Page::Matrix,
+        Page::Buffers,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Page::Overview => "Overview",
+            Page::Ranks => "Ranks",
+            Page::Functions => "Functions",
+            Page::Matrix => "Matrix",
+            Page::Buffers => "Buffers",
+        }
+    }
+}
+
+/// How it stands with the gateway.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Connection {
+    /// Nothing has been heard yet.
+    Opening,
+    /// Snapshots come.
+    Live,
+    /// They do not; it is tried again and again.
+    Lost {
+        /// Since when.
+        since: Duration,
+        /// Why, as far as is known.
+        why: String,
+    },
+    /// The measurement is over; so nearly always is the job.
+    Ended,
+}
+
+/// The last line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// The keys.
+    Keys,
+    /// A question that waits for y or n.
+    Asked(Order),
+    /// It is being done.
+    Doing(Order),
+    /// How it went.
+    Said {
+        /// In words.
+        text: String,
+        /// Whether all is well.
+        good: bool,
+        /// When it was said.
+        at: Duration,
+    },
+}
+
+/// What the pages are drawn from.
+#[derive(Clone, Debug, Default)]
+pub struct Picture {
+    /// The newest snapshot.
+    pub snapshot: Option<Snapshot>,
+    /// The one before it.
+    pub before: Option<Snapshot>,
+    /// Rates.
+    pub history: History,
+    /// The newest matrix.
+    pub matrix: Option<MatrixReply>,
+}
+
+/// What happens.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The gateway says who it is.
+    Hello(HelloReply),
+    /// A snapshot came.
+    Snapshot(Box<Snapshot>),
+    /// A matrix came.
+    Matrix(MatrixReply),
+    /// No snapshots come any more, for this reason.
+    Lost(String),
+    /// The measurement is over.
+    Ended,
+    /// A command is over: the gateway's answer, or why there is none.
+    Answered(Order, Result<CommandReply, String>),
+    /// A key was pressed.
+    Key(Key),
+    /// Time has passed.
+    Tick,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Give this command to the job.
+    Do(Order),
+    /// Leave.
+    Quit,
+}
+
+/// What P and W ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The longest that a pause lasts.
+    pub lease: Duration,
+    /// How long a window is.
+    pub window: Duration,
+}
+
+/// The state of the screen.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The job's id.
+    pub job: String,
+    /// The application's command line.
+    pub command: String,
+    /// What the gateway said about itself and the job.
+    pub hello: Option<HelloReply>,
+    /// How it stands with the gateway.
+    pub connection: Connection,
+    /// What is known now.
+    pub live: Picture,
+    /// What is shown instead while the view is frozen.
+    pub frozen: Option<Box<Picture>>,
+    /// Which page is shown.
+    pub page: Page,
+    /// The keys are explained instead of it.
+    pub help: bool,
+    /// Lines that lie above the page.
+    pub scroll: usize,
+    /// The last line.
+    pub line: Line,
+    /// The time of the last event.
+    pub now: Duration,
+    settings: Settings,
+}
+
+impl Model {
+    /// Of a job of which nothing has been heard yet.
+    pub fn new(job: &str, command: &str, settings: Settings) -> Model {
+        Model {
+            job: job.to_owned(),
+            command: command.to_owned(),
+            hello: None,
+            connection: Connection::Opening,
+            live: Picture::default(),
+            frozen: None,
+            page: Page::Overview,
+            help: false,
+            scroll: 0,
+            line: Line::Keys,
+            now: Duration::ZERO,
+            settings,
+        }
+    }
+
+    /// What the pages show.
+    pub fn picture(&self) -> &Picture {
+        self.frozen.as_deref().unwrap_or(&self.live)
+    }
+
+    /// Ranks of the job, as far as is known.
+    pub fn ranks(&self) -> u32 {
+        let told = self.hello.as_ref().and_then(|hello| hello.job.as_ref());
+        let covered = self
+            .live
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.coverage.as_ref());
+        told.map(|job| job.ranks)
+            .or(covered.map(|coverage| coverage.ranks))
+            .unwrap_or(0)
+    }
+
+    /// Ranks by state, now.
+    pub fn counts(&self) -> RankCounts {
+        let status = self
+            .live
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.status.as_ref());
+        status.and_then(|status| status.ranks).unwrap_or_default()
+    }
+
+    /// Whether the application stands still, now.
+    pub fn stands(&self) -> bool {
+        let status = self
+            .live
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.status.as_ref());
+        let paused = status.is_some_and(|status| status.pause.is_some());
+        let counts = self.counts();
+        paused || counts.paused + counts.held > 0
+    }
+
+    /// Whether the matrix is looked at, so that it is to be asked for.
+    pub fn wants_matrix(&self) -> bool {
+        self.page == Page::Matrix && self.frozen.is_none() && self.connection == Connection::Live
+    }
+
+    /// Lets something happen at `now` (time since the start, never running back); what is to be done then.
+    pub fn step(&mut self, now: Duration, event: Event) -> Option<Action> {
+        self.now = now;
+        if let Line::Said { at, .. } = self.line
+            && now.saturating_sub(at) >= SAID_FOR
+        {
+            self.line = Line::Keys;
+        }
+        match event {
+            Event::Hello(hello) => self.hello = Some(hello),
+            Event::Snapshot(snapshot) => self.take(*snapshot),
+            Event::Matrix(matrix) => self.live.matrix = Some(matrix),
+            Event::Lost(why) => {
+                let since = match self.connection {
+                    Connection::Lost { since, .. } => since,
+                    _ => now,
+                };
+                self.connection = Connection::Lost { since, why };
+            }
+            Event::Ended => self.connection = Connection::Ended,
+            Event::Answered(order, answer) => self.answered(order, answer),
+            Event::Key(key) => return self.pressed(key),
+            Event::Tick => {}
+        }
+        None
+    }
+
+    fn take(&mut self, snapshot: Snapshot) {
+        self.connection = Connection::Live;
+        let live = &mut self.live;
+        if let Some(before) = &live.snapshot {
+            live.history.note(before, &snapshot);
+        }
+        live.before = live.snapshot.replace(snapshot);
+    }
+
+    fn say(&mut self, text: String, good: bool) {
+        self.line = Line::Said {
+            text,
+            good,
+            at: self.now,
+        };
+    }
+
+    fn answered(&mut self, order: Order, answer: Result<CommandReply, String>) {
+        let (text, good) = match &answer {
+            Ok(reply) => asking::outcome(order, reply),
+            Err(why) => (why.clone(), false),
+        };
+        // A question that is open meanwhile stays: nobody shall say yes to something else.
+        if !matches!(self.line, Line::Asked(_)) {
+            self.say(text, good);
+        }
+    }
+
+    fn pressed(&mut self, key: Key) -> Option<Action> {
+        if let Line::Asked(order) = self.line {
+            return self.confirmed(order, key);
+        }
+        match key {
+            Key::Char('q') | Key::Interrupt => return Some(Action::Quit),
+            Key::Char('?') => self.help = !self.help,
+            Key::Escape if self.help => self.help = false,
+            Key::Escape => self.line = Line::Keys,
+            Key::Char(digit @ '1'..='5') => {
+                self.page = Page::ALL[digit as usize - '1' as usize];
+                (self.help, self.scroll) = (false, 0);
+            }
+            Key::Char(' ') => {
+                self.frozen = match self.frozen.take() {
+                    Some(_) => None,
+                    None => Some(Box::new(self.live.clone())),
+                };
+            }
+            Key::Up | Key::Char('k') => self.scroll = self.scroll.saturating_sub(1),
+            Key::Down | Key::Char('j') => self.scroll = self.scroll.saturating_add(1),
+            Key::PageUp => self.scroll = self.scroll.saturating_sub(PAGE_LINES),
+            Key::PageDown => self.scroll = self.scroll.saturating_add(PAGE_LINES),
+            Key::Home => self.scroll = 0,
+            Key::Char(letter) => {
+                if let Some(order) = self.order(letter) {
+                    self.ask(order);
+                }
+            }
+        }
+        None
+    }
+
+    /// Only y does it; every other key lets it be, so that nothing happens by a slip of the finger.
+    fn confirmed(&mut self, order: Order, key: Key) -> Option<Action> {
+        if key != Key::Char('y') && key != Key::Char('Y') {
+            self.line = Line::Keys;
+            return (key == Key::Interrupt).then_some(Action::Quit);
+        }
+        self.line = Line::Doing(order);
+        Some(Action::Do(order))
+    }
+
+    fn order(&self, letter: char) -> Option<Order> {
+        let status = self
+            .live
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.status.as_ref());
+        let recording = status.and_then(|status| status.recording.as_ref());
+        Some(match letter.to_ascii_uppercase() {
+            'P' if self.stands() => Order::Resume,
+            'P' => Order::Pause(self.settings.lease),
+            'R' => Order::Record(recording.is_some_and(|recording| recording.on == 0)),
+            'X' => Order::Reset,
+            'W' => Order::Window(self.settings.window),
+            _ => return None,
+        })
+    }
+
+    /// Asks for a confirmation, where it could be done at all.
+    fn ask(&mut self, order: Order) {
+        let Some(hello) = &self.hello else {
+            return self.say("not connected yet".to_owned(), false);
+        };
+        let word = order.capability();
+        if let Line::Doing(other) = self.line {
+            // One after the other: the answer belongs to what was asked.
+            self.line = Line::Doing(other);
+        } else if hello.scope != "control" {
+            let text = format!(
+                "{word} needs the scope control; this connection has the scope {}",
+                hello.scope
+            );
+            self.say(text, false);
+        } else if !hello.capabilities.iter().any(|known| known == word) {
+            self.say(format!("the gateway of this job does not know {word}"), false);
+        } else if self.connection != Connection::Live {
+            self.say(
+                "the gateway is away: nothing can be asked of the job now".to_owned(),
+                false,
+            );
+        } else {
+            self.line = Line::Asked(order);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

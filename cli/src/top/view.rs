@@ -1,0 +1,131 @@
+//! The screen as a function of the model: title, bar, tabs, one page, and the last line.
+//!
+//! ```text
+//! invivo top  job known: ./app -v          4 ranks, Open MPI v4.1.4  12.3 s     title
+//! LIVE | 4 of 4 ranks | recording                                               bar
+//! lag 5.00 ms | dropped 7 (0.1 %) | overhead 0.1 % | scope control | 10,000 calls
+//! 1 Overview  2 Ranks  3 Functions  4 Matrix  5 Buffers                         tabs
+//! ...                                                                           page
+//! space freeze  P pause  R recording  X reset  W window  ? help  q quit         last line
+//! ```
+
+mod bar;
+mod buffers;
+mod functions;
+mod help;
+mod matrix;
+mod overview;
+mod ranks;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use matrix::side as matrix_side;
+
+use super::asking;
+use super::look::Look;
+use super::model::{Line, Model, Page};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line as TextLine, Span, Text};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+/// Columns that the pages need.
+pub const WIDTH_MIN: u16 = 80;
+/// Lines that the pages need.
+pub const HEIGHT_MIN: u16 = 24;
+
+/// Draws the screen.
+pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
+    if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
+        let text = format!(
+            "invivo top needs {WIDTH_MIN} columns and {HEIGHT_MIN} lines; this terminal has {} and {}. q quits.",
+            area.width, area.height
+        );
+        return Paragraph::new(text)
+            .wrap(Wrap { trim: true })
+            .render(area, buffer);
+    }
+    let [title, bar, tabs, page, last] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(2),
+        Constraint::Length(1),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    bar::title(model, look, title, buffer);
+    bar::draw(model, look, bar, buffer);
+    draw_tabs(model, look, tabs, buffer);
+    let picture = model.picture();
+    if model.help {
+        help::draw(look, page, buffer);
+    } else {
+        match model.page {
+            Page::Overview => overview::draw(picture, look, page, buffer),
+            Page::Ranks => ranks::draw(picture, model.scroll, look, page, buffer),
+            Page::Functions => functions::draw(picture, model.scroll, look, page, buffer),
+            Page::Matrix => matrix::draw(picture, look, page, buffer),
+            Page::Buffers => buffers::draw(picture, look, page, buffer),
+        }
+    }
+    draw_last(model, look, last, buffer);
+}
+
+fn draw_tabs(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
+    let mut spans = vec![Span::raw(" ")];
+    for (page, number) in Page::ALL.into_iter().zip(1..) {
+        let style = if page == model.page && !model.help {
+            look.title().add_modifier(Modifier::REVERSED)
+        } else {
+            Style::new()
+        };
+        // Where nothing can be reversed, the brackets tell.
+        let name = if page == model.page && !model.help {
+            format!("[{number} {}]", page.name())
+        } else {
+            format!(" {number} {} ", page.name())
+        };
+        spans.push(Span::styled(name, style));
+    }
+    TextLine::from(spans).render(area, buffer);
+}
+
+fn draw_last(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
+    let (text, style) = match &model.line {
+        Line::Asked(order) => (asking::question(*order, model.ranks()), look.warning()),
+        Line::Doing(order) => (asking::progress(*order), look.title()),
+        Line::Said { text, good: true, .. } => (text.clone(), look.good()),
+        Line::Said { text, .. } => (text.clone(), look.bad()),
+        Line::Keys => {
+            let pause = if model.stands() { "P resume" } else { "P pause" };
+            let freeze = if model.frozen.is_some() {
+                "space go on"
+            } else {
+                "space freeze"
+            };
+            let keys = format!("{freeze}  {pause}  R recording  X reset  W window  ? help  q quit");
+            (keys, look.aside())
+        }
+    };
+    TextLine::styled(format!(" {}", look.text(&text)), style).render(area, buffer);
+}
+
+/// A title with a rule behind it; the area below.
+fn titled(title: &str, look: Look, area: Rect, buffer: &mut Buffer) -> Rect {
+    let [head, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
+    let rest = usize::from(head.width).saturating_sub(title.chars().count() + 2);
+    let line = TextLine::from(vec![
+        Span::styled(look.text(title), look.title()),
+        Span::raw(" "),
+        Span::styled(look.rule().repeat(rest), look.aside()),
+    ]);
+    line.render(head, buffer);
+    below
+}
+
+/// Text where there is nothing to show yet.
+fn nothing(text: &str, look: Look, area: Rect, buffer: &mut Buffer) {
+    Text::styled(format!("\n {text}"), look.aside()).render(area, buffer);
+}

@@ -1,0 +1,69 @@
+//! The MPI function table, the function with the most time first.
+
+use super::table;
+use crate::top::look::Look;
+use crate::top::model::Picture;
+use crate::view::table::Side;
+use crate::view::units::{bytes, count, duration, duration_f64, share};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+/// What matters most first: a narrow terminal leaves out the last ones.
+const COLUMNS: [table::Column; 12] = [
+    ("function", Side::Left),
+    ("time", Side::Right),
+    ("share", Side::Right),
+    ("calls", Side::Right),
+    ("mean", Side::Right),
+    ("max", Side::Right),
+    ("of rank", Side::Right),
+    ("sent", Side::Right),
+    ("received", Side::Right),
+    ("sigma", Side::Right),
+    ("min", Side::Right),
+    ("clipped", Side::Right),
+];
+
+/// Draws the page.
+pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &mut Buffer) {
+    let rows = picture
+        .snapshot
+        .as_ref()
+        .map_or(&[][..], |snapshot| &snapshot.functions);
+    if rows.is_empty() {
+        return super::nothing("No MPI call has been recorded yet.", look, area, buffer);
+    }
+    let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
+    let clipped: u64 = rows.iter().map(|row| row.clipped).sum();
+    let title = if clipped > 0 {
+        format!(
+            "all ranks together; {} calls are clipped at a cut",
+            count(clipped)
+        )
+    } else {
+        "all ranks together".to_owned()
+    };
+    let area = super::titled(&title, look, area, buffer);
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let cells = vec![
+                row.function.clone(),
+                duration(row.time_ns),
+                share(row.time_ns as f64, whole as f64),
+                count(row.calls),
+                duration_f64(row.mean_ns),
+                duration(row.max_ns),
+                row.max_rank.to_string(),
+                bytes(row.bytes_out),
+                bytes(row.bytes_in),
+                duration_f64(row.stddev_ns),
+                duration(row.min_ns),
+                count(row.clipped),
+            ];
+            (cells, Style::new())
+        })
+        .collect();
+    table::draw(&COLUMNS, &rows, scroll, look, area, buffer);
+}
