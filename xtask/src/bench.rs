@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// The benches by name.
-pub const NAMES: [&str; 5] = ["shim", "pause", "bytes", "otfx", "otfx-scenario"];
+pub const NAMES: [&str; 5] = ["shim", "steer", "bytes", "otfx", "otfx-scenario"];
 
 /// Runs one, or all.
 pub fn run(name: Option<&str>) -> Result<()> {
