@@ -11,6 +11,7 @@ use invivo_analysis_node::station::Station;
 use invivo_mpi_link::clock::monotonic_ns;
 use invivo_mpi_link::{Link, signals};
 use invivo_proto::control::link::Job;
+use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::JobInfo;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::Seat;
@@ -52,6 +53,9 @@ struct RootArgs {
     /// Whether calls are recorded from the start.
     #[arg(long, value_enum, default_value_t = Recording::On)]
     recording: Recording,
+    /// What buffers keep when not everything fits, such as `duration:1ms`.
+    #[arg(long, default_value_t)]
+    strategy: Strategy,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -113,6 +117,7 @@ fn station(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Station 
         budget_bytes: args.budget_bytes,
         hold_lease_ns: args.hold_ns,
         recording: args.recording == Recording::On,
+        strategy: args.strategy,
     };
     let gateway = args.link.as_deref().and_then(listen);
     Station::new(monotonic_ns(), seat, job, info, gateway)

@@ -278,6 +278,8 @@ impl Station {
             Partial::Functions(table) => Answer::Functions(table, coverage),
             Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
             Partial::Messages(messages) => Answer::Messages(*messages, coverage),
+            Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
+            Partial::Records(records) => Answer::Records(records, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.notes.truncate(NOTES_MAX);
@@ -323,7 +325,12 @@ impl Station {
                 self.result.coverage = coverage;
             }
             // The tree is shut down only after the result; nothing to take over.
-            Answer::Refused(_) | Answer::Job(_) | Answer::Command(_) | Answer::Messages(..) => {}
+            Answer::Refused(_)
+            | Answer::Job(_)
+            | Answer::Command(_)
+            | Answer::Messages(..)
+            | Answer::Buffers(..)
+            | Answer::Records(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
         if self.unanswered == 0 {

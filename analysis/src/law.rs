@@ -1,7 +1,7 @@
 //! The merge of partial results, by the question that they answer. It is associative and commutative, up to
 //! the rounding of means and variances, so partial results may be joined in any order at any depth.
 
-use crate::{functions, matrix, messages, status};
+use crate::{buffers, functions, matrix, messages, records, status};
 use invivo_proto::control::tree::Partial;
 
 /// Two partial results that answer different questions: one of them is a fault of this program or of a peer.
@@ -40,6 +40,8 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         }
         (Partial::Status(into), Partial::Status(from)) => status::merge(into, from),
         (Partial::Messages(into), Partial::Messages(from)) => messages::merge(into, &from),
+        (Partial::Buffers(into), Partial::Buffers(from)) => buffers::merge(into, from),
+        (Partial::Records(into), Partial::Records(from)) => records::merge(into, from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -56,6 +58,8 @@ fn question(of: &Partial) -> &'static str {
         Partial::Matrix(_) => "the matrix",
         Partial::Status(_) => "the status",
         Partial::Messages(_) => "messages",
+        Partial::Buffers(_) => "buffers",
+        Partial::Records(_) => "records",
     }
 }
 
@@ -146,6 +150,32 @@ mod tests {
         ) {
             let places = || all.iter().cloned().map(Partial::Status).collect::<Vec<_>>();
             prop_assert_eq!(join(places(), &shuffle), join(places(), &[]));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_tree_over_buffers_gives_the_same(
+            all in prop::collection::vec(crate::buffers::tests::of_place(), 1..8),
+            shuffle in prop::collection::vec(0usize..1000, 8),
+        ) {
+            let places = || all.iter().cloned().map(Partial::Buffers).collect::<Vec<_>>();
+            let joined = join(places(), &shuffle);
+            prop_assert_eq!(&joined, &join(places(), &[]));
+            let with_nobody = places().into_iter().chain([Partial::Buffers(Default::default())]).collect();
+            prop_assert_eq!(joined, join(with_nobody, &shuffle));
+        }
+
+        #[test]
+        fn any_tree_over_records_gives_those_of_the_one_who_has_them(
+            one in crate::records::tests::page(),
+            others in 0usize..8,
+            at in 0usize..8,
+            shuffle in prop::collection::vec(0usize..1000, 8),
+        ) {
+            let mut places = Vec::from_iter(core::iter::repeat_n(Partial::Records(Default::default()), others));
+            places.insert(at.min(others), Partial::Records(one.clone()));
+            prop_assert_eq!(join(places, &shuffle), Some(Partial::Records(one)));
         }
     }
 

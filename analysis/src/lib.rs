@@ -15,6 +15,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod buffers;
 pub mod communicators;
 pub mod functions;
 pub mod groups;
@@ -23,6 +24,7 @@ pub mod matrix;
 pub mod messages;
 pub mod moments;
 pub mod pauses;
+pub mod records;
 pub mod status;
 #[cfg(test)]
 mod testing;

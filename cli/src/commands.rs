@@ -2,6 +2,7 @@
 //! `--json`, JSON for programs; what went wrong goes to standard error.
 
 pub mod audit;
+pub mod buffers;
 pub mod config;
 pub mod control;
 pub mod functions;
@@ -10,10 +11,12 @@ pub mod list;
 pub mod matrix;
 pub mod messages;
 mod progress;
+pub mod records;
 pub mod record;
 pub mod session;
 pub mod shell;
 pub mod status;
+pub mod strategy;
 pub mod target;
 pub mod watch;
 

@@ -22,6 +22,7 @@ pub use tokens::{Names, expand};
 pub use value::{Address, Bytes, Hold, LEASE_DEFAULT, Time, Value};
 
 use crate::toml_file;
+use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,10 @@ pub struct Flags {
     /// ranks with threads
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
     pub budget: Option<Bytes>,
+    /// What a location keeps when not everything fits: time (the newest), or rules joined by commas, in the order in
+    /// which detail is given up, as duration:1ms, iterations:4@MPI_Barrier or class:metric,depth:2 [default: time]
+    #[arg(long, value_name = "STRATEGY", value_parser = <Strategy as Value>::parse)]
+    pub strategy: Option<Strategy>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m where none is given]
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = Hold::parse)]

@@ -58,6 +58,12 @@ enum Verb {
     Matrix(commands::matrix::Args),
     /// Show messages: sends matched with receives, their times, and waiting for late senders
     Messages(commands::messages::Args),
+    /// Show what the event buffers hold, and what they gave up
+    Buffers(commands::buffers::Args),
+    /// Show the calls that a rank's buffer keeps
+    Records(commands::records::Args),
+    /// Show or change what buffers keep when not everything fits
+    Strategy(commands::strategy::Args),
     /// Let the application stand still, for a limited time
     Pause(commands::control::PauseArgs),
     /// Let a paused or held application go on
@@ -99,6 +105,9 @@ impl Cli {
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
             Verb::Messages(args) => commands::block_on(commands::messages::run(args)),
+            Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
+            Verb::Records(args) => commands::block_on(commands::records::run(args)),
+            Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),
             Verb::Resume(args) => commands::block_on(commands::control::resume(args)),
             Verb::Hold(args) => commands::block_on(commands::control::hold(args)),

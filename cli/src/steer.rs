@@ -5,8 +5,9 @@ use crate::connect::Connect;
 use crate::view::command;
 use invivo_grpc::v1::{
     CommandReply, HelloRequest, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
-    ResumeRequest, ShutdownRequest,
+    ResumeRequest, SetStrategyRequest, ShutdownRequest,
 };
+use invivo_proto::control::strategy::Strategy;
 use std::time::Duration;
 
 /// Something that is done to the application or to the measurement.
@@ -100,6 +101,26 @@ impl Order {
         let _ = client.clone().hello(hello()).await;
         patiently(connect, call).await
     }
+}
+
+/// Lets buffers keep something else when not everything fits, and waits until every rank has acknowledged.
+///
+/// # Errors
+/// When nobody answers, or it is refused.
+pub async fn set_strategy(
+    connect: &Connect,
+    client: &Client,
+    strategy: &Strategy,
+) -> Result<CommandReply, CallError> {
+    let request = SetStrategyRequest {
+        command_id: fresh_id(),
+        strategy: strategy.to_string(),
+    };
+    let _ = client.clone().hello(hello()).await;
+    patiently(connect, async || {
+        client.clone().set_strategy(request.clone()).await
+    })
+    .await
 }
 
 /// Who asks.

@@ -175,12 +175,15 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Verb::Record { .. } => 5,
             Verb::Window { .. } => 6,
             Verb::Shutdown => 7,
+            Verb::Strategy { .. } => 17,
         },
         Down::Query { query, .. } => match query {
             Query::Functions { .. } => 8,
             Query::Matrix { .. } => 9,
             Query::Status => 10,
             Query::Messages => 11,
+            Query::Buffers => 18,
+            Query::Records { .. } => 19,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -188,7 +191,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Release => 15,
         Down::Shutdown => 16,
     };
-    complete(&messages::downs(), number, 17);
+    complete(&messages::downs(), number, 20);
 }
 
 #[test]
@@ -202,6 +205,8 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Matrix(_) => 3,
             Partial::Status(_) => 4,
             Partial::Messages(_) => 5,
+            Partial::Buffers(_) => 11,
+            Partial::Records(_) => 12,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -209,7 +214,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::RankEnded(_) => 9,
         Up::Drained => 10,
     };
-    complete(&messages::ups(), number, 11);
+    complete(&messages::ups(), number, 13);
 }
 
 #[test]
@@ -227,9 +232,10 @@ fn every_variant_of_the_link_has_a_sample() {
             Order::Record { .. } => 6,
             Order::Window { .. } => 7,
             Order::Shutdown => 8,
+            Order::Strategy { .. } => 9,
         },
     };
-    complete(&messages::requests(), number, 9);
+    complete(&messages::requests(), number, 10);
     let number = |response: &Response| match &response.answer {
         Answer::Job(_) => 0,
         Answer::Functions(..) => 1,
@@ -238,8 +244,10 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Command(_) => 4,
         Answer::Messages(..) => 5,
         Answer::Refused(_) => 6,
+        Answer::Buffers(..) => 7,
+        Answer::Records(..) => 8,
     };
-    complete(&messages::responses(), number, 7);
+    complete(&messages::responses(), number, 9);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod samples;
 
-use invivo_proto::control::{results, tree};
+use invivo_proto::control::{buffers, results, strategy, tree};
 use invivo_proto::ids::{CommId, Rank, WorldRank};
 use invivo_proto::record::{Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -142,6 +142,17 @@ fn limits_are_the_sources() {
             control::peer::PEER_BYTES_MAX as i64,
         ),
         ("control::peer::HALVES_MAX", control::peer::HALVES_MAX as i64),
+        (
+            "buffers::LOCATIONS_NAMED_MAX",
+            buffers::LOCATIONS_NAMED_MAX as i64,
+        ),
+        (
+            "buffers::STRATEGIES_NAMED_MAX",
+            buffers::STRATEGIES_NAMED_MAX as i64,
+        ),
+        ("buffers::PAGE_MAX", buffers::PAGE_MAX.into()),
+        ("strategy::RULES_MAX", strategy::RULES_MAX as i64),
+        ("strategy::LEVELS_MAX", strategy::LEVELS_MAX.into()),
         ("results::RANKS_NAMED_MAX", results::RANKS_NAMED_MAX as i64),
         ("results::NOTES_MAX", results::NOTES_MAX as i64),
         ("tree::FAILURES_MAX", tree::FAILURES_MAX as i64),
@@ -353,10 +364,12 @@ fn the_document_has_seen_the_source() {
         "shm.rs",
         "channel.rs",
         "control.rs",
+        "control/buffers.rs",
         "control/link.rs",
         "control/local.rs",
         "control/peer.rs",
         "control/results.rs",
+        "control/strategy.rs",
         "control/tree.rs",
     ];
     let said: BTreeMap<String, String> = rows("source", 0)

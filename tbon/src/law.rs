@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use core::fmt;
+use invivo_proto::control::buffers::{Buffers, Records};
 use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::tree::{Partial, Query};
 
@@ -46,5 +47,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Matrix { .. } => Partial::Matrix(Matrix::default()),
         Query::Status => Partial::Status(JobStatus::default()),
         Query::Messages => Partial::Messages(Box::default()),
+        Query::Buffers => Partial::Buffers(Buffers::default()),
+        Query::Records { .. } => Partial::Records(Records::default()),
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn verb(order: Order, cut_ns: u64) -> Verb {
             to_ns: cut_ns.saturating_add(length_ns),
         },
         Order::Shutdown => Verb::Shutdown,
+        Order::Strategy { strategy } => Verb::Strategy { strategy },
     }
 }
 

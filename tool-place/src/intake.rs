@@ -5,6 +5,7 @@
 //! payload is taken already. All that lies before is discarded, all that lies behind waits. A record that
 //! cannot be read spoils the rest of its packet, not the location: the dictionary starts anew in the next.
 
+use crate::tap::Tap;
 use invivo_proto::packet::{Header, PAYLOAD_BYTES};
 use invivo_proto::record::{Call, Decoded, Decoder, MAX_PARTS, Part, RecordError};
 use std::collections::BTreeMap;
@@ -82,11 +83,13 @@ pub struct Intake {
     counts: Counts,
     last: Option<(u64, u64)>,
     parts: Vec<Part>,
+    /// Where all that is taken is written as well.
+    tap: Option<Tap>,
 }
 
 impl Intake {
     /// For at most so many packets that can have overtaken one which is still on its way.
-    pub fn new(waiting_max: usize) -> Intake {
+    pub fn new(waiting_max: usize, tap: Option<Tap>) -> Intake {
         Intake {
             next: 0,
             current: Current::default(),
@@ -95,6 +98,7 @@ impl Intake {
             counts: Counts::default(),
             last: None,
             parts: Vec::with_capacity(MAX_PARTS),
+            tap,
         }
     }
 
@@ -220,6 +224,9 @@ impl Intake {
     pub fn give_up(&mut self, sink: &mut impl Sink) -> Result<(), RecordError> {
         let next = self.waiting.keys().next().copied().unwrap_or(self.next + 1);
         self.counts.lost += next - self.next;
+        if let Some(tap) = &mut self.tap {
+            tap.close(self.next);
+        }
         self.next = next;
         self.current = Current::default();
         self.follow(sink)
@@ -253,6 +260,9 @@ impl Intake {
 
     fn close(&mut self, records: u32) {
         self.account_unreadable(records);
+        if let Some(tap) = &mut self.tap {
+            tap.close(self.next);
+        }
         self.next += 1;
         self.current = Current::default();
     }
@@ -273,6 +283,7 @@ impl Intake {
             .current
             .decoder
             .get_or_insert_with(|| Decoder::new(first_time, next_request));
+        let calls_before = self.counts.calls;
         let (mut at, mut taken) = (0, 0);
         let mut result = Ok(());
         while taken < bytes.len() {
@@ -294,6 +305,10 @@ impl Intake {
                 }
             }
             taken = at;
+        }
+        if let Some(tap) = &mut self.tap {
+            let calls = self.counts.calls - calls_before;
+            tap.add(first_time, next_request, &bytes[..taken], calls, decoder.time());
         }
         let before = self.current.at;
         self.current.at += bytes.len();

@@ -26,7 +26,9 @@ pub mod pause;
 pub mod place;
 pub mod rank;
 pub mod recording;
+pub mod store;
 pub mod supervisors;
+pub mod tap;
 #[cfg(test)]
 mod testing;
 pub mod traffic;

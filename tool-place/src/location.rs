@@ -4,47 +4,15 @@
 use crate::analyses::OneSink;
 use crate::cuts::{Cuts, Verdict};
 use crate::intake::{Intake, Sink};
+use crate::store::{Budget, Store};
+use crate::tap::Taps;
 use crate::traffic::When;
 use invivo_mpi_link::BUFFERS_MAX;
-use invivo_otfx::{Attributes, Buffer, FlightRecorder};
 use invivo_proto::control::peer::Standing;
 use invivo_proto::control::results::Ledger;
+use invivo_proto::ids::LocationId;
 use invivo_proto::packet::Losses;
 use invivo_proto::record::{Call, Part};
-
-/// Memory for buffers: locations get the configured size until it is spent.
-#[derive(Clone, Copy, Debug)]
-pub struct Budget {
-    buffer_bytes: usize,
-    left_bytes: u64,
-}
-
-impl Budget {
-    /// So many bytes for one location, and so many for all.
-    pub fn new(buffer_bytes: u64, budget_bytes: u64) -> Budget {
-        Budget {
-            buffer_bytes: usize::try_from(buffer_bytes).unwrap_or(usize::MAX),
-            left_bytes: budget_bytes,
-        }
-    }
-
-    /// A buffer, while there is memory for one.
-    fn take(&mut self) -> Option<Buffer> {
-        let left_bytes = self.left_bytes.checked_sub(self.buffer_bytes as u64)?;
-        // Too small a size for any buffer leaves all locations without one, which the ledger tells.
-        let buffer = Buffer::new(self.buffer_bytes, Box::new(FlightRecorder)).ok()?;
-        self.left_bytes = left_bytes;
-        Some(buffer)
-    }
-}
-
-/// Where a location's calls are kept.
-pub enum Store {
-    /// In its buffer.
-    Buffer(Box<Buffer>),
-    /// Nowhere, for want of memory; so many were not stored.
-    Nowhere(u64),
-}
 
 /// See the module's head.
 pub struct Location {
@@ -90,12 +58,10 @@ impl CutOff {
 impl Location {
     /// A new location of a rank with so many packets. All of them may overtake one, and those that lie in our
     /// receive buffers, which are handed over in any order, as well: their slots may be in use again.
-    pub fn new(packets: usize, budget: &mut Budget) -> Location {
+    pub fn new(id: LocationId, packets: usize, budget: &mut Budget, taps: Option<&Taps>) -> Location {
         Location {
-            intake: Intake::new(packets + BUFFERS_MAX),
-            store: budget
-                .take()
-                .map_or(Store::Nowhere(0), |buffer| Store::Buffer(Box::new(buffer))),
+            intake: Intake::new(packets + BUFFERS_MAX, taps.map(|taps| taps.of(id))),
+            store: Store::new(budget),
             losses: Losses::default(),
             missing_since_ns: None,
             cut_off: CutOff::default(),
@@ -110,27 +76,10 @@ impl Location {
 
     /// What became of the calls that were taken.
     pub fn taken(&self) -> Ledger {
-        let dropped_by_place = self.intake.counts().unreadable;
-        let outside = self.cut_off.calls;
-        match &self.store {
-            Store::Buffer(buffer) => {
-                let invivo_otfx::Ledger {
-                    kept, reduced, reset, ..
-                } = buffer.ledger();
-                Ledger {
-                    kept,
-                    reduced,
-                    reset: reset + outside,
-                    dropped_by_place,
-                    ..Ledger::default()
-                }
-            }
-            Store::Nowhere(calls) => Ledger {
-                dropped_by_place: dropped_by_place + calls,
-                reset: outside,
-                ..Ledger::default()
-            },
-        }
+        let mut ledger = self.store.taken();
+        ledger.dropped_by_place += self.intake.counts().unreadable;
+        ledger.reset += self.cut_off.calls;
+        ledger
     }
 
     /// Books with what cannot be seen. A packet between the two processes, or one that never came, says nothing
@@ -151,10 +100,9 @@ impl Location {
 
     /// Bytes of its buffer.
     pub fn buffer_bytes(&self) -> u64 {
-        match &self.store {
-            Store::Buffer(buffer) => buffer.arena_bytes() as u64,
-            Store::Nowhere(_) => 0,
-        }
+        self.store
+            .buffer()
+            .map_or(0, |buffer| buffer.arena_bytes() as u64)
     }
 }
 
@@ -173,16 +121,7 @@ pub struct Both<'a> {
 impl Both<'_> {
     #[inline]
     fn give(&mut self, call: &Call, parts: &[Part], clipped: bool) {
-        match self.store {
-            Store::Buffer(buffer) => {
-                let attributes = Attributes {
-                    clipped,
-                    ..Attributes::default()
-                };
-                buffer.store_call(call, parts, attributes);
-            }
-            Store::Nowhere(calls) => *calls += 1,
-        }
+        self.store.call(call, parts, clipped);
         self.analyses.call(call, parts, clipped);
     }
 }
@@ -227,9 +166,7 @@ impl Sink for Both<'_> {
 
     fn more(&mut self, begin: u64, end: u64, parts: &[Part]) {
         if self.cut_off.last != Standing::Outside {
-            if let Store::Buffer(buffer) = self.store {
-                buffer.store_more(parts);
-            }
+            self.store.more(parts);
             self.analyses.more(parts);
         }
         self.analyses.messages(self.cut_off.when(begin, end), None, parts);
@@ -239,8 +176,6 @@ impl Sink for Both<'_> {
 fn forget_to(store: &mut Store, cut_off: &mut CutOff, resets: u64) {
     if cut_off.resets != resets {
         cut_off.resets = resets;
-        if let Store::Buffer(buffer) = store {
-            buffer.reset();
-        }
+        store.reset();
     }
 }

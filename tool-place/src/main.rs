@@ -32,6 +32,9 @@ struct Args {
     /// Where the sockets for the supervisors are.
     #[arg(long)]
     runtime_dir: PathBuf,
+    /// Write every record to files in this directory as well, without bounds; for tests and benchmarks.
+    #[arg(long)]
+    tap: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -77,6 +80,9 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     let place = Place::new(layout, me, supervisors, NodeClock::start(), now());
     let mut place = place.ok_or_else(|| format!("process {me} is no place in this layout"))?;
+    if let Some(directory) = args.tap.clone() {
+        place.tap(directory);
+    }
     let exit = drive(&mut link, &mut place, parent, &asked_to_end)?;
     drop(place);
     leave(link, exit)

@@ -51,6 +51,28 @@ impl<'a> Moment<'a> {
         self.job.error_ns(self.now.ns)
     }
 
+    /// Another point in ticks, in job time.
+    pub fn job_of_ticks(&self, ticks: u64) -> u64 {
+        let job_ns = self.job_ns();
+        if ticks >= self.now.ticks {
+            job_ns.saturating_add(self.node.duration_ns(ticks - self.now.ticks))
+        } else {
+            job_ns.saturating_sub(self.node.duration_ns(self.now.ticks - ticks))
+        }
+    }
+
+    /// How long a tick takes, in picoseconds.
+    pub fn tick_ps(&self) -> u64 {
+        // Of so many ticks that its digits are seen.
+        const MANY: u64 = 1_000_000;
+        self.node.duration_ns(MANY * 1000) / MANY
+    }
+
+    /// The node's clock.
+    pub fn node(&self) -> &NodeClock {
+        self.node
+    }
+
     /// Another point in job time, in ticks. Counted from now, so that errors of rates weigh least on what is near.
     pub fn ticks_of(&self, job_ns: u64) -> u64 {
         let ns = self.job.from_job(job_ns);

@@ -22,6 +22,10 @@ pub enum Trouble {
     Memory,
     /// No buffer for a location.
     Budget,
+    /// Buffers are too small for the strategy.
+    Strategy,
+    /// Everything is written to files.
+    Tap,
     /// A control message could not be read or sent.
     Control,
     /// The preloaded library of a rank gave up.

@@ -2,19 +2,21 @@
 //! `main` carries messages to and fro and tells the time.
 
 mod answers;
+mod kept;
 mod recorded;
 mod supervised;
 mod tree;
 
 use crate::analyses::{Analyses, Merge};
 use crate::cuts::Cuts;
-use crate::location::Budget;
 use crate::moment::{Moment, Now};
 use crate::notes::{Notes, Trouble};
 use crate::pause::Pauses;
 use crate::rank::{Eagerness, Feed, LATENCY_NS, RankRecords};
 use crate::recording::Recording;
+use crate::store::Budget;
 use crate::supervisors::Supervisors;
+use crate::tap::Taps;
 use invivo_mpi_link::clock::{self, NodeClock};
 use invivo_proto::control::decode;
 use invivo_proto::control::tree::{Down, Ended, RankEnded, Up};
@@ -24,6 +26,7 @@ use invivo_proto::shm::phase;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::{Input, Node, Seat};
 use rustix::event::PollFd;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// Between two looks at all packets of all ranks: a tenth of the latency bound.
@@ -104,6 +107,7 @@ pub struct Place {
     looked_ns: u64,
     measured_ns: u64,
     wanted_ns: u64,
+    recycled_ns: u64,
     drained: bool,
     through_ns: u64,
     abnormal: bool,
@@ -133,6 +137,7 @@ impl Place {
                 budget: Budget::new(0, 0),
                 notes: Notes::default(),
                 latency_ticks,
+                taps: None,
             },
             pauses: Pauses::new(ranks.clone()),
             recording: Recording::new(ranks),
@@ -146,6 +151,7 @@ impl Place {
             looked_ns: now.ns,
             measured_ns: now.ns,
             wanted_ns: 0,
+            recycled_ns: 0,
             drained: false,
             through_ns: now.ns,
             abnormal: false,
@@ -154,6 +160,13 @@ impl Place {
         let ranks = place.ranks.len() as u32;
         place.run(now, Input::Local(Up::Hello { ranks }));
         Some(place)
+    }
+
+    /// Writes all that it takes to this directory as well; see [`crate::tap`].
+    pub fn tap(&mut self, directory: PathBuf) {
+        let taps = Taps::new(directory);
+        taps.tell(&mut self.feed.notes);
+        self.feed.taps = Some(taps);
     }
 
     /// Whether packets may come: the root has said how much memory there is for them.
@@ -280,6 +293,7 @@ impl Place {
                 worked |= self.look_at(now, index, look);
             }
             self.exchange_groups(now);
+            self.recycle(now);
             self.conclude(now);
         }
         worked

@@ -4,16 +4,21 @@
 //! shared memory. Nothing here waits: everything is a look at how things stand now.
 
 mod account;
+mod kept;
 mod look;
+mod recycle;
 
 use crate::analyses::Analyses;
 use crate::cuts::Cuts;
 use crate::definitions;
 use crate::intake::Piece;
-use crate::location::{Both, Budget, Location, Store};
+use crate::location::{Both, Location};
 use crate::memory::{Memory, Slot};
 use crate::notes::{Notes, Trouble};
-use invivo_proto::ids::Rank;
+use crate::store::Budget;
+use crate::tap::Taps;
+use invivo_proto::control::strategy::Strategy;
+use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::Header;
 use invivo_proto::record::RecordError;
 use invivo_proto::shm::{LOCATIONS_MAX, PACKETS_DEFAULT, owner};
@@ -41,6 +46,8 @@ pub struct Feed {
     pub notes: Notes,
     /// The latency bound in ticks.
     pub latency_ticks: u64,
+    /// Where all that is taken is written as well, for tests.
+    pub taps: Option<Taps>,
 }
 
 /// How eagerly shared memory is read.
@@ -62,6 +69,8 @@ pub struct RankRecords {
     left_packets: u64,
     packets_refused: u64,
     bytes: Vec<u8>,
+    /// What its buffers keep.
+    strategy: Strategy,
 }
 
 impl RankRecords {
@@ -74,6 +83,7 @@ impl RankRecords {
             left_packets: 0,
             packets_refused: 0,
             bytes: Vec::new(),
+            strategy: Strategy::FLIGHT_RECORDER,
         }
     }
 
@@ -327,8 +337,15 @@ impl RankRecords {
         let packets = self.memory.as_ref().map_or(PACKETS_DEFAULT, Memory::packets);
         let rank = self.rank;
         while self.locations.len() <= thread {
-            let location = Location::new(packets, &mut feed.budget);
-            if matches!(location.store, Store::Nowhere(_)) {
+            if feed.budget.is_spent() {
+                self.recycle(feed);
+            }
+            let id = LocationId {
+                rank,
+                thread: self.locations.len() as u16,
+            };
+            let location = Location::new(id, packets, &mut feed.budget, feed.taps.as_ref());
+            if location.store.buffer().is_none() {
                 feed.notes.add(Trouble::Budget, || {
                     format!(
                         "rank {rank}: the memory for buffers is spent; its calls are analysed and not kept \

@@ -178,7 +178,7 @@ impl Recording {
                 asked.due_job_ns = plan(moment, cuts, 0, &[Change::Off]).latest_ns;
                 asked.wait = Wait::All;
             }
-            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } => return actions,
+            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Strategy { .. } => return actions,
         }
         self.asked.push(asked);
         actions.extend(self.step(moment, cuts));
@@ -187,7 +187,10 @@ impl Recording {
 
     /// Whether this machine does such commands.
     pub fn takes(verb: &Verb) -> bool {
-        !matches!(verb, Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. })
+        !matches!(
+            verb,
+            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Strategy { .. }
+        )
     }
 
     /// Time has passed.

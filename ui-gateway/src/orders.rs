@@ -3,6 +3,7 @@
 
 use crate::limits;
 use invivo_grpc::v1;
+use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::Order;
 use std::time::Duration;
 use tonic::Status;
@@ -60,6 +61,16 @@ impl Named {
         })
     }
 
+    /// Another strategy of the buffers.
+    ///
+    /// # Errors
+    /// When the text is none.
+    pub fn strategy(request: &v1::SetStrategyRequest) -> Result<Named, Status> {
+        let strategy = request.strategy.parse::<Strategy>();
+        let strategy = strategy.map_err(|error| Status::invalid_argument(error.to_string()))?;
+        Ok(Named::plain(Order::Strategy { strategy }))
+    }
+
     /// An order without arguments to be checked.
     pub fn plain(order: Order) -> Named {
         let name = match order {
@@ -70,6 +81,7 @@ impl Named {
             Order::Record { .. } => "record",
             Order::Window { .. } => "record-window",
             Order::Shutdown => "shutdown",
+            Order::Strategy { .. } => "strategy",
         };
         Named { name, order }
     }
@@ -82,6 +94,7 @@ impl Named {
             }
             Order::Record { on } => if on { "on" } else { "off" }.to_owned(),
             Order::Window { length_ns } => format!("for {:?}", Duration::from_nanos(length_ns)),
+            Order::Strategy { strategy } => strategy.to_string(),
             Order::Resume | Order::Reset | Order::Shutdown => String::new(),
         }
     }
@@ -160,6 +173,27 @@ mod tests {
     }
 
     #[test]
+    fn strategies_are_texts() {
+        let named = |text: &str| {
+            Named::strategy(&v1::SetStrategyRequest {
+                command_id: 0,
+                strategy: text.to_owned(),
+            })
+        };
+        assert_eq!(
+            named(" duration:1000us").expect("a strategy").arguments(),
+            "duration:1ms"
+        );
+        let refused = named("best").expect_err("no strategy");
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        assert!(
+            refused
+                .message()
+                .contains("\"best\" is no rule of a strategy; there are time")
+        );
+    }
+
+    #[test]
     fn leases_have_a_default_and_a_bound() {
         let hold = |lease_ns| {
             Named::hold(&v1::HoldRequest {
@@ -191,6 +225,9 @@ mod tests {
             Order::Record { on: true },
             Order::Window { length_ns: 1 },
             Order::Shutdown,
+            Order::Strategy {
+                strategy: Strategy::FLIGHT_RECORDER,
+            },
         ] {
             assert!(crate::service::CAPABILITIES.contains(&Named::plain(order).name));
         }

@@ -22,7 +22,7 @@ use tokio::sync::{Semaphore, watch};
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do.
-pub const CAPABILITIES: [&str; 14] = [
+pub const CAPABILITIES: [&str; 17] = [
     "status",
     "watch",
     "functions",
@@ -35,6 +35,9 @@ pub const CAPABILITIES: [&str; 14] = [
     "record",
     "record-window",
     "shutdown",
+    "strategy",
+    "buffers",
+    "records",
     "audit",
     "invite",
 ];
@@ -283,6 +286,50 @@ impl v1::invivo_server::Invivo for Service {
             Named::plain(Order::Shutdown),
         )
         .await
+    }
+
+    async fn set_strategy(
+        &self,
+        request: Request<v1::SetStrategyRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        let named = Named::strategy(request.get_ref())?;
+        self.command(&request, request.get_ref().command_id, named).await
+    }
+
+    async fn buffers(&self, _: Request<v1::BuffersRequest>) -> Result<Response<v1::BuffersReply>, Status> {
+        let reply = self.query(Query::Buffers).await?;
+        let Answer::Buffers(buffers, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        Ok(Response::new(v1::BuffersReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            ..convert::buffers::reply(buffers)
+        }))
+    }
+
+    async fn records(
+        &self,
+        request: Request<v1::RecordsRequest>,
+    ) -> Result<Response<v1::RecordsReply>, Status> {
+        let asked = request.get_ref();
+        let max = or_default(asked.max, limits::PAGE_DEFAULT, limits::PAGE_MAX);
+        let share = self.large.share(max as usize * limits::PAGE_ROW_BYTES)?;
+        let reply = self.query(convert::buffers::records_query(asked, max)?).await?;
+        let Answer::Records(records, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let message = convert::buffers::records_reply(records).ok_or_else(|| {
+            let (rank, thread) = (asked.rank, asked.thread);
+            Status::not_found(format!(
+                "nobody has records of rank {rank}, thread {thread}: the job has {} ranks, each with threads from 0 on",
+                coverage.ranks
+            ))
+        })?;
+        let message = v1::RecordsReply {
+            coverage: Some(convert::coverage(coverage, &reply.missing)),
+            ..message
+        };
+        Ok(large(message, share))
     }
 
     type AuditStream = BoxStream<'static, Result<v1::AuditEntry, Status>>;

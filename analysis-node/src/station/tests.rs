@@ -90,6 +90,8 @@ impl Scene {
             Query::Functions { .. } => Partial::Functions(FunctionTable::default()),
             Query::Matrix { .. } => Partial::Matrix(matrix()),
             Query::Messages => Partial::Messages(Box::default()),
+            Query::Buffers => Partial::Buffers(Default::default()),
+            Query::Records { .. } => Partial::Records(Default::default()),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
                 ..JobStatus::default()

@@ -1,6 +1,7 @@
 //! A key, and what is set under it.
 
 use super::value::{Address, Bytes, Hold, Time, Value};
+use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::fmt::{Display, Formatter};
 use std::marker::PhantomData;
@@ -105,6 +106,8 @@ pub const FAN_IN: Key<FanIn> = Key::new("fan-in");
 pub const BUFFER: Key<Bytes> = Key::new("buffer");
 /// Memory of a place.
 pub const BUDGET: Key<Option<Bytes>> = Key::new("budget");
+/// What buffers keep when not everything fits.
+pub const STRATEGY: Key<Strategy> = Key::new("strategy");
 /// Whether ranks are held behind initialisation.
 pub const HOLD: Key<Hold> = Key::new("hold");
 /// Where the gateway listens beside its Unix socket.
@@ -113,6 +116,6 @@ pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 8] = [
-    &REPORT, &QUIET, &FAN_IN, &BUFFER, &BUDGET, &HOLD, &LISTEN, &INTERVAL,
+pub const ALL: [&dyn AnyKey; 9] = [
+    &REPORT, &QUIET, &FAN_IN, &BUFFER, &BUDGET, &STRATEGY, &HOLD, &LISTEN, &INTERVAL,
 ];

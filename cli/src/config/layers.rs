@@ -5,6 +5,7 @@ use super::key::{self, AnyKey, Key, Origin, Setting};
 use super::tokens;
 use super::value::{Address, Bytes, Hold, Time, Value};
 use crate::toml_file::{self, FileError, Source, plain};
+use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -80,6 +81,8 @@ pub struct Effective {
     pub buffer: Setting<Bytes>,
     /// Memory of a place; see [`Effective::budget_bytes`].
     pub budget: Setting<Option<Bytes>>,
+    /// What buffers keep when not everything fits.
+    pub strategy: Setting<Strategy>,
     /// Whether ranks are held behind initialisation.
     pub hold: Setting<Hold>,
     /// Where the gateway listens beside its Unix socket.
@@ -182,6 +185,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         fan_in: said.pick(&key::FAN_IN, flags.fan_in, FanIn::default()),
         buffer: said.pick(&key::BUFFER, flags.buffer, Bytes(BUFFER_DEFAULT)),
         budget: said.pick(&key::BUDGET, flags.budget.map(Some), None),
+        strategy: said.pick(&key::STRATEGY, flags.strategy, Strategy::FLIGHT_RECORDER),
         hold: said.pick(&key::HOLD, flags.hold, Hold(None)),
         listen: said.pick(&key::LISTEN, flags.listen.clone().map(Some), None),
         interval: said.pick(&key::INTERVAL, None, Time(INTERVAL_DEFAULT)),
@@ -252,6 +256,7 @@ impl Effective {
             row(&key::FAN_IN, &self.fan_in),
             row(&key::BUFFER, &self.buffer),
             row(&key::BUDGET, &self.budget),
+            row(&key::STRATEGY, &self.strategy),
             row(&key::HOLD, &self.hold),
             row(&key::LISTEN, &self.listen),
             row(&key::INTERVAL, &self.interval),

@@ -146,7 +146,7 @@ fn flags_for_another_process_say_the_same_again() {
     }
     let file = file(
         "invivo.toml",
-        "quiet = false\nbuffer = '1MiB'\nhold = '90s'\nfan-in = [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
+        "quiet = false\nstrategy = 'duration:1ms,cap=50%'\nbuffer = '1MiB'\nhold = '90s'\nfan-in = [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
     );
     let first = of(&Flags::default(), &[], &[file]).expect("good");
     let words = std::iter::once(OsString::from("exec")).chain(first.to_flags());
@@ -158,6 +158,8 @@ fn flags_for_another_process_say_the_same_again() {
         (false, &Origin::Flag("quiet"))
     );
     assert_eq!(again.hold.value, first.hold.value);
+    assert_eq!(again.strategy.value, first.strategy.value);
+    assert_eq!(again.strategy.text(), "duration:1ms,cap=50%");
     assert_eq!(
         (again.buffer.value, &again.fan_in.value),
         (first.buffer.value, &first.fan_in.value)

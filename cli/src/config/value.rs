@@ -2,6 +2,7 @@
 //! environment, in a file.
 
 use super::size;
+use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use serde_json::json;
 use std::path::PathBuf;
@@ -65,6 +66,20 @@ impl Value for FanIn {
             .split(',')
             .filter_map(|number| number.parse::<u32>().ok())
             .collect()
+    }
+}
+
+impl Value for Strategy {
+    fn parse(text: &str) -> Result<Strategy, String> {
+        text.parse().map_err(|error| format!("{error}"))
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!(self.to_string())
     }
 }
 
@@ -223,6 +238,10 @@ mod tests {
         assert_eq!(round::<FanIn>("4, 2,3"), "4,2,3");
         assert_eq!(round::<Bytes>("16384k"), "16MiB");
         assert_eq!(round::<Bytes>("1000"), "1000");
+        assert_eq!(
+            round::<Strategy>("depth:2, duration:1000ns"),
+            "depth:2,duration:1us"
+        );
         assert_eq!(round::<Time>("90s"), "1m30s");
         assert_eq!(round::<Hold>("true"), "10m");
         assert_eq!(round::<Hold>("off"), "false");

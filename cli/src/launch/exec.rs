@@ -21,6 +21,10 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+/// The variable that names a directory for every record of the job; for tests and benchmarks, see the manual for
+/// developers.
+const TAP: &str = "INVIVO_TAP";
+
 /// Start one process of a job under Invivo; the launcher's total counts application ranks and tool processes.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:
@@ -189,6 +193,9 @@ impl Process {
     fn place(self) -> Result<Infallible, String> {
         let mut command = Command::new(self.artefacts.tool_place(self.world.family));
         command.arg("--runtime-dir").arg(runtime_dir(&self.job)?);
+        if let Some(directory) = std::env::var_os(TAP).filter(|directory| !directory.is_empty()) {
+            command.arg("--tap").arg(directory);
+        }
         self.tool(command, "the tool place")
     }
 

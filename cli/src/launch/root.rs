@@ -140,6 +140,7 @@ impl Root<'_> {
             command.arg(name).arg(value.to_string());
         }
         command.arg("--recording").arg(asked.recording.text());
+        command.arg("--strategy").arg(config.strategy.to_string());
         tool(&mut command).stdin(Stdio::null());
         let inheritance = Inheritance {
             mask: for_tools(self.signals.mask_before),

@@ -1,6 +1,8 @@
 //! From what the tree answers to what clients are given: numbers of functions become names, tables are sorted,
 //! and a matrix that is too large for its reader is folded further.
 
+pub mod buffers;
+
 use crate::v1;
 use invivo_proto::control::link;
 use invivo_proto::control::results::{

@@ -1,32 +1,20 @@
-//! What buffers keep when not everything fits, and what they tell of themselves. Plain data: a place turns a
-//! [`Strategy`] into its buffers' own, with its clock's ticks for nanoseconds.
+//! What buffers tell of themselves, and of what they keep.
 
-use crate::ids::Rank;
+use super::strategy::Strategy;
+use crate::ids::{CommLocal, LocationId, RegionId};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
-use serde::{Deserialize, Serialize};
 
-/// In which order a buffer gives up detail. Without rules it is a flight recorder: the newest is kept complete.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct Strategy {
-    /// What goes first, what next. An event belongs to the first rule that claims it; what none claims goes last.
-    pub rules: Vec<Rule>,
-    /// A limit for everything that is no sample.
-    pub event_cap: Option<EventCap>,
-}
-
-/// Some events and how they are sorted into levels.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct Rule {
-    /// The classes that it looks at; none is all of them.
-    pub of: Vec<Class>,
-    /// What it sorts by.
-    pub by: Dimension,
-}
+/// Locations that an answer names, so that its size does not grow with the job.
+pub const LOCATIONS_NAMED_MAX: usize = 32;
+/// Strategies that an answer names. There is one, but for ranks where a change was refused.
+pub const STRATEGIES_NAMED_MAX: usize = 8;
+/// Calls and parts of calls in one page of records: its message stays below 2 MiB.
+pub const PAGE_MAX: u32 = 8192;
 
 /// Classes of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Class {
     /// MPI calls.
     Call,
@@ -38,77 +26,134 @@ pub enum Class {
     Metric,
 }
 
-/// What a rule sorts by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub enum Dimension {
-    /// Nothing: all of its classes go together.
-    Class,
-    /// Calling depth, deepest first, down to `kept`, which is not touched.
-    Depth {
-        /// The greatest depth that is not claimed.
-        kept: u8,
-        /// Depths told apart.
-        levels: u8,
-    },
-    /// Duration, shortest first, up to `kept_ns`; what takes longer is not touched.
-    Duration {
-        /// The least duration that is not claimed, in ns; a place takes the next power of two of its ticks.
-        kept_ns: u64,
-        /// Powers of two told apart.
-        levels: u8,
-    },
-    /// Iterations: every second one first, then every second of what is left.
-    Iteration {
-        /// How often.
-        levels: u8,
-    },
-    /// Samples by their ordinals; the frequency is halved each time.
-    Ordinal {
-        /// How often.
-        levels: u8,
-    },
-}
+impl Class {
+    /// All of them.
+    pub const ALL: [Class; 4] = [Class::Call, Class::Region, Class::Sample, Class::Metric];
 
-/// A limit for everything that is no sample.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct EventCap {
-    /// Its part of a buffer, in thousandths.
-    pub permille: u16,
-    /// At the limit all events are given up and no more are taken; else the oldest of them make room.
-    pub drop_all: bool,
+    /// As a strategy's text names it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Call => "call",
+            Class::Region => "region",
+            Class::Sample => "sample",
+            Class::Metric => "metric",
+        }
+    }
 }
 
 /// The buffers of some ranks, together.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct BufferStatus {
-    /// How many.
-    pub buffers: u32,
-    /// Their memory in bytes, and how much of it holds records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Buffers {
+    /// Ranks by the strategy in force; at most [`STRATEGIES_NAMED_MAX`].
+    pub strategies: BTreeMap<Strategy, u32>,
+    /// Locations with a buffer.
+    pub locations: u32,
+    /// Locations without one: their calls are analysed and not kept.
+    pub without: u32,
+    /// Buffers of threads that had ended and that other threads have taken over.
+    pub recycled: u32,
+    /// Bytes of the buffers' memory.
     pub bytes: u64,
-    /// See `bytes`.
+    /// Of these, bytes that hold records.
     pub bytes_used: u64,
-    /// Records that were stored.
+    /// Bins.
+    pub bins: u64,
+    /// Of these, bins that hold records.
+    pub bins_used: u64,
+    /// Records that were given to the buffers.
     pub stored: u64,
     /// Records that are there.
     pub kept: u64,
-    /// The shortest complete history of any location in ns, and whose it is: since then nothing is missing.
-    pub history: Option<(u64, Rank)>,
-    /// Levels by what they hold, in the order in which they go.
-    pub levels: BTreeMap<(u16, Label), LevelStatus>,
+    /// Parts of kept calls for which there was no room.
+    pub parts_reduced: u64,
+    /// From the oldest record to the newest, by location.
+    pub span: Spans,
+    /// The time up to the newest record in which nothing is missing, by location.
+    pub complete: Spans,
+    /// Levels in the order in which they go: those of earlier strategies have number 0.
+    pub levels: BTreeMap<(u16, Label), LevelSum>,
     /// What was lost, by level, class and reason.
     pub losses: BTreeMap<(Label, Class, Reason), Loss>,
+    /// The locations with the shortest complete history; at most [`LOCATIONS_NAMED_MAX`].
+    pub named: Vec<OneBuffer>,
+    /// Picoseconds that a tick of the ranks' clocks takes, for what counts in ticks; the longest of any node.
+    pub tick_ps: u64,
+}
+
+/// Lengths of time, one for each location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Spans {
+    /// How many.
+    pub count: u64,
+    /// Their sum in ns.
+    pub sum_ns: u64,
+    /// The shortest in ns; `u64::MAX` of none.
+    pub min_ns: u64,
+    /// The longest in ns.
+    pub max_ns: u64,
+    /// Whose is the shortest.
+    pub shortest: Option<LocationId>,
+}
+
+impl Default for Spans {
+    /// Of no locations.
+    fn default() -> Self {
+        Spans {
+            count: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+            shortest: None,
+        }
+    }
+}
+
+/// One location's buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct OneBuffer {
+    /// Whose it is.
+    pub location: LocationId,
+    /// Bins.
+    pub bins: u32,
+    /// Of these, bins that hold records.
+    pub bins_used: u32,
+    /// Bytes of records.
+    pub bytes_used: u64,
+    /// Where its records are.
+    pub books: Books,
+    /// From the oldest record to the newest, in ns.
+    pub span_ns: u64,
+    /// The time up to the newest record in which nothing is missing, in ns.
+    pub complete_ns: u64,
+}
+
+/// Where the records are that a buffer was given: **stored = kept + reduced + dropped + reset**.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Books {
+    /// Records given to the buffer.
+    pub stored: u64,
+    /// Records in the buffer.
+    pub kept: u64,
+    /// Records given up by the strategy.
+    pub reduced: u64,
+    /// Records for which there was no room while a view was held for a save.
+    pub dropped: u64,
+    /// Records forgotten on request.
+    pub reset: u64,
+    /// Parts of kept calls for which there was no room.
+    pub parts_reduced: u64,
 }
 
 /// What a level holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Label {
     /// What no rule claims.
     Rest,
     /// The events of a rule by class.
     Class,
-    /// Calls and regions of a depth.
+    /// Calls and regions of a depth; of the first level of its rule, deeper ones too.
     Depth(u8),
-    /// Calls and regions shorter than 2^this ticks.
+    /// Calls and regions shorter than 2^this ticks, and not short enough for the level before.
     ShorterThanLog2(u8),
     /// Iterations whose number is divisible by 2^this and no more.
     Iteration(u8),
@@ -119,18 +164,20 @@ pub enum Label {
 }
 
 /// One level of some buffers, together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
-pub struct LevelStatus {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct LevelSum {
     /// Buffers in which it takes nothing any more.
     pub closed: u32,
-    /// Bytes of its bins.
-    pub bytes: u64,
+    /// Its bins.
+    pub bins: u64,
     /// Its records.
     pub kept: u64,
+    /// The end of the last record that it gave up, in job time; 0 of none.
+    pub gone_until_ns: u64,
 }
 
 /// Why records are not there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Reason {
     /// They made room, or there was none for them.
     Room,
@@ -148,8 +195,23 @@ pub enum Reason {
     Reset,
 }
 
+impl Reason {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Room => "made room",
+            Reason::Closed => "of a closed level",
+            Reason::Cap => "over the cap",
+            Reason::Strategy => "of earlier strategies",
+            Reason::Refused => "refused",
+            Reason::Held => "no room beside a save",
+            Reason::Reset => "reset",
+        }
+    }
+}
+
 /// How many records were lost, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Loss {
     /// How many.
     pub records: u64,
@@ -157,4 +219,110 @@ pub struct Loss {
     pub first_ns: u64,
     /// None of them ended later, in job time.
     pub last_ns: u64,
+}
+
+/// A page of what one location's buffer keeps, in order of the calls' ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Records {
+    /// Whose; nothing where nobody has such a location.
+    pub location: Option<LocationId>,
+    /// It has no buffer: so many of its calls were analysed and not kept.
+    pub not_kept: Option<u64>,
+    /// The page.
+    pub rows: Vec<Row>,
+    /// Where the next page begins; nothing behind the last.
+    pub next: Option<Cursor>,
+    /// Where the buffer's records are.
+    pub books: Books,
+    /// What was lost, by level, class and reason.
+    pub losses: BTreeMap<(Label, Class, Reason), Loss>,
+    /// Of what ended later than this nothing is missing, in job time; nothing where it never gave anything up.
+    pub gone_until_ns: Option<u64>,
+    /// Picoseconds that a tick takes, for levels that count in ticks.
+    pub tick_ps: u64,
+    /// The buffer's memory did not hold what was written: a fault of this program; nothing follows.
+    pub is_broken: bool,
+}
+
+/// A place in the order of records, which stays where it is while older records go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct Cursor {
+    /// The end of the record given last, in ticks.
+    pub end_ticks: u64,
+    /// Records with this end that were given already.
+    pub given: u32,
+}
+
+/// One call.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Row {
+    /// The call itself was given up, and these parts of it, in the next bin, were not: nothing else is known of it but
+    /// its end.
+    pub is_rest: bool,
+    /// What was called with which facts.
+    pub facts: RowFacts,
+    /// When it left, in job time.
+    pub end_ns: u64,
+    /// How long it took, in ns; pauses in it count.
+    pub duration_ns: u64,
+    /// When it left, in ticks of its node's clock, as it was recorded.
+    pub end_ticks: u64,
+    /// How long it took, in ticks.
+    pub duration_ticks: u64,
+    /// The instance number of a collective on its communicator, else 0.
+    pub ordinal: u64,
+    /// The request number, where it posts, else 0.
+    pub request: u64,
+    /// Regions that were open around it.
+    pub depth: u8,
+    /// It was longer: its begin or end was moved to a cut.
+    pub clipped: bool,
+    /// What else it did.
+    pub parts: Vec<RowPart>,
+    /// Parts that the page has no room for.
+    pub parts_left_out: u32,
+}
+
+/// The facts of a call or of a part, as [`crate::record::Facts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct RowFacts {
+    /// The number of a [`crate::record::Kind`].
+    pub kind: u8,
+    /// The function.
+    pub region: RegionId,
+    /// The communicator, as the rank numbers it.
+    pub comm: CommLocal,
+    /// Peer or root as a rank in that communicator; negative values as in [`crate::mpi::peer`].
+    pub peer: i32,
+    /// The message's tag.
+    pub tag: i32,
+    /// Bytes that left the rank.
+    pub bytes_out: u64,
+    /// Bytes that came to the rank.
+    pub bytes_in: u64,
+}
+
+impl From<&crate::record::Facts> for RowFacts {
+    fn from(facts: &crate::record::Facts) -> RowFacts {
+        RowFacts {
+            kind: facts.kind as u8,
+            region: facts.region,
+            comm: facts.comm,
+            peer: facts.peer,
+            tag: facts.tag,
+            bytes_out: facts.bytes_out,
+            bytes_in: facts.bytes_in,
+        }
+    }
+}
+
+/// A part of a call, as [`crate::record::Part`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct RowPart {
+    /// What was done.
+    pub facts: RowFacts,
+    /// The request number where it posts or completes, else 0.
+    pub request: u64,
+    /// When a completed operation was posted, in ticks, else 0.
+    pub posted_ticks: u64,
 }

@@ -1,6 +1,7 @@
 //! Messages between the root and the gateway, on a Unix stream socket: four bytes of length (little-endian),
 //! then a message. The gateway may ask several things at once; answers come in any order.
 
+use super::buffers::{Buffers, Records};
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
 use super::tree::{Acks, Order, Query, RankEnded};
 use crate::ids::{CommandId, WorldRank};
@@ -61,6 +62,10 @@ pub enum Answer {
     Messages(Messages, Coverage),
     /// The request was understood and cannot be met; a sentence for the user.
     Refused(String),
+    /// To [`Query::Buffers`].
+    Buffers(Buffers, Coverage),
+    /// To [`Query::Records`].
+    Records(Records, Coverage),
 }
 
 /// What job this is.

@@ -1,7 +1,9 @@
 //! Messages between the nodes of the tree.
 
+use super::buffers::{Buffers, Cursor, Records};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
-use crate::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
+use super::strategy::Strategy;
+use crate::ids::{CommId, CommandId, LocationId, Rank, WaveId, WorldRank};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -96,6 +98,8 @@ pub struct JobInfo {
     pub hold_lease_ns: u64,
     /// Whether recording is on from the start.
     pub recording: bool,
+    /// What buffers keep when not everything fits.
+    pub strategy: Strategy,
 }
 
 /// A command with its identity.
@@ -148,6 +152,12 @@ pub enum Verb {
     },
     /// The measurement ends and the job runs on, at the cost of recording off.
     Shutdown,
+    /// From now on buffers keep something else when not everything fits. What is there stays as it was sorted and goes
+    /// first.
+    Strategy {
+        /// In which order detail is given up.
+        strategy: Strategy,
+    },
 }
 
 impl Verb {
@@ -156,7 +166,11 @@ impl Verb {
         match *self {
             Verb::Reset { at_ns } | Verb::Record { at_ns, .. } => at_ns,
             Verb::Window { to_ns, .. } => to_ns,
-            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Shutdown => 0,
+            Verb::Pause { .. }
+            | Verb::Resume
+            | Verb::Hold { .. }
+            | Verb::Shutdown
+            | Verb::Strategy { .. } => 0,
         }
     }
 }
@@ -190,6 +204,11 @@ pub enum Order {
     },
     /// [`Verb::Shutdown`].
     Shutdown,
+    /// [`Verb::Strategy`].
+    Strategy {
+        /// In which order detail is given up.
+        strategy: Strategy,
+    },
 }
 
 /// Where a cut lay on the ranks: the same point in job time on all of them, if every place heard of it in time.
@@ -256,6 +275,21 @@ pub enum Query {
     Status,
     /// Point-to-point messages, sends put together with their receives.
     Messages,
+    /// What the buffers hold and what they gave up.
+    Buffers,
+    /// What one location's buffer keeps, a page of it.
+    Records {
+        /// Whose. A place that has no such location answers nothing.
+        location: LocationId,
+        /// Only what ended at this job time or later, in ns.
+        from_ns: u64,
+        /// Only what ended before this job time, in ns.
+        to_ns: u64,
+        /// Where the page begins; nothing is the oldest.
+        after: Option<Cursor>,
+        /// Calls and parts of calls, at most; more than [`super::buffers::PAGE_MAX`] are not given.
+        max: u32,
+    },
 }
 
 /// Part of an answer.
@@ -269,6 +303,10 @@ pub enum Partial {
     Status(JobStatus),
     /// To [`Query::Messages`].
     Messages(Box<Messages>),
+    /// To [`Query::Buffers`].
+    Buffers(Buffers),
+    /// To [`Query::Records`].
+    Records(Records),
 }
 
 /// How a rank ended.

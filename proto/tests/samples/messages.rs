@@ -1,6 +1,7 @@
 //! An example of every message between processes of one release.
 
 use super::Sample;
+use super::buffers::{buffers, cursor, location, records, strategy};
 use super::results::{coverage, functions, group, matrix, of_messages, status};
 use invivo_proto::control;
 use invivo_proto::control::link::{Answer, Ask, Final, Job, Request, Response};
@@ -62,6 +63,7 @@ pub fn downs() -> Vec<Down> {
             to_ns: 6_000_000_000,
         },
         Verb::Shutdown,
+        Verb::Strategy { strategy: strategy() },
     ];
     let commands = verbs.into_iter().zip(9..).map(|(verb, id)| {
         Down::Command(Command {
@@ -74,6 +76,14 @@ pub fn downs() -> Vec<Down> {
         Query::Matrix { side_max: 64 },
         Query::Status,
         Query::Messages,
+        Query::Buffers,
+        Query::Records {
+            location: location(),
+            from_ns: 5_000_000_000,
+            to_ns: 6_000_000_000,
+            after: Some(cursor()),
+            max: 4096,
+        },
     ];
     let queries = queries.into_iter().zip(1..).map(|(query, wave)| Down::Query {
         wave: WaveId(wave),
@@ -85,6 +95,7 @@ pub fn downs() -> Vec<Down> {
         budget_bytes: 1 << 30,
         hold_lease_ns: 600_000_000_000,
         recording: true,
+        strategy: strategy(),
     });
     let rest = [
         Down::Heartbeat,
@@ -112,6 +123,8 @@ pub fn ups() -> Vec<Up> {
         Partial::Matrix(matrix()),
         Partial::Status(status()),
         Partial::Messages(Box::new(of_messages())),
+        Partial::Buffers(buffers()),
+        Partial::Records(records()),
     ];
     let partials = partials.into_iter().zip(1..).map(|(partial, wave)| Up::Partial {
         wave: WaveId(wave),
@@ -200,6 +213,7 @@ pub fn requests() -> Vec<Request> {
             length_ns: 1_000_000_000,
         },
         Order::Shutdown,
+        Order::Strategy { strategy: strategy() },
     ];
     let orders = orders.into_iter().zip(9..).map(|(order, id)| Ask::Command {
         id: CommandId(id),
@@ -231,6 +245,8 @@ pub fn responses() -> Vec<Response> {
         Answer::Command(acks()),
         Answer::Messages(of_messages(), coverage()),
         Answer::Refused("no such rank".into()),
+        Answer::Buffers(buffers(), coverage()),
+        Answer::Records(records(), coverage()),
     ]
     .map(|answer| Response {
         id: 1,

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub mod buffers;
 pub mod messages;
 pub mod results;
 

@@ -187,7 +187,7 @@ proptest! {
         ways in prop::collection::vec(way(), 0..40),
     ) {
         let packets = packets(&sizes, &seed);
-        let mut intake = Intake::new(packets.len());
+        let mut intake = Intake::new(packets.len(), None);
         let mut seen = Seen::default();
         let expected = all_told(&packets);
         let all_calls: u64 = packets.iter().map(|p| u64::from(p.header.records)).sum();
@@ -237,7 +237,7 @@ proptest! {
         let packets = packets(&sizes, &seed);
         let victim = victim.index(packets.len());
         let cut = cut.index(packets[victim].payload.len());
-        let mut intake = Intake::new(packets.len());
+        let mut intake = Intake::new(packets.len(), None);
         let mut seen = Seen::default();
         let mut errors = 0;
         for (number, packet) in packets.iter().enumerate() {
@@ -270,7 +270,7 @@ proptest! {
         let mut packets = packets(&[9, 9, 9], &seed);
         let at = at.index(packets[1].payload.len());
         packets[1].payload[at] = value;
-        let mut intake = Intake::new(4);
+        let mut intake = Intake::new(4, None);
         let mut seen = Seen::default();
         for (number, packet) in packets.iter().enumerate() {
             if number == 1 && by_shm {
@@ -299,7 +299,7 @@ proptest! {
 #[test]
 fn a_packet_that_never_comes_is_given_up() {
     let packets = packets(&[3, 3, 3, 3], &[5; 32]);
-    let mut intake = Intake::new(8);
+    let mut intake = Intake::new(8, None);
     let mut seen = Seen::default();
     for number in [0, 2, 3] {
         intake
@@ -323,7 +323,7 @@ fn a_packet_that_never_comes_is_given_up() {
 #[test]
 fn what_waits_is_bounded() {
     let packets = packets(&[1; 12], &[9; 32]);
-    let mut intake = Intake::new(4);
+    let mut intake = Intake::new(4, None);
     let mut seen = Seen::default();
     for packet in &packets[1..] {
         intake.packet(&packet.header, &packet.payload, &mut seen).unwrap();

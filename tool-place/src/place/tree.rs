@@ -1,12 +1,12 @@
 //! The place as a node of the tree: what its parent says is done or answered.
 
 use super::{Exit, Life, Place, WANT_GROUPS_NS};
-use crate::location::Budget;
 use crate::moment::Now;
 use crate::pause::Pauses;
 use crate::recording::Recording;
+use crate::store::Budget;
 use invivo_proto::control::local::ToSupervisor;
-use invivo_proto::control::tree::{Acks, Command, Down, FAILURES_MAX, JobInfo, Partial, Query, Up};
+use invivo_proto::control::tree::{Acks, Command, Down, FAILURES_MAX, JobInfo, Partial, Query, Up, Verb};
 use invivo_proto::ids::Rank;
 use invivo_tbon::node::{Action, Input};
 use std::collections::VecDeque;
@@ -48,6 +48,14 @@ impl Place {
                     }
                     Query::Matrix { side_max } => Partial::Matrix(self.feed.analyses.matrix(side_max)),
                     Query::Status => Partial::Status(self.status(now)),
+                    Query::Buffers => Partial::Buffers(self.buffers(now)),
+                    Query::Records {
+                        location,
+                        from_ns,
+                        to_ns,
+                        after,
+                        max,
+                    } => Partial::Records(self.kept_records(now, location, from_ns..to_ns, after, max)),
                     Query::Messages => Partial::Messages(Box::new(self.feed.analyses.messages())),
                 };
                 return Some(Up::Partial {
@@ -84,6 +92,7 @@ impl Place {
     /// The root has said which job this is.
     fn begin(&mut self, now: Now, job: &JobInfo) {
         self.feed.budget = Budget::new(job.buffer_bytes, job.budget_bytes);
+        self.begin_keeping(job.strategy);
         self.ready = true;
         let actions = self.pauses.begin(now.ns, job.hold_lease_ns);
         self.act(now, actions);
@@ -100,6 +109,12 @@ impl Place {
             return Some(Up::Ack {
                 command: command.id,
                 acks: self.shut_down(),
+            });
+        }
+        if let Verb::Strategy { strategy } = command.verb {
+            return Some(Up::Ack {
+                command: command.id,
+                acks: self.keep(strategy),
             });
         }
         if Pauses::takes(&command.verb) {

@@ -28,6 +28,7 @@ fn feed(budget: Budget) -> Feed {
         budget,
         notes: Notes::default(),
         latency_ticks: 1_000,
+        taps: None,
     }
 }
 
@@ -179,7 +180,7 @@ fn every_record_is_taken_once_at_full_speed() {
     });
     assert_eq!(feed.notes.sentences(), [] as [&str; 0]);
     for location in &rank.locations {
-        let Store::Buffer(buffer) = &location.store else {
+        let Some(buffer) = location.store.buffer() else {
             panic!("no buffer")
         };
         let mut reader = buffer.read();

@@ -3,13 +3,16 @@
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use invivo_proto::control;
+use invivo_proto::control::buffers::{
+    Books, Buffers, Class, Cursor, Label, LevelSum, Loss, OneBuffer, Reason, Records, Row, RowFacts, Spans,
+};
 use invivo_proto::control::link::{Answer, Ask, Job, Request, Response};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RankState,
     RankStatus, RecordingStatus, Traffic, Unmatched,
 };
 use invivo_proto::control::tree::{Acks, Cut, Order, Query};
-use invivo_proto::ids::{Rank, RegionId, WorldRank};
+use invivo_proto::ids::{LocationId, Rank, RegionId, WorldRank};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -134,6 +137,10 @@ pub fn known(ask: &Ask) -> Reply {
         }
         Ask::Query(Query::Matrix { side_max }) => Answer::Matrix(matrix(*side_max), coverage()),
         Ask::Query(Query::Messages) => Answer::Messages(messages(), coverage()),
+        Ask::Query(Query::Buffers) => Answer::Buffers(buffers(), coverage()),
+        Ask::Query(Query::Records { location, max, .. }) => {
+            Answer::Records(records(*location, *max), coverage())
+        }
         Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
 }
@@ -298,7 +305,7 @@ pub fn acks(order: Order) -> Acks {
             held_in_mpi: 1,
             ..plain
         },
-        Order::Resume | Order::Shutdown => plain,
+        Order::Resume | Order::Shutdown | Order::Strategy { .. } => plain,
         Order::Reset | Order::Record { .. } => Acks {
             from: cut(10_000),
             clipped: 3,
@@ -312,5 +319,96 @@ pub fn acks(order: Order) -> Acks {
             open: 2,
             ..plain
         },
+    }
+}
+
+/// Two levels of four buffers, of which one lost something.
+pub fn buffers() -> Buffers {
+    let location = LocationId {
+        rank: Rank(2),
+        thread: 0,
+    };
+    let spans = Spans {
+        count: 4,
+        sum_ns: 8_000_000_000,
+        min_ns: 1_000_000_000,
+        max_ns: 3_000_000_000,
+        shortest: Some(location),
+    };
+    let level = |kept, gone_until_ns| LevelSum {
+        closed: 0,
+        bins: kept,
+        kept,
+        gone_until_ns,
+    };
+    let loss = Loss {
+        records: 400,
+        first_ns: 1_000_000_000,
+        last_ns: 5_000_000_000,
+    };
+    Buffers {
+        strategies: [("duration:1ms".parse().expect("a strategy"), 4)].into(),
+        locations: 4,
+        without: 1,
+        recycled: 2,
+        bytes: 4 << 20,
+        bytes_used: 900,
+        bins: 512,
+        bins_used: 100,
+        stored: 500,
+        kept: 100,
+        span: spans,
+        complete: spans,
+        levels: [
+            ((1, Label::ShorterThanLog2(20)), level(0, 5_000_000_000)),
+            ((2, Label::Rest), level(100, 0)),
+        ]
+        .into(),
+        losses: [((Label::ShorterThanLog2(20), Class::Call, Reason::Room), loss)].into(),
+        named: vec![OneBuffer {
+            location,
+            complete_ns: 1_000_000_000,
+            ..OneBuffer::default()
+        }],
+        tick_ps: 500,
+        ..Buffers::default()
+    }
+}
+
+/// A page of one call, of ranks that there are; behind it comes another.
+pub fn records(location: LocationId, max: u32) -> Records {
+    if location.rank.0 >= 4 {
+        return Records::default();
+    }
+    Records {
+        location: Some(location),
+        rows: vec![Row {
+            facts: RowFacts {
+                kind: 1,
+                region: RegionId(1),
+                peer: 3,
+                tag: 7,
+                bytes_out: u64::from(max),
+                ..RowFacts::default()
+            },
+            end_ns: 5_000_000_000,
+            duration_ns: 700,
+            end_ticks: 2900,
+            duration_ticks: 1400,
+            ..Row::default()
+        }],
+        next: Some(Cursor {
+            end_ticks: 2900,
+            given: 1,
+        }),
+        books: Books {
+            stored: 5,
+            kept: 1,
+            reduced: 4,
+            ..Books::default()
+        },
+        gone_until_ns: Some(4_000_000_000),
+        tick_ps: 500,
+        ..Records::default()
     }
 }

@@ -53,6 +53,8 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Matrix(matrix) => matrix.sent.len() + matrix.received.len(),
         Partial::Status(status) => status.named.len() + status.notes.len(),
         Partial::Messages(_) => 1,
+        Partial::Buffers(buffers) => buffers.levels.len() + buffers.losses.len() + buffers.named.len(),
+        Partial::Records(records) => records.rows.len(),
     };
     entries as u64
 }

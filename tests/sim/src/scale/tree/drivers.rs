@@ -159,6 +159,8 @@ impl Tree {
             Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
             Partial::Status(status) => Answer::Status(status, coverage),
             Partial::Messages(messages) => Answer::Messages(*messages, coverage),
+            Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
+            Partial::Records(records) => Answer::Records(records, coverage),
         };
         let response = Response {
             id: self.asks,

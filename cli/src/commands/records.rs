@@ -1,0 +1,74 @@
+//! `invivo records`.
+
+use super::target::Target;
+use super::{Outcome, note, print, print_json};
+use crate::client::{Client, Scope, patiently};
+use crate::config::{Time, Value};
+use crate::connect::Connect;
+use crate::view::records;
+use invivo_grpc::v1;
+
+/// Options of `invivo records`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+Calls come in order of their ends. With --json each line is one page: an object with `records`, and what is missing.
+
+Examples:
+  invivo records 3 --last 1s
+  invivo records 0 --thread 2 | less
+  invivo records 3 --json | jq -c '.records[] | select(.function == \"MPI_Barrier\")'")]
+pub struct Args {
+    /// The rank
+    rank: u32,
+    /// The thread, 0 for the one that initialised MPI
+    #[arg(long, value_name = "T", default_value_t = 0)]
+    thread: u32,
+    /// Only calls that ended so long ago at most, as 500ms or 5s
+    #[arg(long, value_name = "TIME", value_parser = Time::parse)]
+    last: Option<Time>,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Shows the calls that a location's buffer keeps.
+///
+/// # Errors
+/// Why they cannot be shown.
+pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    let (job, client) = args.target.client(Scope::View)?;
+    let mut request = v1::RecordsRequest {
+        rank: args.rank,
+        thread: args.thread,
+        from_ns: since(&args, &job, &client).await?,
+        ..v1::RecordsRequest::default()
+    };
+    let mut is_first = true;
+    loop {
+        let page = patiently(&job, async || client.clone().records(request).await).await?;
+        if args.target.json {
+            print_json(&page)?;
+        } else {
+            if is_first {
+                print(&records::head(&page))?;
+            }
+            print(&records::lines(&page))?;
+        }
+        is_first = false;
+        if page.broken {
+            note("the buffer's memory did not hold what was written: nothing follows");
+            return Ok(Outcome::Incomplete);
+        }
+        let Some(next) = page.next else { break };
+        request.after = Some(next);
+    }
+    Ok(Outcome::Done)
+}
+
+/// Where the asked time begins, in job time.
+async fn since(args: &Args, job: &Connect, client: &Client) -> anyhow::Result<u64> {
+    let Some(last) = args.last else { return Ok(0) };
+    let reply = patiently(job, async || client.clone().status(v1::StatusRequest {}).await).await?;
+    let recording = reply.status.and_then(|status| status.recording);
+    let now_ns = recording.map_or(0, |recording| recording.now_ns);
+    Ok(now_ns.saturating_sub(last.ns()))
+}

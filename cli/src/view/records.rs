@@ -1,0 +1,179 @@
+//! The calls that a buffer keeps, one line each.
+
+use super::units::{bytes, count, counted, duration};
+use invivo_grpc::v1::{CallFacts, CallRecord, RecordsReply};
+
+/// What stands above the calls: whose they are, and what is missing.
+pub fn head(page: &RecordsReply) -> String {
+    let location = page.location.unwrap_or_default();
+    let books = page.books.unwrap_or_default();
+    let mut text = format!("rank {}, thread {}: ", location.rank, location.thread);
+    text.push_str(&format!(
+        "{} kept of {} stored",
+        counted(books.kept, "call"),
+        count(books.stored)
+    ));
+    match page.gone_until_ns {
+        Some(ns) => text.push_str(&format!("; complete since {}\n", time(ns))),
+        None => text.push_str("; nothing was given up\n"),
+    }
+    if let Some(calls) = page.not_kept {
+        text.push_str(&format!(
+            "{} found no buffer and were not kept\n",
+            counted(calls, "call")
+        ));
+    }
+    for loss in &page.losses {
+        text.push_str(&format!(
+            "missing: {} of level {}, {}, from {} to {}\n",
+            counted(loss.records, &loss.class),
+            loss.level,
+            loss.reason,
+            time(loss.first_ns),
+            time(loss.last_ns)
+        ));
+    }
+    text
+}
+
+/// The calls of a page.
+pub fn lines(page: &RecordsReply) -> String {
+    page.records.iter().map(line).collect()
+}
+
+/// Job time, to the microsecond.
+fn time(ns: u64) -> String {
+    format!("{:.6} s", ns as f64 / 1e9)
+}
+
+fn line(record: &CallRecord) -> String {
+    let mut text = format!(
+        "{:>16}  {:>8}  ",
+        time(record.end_ns),
+        duration(record.duration_ns)
+    );
+    match record.function.as_str() {
+        "" => text.push_str("(the rest of a call)"),
+        name => text.push_str(name),
+    }
+    if let Some(of) = &record.facts {
+        text.push_str(&facts(of));
+    }
+    if record.clipped {
+        text.push_str(", clipped");
+    }
+    text.push('\n');
+    for part in &record.parts {
+        let of = part.facts.clone().unwrap_or_default();
+        let since = match part.posted_ticks {
+            0 => String::new(),
+            _ => format!(", request {}", part.request),
+        };
+        text.push_str(&format!(
+            "{:>30}{} {}{}{since}\n",
+            "",
+            of.kind,
+            part.function,
+            facts(&of)
+        ));
+    }
+    if record.parts_left_out > 0 {
+        text.push_str(&format!(
+            "{:>30}and {} more\n",
+            "",
+            count(record.parts_left_out.into())
+        ));
+    }
+    text
+}
+
+fn facts(of: &CallFacts) -> String {
+    let mut text = String::new();
+    let (to, from) = (format!(" to {}", of.peer), format!(" from {}", of.peer));
+    match of.kind.as_str() {
+        "send" | "post send" | "sent" => text.push_str(&format!("{to} tag {}", of.tag)),
+        "receive" | "post receive" | "received" => text.push_str(&format!("{from} tag {}", of.tag)),
+        _ => {}
+    }
+    for (number, word) in [(of.bytes_out, "out"), (of.bytes_in, "in")] {
+        if number > 0 {
+            text.push_str(&format!(", {} {word}", bytes(number)));
+        }
+    }
+    match of.comm {
+        Some(comm) if comm != 0 => text.push_str(&format!(", communicator {comm}")),
+        _ => {}
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_grpc::v1::{BufferBooks, BufferLoss, CallPart, Location};
+
+    #[test]
+    fn a_page_shows_calls_and_what_is_missing() {
+        let send = CallFacts {
+            kind: "send".into(),
+            comm: Some(0),
+            peer: 3,
+            tag: 7,
+            bytes_out: 2048,
+            bytes_in: 0,
+        };
+        let page = RecordsReply {
+            location: Some(Location { rank: 2, thread: 0 }),
+            books: Some(BufferBooks {
+                stored: 5000,
+                kept: 1,
+                ..BufferBooks::default()
+            }),
+            gone_until_ns: Some(1_500_000_000),
+            losses: vec![BufferLoss {
+                level: "all else".into(),
+                class: "call".into(),
+                reason: "made room".into(),
+                records: 4999,
+                first_ns: 500_000_000,
+                last_ns: 1_500_000_000,
+            }],
+            records: vec![
+                CallRecord {
+                    function: "MPI_Send".into(),
+                    end_ns: 2_000_000_500,
+                    duration_ns: 700,
+                    facts: Some(send.clone()),
+                    clipped: true,
+                    ..CallRecord::default()
+                },
+                CallRecord {
+                    function: String::new(),
+                    end_ns: 2_000_001_500,
+                    parts: vec![CallPart {
+                        function: "MPI_Isend".into(),
+                        facts: Some(CallFacts {
+                            kind: "sent".into(),
+                            comm: Some(2),
+                            ..send
+                        }),
+                        request: 9,
+                        posted_ticks: 4,
+                    }],
+                    parts_left_out: 2,
+                    ..CallRecord::default()
+                },
+            ],
+            ..RecordsReply::default()
+        };
+        assert_eq!(
+            head(&page) + &lines(&page),
+            "rank 2, thread 0: 1 call kept of 5,000 stored; complete since 1.500000 s\n\
+             missing: 4,999 calls of level all else, made room, from 0.500000 s to 1.500000 s\n      \
+             2.000001 s    700 ns  MPI_Send to 3 tag 7, 2.00 KiB out, clipped\n      \
+             2.000002 s       0 s  (the rest of a call)\n                              \
+             sent MPI_Isend to 3 tag 7, 2.00 KiB out, communicator 2, request 9\n                              \
+             and 2 more\n"
+        );
+    }
+}

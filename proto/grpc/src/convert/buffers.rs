@@ -1,0 +1,257 @@
+//! What buffers tell and keep, as clients are given it: levels in words, numbers of functions as names.
+
+use super::function_name;
+use crate::v1;
+use invivo_proto::control::buffers::{
+    Books, Buffers, Class, Cursor, Label, Loss, Reason, Records, Row, RowFacts, Spans,
+};
+use invivo_proto::control::tree::Query;
+use invivo_proto::ids::{CommLocal, LocationId, Rank};
+use std::collections::BTreeMap;
+
+/// What a level holds, in words; a tick takes so many picoseconds.
+fn holds(label: Label, tick_ps: u64) -> String {
+    let every = |log2: u8| match log2 {
+        0 => "every second".to_owned(),
+        _ => format!("every {}th of twice as many", 1u64 << log2.min(63)),
+    };
+    match label {
+        Label::Rest => "all else".to_owned(),
+        Label::Class => "a class".to_owned(),
+        Label::Depth(depth) => format!("depth {depth}"),
+        Label::ShorterThanLog2(log2) => {
+            let ns = (1u128 << log2.min(100)) * u128::from(tick_ps) / 1000;
+            format!("shorter than {}", duration(u64::try_from(ns).unwrap_or(u64::MAX)))
+        }
+        Label::Iteration(log2) => format!("iterations, {}", every(log2)),
+        Label::Ordinal(log2) => format!("samples, {}", every(log2)),
+        Label::Earlier => "earlier strategies".to_owned(),
+    }
+}
+
+/// Three digits of a duration.
+fn duration(ns: u64) -> String {
+    match ns {
+        0..1_000 => format!("{ns} ns"),
+        1_000..1_000_000 => format!("{:.3} us", ns as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.3} ms", ns as f64 / 1e6),
+        _ => format!("{:.3} s", ns as f64 / 1e9),
+    }
+}
+
+impl From<LocationId> for v1::Location {
+    fn from(location: LocationId) -> v1::Location {
+        v1::Location {
+            rank: location.rank.0,
+            thread: location.thread.into(),
+        }
+    }
+}
+
+impl From<&Spans> for v1::Spans {
+    fn from(spans: &Spans) -> v1::Spans {
+        v1::Spans {
+            mean_ns: spans.sum_ns.checked_div(spans.count).unwrap_or(0),
+            min_ns: if spans.count == 0 { 0 } else { spans.min_ns },
+            max_ns: spans.max_ns,
+            shortest: spans.shortest.map(Into::into),
+        }
+    }
+}
+
+impl From<&Books> for v1::BufferBooks {
+    fn from(books: &Books) -> v1::BufferBooks {
+        v1::BufferBooks {
+            stored: books.stored,
+            kept: books.kept,
+            reduced: books.reduced,
+            dropped: books.dropped,
+            reset: books.reset,
+            parts_reduced: books.parts_reduced,
+        }
+    }
+}
+
+/// The state of the buffers, without the coverage.
+pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
+    let levels = buffers
+        .levels
+        .iter()
+        .map(|(&(number, label), level)| v1::BufferLevel {
+            holds: holds(label, buffers.tick_ps),
+            former: number == 0,
+            shorter_than_log2_ticks: match label {
+                Label::ShorterThanLog2(log2) => Some(log2.into()),
+                _ => None,
+            },
+            iteration_log2: match label {
+                Label::Iteration(log2) => Some(log2.into()),
+                _ => None,
+            },
+            closed: level.closed,
+            bins: level.bins,
+            kept: level.kept,
+            given_up: given_up(buffers, label),
+            gone_until_ns: (level.gone_until_ns != 0).then_some(level.gone_until_ns),
+        });
+    let strategies = buffers.strategies.iter();
+    v1::BuffersReply {
+        coverage: None,
+        strategies: strategies
+            .map(|(strategy, &ranks)| v1::StrategyInForce {
+                strategy: strategy.to_string(),
+                ranks,
+            })
+            .collect(),
+        locations: buffers.locations,
+        without: buffers.without,
+        recycled: buffers.recycled,
+        bytes: buffers.bytes,
+        bytes_used: buffers.bytes_used,
+        bins: buffers.bins,
+        bins_used: buffers.bins_used,
+        stored: buffers.stored,
+        kept: buffers.kept,
+        parts_reduced: buffers.parts_reduced,
+        bytes_per_call: if buffers.kept == 0 {
+            0.0
+        } else {
+            buffers.bytes_used as f64 / buffers.kept as f64
+        },
+        span: Some((&buffers.span).into()),
+        complete: Some((&buffers.complete).into()),
+        levels: levels.collect(),
+        losses: losses(&buffers.losses, buffers.tick_ps),
+        named: buffers
+            .named
+            .iter()
+            .map(|one| v1::LocationBuffer {
+                location: Some(one.location.into()),
+                bins: one.bins,
+                bins_used: one.bins_used,
+                bytes_used: one.bytes_used,
+                books: Some((&one.books).into()),
+                span_ns: one.span_ns,
+                complete_ns: one.complete_ns,
+            })
+            .collect(),
+    }
+}
+
+fn given_up(buffers: &Buffers, label: Label) -> u64 {
+    let of_label = buffers.losses.iter().filter(|((lost, ..), _)| *lost == label);
+    of_label
+        .map(|(_, loss)| loss.records)
+        .fold(0, u64::saturating_add)
+}
+
+fn losses(losses: &BTreeMap<(Label, Class, Reason), Loss>, tick_ps: u64) -> Vec<v1::BufferLoss> {
+    let row = |(&(label, class, reason), loss): (&(Label, Class, Reason), &Loss)| v1::BufferLoss {
+        level: holds(label, tick_ps),
+        class: class.name().to_owned(),
+        reason: reason.name().to_owned(),
+        records: loss.records,
+        first_ns: loss.first_ns,
+        last_ns: loss.last_ns,
+    };
+    losses.iter().map(row).collect()
+}
+
+/// The question for a page of at most so many calls and parts.
+///
+/// # Errors
+/// When there can be no such thread.
+pub fn records_query(asked: &v1::RecordsRequest, max: u32) -> Result<Query, tonic::Status> {
+    let thread = u16::try_from(asked.thread);
+    let thread = thread.map_err(|_| tonic::Status::invalid_argument("threads have numbers below 65536"))?;
+    Ok(Query::Records {
+        location: LocationId {
+            rank: Rank(asked.rank),
+            thread,
+        },
+        from_ns: asked.from_ns,
+        to_ns: if asked.to_ns == 0 { u64::MAX } else { asked.to_ns },
+        after: asked.after.map(|cursor| Cursor {
+            end_ticks: cursor.end_ticks,
+            given: cursor.given,
+        }),
+        max,
+    })
+}
+
+/// A page, without the coverage; nothing where nobody has such a location.
+pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
+    let tick_ps = records.tick_ps;
+    Some(v1::RecordsReply {
+        coverage: None,
+        location: Some(records.location?.into()),
+        records: records.rows.iter().map(call).collect(),
+        next: records.next.map(|cursor| v1::RecordsCursor {
+            end_ticks: cursor.end_ticks,
+            given: cursor.given,
+        }),
+        books: Some((&records.books).into()),
+        losses: losses(&records.losses, tick_ps),
+        gone_until_ns: records.gone_until_ns,
+        not_kept: records.not_kept,
+        broken: records.is_broken,
+    })
+}
+
+fn call(row: &Row) -> v1::CallRecord {
+    v1::CallRecord {
+        function: if row.is_rest {
+            String::new()
+        } else {
+            function_name(row.facts.region)
+        },
+        end_ns: row.end_ns,
+        duration_ns: row.duration_ns,
+        end_ticks: row.end_ticks,
+        duration_ticks: row.duration_ticks,
+        facts: (!row.is_rest).then(|| facts(&row.facts)),
+        ordinal: row.ordinal,
+        request: row.request,
+        clipped: row.clipped,
+        parts: row
+            .parts
+            .iter()
+            .map(|part| v1::CallPart {
+                function: function_name(part.facts.region),
+                facts: Some(facts(&part.facts)),
+                request: part.request,
+                posted_ticks: part.posted_ticks,
+            })
+            .collect(),
+        parts_left_out: row.parts_left_out,
+    }
+}
+
+fn facts(of: &RowFacts) -> v1::CallFacts {
+    // In the order of `invivo_proto::record::Kind`.
+    const KINDS: [&str; 11] = [
+        "call",
+        "send",
+        "receive",
+        "post send",
+        "post receive",
+        "collective",
+        "post collective",
+        "sent",
+        "received",
+        "collective done",
+        "ended",
+    ];
+    v1::CallFacts {
+        kind: KINDS
+            .get(usize::from(of.kind))
+            .copied()
+            .unwrap_or("unknown")
+            .to_owned(),
+        comm: (of.comm != CommLocal::NONE).then_some(of.comm.0),
+        peer: of.peer,
+        tag: of.tag,
+        bytes_out: of.bytes_out,
+        bytes_in: of.bytes_in,
+    }
+}

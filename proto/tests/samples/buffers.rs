@@ -1,0 +1,132 @@
+//! Examples of strategies, and of what buffers tell.
+
+use invivo_proto::control::buffers::*;
+use invivo_proto::control::strategy::Strategy;
+use invivo_proto::ids::*;
+use std::collections::BTreeMap;
+
+pub fn strategy() -> Strategy {
+    let text = "class:metric,depth:2,iterations:4@MPI_Barrier,duration:1ms,samples,cap=50%";
+    text.parse().expect("a strategy")
+}
+
+pub fn location() -> LocationId {
+    LocationId {
+        rank: Rank(2),
+        thread: 1,
+    }
+}
+
+pub fn cursor() -> Cursor {
+    Cursor {
+        end_ticks: 2900,
+        given: 1,
+    }
+}
+
+fn books() -> Books {
+    Books {
+        stored: 200,
+        kept: 80,
+        reduced: 110,
+        dropped: 3,
+        reset: 7,
+        parts_reduced: 2,
+    }
+}
+
+fn losses() -> BTreeMap<(Label, Class, Reason), Loss> {
+    let loss = Loss {
+        records: 110,
+        first_ns: 5_000_000_000,
+        last_ns: 6_000_000_000,
+    };
+    [((Label::ShorterThanLog2(12), Class::Call, Reason::Room), loss)].into()
+}
+
+pub fn buffers() -> Buffers {
+    let spans = Spans {
+        count: 1,
+        sum_ns: 900,
+        min_ns: 900,
+        max_ns: 900,
+        shortest: Some(location()),
+    };
+    let level = LevelSum {
+        closed: 0,
+        bins: 90,
+        kept: 80,
+        gone_until_ns: 6_000_000_000,
+    };
+    Buffers {
+        strategies: [(strategy(), 4)].into(),
+        locations: 1,
+        without: 1,
+        recycled: 1,
+        bytes: 1 << 20,
+        bytes_used: 700_000,
+        bins: 128,
+        bins_used: 90,
+        stored: 200,
+        kept: 80,
+        parts_reduced: 2,
+        span: spans,
+        complete: spans,
+        levels: [((1, Label::ShorterThanLog2(12)), level)].into(),
+        losses: losses(),
+        named: vec![OneBuffer {
+            location: location(),
+            bins: 128,
+            bins_used: 90,
+            bytes_used: 700_000,
+            books: books(),
+            span_ns: 900,
+            complete_ns: 900,
+        }],
+        tick_ps: 333,
+    }
+}
+
+pub fn records() -> Records {
+    let facts = RowFacts {
+        kind: 9,
+        region: RegionId(4),
+        comm: CommLocal(0),
+        peer: 1,
+        tag: 99,
+        bytes_out: 0,
+        bytes_in: 4096,
+    };
+    Records {
+        location: Some(location()),
+        not_kept: None,
+        rows: vec![Row {
+            is_rest: false,
+            facts: RowFacts {
+                kind: 0,
+                region: RegionId(6),
+                ..RowFacts::default()
+            },
+            end_ns: 5_500_000_000,
+            duration_ns: 200,
+            end_ticks: 2900,
+            duration_ticks: 600,
+            ordinal: 0,
+            request: 0,
+            depth: 0,
+            clipped: true,
+            parts: vec![RowPart {
+                facts,
+                request: 7,
+                posted_ticks: 1100,
+            }],
+            parts_left_out: 1,
+        }],
+        next: Some(cursor()),
+        books: books(),
+        losses: losses(),
+        gone_until_ns: Some(6_000_000_000),
+        tick_ps: 333,
+        is_broken: false,
+    }
+}

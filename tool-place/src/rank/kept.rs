@@ -1,0 +1,275 @@
+//! What a rank's buffers keep, and what they tell of themselves.
+
+use super::RankRecords;
+use crate::location::Location;
+use crate::moment::Moment;
+use crate::store::Keeping;
+use invivo_analysis::buffers::{add_span, keep_worst, merge_level, merge_losses};
+use invivo_otfx::{Buffer, Contents, EventClass, Head, Unfit};
+use invivo_proto::control::buffers::{
+    Books, Buffers, Class, Cursor, Label, LevelSum, Loss, OneBuffer, PAGE_MAX, Reason, Records, Row, RowPart,
+};
+use invivo_proto::control::strategy::Strategy;
+use invivo_proto::ids::LocationId;
+use invivo_proto::record::Part;
+use std::ops::Range;
+
+/// Parts of one call that a page gives at most: a page always has a call, and stays below its limit.
+const ROW_PARTS_MAX: usize = 1024;
+
+impl RankRecords {
+    /// What its buffers keep.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    /// Keeps something else from now on, in all of its buffers or in none.
+    ///
+    /// # Errors
+    /// When one of them cannot.
+    pub fn keep(&mut self, keeping: &Keeping) -> Result<(), Unfit> {
+        for location in &self.locations {
+            location.store.bears(keeping)?;
+        }
+        for location in &mut self.locations {
+            location.store.keep(keeping)?;
+        }
+        self.strategy = keeping.asked;
+        Ok(())
+    }
+
+    /// Adds its buffers to an answer.
+    pub fn add_buffers(&self, moment: &Moment<'_>, sum: &mut Buffers) {
+        for (thread, location) in self.locations.iter().enumerate() {
+            match location.store.buffer() {
+                Some(buffer) => add_buffer(self.id(thread), buffer, moment, sum),
+                None => sum.without += 1,
+            }
+        }
+        keep_worst(&mut sum.named);
+    }
+
+    /// A page of what one of its buffers keeps; nothing where it has no such location.
+    pub fn page(
+        &self,
+        moment: &Moment<'_>,
+        thread: u16,
+        job_ns: Range<u64>,
+        after: Option<Cursor>,
+        max: u32,
+    ) -> Option<Records> {
+        let location: &Location = self.locations.get(usize::from(thread))?;
+        let mut records = Records {
+            location: Some(self.id(usize::from(thread))),
+            tick_ps: moment.tick_ps(),
+            not_kept: Some(location.store.not_kept()).filter(|calls| *calls != 0),
+            ..Records::default()
+        };
+        let Some(buffer) = location.store.buffer() else {
+            records.not_kept.get_or_insert(0);
+            return Some(records);
+        };
+        let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
+        records.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
+        records.books = books(buffer);
+        merge_losses(&mut records.losses, losses(buffer, moment));
+        fill(
+            &mut records,
+            buffer,
+            moment,
+            job_ns,
+            after,
+            max.clamp(1, PAGE_MAX),
+        );
+        Some(records)
+    }
+
+    fn id(&self, thread: usize) -> LocationId {
+        LocationId {
+            rank: self.rank,
+            thread: thread as u16,
+        }
+    }
+}
+
+fn add_buffer(location: LocationId, buffer: &Buffer, moment: &Moment<'_>, sum: &mut Buffers) {
+    let (books, fill) = (books(buffer), buffer.fill());
+    let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
+    let length = |from: u64, to: u64| moment.node().duration_ns(to.saturating_sub(from));
+    let (oldest, newest) = fill.span.unwrap_or_default();
+    let one = OneBuffer {
+        location,
+        bins: fill.geometry.bins,
+        bins_used: fill.bins_used,
+        bytes_used: fill.bytes_used,
+        books,
+        span_ns: length(oldest, newest),
+        complete_ns: length(oldest.max(gone_until.unwrap_or(0)), newest),
+    };
+    sum.locations += 1;
+    sum.bytes += buffer.arena_bytes() as u64;
+    sum.bytes_used += fill.bytes_used;
+    sum.bins += u64::from(fill.geometry.bins);
+    sum.bins_used += u64::from(fill.bins_used);
+    sum.stored += books.stored;
+    sum.kept += books.kept;
+    sum.parts_reduced += books.parts_reduced;
+    add_span(&mut sum.span, &one, one.span_ns);
+    add_span(&mut sum.complete, &one, one.complete_ns);
+    let mut number = 0;
+    for level in buffer.levels() {
+        if !level.former {
+            number += 1;
+        }
+        let key = (number, label(level.label));
+        let of_level = LevelSum {
+            closed: u32::from(level.closed),
+            bins: level.bins.into(),
+            kept: level.kept.iter().sum(),
+            gone_until_ns: level.gone_until.map_or(0, |ticks| moment.job_of_ticks(ticks)),
+        };
+        merge_level(sum.levels.entry(key).or_default(), &of_level);
+    }
+    merge_losses(&mut sum.losses, losses(buffer, moment));
+    sum.named.push(one);
+}
+
+fn fill(
+    records: &mut Records,
+    buffer: &Buffer,
+    moment: &Moment<'_>,
+    job_ns: Range<u64>,
+    after: Option<Cursor>,
+    max: u32,
+) {
+    let (from, to) = (moment.ticks_of(job_ns.start), moment.ticks_of(job_ns.end));
+    let after = after.unwrap_or_default();
+    let mut at = Cursor::default();
+    let mut room = max as usize;
+    let mut reader = buffer.read();
+    loop {
+        let contents = match reader.next() {
+            Ok(Some(contents)) => contents,
+            Ok(None) => return,
+            Err(_) => {
+                records.is_broken = true;
+                return;
+            }
+        };
+        let end = contents.head.end();
+        if end > at.end_ticks {
+            at = Cursor {
+                end_ticks: end,
+                given: 0,
+            };
+        }
+        at.given += 1;
+        if end < from || end >= to || at <= after {
+            continue;
+        }
+        let Some(row) = row(contents, moment) else {
+            continue;
+        };
+        let takes = 1 + row.parts.len();
+        if takes > room && !records.rows.is_empty() {
+            // Behind the record before this one.
+            at.given -= 1;
+            records.next = Some(at);
+            return;
+        }
+        room = room.saturating_sub(takes);
+        records.rows.push(row);
+    }
+}
+
+/// Samples and counters are no calls, and come with a question of their own.
+fn row(contents: &Contents, moment: &Moment<'_>) -> Option<Row> {
+    let mut row = match &contents.head {
+        Head::Call(call) => Row {
+            facts: (&call.facts).into(),
+            end_ticks: call.end,
+            duration_ticks: call.duration,
+            ordinal: call.ordinal,
+            request: call.request,
+            ..Row::default()
+        },
+        Head::Rest { end } => Row {
+            is_rest: true,
+            end_ticks: *end,
+            ..Row::default()
+        },
+        Head::Region(_) | Head::Sample { .. } | Head::Metric { .. } | Head::Opaque { .. } => return None,
+    };
+    row.end_ns = moment.job_of_ticks(row.end_ticks);
+    row.duration_ns = moment.node().duration_ns(row.duration_ticks);
+    row.depth = contents.depth;
+    row.clipped = contents.clipped;
+    row.parts = contents.parts.iter().take(ROW_PARTS_MAX).map(part).collect();
+    row.parts_left_out = (contents.parts.len() - row.parts.len()) as u32;
+    Some(row)
+}
+
+fn part(part: &Part) -> RowPart {
+    RowPart {
+        facts: (&part.facts).into(),
+        request: part.request,
+        posted_ticks: part.posted,
+    }
+}
+
+fn books(buffer: &Buffer) -> Books {
+    let ledger = buffer.ledger();
+    Books {
+        stored: ledger.stored,
+        kept: ledger.kept,
+        reduced: ledger.reduced,
+        dropped: ledger.dropped,
+        reset: ledger.reset,
+        parts_reduced: ledger.parts_reduced,
+    }
+}
+
+fn losses(buffer: &Buffer, moment: &Moment<'_>) -> impl Iterator<Item = ((Label, Class, Reason), Loss)> {
+    buffer.losses().map(|loss| {
+        let key = (label(loss.level), class(loss.class), reason(loss.reason));
+        let loss = Loss {
+            records: loss.records,
+            first_ns: moment.job_of_ticks(loss.first_end),
+            last_ns: moment.job_of_ticks(loss.last_end),
+        };
+        (key, loss)
+    })
+}
+
+fn label(label: invivo_otfx::Label) -> Label {
+    match label {
+        invivo_otfx::Label::Rest => Label::Rest,
+        invivo_otfx::Label::Class => Label::Class,
+        invivo_otfx::Label::Depth(depth) => Label::Depth(depth),
+        invivo_otfx::Label::ShorterThanLog2(bits) => Label::ShorterThanLog2(bits),
+        invivo_otfx::Label::Iteration(lambda) => Label::Iteration(lambda),
+        invivo_otfx::Label::Ordinal(lambda) => Label::Ordinal(lambda),
+        invivo_otfx::Label::Earlier => Label::Earlier,
+    }
+}
+
+fn class(class: EventClass) -> Class {
+    match class {
+        EventClass::Call => Class::Call,
+        EventClass::Region => Class::Region,
+        EventClass::Sample => Class::Sample,
+        EventClass::Metric => Class::Metric,
+    }
+}
+
+fn reason(reason: invivo_otfx::Reason) -> Reason {
+    match reason {
+        invivo_otfx::Reason::Room => Reason::Room,
+        invivo_otfx::Reason::Closed => Reason::Closed,
+        invivo_otfx::Reason::Cap => Reason::Cap,
+        invivo_otfx::Reason::Strategy => Reason::Strategy,
+        invivo_otfx::Reason::Refused => Reason::Refused,
+        invivo_otfx::Reason::Held => Reason::Held,
+        invivo_otfx::Reason::Reset => Reason::Reset,
+    }
+}

@@ -1,0 +1,268 @@
+//! Where a location's calls are kept: in a buffer of fixed size, within the place's budget, by the strategy in force. A
+//! location beyond the budget keeps nothing and counts what it does not keep, until a thread ends and leaves its buffer.
+
+use invivo_mpi_link::clock::NodeClock;
+use invivo_otfx::{
+    AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Geometry, Unfit,
+};
+use invivo_proto::control::buffers::Class;
+use invivo_proto::control::results::Ledger;
+use invivo_proto::control::strategy::{DEPTH_LEVELS, DURATION_LEVELS, Rule, SAMPLE_LEVELS, Strategy};
+use invivo_proto::ids::{CommLocal, RegionId};
+use invivo_proto::record::{Call, Part};
+
+/// A strategy as it was asked for, and as buffers take it.
+#[derive(Clone, Debug, Default)]
+pub struct Keeping {
+    /// As it was asked for.
+    pub asked: Strategy,
+    of_buffer: invivo_otfx::Strategy,
+}
+
+impl Keeping {
+    /// By a clock, for durations.
+    pub fn new(asked: Strategy, clock: &NodeClock) -> Keeping {
+        let rule = |rule: Rule| invivo_otfx::Rule {
+            of: match rule {
+                Rule::Class(class) => Classes::of(&[of_class(class)]),
+                _ => Classes::ALL,
+            },
+            by: match rule {
+                Rule::Class(_) => Dimension::Class,
+                Rule::Depth { kept } => Dimension::Depth {
+                    kept,
+                    levels: DEPTH_LEVELS,
+                },
+                Rule::Duration { kept_ns } => Dimension::Duration {
+                    // Rounded down: what takes longer than asked for is never claimed.
+                    kept_log2: clock.duration_ticks(kept_ns).max(1).ilog2() as u8,
+                    levels: DURATION_LEVELS,
+                },
+                Rule::Iterations { levels, .. } => Dimension::Iteration { levels },
+                Rule::Samples => Dimension::Ordinal {
+                    levels: SAMPLE_LEVELS,
+                },
+            },
+        };
+        Keeping {
+            asked,
+            of_buffer: invivo_otfx::Strategy {
+                rules: asked.rules().map(rule).collect(),
+                event_cap: asked.cap_permille().map(|bins_permille| EventCap {
+                    bins_permille,
+                    then: AtCap::DropAll,
+                }),
+            },
+        }
+    }
+
+    fn levels(&self) -> usize {
+        self.of_buffer.levels()
+    }
+}
+
+fn of_class(class: Class) -> EventClass {
+    match class {
+        Class::Call => EventClass::Call,
+        Class::Region => EventClass::Region,
+        Class::Sample => EventClass::Sample,
+        Class::Metric => EventClass::Metric,
+    }
+}
+
+/// Memory for buffers: locations get the configured size until it is spent.
+#[derive(Clone, Debug, Default)]
+pub struct Budget {
+    buffer_bytes: usize,
+    left_bytes: u64,
+    keeping: Keeping,
+    recycled: u32,
+}
+
+impl Budget {
+    /// So many bytes for one location, and so many for all; of flight recorders until something else is said.
+    pub fn new(buffer_bytes: u64, budget_bytes: u64) -> Budget {
+        Budget {
+            buffer_bytes: usize::try_from(buffer_bytes).unwrap_or(usize::MAX),
+            left_bytes: budget_bytes,
+            ..Budget::default()
+        }
+    }
+
+    /// What buffers keep from now on. Those that there are must be told apart.
+    ///
+    /// # Errors
+    /// When a buffer of the configured size cannot work like that; then nothing has changed.
+    pub fn keep(&mut self, keeping: &Keeping) -> Result<(), Unfit> {
+        self.geometry(keeping.levels())?;
+        self.keeping = keeping.clone();
+        Ok(())
+    }
+
+    /// What new buffers keep.
+    pub fn keeping(&self) -> &Keeping {
+        &self.keeping
+    }
+
+    /// Whether there is no memory for another buffer, though one is wanted.
+    pub fn is_spent(&self) -> bool {
+        self.left_bytes < self.buffer_bytes as u64
+    }
+
+    /// Buffers that were taken over from threads that had ended.
+    pub fn recycled(&self) -> u32 {
+        self.recycled
+    }
+
+    /// As the buffer would cut itself; and where that needs more bytes, into the smallest bins, which do with fewer.
+    fn geometry(&self, levels: usize) -> Result<Geometry, Unfit> {
+        Geometry::of(self.buffer_bytes, levels).or_else(|unfit| {
+            let smallest = Geometry::with_bins(self.buffer_bytes, BIN_BYTES_MIN);
+            smallest.bears(levels).map_err(|_| unfit)?;
+            Ok(smallest)
+        })
+    }
+
+    fn take(&mut self) -> Option<Box<Buffer>> {
+        let left_bytes = self.left_bytes.checked_sub(self.buffer_bytes as u64)?;
+        // Too small a size for any buffer leaves all locations without one, which the ledger tells.
+        let geometry = self.geometry(self.keeping.levels()).ok()?;
+        let buffer = Buffer::with_geometry(geometry, self.keeping.of_buffer.clone()).ok()?;
+        self.left_bytes = left_bytes;
+        Some(Box::new(buffer))
+    }
+}
+
+/// See the module's head.
+#[derive(Debug)]
+pub struct Store {
+    buffer: Option<Box<Buffer>>,
+    /// The function at whose calls iterations end.
+    ends_iteration: Option<RegionId>,
+    /// What became of calls while there was no buffer, and of those of a buffer that is another's now.
+    apart: Ledger,
+}
+
+impl Store {
+    /// With a buffer, while there is memory for one.
+    pub fn new(budget: &mut Budget) -> Store {
+        let mut store = Store {
+            buffer: None,
+            ends_iteration: None,
+            apart: Ledger::default(),
+        };
+        store.adopt(budget);
+        store
+    }
+
+    /// The buffer, if there is one.
+    pub fn buffer(&self) -> Option<&Buffer> {
+        self.buffer.as_deref()
+    }
+
+    /// Calls that found no buffer.
+    pub fn not_kept(&self) -> u64 {
+        self.apart.dropped_by_place
+    }
+
+    /// Takes a buffer, if it has none and there is memory for one.
+    pub fn adopt(&mut self, budget: &mut Budget) {
+        if self.buffer.is_none() {
+            self.buffer = budget.take();
+            self.ends_iteration = budget.keeping.asked.iterations_at();
+        }
+    }
+
+    /// Gives the buffer's memory back to the budget; what it held counts as reduced.
+    pub fn give_back(&mut self, budget: &mut Budget) {
+        let Some(buffer) = self.buffer.take() else { return };
+        let of_buffer = books(&buffer);
+        self.apart.reduced += of_buffer.kept + of_buffer.reduced;
+        self.apart.reset += of_buffer.reset;
+        self.apart.dropped_by_place += of_buffer.dropped_by_place;
+        drop(buffer);
+        budget.left_bytes += budget.buffer_bytes as u64;
+        budget.recycled += 1;
+    }
+
+    /// Whether the buffer, if there is one, can keep something else.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn bears(&self, keeping: &Keeping) -> Result<(), Unfit> {
+        let buffer = self.buffer.as_deref();
+        buffer.map_or(Ok(()), |buffer| buffer.fill().geometry.bears(keeping.levels()))
+    }
+
+    /// Keeps something else from now on.
+    ///
+    /// # Errors
+    /// When the buffer cannot; then nothing has changed.
+    pub fn keep(&mut self, keeping: &Keeping) -> Result<(), Unfit> {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.set_strategy(keeping.of_buffer.clone())?;
+        }
+        self.ends_iteration = keeping.asked.iterations_at();
+        Ok(())
+    }
+
+    /// Stores a call and its parts; `clipped` where that is only a part of the call.
+    #[inline]
+    pub fn call(&mut self, call: &Call, parts: &[Part], clipped: bool) {
+        let Some(buffer) = &mut self.buffer else {
+            self.apart.dropped_by_place += 1;
+            return;
+        };
+        let attributes = Attributes {
+            clipped,
+            ..Attributes::default()
+        };
+        buffer.store_call(call, parts, attributes);
+        if self.ends_iteration == Some(call.facts.region)
+            && matches!(call.facts.comm, CommLocal::WORLD | CommLocal::NONE)
+        {
+            buffer.begin_iteration(call.end);
+        }
+    }
+
+    /// Stores more parts of the call before.
+    pub fn more(&mut self, parts: &[Part]) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.store_more(parts);
+        }
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.reset();
+        }
+    }
+
+    /// What became of the calls so far.
+    pub fn taken(&self) -> Ledger {
+        let mut ledger = self.buffer.as_deref().map(books).unwrap_or_default();
+        invivo_tbon::coverage::add(&mut ledger, &self.apart);
+        ledger
+    }
+}
+
+fn books(buffer: &Buffer) -> Ledger {
+    let invivo_otfx::Ledger {
+        kept,
+        reduced,
+        dropped,
+        reset,
+        ..
+    } = buffer.ledger();
+    Ledger {
+        kept,
+        reduced,
+        reset,
+        dropped_by_place: dropped,
+        ..Ledger::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+use super::*;
+use invivo_mpi_link::clock::Reading;
+use invivo_proto::record::Facts;
+
+const MIB: u64 = 1 << 20;
+
+fn clock() -> NodeClock {
+    let reading = |at| Reading {
+        ticks: 3 * at,
+        ns: at,
+        width_ticks: 0,
+    };
+    NodeClock::from_readings(reading(0), reading(1_000_000_000))
+}
+
+fn keeping(text: &str) -> Keeping {
+    Keeping::new(text.parse().unwrap(), &clock())
+}
+
+fn call(number: u64, region: u16, duration: u64) -> Call {
+    Call {
+        facts: Facts {
+            region: RegionId(region),
+            ..Facts::default()
+        },
+        end: 1_000_000 + 100 * number,
+        duration,
+        ..Call::default()
+    }
+}
+
+#[test]
+fn a_buffer_that_is_given_back_is_accounted_for_and_taken_again() {
+    let mut budget = Budget::new(MIB, 2 * MIB);
+    let (mut first, second) = (Store::new(&mut budget), Store::new(&mut budget));
+    let mut third = Store::new(&mut budget);
+    assert!(second.buffer().is_some() && third.buffer().is_none() && budget.is_spent());
+    for number in 0..10 {
+        first.call(&call(number, 1, 5), &[], false);
+        third.call(&call(number, 1, 5), &[], false);
+    }
+    first.give_back(&mut budget);
+    third.adopt(&mut budget);
+    assert_eq!((budget.recycled(), budget.is_spent()), (1, true));
+    third.call(&call(10, 1, 5), &[], false);
+    first.call(&call(10, 1, 5), &[], false);
+    assert_eq!(
+        first.taken(),
+        Ledger {
+            reduced: 10,
+            dropped_by_place: 1,
+            ..Ledger::default()
+        }
+    );
+    assert_eq!(
+        third.taken(),
+        Ledger {
+            kept: 1,
+            dropped_by_place: 10,
+            ..Ledger::default()
+        }
+    );
+}
+
+#[test]
+fn long_calls_stay_whatever_the_clock() {
+    let mut budget = Budget::new(MIB, MIB);
+    budget.keep(&keeping("duration:1us")).unwrap();
+    let mut store = Store::new(&mut budget);
+    // 3000 ticks are a microsecond.
+    for number in 0..1_000_000 {
+        let duration = if number % 1000 == 0 { 3000 } else { number % 1000 };
+        store.call(&call(number, (number % 500) as u16, duration), &[], false);
+    }
+    let buffer = store.buffer().unwrap();
+    assert!(buffer.ledger().kept < 500_000);
+    let mut reader = buffer.read();
+    let mut long = 0;
+    while let Some(contents) = reader.next().unwrap() {
+        if let invivo_otfx::Head::Call(call) = contents.head {
+            long += u64::from(call.duration == 3000);
+        }
+    }
+    assert_eq!(long, 1000);
+}
+
+#[test]
+fn iterations_end_with_calls_on_the_world() {
+    let mut budget = Budget::new(MIB, MIB);
+    budget.keep(&keeping("iterations:2@MPI_Barrier")).unwrap();
+    let mut store = Store::new(&mut budget);
+    let barrier = budget.keeping().asked.iterations_at().unwrap();
+    for (number, comm) in [(0, CommLocal::WORLD), (1, CommLocal::SELF), (2, CommLocal::WORLD)] {
+        let mut call = call(number, barrier.0, 5);
+        call.facts.comm = comm;
+        store.call(&call, &[], false);
+    }
+    let mut reader = store.buffer().unwrap().read();
+    let mut iterations = Vec::new();
+    while let Some(contents) = reader.next().unwrap() {
+        iterations.push(contents.iteration);
+    }
+    assert_eq!(iterations, [0, 1, 1]);
+}
+
+#[test]
+fn strategies_that_do_not_fit_are_refused_and_change_nothing() {
+    let mut budget = Budget::new(128 << 10, MIB);
+    let mut store = Store::new(&mut budget);
+    let wide = keeping("duration:1ms,depth:0,samples");
+    assert!(budget.keep(&wide).is_err() && store.bears(&wide).is_err() && store.keep(&wide).is_err());
+    assert_eq!(budget.keeping().asked, Strategy::FLIGHT_RECORDER);
+    assert!(store.buffer().unwrap().strategy().rules.is_empty());
+    let narrow = keeping("duration:1ms");
+    budget.keep(&narrow).unwrap();
+    store.keep(&narrow).unwrap();
+    assert_eq!(store.buffer().unwrap().strategy().levels(), 9);
+}
