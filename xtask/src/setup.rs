@@ -14,7 +14,10 @@ const PACKAGES: &[(&str, &str)] = &[
     ("lammps-examples", "its inputs"),
     ("libclang-dev", "bindings of the tool processes to MPI"),
     ("libmpich-dev", "MPI family mpich"),
-    ("libopen-trace-format2-dev", "libotf2, the rival in the bench of buffers"),
+    (
+        "libopen-trace-format2-dev",
+        "libotf2, the rival in the bench of buffers",
+    ),
     ("libopenmpi-dev", "MPI family ompi"),
     ("mpich", "MPI family mpich"),
     ("openmpi-bin", "MPI family ompi"),
