@@ -1,5 +1,6 @@
 //! Clients of a running job: the `invivo` command, and a Python script that knows the service by reflection only.
 
+use crate::screen::Screen;
 use crate::{places, python};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -52,13 +53,25 @@ impl Client {
 
     /// `invivo WORDS` on the job, not started yet and with no limit of its time.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut line = self.prefix.iter().cloned().chain([places::invivo().into()]);
+        let mut line = self.line(words).into_iter();
         let mut command = Command::new(line.next().unwrap_or_default());
-        command.args(line).args(words);
+        command.args(line).envs(self.environment());
         command
-            .env("XDG_STATE_HOME", &self.state_home)
-            .env("INVIVO_JOB", &self.job);
-        command
+    }
+
+    /// The same on a screen.
+    pub fn on_screen(&self, words: &[&str]) -> Screen {
+        Screen::start(&self.line(words), &self.environment())
+    }
+
+    fn line(&self, words: &[&str]) -> Vec<OsString> {
+        let command = self.prefix.iter().cloned().chain([places::invivo().into()]);
+        command.chain(words.iter().map(OsString::from)).collect()
+    }
+
+    fn environment(&self) -> [(&'static str, OsString); 2] {
+        let state = self.state_home.clone().into();
+        [("XDG_STATE_HOME", state), ("INVIVO_JOB", self.job.clone().into())]
     }
 
     /// Runs `invivo WORDS` on the job.

@@ -24,3 +24,4 @@ pub mod places;
 pub mod processes;
 pub mod python;
 pub mod report;
+pub mod screen;

@@ -132,6 +132,40 @@ fn sessions_run(client: &Client) {
     }
 }
 
+/// The number before ` calls` in the bar of the screen.
+fn calls_on(screen: &str) -> Option<u64> {
+    let before = screen.split(" calls").next()?;
+    let number = before.rsplit(|c: char| !c.is_ascii_digit() && c != ',').next()?;
+    number.replace(',', "").parse().ok()
+}
+
+/// The screen shows what happens, and its keys do what they say.
+fn the_screen_is_live(client: &Client) {
+    client.all_do(RANKS, &["record", "on"]);
+    let mut screen = client.on_screen(&["top", "--interval", "100ms"]);
+    let first = screen.until("calls", |text| text.contains("LIVE") && calls_on(text).is_some());
+    let before = calls_on(&first).expect("calls");
+    screen.until("more calls", |text| {
+        calls_on(text).is_some_and(|calls| calls > before)
+    });
+    screen.press("3");
+    screen.until_it_says("MPI_Isend");
+    screen.press("1P");
+    screen.until_it_says("y/n");
+    assert_eq!(
+        number(&client.json(&["status"]), "/status/ranks/paused"),
+        0,
+        "nothing without a yes"
+    );
+    screen.press("y");
+    screen.until_it_says("paused 2 of 2 ranks");
+    let status = client.json(&["status"]);
+    assert!(number(&status, "/status/pause/lease_left_ns") > 0, "{status}");
+    client.resume(RANKS);
+    screen.press("q");
+    assert_eq!(screen.end(), 0);
+}
+
 #[test]
 fn a_job_in_company_ends_as_one_alone() {
     for family in Family::ALL {
@@ -144,6 +178,7 @@ fn a_job_in_company_ends_as_one_alone() {
         two_command_at_once(&client);
         all_is_audited(&client);
         sessions_run(&client);
+        the_screen_is_live(&client);
         let gateway = running.only("ui-gateway");
         let bytes = resident_bytes(&gateway);
         assert!(
