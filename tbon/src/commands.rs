@@ -81,7 +81,7 @@ pub(crate) fn patience_ns(verb: &Verb) -> u64 {
 /// How long after its order a command is due, in ns, where job time is not known yet.
 pub(crate) fn length_ns(verb: &Verb, ahead_ns: u64) -> u64 {
     match *verb {
-        Verb::Window { from_ns, to_ns } => ahead_ns.saturating_add(to_ns.saturating_sub(from_ns)),
+        Verb::Window { from_ns, to_ns, .. } => ahead_ns.saturating_add(to_ns.saturating_sub(from_ns)),
         Verb::Reset { .. } | Verb::Record { .. } => ahead_ns,
         Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Shutdown | Verb::Strategy { .. } => 0,
     }

@@ -17,10 +17,15 @@ pub(crate) fn verb(order: Order, cut_ns: u64) -> Verb {
         Order::Resume => Verb::Resume,
         Order::Hold { lease_ns } => Verb::Hold { lease_ns },
         Order::Reset => Verb::Reset { at_ns: cut_ns },
-        Order::Record { on } => Verb::Record { on, at_ns: cut_ns },
+        Order::Record { on } => Verb::Record {
+            on,
+            epoch: u32::from(on),
+            at_ns: cut_ns,
+        },
         Order::Window { length_ns } => Verb::Window {
             from_ns: cut_ns,
             to_ns: cut_ns.saturating_add(length_ns),
+            epoch: 1,
         },
         Order::Shutdown => Verb::Shutdown,
         Order::Strategy { strategy } => Verb::Strategy { strategy },

@@ -56,12 +56,20 @@ fn cuts_lie_ahead_of_the_order_for_everybody_alike() {
         (Order::Resume, Verb::Resume),
         (Order::Hold { lease_ns: 4 }, Verb::Hold { lease_ns: 4 }),
         (Order::Reset, Verb::Reset { at_ns }),
-        (Order::Record { on: false }, Verb::Record { on: false, at_ns }),
+        (
+            Order::Record { on: false },
+            Verb::Record {
+                on: false,
+                epoch: 0,
+                at_ns,
+            },
+        ),
         (
             Order::Window { length_ns: 5 },
             Verb::Window {
                 from_ns: at_ns,
                 to_ns,
+                epoch: 1,
             },
         ),
         (
@@ -69,6 +77,7 @@ fn cuts_lie_ahead_of_the_order_for_everybody_alike() {
             Verb::Window {
                 from_ns: at_ns,
                 to_ns: u64::MAX,
+                epoch: 1,
             },
         ),
         (Order::Shutdown, Verb::Shutdown),
@@ -208,10 +217,21 @@ fn the_time_for_a_command_begins_when_it_is_due() {
     let window = Verb::Window {
         from_ns: 4 * S,
         to_ns: 60 * S,
+        epoch: 1,
     };
     assert_eq!(gives_up_ns(window, true), 57 * S + usual);
     // One that is due already.
-    assert_eq!(gives_up_ns(Verb::Record { on: true, at_ns: S }, true), usual);
+    assert_eq!(
+        gives_up_ns(
+            Verb::Record {
+                on: true,
+                epoch: 1,
+                at_ns: S
+            },
+            true
+        ),
+        usual
+    );
     // Without a clock, the length of the window is known all the same.
     let patience = gives_up_ns(window, false);
     assert!((56 * S + usual..57 * S + usual).contains(&patience), "{patience}");

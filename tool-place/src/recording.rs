@@ -143,7 +143,7 @@ impl Recording {
         };
         match command.verb {
             Verb::Reset { at_ns } => asked.from(plan(moment, cuts, meant(moment, at_ns), &[Change::Reset])),
-            Verb::Record { on, at_ns } => {
+            Verb::Record { on, at_ns, .. } => {
                 actions.extend(self.interrupt(moment, cuts, command.id));
                 // What is on stays on, and what is switched off counts whole: no call is clipped.
                 if !on || cuts.will_be_on() {
@@ -152,7 +152,7 @@ impl Recording {
                 let change = if on { Change::On } else { Change::Off };
                 asked.from(plan(moment, cuts, meant(moment, at_ns), &[change]));
             }
-            Verb::Window { from_ns, to_ns } => {
+            Verb::Window { from_ns, to_ns, .. } => {
                 let at_ns = meant(moment, from_ns);
                 let from = plan(moment, cuts, at_ns, &[Change::Reset, Change::On]);
                 // A window that could not begin in time ends in time all the same, unless nobody knows when that is.

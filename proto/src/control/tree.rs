@@ -139,6 +139,11 @@ pub enum Verb {
     Record {
         /// On or off.
         on: bool,
+        /// The epoch that recording is in from here on. The root counts and everybody else writes down, so that all
+        /// ranks have the same: within an epoch nothing is missing between two records, so that messages are put
+        /// together in it. What is recorded from the start is in epoch 0; each switch from off to on begins the next,
+        /// a greater number. What is on already and stays on, and what is switched off, carries the number in force.
+        epoch: u32,
         /// The cut, in job time.
         at_ns: u64,
     },
@@ -149,6 +154,8 @@ pub enum Verb {
         from_ns: u64,
         /// Where it ends, in job time.
         to_ns: u64,
+        /// The epoch that recording is in from its start on, as in [`Verb::Record`].
+        epoch: u32,
     },
     /// The measurement ends and the job runs on, at the cost of recording off.
     Shutdown,

@@ -56,11 +56,13 @@ pub fn downs() -> Vec<Down> {
         Verb::Reset { at_ns: 5_000_000_000 },
         Verb::Record {
             on: true,
+            epoch: 3,
             at_ns: 5_000_000_000,
         },
         Verb::Window {
             from_ns: 5_000_000_000,
             to_ns: 6_000_000_000,
+            epoch: 4,
         },
         Verb::Shutdown,
         Verb::Strategy { strategy: strategy() },

@@ -87,12 +87,17 @@ fn window(from: u64, to: u64) -> Verb {
     Verb::Window {
         from_ns: job(from),
         to_ns: job(to),
+        epoch: 1,
     }
 }
 
 fn record(on: bool, at: u64) -> Verb {
     let at_ns = job(at);
-    Verb::Record { on, at_ns }
+    Verb::Record {
+        on,
+        epoch: 1,
+        at_ns,
+    }
 }
 
 fn cut(ms: u64, drift: u64) -> Option<Cut> {

@@ -147,8 +147,8 @@ impl SimPlace {
             Verb::Strategy { .. } => vec![self.acted(id)],
             Verb::Shutdown => self.shut_down(now, id),
             Verb::Reset { at_ns } => self.await_cut(now, id, &[(Edge::Reset, at_ns)]),
-            Verb::Record { on, at_ns } => self.await_cut(now, id, &[(Edge::Record(on), at_ns)]),
-            Verb::Window { from_ns, to_ns } => {
+            Verb::Record { on, at_ns, .. } => self.await_cut(now, id, &[(Edge::Record(on), at_ns)]),
+            Verb::Window { from_ns, to_ns, .. } => {
                 if let Some(why) = self.busy() {
                     return vec![self.refused_all(id, &why)];
                 }

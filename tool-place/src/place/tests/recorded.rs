@@ -140,6 +140,7 @@ fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
         1,
         Verb::Record {
             on: false,
+            epoch: 0,
             at_ns: job(30),
         },
     );
@@ -163,6 +164,7 @@ fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
         2,
         Verb::Record {
             on: true,
+            epoch: 1,
             at_ns: job(60),
         },
     );
@@ -211,6 +213,7 @@ fn a_window_is_the_same_time_on_all_ranks_and_is_acknowledged_when_it_is_taken()
         Verb::Window {
             from_ns: job(100),
             to_ns: job(200),
+            epoch: 1,
         },
     );
     until(&mut scene, 100);
@@ -279,6 +282,7 @@ fn a_call_that_nobody_noted_is_open_across_a_window_if_it_was_entered_before() {
         Verb::Window {
             from_ns: job(50),
             to_ns: job(100),
+            epoch: 1,
         },
     );
     assert_eq!(waits.page().control.epoch.load(Ordering::Acquire), 1);
