@@ -38,8 +38,9 @@ pub const RESIDENT_BYTES_MAX: u64 = 8 << 30;
 /// named are as many in any tree; but ranks' numbers and sums have more digits in a larger job, and control messages
 /// write them with as many bytes as they need.
 pub const BYTES_APART_MAX: f64 = 0.05;
-/// The same for each wave of its own: the rank of a row takes one byte below 251, and five beyond 65,535.
-pub const WAVE_BYTES_APART_MAX: f64 = 0.15;
+/// The same for each wave of its own: a rank takes one byte below 251 and five beyond 65,535, a sum five and then nine.
+/// The answer about messages is nothing but sums.
+pub const WAVE_BYTES_APART_MAX: f64 = 0.35;
 
 /// The questions of one round: what a page that shows everything asks.
 pub const QUERIES: [Query; 4] = [
@@ -148,8 +149,8 @@ pub fn peak_resident_bytes() -> Option<u64> {
 }
 
 /// The head of the table whose lines [`Measured`] prints.
-pub const HEAD: &str = "    ranks  layers                     tools     fed  calls fed  functions   matrix   status  \
-                        root bytes  messages  clock error      took";
+pub const HEAD: &str = "    ranks  layers                     tools     fed  calls fed  functions   matrix  status  messages  \
+                        root bytes  received  clock error      took";
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -162,7 +163,7 @@ impl fmt::Display for Measured {
         let bytes = |at: usize| self.waves.bytes.get(at).copied().unwrap_or(0);
         write!(
             f,
-            "{:>9}  {:<22} {:>9} {:>7} {:>10} {:>10} {:>8} {:>8} {:>11} {:>9} {:>9} ns {:>7.1} s",
+            "{:>9}  {:<22} {:>9} {:>7} {:>10} {:>10} {:>8} {:>7} {:>9} {:>11} {:>9} {:>9} ns {:>7.1} s",
             self.layout.app(),
             layers.join(" > "),
             self.layout.total() - self.layout.app(),
@@ -171,6 +172,7 @@ impl fmt::Display for Measured {
             bytes(0),
             bytes(1),
             bytes(2),
+            bytes(3),
             self.waves.root_bytes(),
             self.waves.messages_max,
             self.clock_error_ns,

@@ -235,6 +235,7 @@ impl Simulation {
                 }
             }
             Event::Fault(index) => self.fail(index),
+            Event::GoOn(world) if self.process(world).stalled_until > now => {}
             Event::GoOn(world) => {
                 self.say(|layout| format!("{} goes on", trace::name(layout, world)));
                 let process = self.process(world);
@@ -263,7 +264,9 @@ impl Simulation {
                 }
             }
             Ailment::Stall { until } => {
-                self.process(who).stalled = true;
+                let process = self.process(who);
+                process.stalled = true;
+                process.stalled_until = process.stalled_until.max(until);
                 self.agenda.at(until, Event::GoOn(who));
             }
             Ailment::Garble(nonsense) => self.process(who).nonsense = Some(nonsense),

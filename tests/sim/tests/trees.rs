@@ -90,6 +90,7 @@ impl Seen {
                             Partial::Matrix(matrix) => self.resolved += matrix.sent.len() as u64,
                             Partial::Status(status) => self.held += u64::from(status.states[5]),
                             Partial::Messages(messages) => self.sent += messages.sent.messages,
+                            _ => {}
                         }
                         let of_wave = history
                             .in_hand

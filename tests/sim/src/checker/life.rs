@@ -1,7 +1,7 @@
 //! Gates, a lost root, and the end of the job.
 
 use super::Checker;
-use crate::agenda::SECOND;
+use crate::agenda::{SECOND, Time};
 use crate::faults::Ailment;
 use crate::place::GATE_NS;
 use crate::simulation::HELD_LEASE_NS;
@@ -48,6 +48,8 @@ impl Checker<'_> {
     /// Whoever is cut off from the root says so, once, and nobody else does.
     pub(super) fn root_lost(&mut self) {
         let history = self.history;
+        // Before the root's first word silence means nothing yet.
+        let heard = (self.height() + 1) * Time::from(self.case.delay_us) * 1000 + self.slack_ns();
         let stalls = |who: WorldRank| {
             history
                 .faults
@@ -65,7 +67,12 @@ impl Checker<'_> {
                 None => self.require(said.is_empty() || !steady, || {
                     format!("{world} lost a root that was there, at {said:?}")
                 }),
-                Some(at) if steady && history.died(world).is_none() && !history.left.contains_key(&world) => {
+                Some(at)
+                    if steady
+                        && at > heard
+                        && history.died(world).is_none()
+                        && !history.left.contains_key(&world) =>
+                {
                     let in_time = said.iter().all(|&said| said <= at + SILENCE_NS_MAX + SECOND);
                     self.require(said.len() == 1 && in_time, || {
                         format!("{world} lost the root at {said:?}, not {at}")

@@ -47,6 +47,8 @@ pub(super) struct Process {
     pub place: Option<SimPlace>,
     pub alive: bool,
     pub stalled: bool,
+    /// Until when; stalls may overlap.
+    pub stalled_until: Time,
     /// What arrived while it stood still.
     pub inbox: VecDeque<Mail>,
     /// The alarm.
@@ -76,6 +78,7 @@ impl Process {
             place,
             alive: true,
             stalled: false,
+            stalled_until: 0,
             inbox: VecDeque::new(),
             ticks_at: None,
             due_at: None,
