@@ -3,10 +3,11 @@
 //! ```text
 //! bin/invivo  bin/ui-gateway
 //! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node,self-test}
+//! share/man/man1/  share/{bash-completion,zsh,fish}/...
 //! ```
 
 use crate::run::{FAMILIES, Family, Step, cargo, check, dist, root};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 
 /// Builds what has changed and copies it into the tree.
@@ -27,6 +28,7 @@ pub fn run(family: Option<&str>, json: bool) -> Result<()> {
             &dist().join("bin").join(name),
         )?);
     }
+    files.extend(share()?);
     for chosen in FAMILIES
         .iter()
         .filter(|one| family.is_none_or(|name| name == one.name))
@@ -41,6 +43,31 @@ pub fn run(family: Option<&str>, json: bool) -> Result<()> {
         eprintln!("xtask: the tree is in {}", dist().display());
     }
     Ok(())
+}
+
+/// Where each shell looks for completions.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/invivo"),
+    ("zsh", "share/zsh/site-functions/_invivo"),
+    ("fish", "share/fish/vendor_completions.d/invivo.fish"),
+];
+
+/// Manual pages and completions: the program writes them itself.
+fn share() -> Result<Vec<PathBuf>> {
+    let invivo = || std::process::Command::new(dist().join("bin/invivo"));
+    let pages = dist().join("share/man/man1");
+    std::fs::create_dir_all(&pages)?;
+    check(invivo().arg("man").arg(&pages))?;
+    let mut files = vec![pages];
+    for (shell, path) in COMPLETIONS {
+        let to = dist().join(path);
+        std::fs::create_dir_all(to.parent().context("a file in the tree")?)?;
+        let made = invivo().args(["completions", shell]).output()?;
+        ensure!(made.status.success(), "invivo completions {shell} failed");
+        std::fs::write(&to, made.stdout)?;
+        files.push(to);
+    }
+    Ok(files)
 }
 
 /// The preloaded library. It needs no MPI; its profile has no unwinding.
