@@ -9,16 +9,23 @@
 //! A process measures its parent (Cristian's algorithm), so errors add up from the root down: half a round trip per
 //! layer. Each round trip tells an interval in which the truth must lie; of all of them the narrowest counts, and
 //! every one grows wider with age, because clocks drift. The interval is certain as long as clocks run within
-//! [`DRIFT_PPM`] of each other, however unlike the two ways are and however long a message waited.
+//! [`DRIFT_PPM`] of each other, however unlike the two ways are and however long a message waited. Where they do not,
+//! two measurements come to contradict each other: the older one is dropped then, and errors grow from there on as fast
+//! as the clocks were seen to run apart.
 
 use crate::limits::HEARTBEAT_NS;
 
-/// How far two nodes' clocks may run apart, in parts per million: crystals of servers are within some 20, and
-/// time daemons correct by less.
-pub const DRIFT_PPM: u64 = 50;
+/// How far two nodes' clocks may run apart, in parts per million, until they are seen to do otherwise: crystals of
+/// servers are within some 20, but `CLOCK_MONOTONIC` is slewed by time daemons, and the kernel takes frequency
+/// corrections and those of `adjtime` up to 500.
+pub const DRIFT_PPM: u64 = 500;
+/// How far they can run apart at all, in parts per million: a daemon that also changes the length of the kernel's tick,
+/// as chrony does after a long time without a source, may slew by so much.
+pub const DRIFT_PPM_MAX: u64 = 100_000;
 /// Measurements that follow one another at the start, so that the first command finds a good one.
 pub const FIRST_ROUNDS: u32 = 8;
-/// Between two later measurements, in ns: an error grows by 50 us in that time, about what a round trip takes.
+/// Between two later measurements, in ns: an error grows by half a millisecond in that time, less than a round trip
+/// takes where tools and application share the cores.
 pub const ASK_NS: u64 = 1_000_000_000;
 /// How long a question that is due waits for a word of the parent, in ns: tool processes rest for up to a
 /// millisecond between polls, and one that has just spoken does not rest yet. Heartbeats come within that time.
@@ -40,10 +47,10 @@ struct Measured {
 }
 
 impl Measured {
-    fn error_at(&self, now_ns: u64) -> u64 {
+    fn error_at(&self, now_ns: u64, drift_ppm: u64) -> u64 {
         // Rounded up: the bound must hold.
         let age_ns = u128::from(now_ns.saturating_sub(self.asked_ns));
-        let drift_ns = (age_ns * u128::from(DRIFT_PPM)).div_ceil(1_000_000);
+        let drift_ns = (age_ns * u128::from(drift_ppm)).div_ceil(1_000_000);
         self.error_ns
             .saturating_add(u64::try_from(drift_ns).unwrap_or(UNKNOWN_NS))
     }
@@ -67,6 +74,8 @@ pub struct JobClock {
     asked: bool,
     next_ask_ns: u64,
     rounds: u32,
+    /// How far own clock and the root's may run apart, by all that was seen.
+    drift_ppm: u64,
 }
 
 impl JobClock {
@@ -78,6 +87,7 @@ impl JobClock {
             asked: false,
             next_ask_ns: u64::MAX,
             rounds: 0,
+            drift_ppm: DRIFT_PPM,
         }
     }
 
@@ -89,6 +99,7 @@ impl JobClock {
             asked: false,
             next_ask_ns: now_ns,
             rounds: 0,
+            drift_ppm: DRIFT_PPM,
         }
     }
 
@@ -140,15 +151,36 @@ impl JobClock {
 
     fn keep_better(&mut self, now_ns: u64, new: Measured) {
         if let State::Known(old) = self.state {
-            let (old_error_ns, new_error_ns) = (old.error_at(now_ns), new.error_at(now_ns));
-            let apart = old.offset_ns.abs_diff(new.offset_ns);
-            // Both cannot be true when they do not even touch: a clock was set, or drifts more than it should.
-            let touch = apart <= u128::from(old_error_ns) + u128::from(new_error_ns);
+            let (old_error_ns, new_error_ns) = (
+                old.error_at(now_ns, self.drift_ppm),
+                new.error_at(now_ns, self.drift_ppm),
+            );
+            let apart_ns = old.offset_ns.abs_diff(new.offset_ns);
+            // Both cannot be true when they do not even touch: a clock is slewed, or was set.
+            let touch = apart_ns <= u128::from(old_error_ns) + u128::from(new_error_ns);
             if touch && old_error_ns < new_error_ns {
                 return;
             }
+            if !touch {
+                self.ran_apart(old, new, apart_ns);
+            }
         }
         self.state = State::Known(new);
+    }
+
+    /// Lets errors grow as fast as the clocks can have run apart between two measurements.
+    fn ran_apart(&mut self, old: Measured, new: Measured, apart_ns: u128) {
+        let apart_ns_max = apart_ns + u128::from(old.error_ns) + u128::from(new.error_ns);
+        let between_ns = u128::from(new.asked_ns.saturating_sub(old.asked_ns)).max(1);
+        let ppm = apart_ns_max.saturating_mul(1_000_000).div_ceil(between_ns);
+        let ppm = u64::try_from(ppm).unwrap_or(u64::MAX);
+        self.drift_ppm = self.drift_ppm.max(ppm.min(DRIFT_PPM_MAX));
+    }
+
+    /// How far own clock and the root's are taken to run apart, in parts per million: [`DRIFT_PPM`], and more once
+    /// they were seen to.
+    pub fn drift_ppm(&self) -> u64 {
+        self.drift_ppm
     }
 
     /// Job time at own time `now_ns`. Before the first measurement own time is taken for it. It may step back
@@ -162,7 +194,7 @@ impl JobClock {
         match self.state {
             State::Exact => 0,
             State::Unknown => UNKNOWN_NS,
-            State::Known(measured) => measured.error_at(now_ns),
+            State::Known(measured) => measured.error_at(now_ns, self.drift_ppm),
         }
     }
 

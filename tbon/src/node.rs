@@ -28,7 +28,7 @@ mod seat;
 pub use events::{Action, Ignored, Input};
 pub use seat::Seat;
 
-use crate::clock::JobClock;
+use crate::clock::{DRIFT_PPM, JobClock};
 use crate::commands::Commands;
 use crate::groups::{Bounds, Groups};
 use crate::law::Law;
@@ -47,6 +47,7 @@ use invivo_proto::ids::{CommandId, WorldRank};
 #[derive(Clone, Debug)]
 pub struct Node<L> {
     law: L,
+    me: WorldRank,
     height: u32,
     members: Members,
     waves: Waves,
@@ -99,6 +100,7 @@ impl<L: Law> Node<L> {
         let members = Members::new(local.into_iter().chain(children).collect());
         Node {
             law,
+            me: seat.me,
             height: seat.height,
             waves: waves::none(),
             commands: Commands::none(),
@@ -138,7 +140,15 @@ impl<L: Law> Node<L> {
                 "the members of {forgotten} communicators were forgotten for lack of room: traffic on them may be unresolved"
             )
         });
-        forgot.into_iter().chain(self.members.notes()).take(NOTES_MAX)
+        let drift_ppm = self.clock.drift_ppm();
+        let slewed = (drift_ppm > DRIFT_PPM).then(|| {
+            format!(
+                "tool process {} saw its clock and the root's run apart by up to {drift_ppm} ppm: job time is stated with a larger error",
+                self.me
+            )
+        });
+        let own = forgot.into_iter().chain(slewed);
+        own.chain(self.members.notes()).take(NOTES_MAX)
     }
 
     /// When [`Input::Tick`] is needed next, if nothing else happens before.

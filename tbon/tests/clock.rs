@@ -1,6 +1,8 @@
 //! Job time against simulated clocks: whatever the delays and the drift, the truth lies within the stated error.
 
-use invivo_tbon::clock::{ASK_AGAIN_NS, ASK_NS, AWAKE_NS, DRIFT_PPM, FIRST_ROUNDS, JobClock, UNKNOWN_NS};
+use invivo_tbon::clock::{
+    ASK_AGAIN_NS, ASK_NS, AWAKE_NS, DRIFT_PPM, DRIFT_PPM_MAX, FIRST_ROUNDS, JobClock, UNKNOWN_NS,
+};
 use proptest::prelude::*;
 
 /// A clock that started at `start_ns` and runs off by `ppm`, as a function of true time.
@@ -85,6 +87,33 @@ proptest! {
                 }
             }
         }
+    }
+
+    /// A clock that is slewed faster than is usual: as soon as two measurements contradict each other, the stated
+    /// error holds for as long as it goes on, however long nothing is measured.
+    #[test]
+    fn a_slewed_clock_is_noticed_and_its_error_holds(
+        ppm in 2_000i64..DRIFT_PPM_MAX as i64 * 9 / 10,
+        faster: bool,
+        ways in prop::collection::vec((1_000u64..100_000, 1_000u64..100_000), 2..20),
+    ) {
+        let own = Clock { start_ns: 1 << 50, ppm: if faster { ppm } else { -ppm } };
+        let root = Clock { start_ns: 77, ppm: 0 };
+        let mut job = JobClock::below(own.at(0));
+        let mut true_ns = 0;
+        for (there_ns, back_ns) in ways {
+            true_ns += 3 * ASK_NS;
+            let asked_ns = own.at(true_ns);
+            prop_assert!(job.ask(asked_ns, false));
+            let job_ns = root.at(true_ns + there_ns);
+            true_ns += there_ns + back_ns;
+            prop_assert!(job.answered(own.at(true_ns), asked_ns, job_ns, 0));
+            let later_ns = true_ns + 3600 * ASK_NS;
+            let error_ns = job.error_ns(own.at(later_ns));
+            let holds = off_by(&job, own, root, later_ns) <= error_ns + 2;
+            prop_assert_eq!(holds, job.drift_ppm() > DRIFT_PPM, "{} ppm taken for {}", ppm, job.drift_ppm());
+        }
+        prop_assert!(job.drift_ppm() > DRIFT_PPM);
     }
 
     /// Of many measurements the best counts: the error is never more than that of the newest.
@@ -197,4 +226,5 @@ fn a_clock_that_was_set_is_believed_at_once() {
     assert!(job.ask(later_ns, false) && job.answered(later_ns + 500_000, later_ns, 0, 0));
     // Worse than the first, but seconds apart from it.
     assert!(job.job_ns(later_ns + 500_000) < 1_000_000);
+    assert!(job.drift_ppm() > DRIFT_PPM && job.drift_ppm() <= DRIFT_PPM_MAX);
 }
