@@ -3,13 +3,16 @@
 //! what it has, and asks its parent for the rest, once for all members that want it. Whoever has asked is also
 //! told what comes later: long groups come in pieces.
 //!
+//! Members repeat their questions while something is missing, because questions and answers can be lost: a message is
+//! refused, a group forgotten. A repeated question goes up again when it has brought nothing for a while. A member that
+//! repeats its own hears what is new as it comes, and everything again after pauses that grow.
+//!
 //! Memory is bounded by the runs of all groups: beyond that the group that was wanted least recently is forgotten.
 //! At a node that costs a question to the parent; what the root forgets stays unresolved.
 
-use crate::limits::GROUP_MESSAGE_RUNS_MAX;
+use crate::limits::{ASK_GROUP_AGAIN_NS, GROUP_MESSAGE_RUNS_MAX, TELL_GROUP_AGAIN_NS_MAX};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use fixedbitset::FixedBitSet;
 use invivo_proto::control::results::Group;
 use invivo_proto::definition::Run;
 use invivo_proto::ids::CommId;
@@ -22,8 +25,57 @@ struct Entry {
     group: Group,
     runs: usize,
     /// Members that want it.
-    askers: FixedBitSet,
+    askers: BTreeMap<usize, Asker>,
+    /// When the parent was asked last, and what was known then.
+    asked: Option<(u64, usize)>,
     age: u64,
+}
+
+/// A member that wants a group.
+#[derive(Clone, Copy, Debug)]
+struct Asker {
+    /// When it was told all that was known.
+    told_ns: u64,
+    /// Before it is told all of it again.
+    pause_ns: u64,
+}
+
+impl Entry {
+    /// Whether a member that asks now is told all that is known.
+    fn is_told_all(&mut self, now_ns: u64, member: usize) -> bool {
+        let new = Asker {
+            told_ns: now_ns,
+            pause_ns: ASK_GROUP_AGAIN_NS,
+        };
+        let Some(asker) = self.askers.get_mut(&member) else {
+            self.askers.insert(member, new);
+            return true;
+        };
+        if now_ns.saturating_sub(asker.told_ns) < asker.pause_ns {
+            return false;
+        }
+        *asker = Asker {
+            told_ns: now_ns,
+            pause_ns: (2 * asker.pause_ns).min(TELL_GROUP_AGAIN_NS_MAX),
+        };
+        true
+    }
+
+    /// Whether the parent is to be asked now; if so, it is taken to be.
+    fn is_passed_up(&mut self, now_ns: u64) -> bool {
+        let (pass, due) = match self.asked {
+            None => (true, true),
+            // Where pieces come, the parent knows who wants them.
+            Some((asked_ns, runs)) => (
+                self.runs == runs,
+                now_ns.saturating_sub(asked_ns) >= ASK_GROUP_AGAIN_NS,
+            ),
+        };
+        if due {
+            self.asked = Some((now_ns, self.runs));
+        }
+        pass && due
+    }
 }
 
 /// What a node knows about groups, and who wants what.
@@ -64,23 +116,22 @@ impl Groups {
         self.forgotten
     }
 
-    /// A member wants groups: what is known of them, and which of them nobody has asked for before.
-    pub fn want(&mut self, member: usize, ids: Vec<CommId>) -> (Told, Vec<CommId>) {
-        let mut known = Told::new();
-        let mut new = Vec::new();
+    /// A member wants groups: what it is told of them now, and for which of them the parent is to be asked.
+    pub fn want(&mut self, now_ns: u64, member: usize, ids: Vec<CommId>) -> (Told, Vec<CommId>) {
+        let mut told = Told::new();
+        let mut up = Vec::new();
         // One message must not push everything out.
         for id in ids.into_iter().take(self.bounds.groups) {
-            if !self.entries.contains_key(&id) {
-                new.push(id);
-            }
             let entry = self.touch(id);
-            entry.askers.grow_and_insert(member);
-            if !entry.group.pieces.is_empty() {
-                known.insert(id, entry.group.clone());
+            if entry.is_passed_up(now_ns) {
+                up.push(id);
+            }
+            if entry.is_told_all(now_ns, member) && !entry.group.pieces.is_empty() {
+                told.insert(id, entry.group.clone());
             }
         }
         self.forget();
-        (known, new)
+        (told, up)
     }
 
     /// Groups, or pieces of them, became known: what is new of them for whom.
@@ -95,7 +146,7 @@ impl Groups {
             let new = add(&mut entry.group, group);
             entry.runs = runs(&entry.group);
             if !new.pieces.is_empty() {
-                for member in entry.askers.ones() {
+                for &member in entry.askers.keys() {
                     for_askers.entry(member).or_default().insert(id, new.clone());
                 }
             }
@@ -212,6 +263,7 @@ mod tests {
     enum Step {
         Want(usize, Vec<u32>),
         Learn { of: u32, start: u32, length: u32 },
+        Wait(u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -219,6 +271,7 @@ mod tests {
         prop_oneof![
             want.prop_map(|(member, ids)| Step::Want(member, ids)),
             (0u32..6, 0u32..4, 1u32..5).prop_map(|(of, start, length)| Step::Learn { of, start, length }),
+            (0..2 * ASK_GROUP_AGAIN_NS).prop_map(Step::Wait),
         ]
     }
 
@@ -230,27 +283,30 @@ mod tests {
 
     proptest! {
         /// While nothing is forgotten: who asked has heard everything there is about what it asked for, from
-        /// before and after its question, and nothing else; and no question goes up twice.
+        /// before and after its question, and nothing else; and no question goes up twice within a second.
         #[test]
         fn who_asks_hears_all_of_it(steps in prop::collection::vec(step(), 0..60), keeps_all: bool) {
             let mut groups = Groups::new(keeps_all, MANY);
             let mut there_is = Told::new();
             let mut wanted = vec![BTreeSet::new(); MEMBERS];
             let mut heard = vec![Told::new(); MEMBERS];
-            let mut passed_up = BTreeSet::new();
+            let mut passed_up = BTreeMap::new();
+            let mut now_ns = 0;
             for step in steps {
                 match step {
+                    Step::Wait(ns) => now_ns += ns,
                     Step::Want(member, ids) => {
                         wanted[member].extend(ids.iter().copied().map(id));
-                        let (known, new) = groups.want(member, ids.into_iter().map(id).collect());
+                        let (known, up) = groups.want(now_ns, member, ids.into_iter().map(id).collect());
                         join(&mut heard[member], &known);
-                        for id in new {
-                            prop_assert!(keeps_all || passed_up.insert(id));
+                        for id in up {
+                            let before = passed_up.insert(id, now_ns);
+                            prop_assert!(before.is_none_or(|before| now_ns >= before + ASK_GROUP_AGAIN_NS));
                         }
                     }
                     Step::Learn { of, start, length } => {
                         // A node without the root's memory hears only what it asked for.
-                        if !keeps_all && !passed_up.contains(&id(of)) {
+                        if !keeps_all && !passed_up.contains_key(&id(of)) {
                             prop_assert!(groups.learn(&told(of, start, length)).is_empty());
                             continue;
                         }
@@ -272,7 +328,8 @@ mod tests {
             let mut groups = Groups::new(true, Bounds { runs: runs_max, ..MANY });
             for step in steps {
                 match step {
-                    Step::Want(member, ids) => drop(groups.want(member, ids.into_iter().map(id).collect())),
+                    Step::Wait(_) => {}
+                    Step::Want(member, ids) => drop(groups.want(0, member, ids.into_iter().map(id).collect())),
                     Step::Learn { of, start, length } => drop(groups.learn(&told(of, start, length))),
                 }
                 let held: usize = groups.entries.values().map(|entry| runs(&entry.group)).sum();
@@ -297,11 +354,58 @@ mod tests {
         }
     }
 
+    /// A node whose every message may be lost, below a root: whoever goes on asking hears everything in the end.
+    #[test]
+    fn lost_questions_answers_and_memory_are_made_good() {
+        let narrow = Bounds { groups: 1, runs: 100 };
+        let (mut root, mut node) = (Groups::new(true, MANY), Groups::new(false, narrow));
+        root.learn(&told(1, 0, 3));
+        root.learn(&told(2, 0, 3));
+        const STEP_NS: u64 = ASK_GROUP_AGAIN_NS / 4;
+        let mut heard = Told::new();
+        let (mut ups, mut downs) = (0, 0);
+        for now_ns in (0..400).map(|step| step * STEP_NS) {
+            // The second group pushes the first one out of the node's memory again and again.
+            let wishes = [1, 2].map(id).into_iter().filter(|id| !heard.contains_key(id));
+            for wish in wishes.collect::<Vec<_>>() {
+                let (known, up) = node.want(now_ns, 0, vec![wish]);
+                join(&mut heard, &known);
+                if up.is_empty() {
+                    continue;
+                }
+                ups += 1;
+                if ups < 3 {
+                    continue;
+                }
+                let (answer, _) = root.want(now_ns, 0, up);
+                downs += usize::from(!answer.is_empty());
+                if !answer.is_empty() && downs > 3 {
+                    node.learn(&answer)
+                        .into_values()
+                        .for_each(|told| join(&mut heard, &told));
+                }
+            }
+        }
+        assert_eq!(heard.len(), 2);
+    }
+
+    #[test]
+    fn what_never_becomes_complete_is_told_ever_more_seldom() {
+        let mut root = Groups::new(true, MANY);
+        root.learn(&told(1, 0, 3));
+        const STEP_NS: u64 = ASK_GROUP_AGAIN_NS / 4;
+        let answers = (0..4 * 600).filter(|step| !root.want(step * STEP_NS, 0, vec![id(1)]).0.is_empty());
+        // At once, after 1, 2, 4, 8, 16, 32 s, and every 64 s then.
+        assert_eq!(answers.count(), 7 + (600 - 63) / 64);
+        // What is new comes at once.
+        assert_eq!(root.learn(&told(1, 9, 2))[&0], told(1, 9, 2));
+    }
+
     #[test]
     fn a_flood_of_wishes_is_bounded() {
         let mut groups = Groups::new(false, MANY);
-        groups.want(0, (0..3 * MANY.groups as u32).map(id).collect());
-        groups.want(1, (0..2).map(|n| id(1_000_000 + n)).collect());
+        groups.want(0, 0, (0..3 * MANY.groups as u32).map(id).collect());
+        groups.want(0, 1, (0..2).map(|n| id(1_000_000 + n)).collect());
         assert_eq!(groups.entries.len(), MANY.groups);
         assert_eq!(groups.forgotten(), 2);
     }

@@ -6,6 +6,14 @@ pub const HEARTBEAT_NS: u64 = 250_000_000;
 /// The longest silence from above before a node takes the root for lost, in ns: a pause that nobody can end
 /// must not outlive the root by more than the time at which a user grows impatient.
 pub const SILENCE_NS_MAX: u64 = 1_500_000_000;
+/// The longest that a node waits for the root's first word, in ns: launchers start processes one after the other and
+/// file systems are slow under all of them at once. As long as the gate of a rank that starts held stays closed by
+/// itself, so that a slow start lets nobody go.
+pub const START_NS_MAX: u64 = 60_000_000_000;
+/// The longest silence of a member before it is taken for gone, in ns. Whoever is alive asks for the time every second
+/// or so: thirty such questions have not come. Shorter stalls (a core that others use, a debugger's glance, memory that
+/// is swapped in) only make it silent.
+pub const GONE_NS: u64 = 30_000_000_000;
 
 /// What a wave may take for each layer that it has below, in ns. A parent waits one such time longer than its
 /// children, so that a lost member costs its own answer and not that of the whole branch. A place answers
@@ -39,5 +47,11 @@ pub const GROUP_RUNS_MAX: usize = 65_536;
 pub const ROOT_GROUPS_MAX: usize = 65_536;
 /// Runs of all groups at the root, about 16 MiB: one irregular communicator of a million ranks.
 pub const ROOT_GROUP_RUNS_MAX: usize = 1 << 20;
+/// Before a question about a group goes up again that has brought nothing, and before a member that repeats one is told
+/// everything again, in ns: the question or its answer may have been lost. Members repeat theirs several times a second.
+pub const ASK_GROUP_AGAIN_NS: u64 = 1_000_000_000;
+/// The longest pause before a member is told everything again, in ns: a group that can never become complete, because
+/// a place that knew a part of it is gone, must not be sent every second for the rest of the job.
+pub const TELL_GROUP_AGAIN_NS_MAX: u64 = 64_000_000_000;
 /// Runs in one message about groups, some 200 KiB: more would keep other messages waiting.
 pub const GROUP_MESSAGE_RUNS_MAX: usize = 16_384;

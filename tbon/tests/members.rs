@@ -7,7 +7,7 @@ use invivo_proto::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
 use invivo_tbon::clock::UNKNOWN_NS;
 use invivo_tbon::law::Mismatch;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::limits::{GROUP_MESSAGE_RUNS_MAX, WAVE_NS_PER_LAYER};
+use invivo_tbon::limits::{ASK_GROUP_AGAIN_NS, GROUP_MESSAGE_RUNS_MAX, WAVE_NS_PER_LAYER};
 use invivo_tbon::node::{Action, Input, Node, Seat};
 use invivo_tbon::root::{Root, RootAction, RootInput};
 use std::collections::BTreeMap;
@@ -279,8 +279,13 @@ fn a_question_about_groups_goes_up_once_and_its_answer_to_all_who_asked() {
         [],
         "nothing new"
     );
-    // From memory, without a word upward.
-    assert_eq!(node.step(0, want(ONE, &[5])), [down(ONE, group(5, 1))]);
+    // Repeated: it has been told. After a while the message is taken for lost, and what the parent does not answer is
+    // asked again.
+    assert_eq!(node.step(1, want(ONE, &[4, 5])), []);
+    assert_eq!(
+        node.clone().step(ASK_GROUP_AGAIN_NS, want(ONE, &[4, 5])),
+        [down(ONE, group(5, 1)), Action::Up(Up::WantGroups(vec![id(4)]))]
+    );
     // What a member tells climbs on.
     let told = Input::Up {
         from: ONE,

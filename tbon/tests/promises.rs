@@ -1,12 +1,15 @@
 //! Promises of node and root, one by one: heartbeats, limits, refusals, beginning and end.
 
 use invivo_proto::control::results::{Coverage, JobStatus};
-use invivo_proto::control::tree::{Acks, Command, Down, Ended, Order, Partial, Query, RankEnded, Up, Verb};
+use invivo_proto::control::tree::{
+    Acks, Command, Down, Ended, JobInfo, Order, Partial, Query, RankEnded, Up, Verb,
+};
 use invivo_proto::ids::{CommandId, Rank, WaveId, WorldRank};
 use invivo_tbon::law::Mismatch;
 use invivo_tbon::layout::{FanIn, Layout, Policy};
 use invivo_tbon::limits::{
-    ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, REMEMBERED_MAX, SILENCE_NS_MAX, WAVE_NS_PER_LAYER, WAVES_MAX,
+    ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, REMEMBERED_MAX, SILENCE_NS_MAX, START_NS_MAX, WAVE_NS_PER_LAYER,
+    WAVES_MAX,
 };
 use invivo_tbon::node::{Action, Input, Node, Seat};
 use invivo_tbon::root::{Ask, AskId, Refusal, Root, RootAction, RootInput};
@@ -144,6 +147,7 @@ fn the_root_says_that_it_is_alive_whatever_else_happens() {
 fn a_lost_root_is_reported_once_per_silence() {
     let mut place = place();
     let lost = |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
+    place.step(0, Input::Down(Down::Heartbeat));
     assert!(!lost(&mut place, SILENCE_NS_MAX - 1));
     assert!(lost(&mut place, SILENCE_NS_MAX));
     assert!(!lost(&mut place, 2 * SILENCE_NS_MAX));
@@ -164,6 +168,25 @@ fn a_lost_root_is_reported_once_per_silence() {
     place.step(heard + SILENCE_NS_MAX - 1, Input::Down(time));
     place.step(heard + SILENCE_NS_MAX - 1, Input::Down(Down::Groups([].into())));
     assert!(lost(&mut place, heard + SILENCE_NS_MAX));
+}
+
+#[test]
+fn a_root_that_starts_slowly_is_not_lost() {
+    let mut place = place();
+    let lost = |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
+    // The parent is there before the root is.
+    place.step(1, Input::Down(Down::Groups([].into())));
+    assert!(!lost(&mut place, 10 * SILENCE_NS_MAX));
+    assert_eq!(
+        place.clone().step(START_NS_MAX, Input::Tick)[0],
+        Action::RootLost,
+        "but not for ever"
+    );
+    // From its first word on it is listened to.
+    let first = 11 * SILENCE_NS_MAX;
+    place.step(first, Input::Down(Down::Job(JobInfo::default())));
+    assert!(!lost(&mut place, first + SILENCE_NS_MAX - 1));
+    assert!(lost(&mut place, first + SILENCE_NS_MAX));
 }
 
 #[test]

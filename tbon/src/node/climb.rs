@@ -63,17 +63,17 @@ impl<L: Law> Node<L> {
                 };
                 out.push(self.to_member(member, time));
             }
-            Up::WantGroups(ids) => self.want_groups(member, ids, out),
+            Up::WantGroups(ids) => self.want_groups(now_ns, member, ids, out),
             Up::Groups(told) if self.is_root => self.pass_groups(&told, out),
             Up::Groups(_) | Up::RankEnded(_) => out.push(Action::Up(message)),
         }
     }
 
-    fn want_groups(&mut self, member: usize, ids: Vec<CommId>, out: &mut Vec<Action>) {
-        let (known, unknown) = self.groups.want(member, ids);
+    fn want_groups(&mut self, now_ns: u64, member: usize, ids: Vec<CommId>, out: &mut Vec<Action>) {
+        let (known, up) = self.groups.want(now_ns, member, ids);
         self.tell_groups(member, known, out);
-        if !unknown.is_empty() && !self.is_root {
-            out.push(Action::Up(Up::WantGroups(unknown)));
+        if !up.is_empty() && !self.is_root {
+            out.push(Action::Up(Up::WantGroups(up)));
         }
     }
 
