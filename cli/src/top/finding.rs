@@ -5,7 +5,7 @@ use crate::view::functions::observed_mpi_ns;
 use crate::view::recording::span_ns;
 use crate::view::units::{count, counted, duration, share};
 use invivo_grpc::convert::state_name;
-use invivo_grpc::v1::{Coverage, JobStatus, RankState, RankStatus, Snapshot};
+use invivo_grpc::v1::{Coverage, FunctionRow, JobStatus, RankState, RankStatus, Snapshot};
 
 /// A call that lasts longer than this is worth a sentence, in ns: ordinary waits are far shorter.
 const LONG_CALL_NS: u64 = 5_000_000_000;
@@ -152,8 +152,15 @@ fn imbalance(status: &JobStatus, coverage: &Coverage) -> Option<String> {
     })
 }
 
+/// The functions of which the time is part of the time observed, the one with the most time first.
+pub fn observed(rows: &[FunctionRow]) -> impl Iterator<Item = &FunctionRow> {
+    rows.iter()
+        .filter(|row| observed_mpi_ns(std::slice::from_ref(row)) > 0)
+}
+
 fn time_in_mpi(snapshot: &Snapshot, status: &JobStatus, coverage: &Coverage) -> String {
-    let Some(top) = snapshot.functions.first() else {
+    // Initialisation lies before the time that is observed.
+    let Some(top) = observed(&snapshot.functions).next() else {
         let counts = status.ranks.unwrap_or_default();
         return if counts.starting > 0 {
             format!(
@@ -170,12 +177,11 @@ fn time_in_mpi(snapshot: &Snapshot, status: &JobStatus, coverage: &Coverage) -> 
     };
     let in_mpi = observed_mpi_ns(&snapshot.functions);
     let rank_ns = span_ns(status) as f64 * f64::from(coverage.ranks_reporting);
-    let whole: u64 = snapshot.functions.iter().map(|row| row.time_ns).sum();
     format!(
         "The ranks spend {} of their time in MPI, most of it in {} ({}, {} calls).",
         share((in_mpi as f64).min(rank_ns), rank_ns),
         top.function,
-        share(top.time_ns as f64, whole as f64),
+        share(top.time_ns as f64, in_mpi as f64),
         count(top.calls),
     )
 }

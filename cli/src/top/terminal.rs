@@ -123,10 +123,10 @@ mod tests {
             "--nocapture",
             "top::terminal::tests::panics_on_the_screen",
         ];
-        let terminal = pseudo_terminal::Terminal::start(&program, &arguments, &[], (80, 24));
+        let terminal =
+            pseudo_terminal::Terminal::start(&program, &arguments, &[("RUST_BACKTRACE", "0")], (80, 24));
         let left = terminal.left();
         assert_eq!(left.code, 101, "{}", left.screen);
-        assert!(left.screen.contains("something unforeseen"), "{}", left.screen);
         let opened = left.raw.find("\x1b[?1049h").expect("a screen of its own");
         let told = left.raw.find("something unforeseen").expect("told");
         let closed = left.raw.find("\x1b[?1049l").expect("closed");

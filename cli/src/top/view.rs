@@ -109,7 +109,20 @@ fn draw_last(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
             (keys, look.aside())
         }
     };
-    TextLine::styled(format!(" {}", look.text(&text)), style).render(area, buffer);
+    let text = fitting(&look.text(&text), usize::from(area.width).saturating_sub(1));
+    TextLine::styled(format!(" {text}"), style).render(area, buffer);
+}
+
+/// As many parts of a sentence as there is room for: what matters most comes first.
+fn fitting(text: &str, columns: usize) -> String {
+    let mut text = text;
+    while text.chars().count() > columns {
+        match text.rfind("; ") {
+            Some(end) => text = &text[..end],
+            None => break,
+        }
+    }
+    text.to_owned()
 }
 
 /// A title with a rule behind it; the area below.

@@ -1,9 +1,10 @@
 //! What goes on, at a glance: a sentence, rates over time, ranks by state, the heaviest functions, notes.
 
-use crate::top::finding::{Weight, finding};
+use crate::top::finding::{Weight, finding, observed};
 use crate::top::history::Sample;
 use crate::top::look::Look;
 use crate::top::model::Picture;
+use crate::view::functions::observed_mpi_ns;
 use crate::view::units::{count, share};
 use invivo_grpc::v1::{FunctionRow, RankCounts};
 use ratatui::buffer::Buffer;
@@ -153,9 +154,9 @@ fn draw_states(counts: &RankCounts, look: Look, area: Rect, buffer: &mut Buffer)
 
 fn draw_functions(rows: &[FunctionRow], look: Look, area: Rect, buffer: &mut Buffer) {
     let area = super::titled("where the MPI time goes", look, area, buffer);
-    let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
+    let whole = observed_mpi_ns(rows);
     let width = usize::from(area.width).saturating_sub(29);
-    for (row, y) in rows.iter().zip(area.y..area.bottom()) {
+    for (row, y) in observed(rows).zip(area.y..area.bottom()) {
         let of_all = row.time_ns as f64 / whole.max(1) as f64;
         let name: String = row.function.chars().take(18).collect();
         let text = format!(

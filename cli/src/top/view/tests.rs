@@ -153,6 +153,19 @@ fn the_last_line_asks_tells_and_answers() {
 }
 
 #[test]
+fn a_long_answer_loses_its_last_parts() {
+    assert_eq!(
+        fitting("reset 4 of 4 ranks; cut at 7 s; and more", 30),
+        "reset 4 of 4 ranks; cut at 7 s"
+    );
+    assert_eq!(
+        fitting("reset 4 of 4 ranks; cut at 7 s", 20),
+        "reset 4 of 4 ranks"
+    );
+    assert_eq!(fitting("one long part", 5), "one long part");
+}
+
+#[test]
 fn a_terminal_that_is_too_small_says_so() {
     for (width, height) in [(79, 24), (80, 23), (20, 5)] {
         let screen = screen(&at('1'), width, height, false).replace('\n', " ");
