@@ -17,7 +17,6 @@ use crate::memory::{Memory, Slot};
 use crate::notes::{Notes, Trouble};
 use crate::store::Budget;
 use crate::tap::Taps;
-use invivo_proto::control::strategy::Strategy;
 use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::Header;
 use invivo_proto::record::RecordError;
@@ -69,8 +68,6 @@ pub struct RankRecords {
     left_packets: u64,
     packets_refused: u64,
     bytes: Vec<u8>,
-    /// What its buffers keep.
-    strategy: Strategy,
 }
 
 impl RankRecords {
@@ -83,7 +80,6 @@ impl RankRecords {
             left_packets: 0,
             packets_refused: 0,
             bytes: Vec::new(),
-            strategy: Strategy::FLIGHT_RECORDER,
         }
     }
 

@@ -3,6 +3,7 @@
 use super::{Life, Now, Place};
 use crate::notes::Trouble;
 use crate::store::Keeping;
+use invivo_otfx::Unfit;
 use invivo_proto::control::buffers::{Buffers, Cursor, Records};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::{Acks, FAILURES_MAX};
@@ -25,28 +26,37 @@ impl Place {
         }
     }
 
-    /// Another strategy, on every rank that can.
+    /// Another strategy, on all ranks or on none.
     pub(super) fn keep(&mut self, strategy: Strategy) -> Acks {
         let begun = Instant::now();
         let keeping = Keeping::new(strategy, self.feed.analyses.clock());
-        let of_new = self.feed.budget.keep(&keeping);
         let mut acks = Acks {
             targets: self.ranks.len() as u32,
             ..Acks::default()
         };
-        for (rank, one) in (self.first..).map(Rank).zip(&mut self.ranks) {
-            match of_new.and_then(|()| one.records.keep(&keeping)) {
-                Ok(()) => {
-                    acks.done += 1;
-                    acks.slowest = Some((rank, begun.elapsed().as_nanos() as u64));
-                }
-                Err(unfit) if acks.failures.len() < FAILURES_MAX => {
-                    acks.failures.push((rank, unfit.to_string()))
-                }
-                Err(_) => {}
-            }
+        let ranks = (self.first..).map(Rank);
+        if let Err(unfit) = self.try_keep(&keeping) {
+            let failures = ranks.take(self.ranks.len().min(FAILURES_MAX));
+            acks.failures = failures.map(|rank| (rank, unfit.to_string())).collect();
+            return acks;
         }
+        acks.done = acks.targets;
+        acks.slowest = ranks
+            .take(self.ranks.len())
+            .last()
+            .map(|rank| (rank, begun.elapsed().as_nanos() as u64));
         acks
+    }
+
+    fn try_keep(&mut self, keeping: &Keeping) -> Result<(), Unfit> {
+        for one in &self.ranks {
+            one.records.bears(keeping)?;
+        }
+        self.feed.budget.keep(keeping)?;
+        for one in &mut self.ranks {
+            one.records.keep(keeping)?;
+        }
+        Ok(())
     }
 
     /// What the buffers hold and what they gave up.
@@ -57,8 +67,9 @@ impl Place {
             tick_ps: moment.tick_ps(),
             ..Buffers::default()
         };
+        let strategy = self.feed.budget.keeping().asked;
         for one in &self.ranks {
-            *sum.strategies.entry(one.records.strategy()).or_default() += 1;
+            *sum.strategies.entry(strategy).or_default() += 1;
             one.records.add_buffers(&moment, &mut sum);
         }
         sum

@@ -9,7 +9,6 @@ use invivo_otfx::{Buffer, Contents, EventClass, Head, Unfit};
 use invivo_proto::control::buffers::{
     Books, Buffers, Class, Cursor, Label, LevelSum, Loss, OneBuffer, PAGE_MAX, Reason, Records, Row, RowPart,
 };
-use invivo_proto::control::strategy::Strategy;
 use invivo_proto::ids::LocationId;
 use invivo_proto::record::Part;
 use std::ops::Range;
@@ -18,24 +17,24 @@ use std::ops::Range;
 const ROW_PARTS_MAX: usize = 1024;
 
 impl RankRecords {
-    /// What its buffers keep.
-    pub fn strategy(&self) -> Strategy {
-        self.strategy
-    }
-
-    /// Keeps something else from now on, in all of its buffers or in none.
+    /// Whether all of its buffers can keep something else.
     ///
     /// # Errors
-    /// When one of them cannot.
+    /// Why one of them cannot.
+    pub fn bears(&self, keeping: &Keeping) -> Result<(), Unfit> {
+        self.locations
+            .iter()
+            .try_for_each(|location| location.store.bears(keeping))
+    }
+
+    /// Keeps something else from now on, in all of its buffers.
+    ///
+    /// # Errors
+    /// When one of them cannot: to be asked for before.
     pub fn keep(&mut self, keeping: &Keeping) -> Result<(), Unfit> {
-        for location in &self.locations {
-            location.store.bears(keeping)?;
-        }
-        for location in &mut self.locations {
-            location.store.keep(keeping)?;
-        }
-        self.strategy = keeping.asked;
-        Ok(())
+        self.locations
+            .iter_mut()
+            .try_for_each(|location| location.store.keep(keeping))
     }
 
     /// Adds its buffers to an answer.

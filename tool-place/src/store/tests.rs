@@ -111,8 +111,16 @@ fn strategies_that_do_not_fit_are_refused_and_change_nothing() {
     assert!(budget.keep(&wide).is_err() && store.bears(&wide).is_err() && store.keep(&wide).is_err());
     assert_eq!(budget.keeping().asked, Strategy::FLIGHT_RECORDER);
     assert!(store.buffer().unwrap().strategy().rules.is_empty());
-    let narrow = keeping("duration:1ms");
+    let narrow = keeping("iterations:4@MPI_Barrier");
     budget.keep(&narrow).unwrap();
     store.keep(&narrow).unwrap();
-    assert_eq!(store.buffer().unwrap().strategy().levels(), 9);
+    assert_eq!(store.buffer().unwrap().strategy().levels(), 5);
+    // Wider than what is there: buffers that are made for it bear it in smaller bins.
+    let made = keeping("duration:1ms,depth:0");
+    assert!(store.bears(&made).is_err());
+    budget.keep(&made).unwrap();
+    assert_eq!(
+        Store::new(&mut budget).buffer().unwrap().fill().geometry.bins,
+        128
+    );
 }
