@@ -170,7 +170,9 @@ impl Branch {
                     status.notes.truncate(NOTES_MAX);
                 }
             }
-            Up::Ack { command, .. } => self.shut_down |= self.shutting_down == Some(*command),
+            Up::Ack { command, acks } => {
+                self.shut_down |= self.shutting_down == Some(*command) && acks.done > 0;
+            }
             Up::Drained => self.drained = true,
             Up::Hello { .. } | Up::Groups(_) | Up::WantGroups(_) | Up::WhatTime { .. } | Up::RankEnded(_) => {
             }

@@ -302,7 +302,8 @@ impl Station {
         match self.asked.remove(&ask) {
             Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer, missing),
             Some(Asker::Shutdown(connection, id)) => {
-                let over = matches!(answer, Answer::Command(_));
+                // Where no rank has done it, nothing is over: whoever asked sees why, and may ask again.
+                let over = matches!(&answer, Answer::Command(acks) if acks.done > 0);
                 self.answer(connection, id, answer, missing);
                 if over {
                     self.ending.shut_down();

@@ -1,4 +1,4 @@
-//! How much of the truth an answer is: merging, the conservation law, and what a lost member leaves.
+//! How much of the truth an answer is: merging, the conservation law, and what a member leaves that is gone.
 
 use core::fmt;
 use invivo_proto::control::results::{Coverage, Ledger};
@@ -113,8 +113,8 @@ pub fn balance(ledger: &Ledger) -> Result<(), Imbalance> {
     }
 }
 
-/// The books of a member that is lost, from its last word: what it held or awaited counts as dropped.
-pub(crate) fn lost(last: &Ledger) -> Ledger {
+/// The books of a member that is gone, from its last word: what it held or awaited counts as dropped.
+pub(crate) fn gone(last: &Ledger) -> Ledger {
     let Ledger {
         entered,
         open,
@@ -125,14 +125,14 @@ pub(crate) fn lost(last: &Ledger) -> Ledger {
         dropped_by_place,
         reset,
     } = *last;
-    let gone = [open, in_flight, kept, dropped_by_place]
+    let given_up = [open, in_flight, kept, dropped_by_place]
         .into_iter()
         .fold(0, u64::saturating_add);
     Ledger {
         entered,
         reduced,
         dropped,
-        dropped_by_place: gone,
+        dropped_by_place: given_up,
         reset,
         ..Ledger::default()
     }

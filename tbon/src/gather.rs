@@ -74,8 +74,8 @@ impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
         gather.tick_off(member).then_some(&mut gather.tally)
     }
 
-    /// Nobody waits for a lost member.
-    pub fn lose(&mut self, index: usize, member: &Member) {
+    /// Nobody waits any longer for a member that is gone.
+    pub fn give_up(&mut self, index: usize, member: &Member) {
         for gather in &mut self.open {
             if gather.tick_off(index) {
                 gather.tally.absent(member);

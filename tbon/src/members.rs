@@ -1,6 +1,7 @@
 //! Who answers to a node.
 
 use crate::coverage;
+use crate::limits::GONE_NS;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -16,10 +17,12 @@ pub(crate) struct Member {
     pub ranks: u32,
     /// The node itself, for the ranks that it serves directly.
     pub local: bool,
-    /// It never answers again.
-    pub lost: bool,
-    /// It missed a wave or a command, and has not been heard since: waves do not wait for it.
+    /// When it was heard last; it is taken to have spoken when the node began.
+    pub heard_ns: u64,
+    /// It missed a wave or a command, and has not been heard since: it is not asked, and commands do not wait for it.
     pub silent: bool,
+    /// It has been silent for so long that what it held is given up. It may come back all the same.
+    pub gone: bool,
     /// Messages of it that could not be read, or cannot be true.
     pub garbage: u64,
     /// The books of its last answer.
@@ -27,16 +30,28 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub fn new(world: WorldRank, ranks: u32, local: bool) -> Member {
+    pub fn new(now_ns: u64, world: WorldRank, ranks: u32, local: bool) -> Member {
         Member {
             world,
             ranks,
             local,
-            lost: false,
+            heard_ns: now_ns,
             silent: false,
+            gone: false,
             garbage: 0,
             last: Ledger::default(),
         }
+    }
+
+    /// It says something: whatever it missed, it is there, and so are its books.
+    pub fn hear(&mut self, now_ns: u64) {
+        self.heard_ns = now_ns;
+        (self.silent, self.gone) = (false, false);
+    }
+
+    /// When it is gone, if it goes on to be silent.
+    fn gone_ns(&self) -> Option<u64> {
+        (!self.local && !self.gone).then(|| self.heard_ns.saturating_add(GONE_NS))
     }
 
     /// What is wrong with it, as sentences for a status.
@@ -52,9 +67,10 @@ impl Member {
                 "tool process {world} sent garbage: {garbage} messages that cannot be read or cannot be true were ignored"
             )
         });
-        let absence = if self.lost {
+        let absence = if self.gone {
             Some(format!(
-                "tool process {world} is lost: its {ranks} ranks run on unobserved"
+                "tool process {world} has been silent for {} s: what it held of its {ranks} ranks counts as dropped until it is heard",
+                GONE_NS / 1_000_000_000
             ))
         } else if self.silent {
             Some(format!(
@@ -66,11 +82,11 @@ impl Member {
         garbage.into_iter().chain(absence)
     }
 
-    /// The coverage of its silence: its ranks count and do not report. What a lost member held is dropped; a
+    /// The coverage of its silence: its ranks count and do not report. What a member held that is gone is dropped; a
     /// late one keeps its books to itself until it answers.
     pub fn absence(&self) -> Coverage {
-        let ledger = if self.lost {
-            coverage::lost(&self.last)
+        let ledger = if self.gone {
+            coverage::gone(&self.last)
         } else {
             Ledger::default()
         };
@@ -105,9 +121,26 @@ impl Members {
         &mut self.0[index]
     }
 
-    /// The children that are not lost: nobody writes to a lost one.
-    pub fn reachable(&self) -> impl Iterator<Item = &Member> {
-        self.0.iter().filter(|member| !member.lost && !member.local)
+    /// All but the node itself.
+    pub fn children(&self) -> impl Iterator<Item = &Member> {
+        self.0.iter().filter(|member| !member.local)
+    }
+
+    /// Those who are gone now and were not before.
+    pub fn leave(&mut self, now_ns: u64) -> Vec<usize> {
+        let mut gone = Vec::new();
+        for (index, member) in self.0.iter_mut().enumerate() {
+            if member.gone_ns().is_some_and(|gone_ns| gone_ns <= now_ns) {
+                (member.silent, member.gone) = (true, true);
+                gone.push(index);
+            }
+        }
+        gone
+    }
+
+    /// When the next one is gone, if nothing is heard before.
+    pub fn next_gone_ns(&self) -> Option<u64> {
+        self.0.iter().filter_map(Member::gone_ns).min()
     }
 
     pub fn child(&self, world: WorldRank) -> Option<usize> {
@@ -128,20 +161,14 @@ impl Members {
             .fold(0, |ranks: u32, member| ranks.saturating_add(member.ranks))
     }
 
-    /// A list on which everybody who is not lost still has to be ticked off.
+    /// A list on which everybody has to be ticked off.
     pub fn roll(&self) -> FixedBitSet {
-        self.roll_of(|member| !member.lost)
+        (0..self.len()).collect()
     }
 
-    /// A list of those who are asked a question: neither lost nor silent.
+    /// A list of those who are waited for: all who are not silent.
     pub fn roll_of_awake(&self) -> FixedBitSet {
-        self.roll_of(|member| !member.lost && !member.silent)
-    }
-
-    fn roll_of(&self, is_on_it: impl Fn(&Member) -> bool) -> FixedBitSet {
-        (0..self.len())
-            .filter(|&index| is_on_it(&self.0[index]))
-            .collect()
+        (0..self.len()).filter(|&index| !self.0[index].silent).collect()
     }
 
     /// What is wrong with them, as sentences for a status, as many as a status has room for.
@@ -168,7 +195,7 @@ impl Chorus {
         }
     }
 
-    /// A member has said it, or never will; saying it again changes nothing.
+    /// A member has said it; saying it again changes nothing.
     pub fn tick_off(&mut self, member: usize) {
         if self.silent.contains(member) {
             self.silent.remove(member);

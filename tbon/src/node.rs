@@ -6,8 +6,8 @@
 //!           Down |  ^ Up                   Up::{WantGroups, WhatTime}            answered, or asked once for all
 //!              [node]
 //!        Down |  ^ Up   \ Local(Down)      Down::{Job, Command, Heartbeat, Release, Shutdown}
-//!            children    itself                              to every member that is not lost
-//!                                          Down::Query       to every member that is neither lost nor silent
+//!            children    itself                              to every member
+//!                                          Down::Query       to every member that is not silent
 //!                                          Down::{Time, Groups}    to those who asked
 //! ```
 //!
@@ -18,7 +18,9 @@
 //! Links keep their order and lose nothing, members may fall silent: every question and every command has a
 //! time-out that grows with the height, so that the deepest node that waits in vain gives up first, names the
 //! silent member, and its parents still hear the rest of the branch in time. Later questions leave a silent
-//! member out, until it is heard again; commands still go to it.
+//! member out, until it is heard again; commands still go to it, and nobody waits for it. One that is not heard for
+//! [`GONE_NS`](crate::limits::GONE_NS) is gone: what it held counts as dropped. Members that are alive ask for the time every second or so, so
+//! that silence means something; and whoever comes back is what it was, books and all.
 
 mod climb;
 mod descend;
@@ -92,11 +94,11 @@ impl<L: Law> Node<L> {
     }
 
     fn with(now_ns: u64, seat: Seat, law: L, clock: JobClock, groups: Groups) -> Node<L> {
-        let local = seat.local.map(|ranks| Member::new(seat.me, ranks, true));
+        let local = seat.local.map(|ranks| Member::new(now_ns, seat.me, ranks, true));
         let children = seat
             .children
             .into_iter()
-            .map(|(child, ranks)| Member::new(child, ranks, false));
+            .map(|(child, ranks)| Member::new(now_ns, child, ranks, false));
         let members = Members::new(local.into_iter().chain(children).collect());
         Node {
             law,
@@ -158,6 +160,7 @@ impl<L: Law> Node<L> {
             self.commands.under_way.next_deadline_ns(),
             self.pulse.next_deadline_ns().filter(|_| !self.is_root),
             self.clock.next_ask_ns(),
+            self.members.next_gone_ns(),
         ];
         deadlines.into_iter().flatten().min().filter(|_| !self.closed)
     }
@@ -167,7 +170,7 @@ impl<L: Law> Node<L> {
     pub fn step(&mut self, now_ns: u64, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
         if self.closed {
-            self.ignored.after_shutdown += u64::from(input != Input::Tick);
+            self.ignored.after_shutdown += u64::from(!matches!(input, Input::Tick | Input::Backlog));
             return out;
         }
         // Only a tick makes late what has not come, because only then has everything been handed in.
@@ -177,9 +180,9 @@ impl<L: Law> Node<L> {
                 self.descend(now_ns, message, &mut out);
                 self.ask_time(now_ns, true, &mut out);
             }
-            Input::Up { from, message } => match self.living(from) {
+            Input::Up { from, message } => match self.members.child(from) {
                 Some(member) => {
-                    self.members.get_mut(member).silent = false;
+                    self.members.get_mut(member).hear(now_ns);
                     self.climb(now_ns, member, message, &mut out);
                 }
                 None => self.ignored.strangers += 1,
@@ -188,18 +191,21 @@ impl<L: Law> Node<L> {
                 Some(member) => self.climb(now_ns, member, message, &mut out),
                 None => self.ignored.strangers += 1,
             },
-            Input::ChildLost(child) => self.lose(child),
-            Input::Garbage(child) => match self.living(child) {
+            Input::Garbage(child) => match self.members.child(child) {
                 Some(member) => self.garbage(member),
                 None => self.ignored.strangers += 1,
             },
-            Input::Tick => self.tick(now_ns, &mut out),
+            Input::Tick => {
+                self.give_up(now_ns);
+                self.pass_time(now_ns, &mut out);
+            }
+            Input::Backlog => self.pass_time(now_ns, &mut out),
         }
         self.conclude(overdue_ns, &mut out);
         out
     }
 
-    fn tick(&mut self, now_ns: u64, out: &mut Vec<Action>) {
+    fn pass_time(&mut self, now_ns: u64, out: &mut Vec<Action>) {
         if !self.is_root && self.pulse.stops(now_ns) {
             out.push(Action::RootLost);
         }
@@ -212,29 +218,17 @@ impl<L: Law> Node<L> {
         }
     }
 
-    fn living(&self, child: WorldRank) -> Option<usize> {
-        self.members
-            .child(child)
-            .filter(|&member| !self.members.get(member).lost)
-    }
-
     fn garbage(&mut self, member: usize) {
         self.ignored.garbage += 1;
         self.members.get_mut(member).garbage += 1;
     }
 
-    /// Nothing comes from this child any more: nobody waits for it, and its branch counts as present, drained
-    /// and dropped.
-    fn lose(&mut self, child: WorldRank) {
-        let Some(member) = self.living(child) else {
-            self.ignored.strangers += 1;
-            return;
-        };
-        self.members.get_mut(member).lost = true;
-        self.present.tick_off(member);
-        self.drained.tick_off(member);
-        self.waves.lose(member, self.members.get(member));
-        self.commands.under_way.lose(member, self.members.get(member));
+    /// Waits no longer for members that have been silent for too long.
+    fn give_up(&mut self, now_ns: u64) {
+        for member in self.members.leave(now_ns) {
+            self.waves.give_up(member, self.members.get(member));
+            self.commands.under_way.give_up(member, self.members.get(member));
+        }
     }
 
     /// Sends up whatever is complete, or overdue at `overdue_ns`.
@@ -263,6 +257,11 @@ impl<L: Law> Node<L> {
     /// Whether a command is under way or remembered.
     pub(crate) fn knows(&self, command: CommandId) -> bool {
         self.commands.known(command).is_some()
+    }
+
+    /// Whether a command has been given and not been answered for by everybody yet.
+    pub(crate) fn is_under_way(&self, command: CommandId) -> bool {
+        self.commands.under_way.find(command).is_some()
     }
 
     /// Whether another wave would push the oldest out.

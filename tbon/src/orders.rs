@@ -10,8 +10,41 @@ pub(crate) fn ahead_ns(height: u32) -> u64 {
     CUT_AHEAD_NS_PER_LAYER.saturating_mul(u64::from(height))
 }
 
+/// Counts the epochs of recording, in the order in which commands are given: places may come to know of a switch late, or
+/// of a window's end early, and would each count something else.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Epochs {
+    number: u32,
+    on: bool,
+}
+
+impl Epochs {
+    /// Of a job that is recorded from its start, or is not.
+    pub fn new(recording: bool) -> Epochs {
+        Epochs {
+            number: 0,
+            on: recording,
+        }
+    }
+
+    /// The epoch from a switch on.
+    fn switch(&mut self, on: bool) -> u32 {
+        self.number = self.number.saturating_add(u32::from(on && !self.on));
+        self.on = on;
+        self.number
+    }
+
+    /// The epoch of a window. Behind it recording is off: a switch that is given meanwhile may find it so at some
+    /// places, and begins the next epoch at all of them.
+    fn window(&mut self) -> u32 {
+        self.number = self.number.saturating_add(1);
+        self.on = false;
+        self.number
+    }
+}
+
 /// What an order means whose cut, if it has one, lies at `cut_ns`.
-pub(crate) fn verb(order: Order, cut_ns: u64) -> Verb {
+pub(crate) fn verb(order: Order, cut_ns: u64, epochs: &mut Epochs) -> Verb {
     match order {
         Order::Pause { lease_ns } => Verb::Pause { lease_ns },
         Order::Resume => Verb::Resume,
@@ -19,13 +52,13 @@ pub(crate) fn verb(order: Order, cut_ns: u64) -> Verb {
         Order::Reset => Verb::Reset { at_ns: cut_ns },
         Order::Record { on } => Verb::Record {
             on,
-            epoch: u32::from(on),
+            epoch: epochs.switch(on),
             at_ns: cut_ns,
         },
         Order::Window { length_ns } => Verb::Window {
             from_ns: cut_ns,
             to_ns: cut_ns.saturating_add(length_ns),
-            epoch: 1,
+            epoch: epochs.window(),
         },
         Order::Shutdown => Verb::Shutdown,
         Order::Strategy { strategy } => Verb::Strategy { strategy },
@@ -41,6 +74,12 @@ impl Orders {
     /// Whether the id stands for something else.
     pub fn is_taken(&self, id: CommandId, order: Order) -> bool {
         self.0.get(&id).is_some_and(|known| *known != order)
+    }
+
+    /// The commands of such an order.
+    pub fn such(&self, is_such: impl Fn(Order) -> bool) -> impl Iterator<Item = CommandId> {
+        let such = move |(&id, &order): (&CommandId, &Order)| is_such(order).then_some(id);
+        self.0.iter().filter_map(such)
     }
 
     /// Remembers a new one, and those of before that are still known.

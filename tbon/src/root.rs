@@ -3,7 +3,7 @@
 use crate::law::Law;
 use crate::limits::{ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, WAVES_MAX};
 use crate::node::{Action, Ignored, Input, Node, Seat};
-use crate::orders::{self, Orders};
+use crate::orders::{self, Epochs, Orders};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -55,8 +55,6 @@ pub enum RootInput {
     },
     /// Time passes. Before a tick, hand in everything that has arrived.
     Tick,
-    /// A child will never be heard again.
-    ChildLost(WorldRank),
     /// A child's message cannot be read.
     Garbage(WorldRank),
 }
@@ -96,14 +94,14 @@ pub enum RootAction {
         /// Why.
         refusal: Refusal,
     },
-    /// Every member is there (or lost): said once.
+    /// Every member is there: said once.
     Present {
         /// Ranks of the job.
         ranks: u32,
     },
     /// A rank ended otherwise than through `MPI_Finalize`.
     RankEnded(RankEnded),
-    /// Every rank has drained or ended, or its place is lost: said once. Run the last waves now.
+    /// Every rank has drained or ended: said once. Run the last waves now.
     Drained,
 }
 
@@ -122,6 +120,17 @@ pub enum Refusal {
     /// The id belongs to a command that does something else.
     IdTaken {
         /// The command.
+        id: CommandId,
+    },
+    /// A window is being recorded, and nothing else may forget or begin one meanwhile: which places would still
+    /// refuse and which not would depend on how far each has come.
+    Window {
+        /// The command that records it.
+        id: CommandId,
+    },
+    /// The measurement is being shut down already.
+    ShuttingDown {
+        /// The command that does so.
         id: CommandId,
     },
     /// The measurement is being shut down.
@@ -155,6 +164,18 @@ impl fmt::Display for Refusal {
                     "command {id} was given before and does something else; choose a new id"
                 )
             }
+            Refusal::Window { id } => {
+                write!(
+                    f,
+                    "command {id} is recording a window; wait for its end, or end it early with `record off`"
+                )
+            }
+            Refusal::ShuttingDown { id } => {
+                write!(
+                    f,
+                    "command {id} is shutting the measurement down already; wait for its end"
+                )
+            }
             Refusal::ShutDown => f.write_str("the measurement is over; nothing can be asked any more"),
         }
     }
@@ -172,6 +193,7 @@ pub struct Root<L> {
     /// Who waits for a command under way; at most [`COMMANDS_MAX`] lists of [`ASKERS_MAX`].
     commands: BTreeMap<CommandId, Vec<AskId>>,
     orders: Orders,
+    epochs: Epochs,
     height: u32,
     next_beat_ns: u64,
     closed: bool,
@@ -187,6 +209,7 @@ impl<L: Law> Root<L> {
             waves: BTreeMap::new(),
             commands: BTreeMap::new(),
             orders: Orders::default(),
+            epochs: Epochs::new(true),
             next_beat_ns: now_ns,
             closed: false,
         }
@@ -226,12 +249,14 @@ impl<L: Law> Root<L> {
                     out.push(RootAction::Refused { ask, refusal });
                 }
             }
-            RootInput::Job(job) => self.pass(now_ns, Input::Down(Down::Job(job)), &mut out),
+            RootInput::Job(job) => {
+                self.epochs = Epochs::new(job.recording);
+                self.pass(now_ns, Input::Down(Down::Job(job)), &mut out);
+            }
             RootInput::Release => self.pass(now_ns, Input::Down(Down::Release), &mut out),
             RootInput::Shutdown => self.shut_down(now_ns, &mut out),
             RootInput::Up { from, message } => self.pass(now_ns, Input::Up { from, message }, &mut out),
             RootInput::Tick => self.pass(now_ns, Input::Tick, &mut out),
-            RootInput::ChildLost(child) => self.pass(now_ns, Input::ChildLost(child), &mut out),
             RootInput::Garbage(child) => self.pass(now_ns, Input::Garbage(child), &mut out),
         }
         out
@@ -252,10 +277,15 @@ impl<L: Law> Root<L> {
                 self.pass(now_ns, Input::Down(Down::Query { wave, query }), out);
             }
             Ask::Command { id, order } => {
-                self.admit(ask, id, order)?;
-                // A command that is known already keeps the cut that it has.
+                let known = self.node.knows(id);
+                self.admit(ask, id, order, known)?;
                 let cut_ns = now_ns.saturating_add(orders::ahead_ns(self.height));
-                let verb = orders::verb(order, cut_ns);
+                // A command that is known already keeps the cut and the epoch that it has.
+                let mut epochs = self.epochs;
+                let verb = orders::verb(order, cut_ns, &mut epochs);
+                if !known {
+                    self.epochs = epochs;
+                }
                 self.pass(now_ns, Input::Down(Down::Command(Command { id, verb })), out);
             }
         }
@@ -263,13 +293,15 @@ impl<L: Law> Root<L> {
     }
 
     /// Lets `ask` wait for a command, new or not.
-    fn admit(&mut self, ask: AskId, id: CommandId, order: Order) -> Result<(), Refusal> {
-        let known = self.node.knows(id);
+    fn admit(&mut self, ask: AskId, id: CommandId, order: Order, known: bool) -> Result<(), Refusal> {
         if known && self.orders.is_taken(id, order) {
             return Err(Refusal::IdTaken { id });
         }
         if !known && self.node.commands_full() {
             return Err(Refusal::TooManyCommands);
+        }
+        if !known {
+            self.excludes(order)?;
         }
         let askers = self.commands.entry(id).or_default();
         if askers.len() >= ASKERS_MAX {
@@ -280,6 +312,26 @@ impl<L: Law> Root<L> {
             self.orders.remember(id, order, |id| self.node.knows(id));
         }
         Ok(())
+    }
+
+    /// Refuses what cannot go beside a command under way.
+    fn excludes(&self, order: Order) -> Result<(), Refusal> {
+        let under_way =
+            |is_such: fn(Order) -> bool| self.orders.such(is_such).find(|&id| self.node.is_under_way(id));
+        let refusal = match order {
+            Order::Reset | Order::Window { .. } => {
+                under_way(|order| matches!(order, Order::Window { .. })).map(|id| Refusal::Window { id })
+            }
+            Order::Shutdown => {
+                under_way(|order| order == Order::Shutdown).map(|id| Refusal::ShuttingDown { id })
+            }
+            Order::Pause { .. }
+            | Order::Resume
+            | Order::Hold { .. }
+            | Order::Record { .. }
+            | Order::Strategy { .. } => None,
+        };
+        refusal.map_or(Ok(()), Err)
     }
 
     /// Whoever still waits is told so.

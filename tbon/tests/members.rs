@@ -1,13 +1,13 @@
 //! Promises about members: silent ones, those that send garbage, what time it is, and who is in which group.
 
-use invivo_proto::control::results::{Coverage, Group, JobStatus};
+use invivo_proto::control::results::{Coverage, Group, JobStatus, Ledger};
 use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
 use invivo_proto::definition::Run;
 use invivo_proto::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
 use invivo_tbon::clock::UNKNOWN_NS;
 use invivo_tbon::law::Mismatch;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::limits::{ASK_GROUP_AGAIN_NS, GROUP_MESSAGE_RUNS_MAX, WAVE_NS_PER_LAYER};
+use invivo_tbon::limits::{ASK_GROUP_AGAIN_NS, GONE_NS, GROUP_MESSAGE_RUNS_MAX, WAVE_NS_PER_LAYER};
 use invivo_tbon::node::{Action, Input, Node, Seat};
 use invivo_tbon::root::{Root, RootAction, RootInput};
 use std::collections::BTreeMap;
@@ -113,6 +113,154 @@ fn a_silent_member_is_waited_for_once_and_asked_again_when_it_is_heard() {
     node.step(late, answer(ONE, 4));
     let (missing, _) = status(&node.step(late, answer(OTHER, 4))).unwrap();
     assert_eq!(missing, []);
+}
+
+fn books(entered: u64) -> Ledger {
+    Ledger {
+        entered,
+        kept: entered,
+        ..Ledger::default()
+    }
+}
+
+/// An answer with books.
+fn honest(from: WorldRank, wave: u64, entered: u64) -> Input {
+    let Input::Up { from, mut message } = answer(from, wave) else {
+        unreachable!("an answer comes from a child")
+    };
+    if let Up::Partial { coverage, .. } = &mut message {
+        coverage.ledger = books(entered);
+    }
+    Input::Up { from, message }
+}
+
+fn ledger(actions: &[Action]) -> Option<Ledger> {
+    actions.iter().find_map(|action| match action {
+        Action::Up(Up::Partial { coverage, .. }) => Some(coverage.ledger),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_member_that_is_not_heard_for_long_is_gone_until_it_is() {
+    let mut node = node();
+    node.step(0, query(1));
+    node.step(0, honest(ONE, 1, 5));
+    assert_eq!(ledger(&node.step(0, honest(OTHER, 1, 7))), Some(books(12)));
+    // A hold waits for it as long as the lease, unless it is gone.
+    let hold = Command {
+        id: CommandId(1),
+        verb: Verb::Hold {
+            lease_ns: 20 * GONE_NS,
+        },
+    };
+    node.step(0, Input::Down(Down::Command(hold)));
+    let time = Input::Up {
+        from: ONE,
+        message: Up::WhatTime { asked_ns: 1 },
+    };
+    node.step(GONE_NS - 1, time);
+    let acks = |actions: &[Action]| {
+        actions.iter().find_map(|action| match action {
+            Action::Up(Up::Ack { acks, .. }) => Some((acks.targets, acks.missing.clone())),
+            _ => None,
+        })
+    };
+    let done = Up::Ack {
+        command: CommandId(1),
+        acks: Acks {
+            targets: 2,
+            done: 2,
+            ..Acks::default()
+        },
+    };
+    let done = |from| Input::Up {
+        from,
+        message: done.clone(),
+    };
+    assert_eq!(acks(&node.step(GONE_NS - 1, done(ONE))), None);
+    // Where not everything could be handed in nobody is late.
+    assert_eq!(acks(&node.step(GONE_NS, Input::Backlog)), None);
+    assert_eq!(acks(&node.step(GONE_NS, Input::Tick)), Some((4, vec![OTHER])));
+    // What it held counts as dropped.
+    node.step(GONE_NS, query(2));
+    let actions = node.step(GONE_NS, honest(ONE, 2, 6));
+    let dropped = Ledger {
+        entered: 13,
+        kept: 6,
+        dropped_by_place: 7,
+        ..Ledger::default()
+    };
+    assert_eq!(ledger(&actions), Some(dropped));
+    let note = "tool process 9 has been silent for 30 s: what it held of its 2 ranks counts as dropped until it is heard";
+    assert_eq!(status(&actions), Some((vec![OTHER], vec![note.to_owned()])));
+    // It was only slow: its books are what they are.
+    node.step(GONE_NS, done(OTHER));
+    assert_eq!(asked(&node.step(GONE_NS, query(3))), [ONE, OTHER]);
+    node.step(GONE_NS, honest(ONE, 3, 6));
+    assert_eq!(ledger(&node.step(GONE_NS, honest(OTHER, 3, 9))), Some(books(15)));
+}
+
+#[test]
+fn a_silent_member_is_given_commands_and_not_waited_for() {
+    let mut node = node();
+    node.step(0, query(1));
+    node.step(1, answer(ONE, 1));
+    let late = 2 * WAVE_NS_PER_LAYER;
+    node.step(late, Input::Tick);
+    let command = Command {
+        id: CommandId(1),
+        verb: Verb::Resume,
+    };
+    assert_eq!(
+        asked(&node.step(late, Input::Down(Down::Command(command)))),
+        [ONE, OTHER]
+    );
+    let acks = Acks {
+        targets: 2,
+        done: 2,
+        ..Acks::default()
+    };
+    let done = Input::Up {
+        from: ONE,
+        message: Up::Ack {
+            command: CommandId(1),
+            acks,
+        },
+    };
+    let all = Acks {
+        targets: 4,
+        done: 2,
+        missing: vec![OTHER],
+        ..Acks::default()
+    };
+    assert_eq!(
+        node.step(late, done),
+        [Action::Up(Up::Ack {
+            command: CommandId(1),
+            acks: all
+        })]
+    );
+}
+
+#[test]
+fn clocks_that_run_apart_are_named_in_every_status() {
+    let mut node = node();
+    for (asked_ns, job_ns) in [(0, 0), (10 * GONE_NS, 9 * GONE_NS)] {
+        node.step(asked_ns, Input::Tick);
+        let time = Down::Time {
+            asked_ns,
+            job_ns,
+            error_ns: 0,
+        };
+        node.step(asked_ns, Input::Down(time));
+    }
+    let note = "tool process 12 saw its clock and the root's run apart by up to 100000 ppm: job time is stated with a larger error";
+    assert!(
+        node.notes().any(|told| told == note),
+        "{:?}",
+        node.notes().collect::<Vec<_>>()
+    );
 }
 
 #[test]

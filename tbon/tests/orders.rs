@@ -1,6 +1,6 @@
 //! Promises about commands: where the root lays their cuts, and how long nodes wait for them.
 
-use invivo_proto::control::tree::{Acks, Command, Cut, Down, Order, Partial, Up, Verb};
+use invivo_proto::control::tree::{Acks, Command, Cut, Down, JobInfo, Order, Partial, Up, Verb};
 use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::law::Mismatch;
 use invivo_tbon::layout::Layout;
@@ -82,9 +82,107 @@ fn cuts_lie_ahead_of_the_order_for_everybody_alike() {
         ),
         (Order::Shutdown, Verb::Shutdown),
     ];
+    for (order, verb) in meant {
+        assert_eq!(verbs(&give(&mut root(), NOW_NS, 1, order)), [verb, verb]);
+    }
+}
+
+/// Both children have done a command.
+fn done(root: &mut Root<Merge>, id: u64) {
+    for from in [12, 13] {
+        let acks = Acks {
+            targets: 4,
+            done: 4,
+            ..Acks::default()
+        };
+        let message = Up::Ack {
+            command: CommandId(id),
+            acks,
+        };
+        let from = WorldRank(from);
+        root.step(NOW_NS, RootInput::Up { from, message });
+    }
+}
+
+fn refusal(actions: &[RootAction]) -> Option<Refusal> {
+    match actions {
+        [RootAction::Refused { refusal, .. }] => Some(*refusal),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_window_excludes_whatever_else_forgets_until_it_is_done() {
     let mut root = root();
-    for ((order, verb), id) in meant.into_iter().zip(0..) {
-        assert_eq!(verbs(&give(&mut root, NOW_NS, id, order)), [verb, verb]);
+    let window = Order::Window { length_ns: 5 };
+    let refused = Some(Refusal::Window { id: CommandId(7) });
+    give(&mut root, NOW_NS, 7, window);
+    // However long its time is over: it is not known yet to be done everywhere.
+    let later_ns = NOW_NS + AHEAD_NS + 1000;
+    for (order, id) in [(Order::Reset, 8), (window, 9)] {
+        assert_eq!(refusal(&give(&mut root, later_ns, id, order)), refused);
+    }
+    assert_eq!(
+        give(&mut root, later_ns, 7, window),
+        [],
+        "the same command is no other window"
+    );
+    for (order, id) in [(Order::Record { on: false }, 10), (Order::Resume, 11)] {
+        assert_eq!(verbs(&give(&mut root, later_ns, id, order)).len(), 2);
+    }
+    done(&mut root, 7);
+    // What was refused was never given: its id is free.
+    assert_eq!(verbs(&give(&mut root, later_ns, 8, window)).len(), 2);
+}
+
+#[test]
+fn a_shutdown_under_way_is_not_begun_again() {
+    let mut root = root();
+    give(&mut root, NOW_NS, 1, Order::Shutdown);
+    let again = give(&mut root, NOW_NS, 2, Order::Shutdown);
+    assert_eq!(refusal(&again), Some(Refusal::ShuttingDown { id: CommandId(1) }));
+    assert_eq!(give(&mut root, NOW_NS, 1, Order::Shutdown), [], "joined");
+    done(&mut root, 1);
+    assert_eq!(verbs(&give(&mut root, NOW_NS, 2, Order::Shutdown)).len(), 2);
+}
+
+#[test]
+fn the_root_counts_epochs_in_the_order_of_commands() {
+    let orders = [
+        // (order, epoch of a job that is recorded from its start, and of one that is not)
+        (Order::Record { on: true }, 0, 1),
+        (Order::Record { on: false }, 0, 1),
+        (Order::Record { on: false }, 0, 1),
+        (Order::Record { on: true }, 1, 2),
+        (Order::Record { on: true }, 1, 2),
+        (Order::Window { length_ns: 5 }, 2, 3),
+        // Whether the window is over where this comes is not known.
+        (Order::Record { on: true }, 3, 4),
+        (Order::Window { length_ns: 5 }, 4, 5),
+        (Order::Record { on: false }, 4, 5),
+        (Order::Window { length_ns: 5 }, 5, 6),
+    ];
+    for recording in [true, false] {
+        let mut root = root();
+        root.step(
+            NOW_NS,
+            RootInput::Job(JobInfo {
+                recording,
+                ..JobInfo::default()
+            }),
+        );
+        for (id, (order, on, off)) in (0..).zip(orders) {
+            let epoch = |actions: &[RootAction]| match verbs(actions)[..] {
+                [Verb::Record { epoch, .. } | Verb::Window { epoch, .. }, _] => epoch,
+                ref other => panic!("{other:?}"),
+            };
+            let given = give(&mut root, NOW_NS, id, order);
+            assert_eq!(epoch(&given), if recording { on } else { off }, "{id}: {order:?}");
+            // Repeated and refused commands count nothing.
+            assert_eq!(give(&mut root, NOW_NS, id, order), []);
+            assert!(refusal(&give(&mut root, NOW_NS, id, Order::Reset)).is_some());
+            done(&mut root, id);
+        }
     }
 }
 

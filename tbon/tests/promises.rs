@@ -8,8 +8,8 @@ use invivo_proto::ids::{CommandId, Rank, WaveId, WorldRank};
 use invivo_tbon::law::Mismatch;
 use invivo_tbon::layout::{FanIn, Layout, Policy};
 use invivo_tbon::limits::{
-    ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, REMEMBERED_MAX, SILENCE_NS_MAX, START_NS_MAX, WAVE_NS_PER_LAYER,
-    WAVES_MAX,
+    ASKERS_MAX, COMMANDS_MAX, GONE_NS, HEARTBEAT_NS, REMEMBERED_MAX, SILENCE_NS_MAX, START_NS_MAX,
+    WAVE_NS_PER_LAYER, WAVES_MAX,
 };
 use invivo_tbon::node::{Action, Input, Node, Seat};
 use invivo_tbon::root::{Ask, AskId, Refusal, Root, RootAction, RootInput};
@@ -136,8 +136,6 @@ fn the_root_says_that_it_is_alive_whatever_else_happens() {
         )),
         2
     );
-    root.step(HEARTBEAT_NS, RootInput::ChildLost(WorldRank(8)));
-    assert_eq!(beats(root.step(2 * HEARTBEAT_NS, RootInput::Tick)), 1);
     root.step(2 * HEARTBEAT_NS, RootInput::Shutdown);
     assert_eq!(beats(root.step(9 * HEARTBEAT_NS, RootInput::Tick)), 0);
     assert_eq!(root.next_tick_ns(), None);
@@ -368,19 +366,19 @@ fn beginning_and_end_are_said_once() {
     );
     assert_eq!(root.step(0, up(9, Up::Drained)), []);
     assert_eq!(root.step(0, up(9, Up::Drained)), []);
-    // Nothing more comes from a lost place: it does not hold the end of the job back.
-    assert_eq!(
-        root.step(0, RootInput::ChildLost(WorldRank(8))),
-        [RootAction::Drained]
-    );
-    assert_eq!(root.step(0, up(8, Up::Drained)), []);
-    assert_eq!(root.ignored().strangers, 1);
-    let down = |message| RootAction::Down {
-        to: WorldRank(9),
-        message,
+    // However long a place says nothing: the job does not end without it.
+    let late = 2 * GONE_NS;
+    let late = root.step(late, RootInput::Tick);
+    assert!(!late.contains(&RootAction::Drained), "{late:?}");
+    assert_eq!(root.step(0, up(8, Up::Drained)), [RootAction::Drained]);
+    let down = |message: Down| {
+        [8, 9].map(|to| RootAction::Down {
+            to: WorldRank(to),
+            message: message.clone(),
+        })
     };
-    assert_eq!(root.step(0, RootInput::Release), [down(Down::Release)]);
-    assert_eq!(root.step(0, RootInput::Shutdown), [down(Down::Shutdown)]);
+    assert_eq!(root.step(0, RootInput::Release), down(Down::Release));
+    assert_eq!(root.step(0, RootInput::Shutdown), down(Down::Shutdown));
 
     let mut place = place();
     assert_eq!(
@@ -407,6 +405,8 @@ fn refusals_are_sentences() {
         Refusal::TooManyCommands,
         Refusal::TooManyAskers { id },
         Refusal::IdTaken { id },
+        Refusal::Window { id },
+        Refusal::ShuttingDown { id },
         Refusal::ShutDown,
     ];
     assert!(

@@ -4,7 +4,7 @@ use invivo_proto::control::results::{Coverage, JobStatus, Ledger, Matrix};
 use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
 use invivo_proto::ids::{CommandId, WaveId, WorldRank};
 use invivo_tbon::law::{Law, Mismatch};
-use invivo_tbon::limits::{COMMAND_NS_PER_LAYER, WAVE_NS_PER_LAYER};
+use invivo_tbon::limits::{COMMAND_NS_PER_LAYER, GONE_NS, WAVE_NS_PER_LAYER};
 use invivo_tbon::node::{Action, Input, Node, Seat};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,6 @@ enum Step {
         done: u32,
         boast: bool,
     },
-    Lost(usize),
     Wait(u64),
 }
 
@@ -70,8 +69,8 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(member, wave, value, kind)| Step::Partial { member, wave, value, kind }),
         12 => (0..MEMBERS_MAX, 0u64..6, 0u32..2, prop::bool::weighted(0.1))
             .prop_map(|(member, command, done, boast)| Step::Ack { member, command, done, boast }),
-        1 => (0..MEMBERS_MAX).prop_map(Step::Lost),
         3 => (0u64..2_000_000_000).prop_map(Step::Wait),
+        1 => (0..GONE_NS * 3 / 2).prop_map(Step::Wait),
     ]
 }
 
@@ -96,33 +95,38 @@ type Absent = (WorldRank, u32, Ledger);
 type Missed = Vec<(usize, usize)>;
 
 impl Twin {
-    fn lost_before(&self, member: usize, end: usize) -> bool {
-        member != 0
-            && self.history[..end]
-                .iter()
-                .any(|&(_, step)| matches!(step, Step::Lost(m) if m == member))
+    fn speaks(&self, member: usize, at: usize) -> bool {
+        match self.history[at].1 {
+            Step::Partial { member: m, .. } | Step::Ack { member: m, .. } => m == member,
+            _ => false,
+        }
+    }
+
+    /// Whether a child was given up before `end`, and has not been heard since.
+    fn gone_before(&self, member: usize, end: usize) -> bool {
+        let heard = (0..end).rev().find(|&at| self.speaks(member, at));
+        let (heard_ns, since) = heard.map_or((0, 0), |at| (self.history[at].0, at));
+        let too_long =
+            |&(now, step): &(u64, Step)| matches!(step, Step::Wait(_)) && now >= heard_ns + GONE_NS;
+        member != 0 && self.history[since..end].iter().any(too_long)
     }
 
     /// The books of a member's last plausible answer before `end`, to whatever wave.
     fn last_books(&self, member: usize, end: usize) -> Ledger {
-        let heard = (0..end)
-            .filter(|&at| !self.lost_before(member, at))
-            .rev()
-            .find_map(|at| match self.history[at].1 {
-                Step::Partial {
-                    member: m,
-                    value,
-                    kind,
-                    ..
-                } if m == member && kind != Kind::Boast => Some(value),
-                _ => None,
-            });
+        let heard = (0..end).rev().find_map(|at| match self.history[at].1 {
+            Step::Partial {
+                member: m,
+                value,
+                kind,
+                ..
+            } if m == member && kind != Kind::Boast => Some(value),
+            _ => None,
+        });
         books(heard.unwrap_or(0))
     }
 
     fn absent(&self, member: usize, at: usize) -> Absent {
-        let lost = self.lost_before(member, at + 1);
-        let last = if lost {
+        let last = if self.gone_before(member, at + 1) {
             self.last_books(member, at)
         } else {
             Ledger::default()
@@ -140,14 +144,10 @@ impl Twin {
 
     /// Whether a child has missed something before `end` and not been heard since.
     fn silent_before(&self, missed: &Missed, member: usize, end: usize) -> bool {
-        let speaks = |step: Step| match step {
-            Step::Partial { member: m, .. } | Step::Ack { member: m, .. } => m == member,
-            _ => false,
+        let missed_it = |&(at, m): &(usize, usize)| {
+            m == member && at < end && !(at..end).any(|at| self.speaks(member, at))
         };
-        member != 0
-            && missed.iter().any(|&(at, m)| {
-                m == member && at < end && !self.history[at..end].iter().any(|&(_, step)| speaks(step))
-            })
+        member != 0 && (self.gone_before(member, end) || missed.iter().any(missed_it))
     }
 
     /// Goes through the history from `begin` on until all of `members` have answered or the time is over. `answers`
@@ -168,7 +168,7 @@ impl Twin {
         for at in begin..self.history.len() {
             let (now, step) = self.history[at];
             for member in open.clone() {
-                if self.lost_before(member, at + 1) {
+                if self.gone_before(member, at + 1) {
                     open.remove(&member);
                     absent.push(self.absent(member, at));
                 }
@@ -239,11 +239,9 @@ impl Twin {
         ))
     }
 
-    /// Those whom a question at `begin` goes to: everybody who is neither lost nor silent.
+    /// Those who are waited for when something begins at `begin`: everybody who is not silent.
     fn awake(&self, missed: &Missed, begin: usize) -> impl Iterator<Item = usize> {
-        let awake = move |&&member: &&usize| {
-            !self.lost_before(member, begin) && !self.silent_before(missed, member, begin)
-        };
+        let awake = move |&&member: &&usize| !self.silent_before(missed, member, begin);
         self.members.iter().filter(awake).copied()
     }
 
@@ -257,8 +255,9 @@ impl Twin {
             } if of == command => Some((member, (!boast).then_some(done))),
             _ => None,
         };
-        let all = self.members.iter().copied();
-        let (end, done, absent) = self.gather(begin, all, COMMAND_NS_PER_LAYER, missed, answers)?;
+        let awake: Vec<usize> = self.awake(missed, begin).collect();
+        let (end, done, absent) =
+            self.gather(begin, awake.into_iter(), COMMAND_NS_PER_LAYER, missed, answers)?;
         let targets: u32 = self.members.iter().map(|&member| ranks(member)).sum();
         let acks = Acks {
             targets,
@@ -402,7 +401,6 @@ fn input(step: Step) -> Input {
                 },
             )
         }
-        Step::Lost(member) => Input::ChildLost(world(member)),
         Step::Wait(_) => Input::Tick,
     }
 }
@@ -431,26 +429,16 @@ proptest! {
             // A wave's number is given once, and a member that does not exist says nothing.
             let again = matches!(step, Step::Query(wave) if twin.asked_before(twin.history.len(), wave));
             let known = match step {
-                Step::Partial { member, .. } | Step::Ack { member, .. } | Step::Lost(member) => members.contains(&member),
+                Step::Partial { member, .. } | Step::Ack { member, .. } => members.contains(&member),
                 _ => true,
             };
-            let itself = matches!(step, Step::Lost(0));
-            if again || !known || itself {
+            if again || !known {
                 continue;
             }
             if let Step::Wait(ns) = step {
                 now += ns;
             }
-            // What a lost child says is not part of the history.
-            let ghost = match step {
-                Step::Partial { member, .. } | Step::Ack { member, .. } => twin.lost_before(member, twin.history.len()),
-                _ => false,
-            };
             let actions = node.step(now, input(step));
-            if ghost {
-                prop_assert_eq!(actions, []);
-                continue;
-            }
             let at = twin.history.len();
             twin.history.push((now, step));
             let ups: Vec<Up> = actions.iter().filter_map(|action| match action {
@@ -460,7 +448,7 @@ proptest! {
             if !ups.is_empty() {
                 said.insert(at, ups);
             }
-            // A question goes to everybody awake, a new command to everybody who is not lost, and to nobody else.
+            // A question goes to everybody awake, a new command to everybody, and nothing to anybody else.
             let told: Vec<WorldRank> = actions.iter().filter_map(|action| match action {
                 Action::Down { to, .. } => Some(*to),
                 _ => None,
@@ -472,7 +460,7 @@ proptest! {
                     twin.awake(&missed, at).filter(|&m| m != 0).map(world).collect()
                 }
                 Step::Command(id) if new_command(id) => {
-                    (1..=children).filter(|&m| !twin.lost_before(m, at)).map(world).collect()
+                    (1..=children).map(world).collect()
                 }
                 _ => Vec::new(),
             };

@@ -138,19 +138,26 @@ fn without_a_root_it_leaves_once_its_ranks_are_through() {
 }
 
 #[test]
-fn it_rests_once_the_shutdown_is_acknowledged() {
-    let mut branch = branch();
-    let command = Down::Command(Command {
-        id: CommandId(4),
-        verb: Verb::Shutdown,
-    });
-    assert_eq!(down(&mut branch, command.clone()), to_all(command));
-    let ack = Up::Ack {
-        command: CommandId(4),
-        acks: Acks::default(),
-    };
-    assert_eq!(up(&mut branch, PLACES[0], ack.clone()), []);
-    assert!(!branch.is_shut_down());
-    assert_eq!(up(&mut branch, PLACES[1], ack.clone()), [Action::Up(ack)]);
-    assert!(branch.is_shut_down());
+fn it_rests_once_a_shutdown_is_acknowledged_that_was_done() {
+    for done in [0, 1] {
+        let mut branch = branch();
+        let command = Down::Command(Command {
+            id: CommandId(4),
+            verb: Verb::Shutdown,
+        });
+        assert_eq!(down(&mut branch, command.clone()), to_all(command));
+        let ack = |targets, done| Up::Ack {
+            command: CommandId(4),
+            acks: Acks {
+                targets,
+                done,
+                ..Acks::default()
+            },
+        };
+        assert_eq!(up(&mut branch, PLACES[0], ack(2, done)), []);
+        assert!(!branch.is_shut_down());
+        let all = [Action::Up(ack(4, done))];
+        assert_eq!(up(&mut branch, PLACES[1], ack(2, 0)), all);
+        assert_eq!(branch.is_shut_down(), done > 0);
+    }
 }

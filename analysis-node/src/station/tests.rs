@@ -304,6 +304,32 @@ fn a_shutdown_gives_the_result_at_once_and_the_job_goes_on() {
 }
 
 #[test]
+fn a_second_shutdown_neither_hurries_the_first_nor_ends_anything_by_failing() {
+    let mut scene = Scene::new();
+    scene.command(3, 9, Order::Shutdown, Verb::Shutdown);
+    let (id, order) = (CommandId(10), Order::Shutdown);
+    scene.ask(4, LinkAsk::Command { id, order });
+    let Answer::Refused(why) = scene.answer().answer else {
+        panic!("no refusal")
+    };
+    assert!(why.contains("command 9"), "{why}");
+    assert_eq!(scene.tick(1), []);
+    // No rank does it: the measurement goes on.
+    let acks = Acks {
+        targets: 3,
+        ..Acks::default()
+    };
+    let ack = |command| Up::Ack {
+        command,
+        acks: acks.clone(),
+    };
+    scene.up(ack(CommandId(9)));
+    assert_eq!(scene.answer().answer, Answer::Command(acks.clone()));
+    assert_eq!(scene.tick(1), []);
+    scene.command(5, 10, Order::Shutdown, Verb::Shutdown);
+}
+
+#[test]
 fn a_death_is_in_the_result_and_its_supervisor_leaves_after_it() {
     let mut scene = Scene::new();
     let ended = RankEnded {

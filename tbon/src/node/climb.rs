@@ -84,9 +84,6 @@ impl<L: Law> Node<L> {
     }
 
     fn tell_groups(&self, member: usize, told: Told, out: &mut Vec<Action>) {
-        if self.members.get(member).lost {
-            return;
-        }
         for message in groups::messages(told) {
             out.push(self.to_member(member, Down::Groups(message)));
         }

@@ -46,7 +46,7 @@ impl<L: Law> Node<L> {
             }
             Down::Job(_) | Down::Heartbeat | Down::Release => self.pulse.hear(now_ns),
         }
-        for child in self.members.reachable() {
+        for child in self.members.children() {
             if for_all || !child.silent {
                 out.push(Action::Down {
                     to: child.world,
@@ -74,10 +74,14 @@ impl<L: Law> Node<L> {
             None => {
                 let due_ns = self.due_ns(now_ns, &command.verb);
                 let deadline_ns = self.deadline_ns(due_ns, COMMAND_NS_PER_LAYER);
-                let all = self.members.roll();
-                self.commands
-                    .under_way
-                    .begin(command.id, Course::default(), deadline_ns, &self.members, all);
+                let awake = self.members.roll_of_awake();
+                self.commands.under_way.begin(
+                    command.id,
+                    Course::default(),
+                    deadline_ns,
+                    &self.members,
+                    awake,
+                );
                 true
             }
         }

@@ -20,8 +20,9 @@ pub enum Input {
     Local(Up),
     /// Time passes. Before a tick, hand in everything that has arrived: what waits unread is not late.
     Tick,
-    /// A child will never be heard again.
-    ChildLost(WorldRank),
+    /// Time passes, and the members' messages cannot all be handed in, because the parent does not take what they would
+    /// lead to: nobody is late.
+    Backlog,
     /// A child's message cannot be read.
     Garbage(WorldRank),
 }
@@ -52,7 +53,7 @@ pub struct Ignored {
     pub late: u64,
     /// Messages that could not be read, do not answer what was asked, or claim more ranks than there are.
     pub garbage: u64,
-    /// Messages from processes that are no members, or are lost.
+    /// Messages from processes that are no members.
     pub strangers: u64,
     /// Messages after the shutdown.
     pub after_shutdown: u64,

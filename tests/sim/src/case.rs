@@ -95,6 +95,17 @@ impl Case {
         }
     }
 
+    /// A case without a fault, of clients that give many commands, which take long to some of many places.
+    pub fn of_clients(seed: u64) -> Case {
+        Case {
+            commands: 24,
+            fan_in: 2,
+            ranks_per_host: 12,
+            delay_us: if seed.is_multiple_of(2) { 100 } else { DELAY_US_MAX },
+            ..Case::of_seed(seed).healthy()
+        }
+    }
+
     /// The same without a fault.
     pub fn healthy(self) -> Case {
         Case {

@@ -26,6 +26,7 @@ pub fn violations(case: &Case, layout: &Layout, history: &History) -> Vec<String
     checker.asks();
     checker.everything_is_there_at_the_end();
     checker.commands_done_once();
+    checker.places_agree();
     checker.cuts();
     checker.gates();
     checker.root_lost();

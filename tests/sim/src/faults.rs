@@ -5,15 +5,13 @@ use crate::case::{Case, stream};
 use crate::nonsense::Nonsense;
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{Layout, Role};
+use invivo_tbon::limits::GONE_NS;
 
 /// What is wrong with a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ailment {
-    /// It dies; its parent learns it after `noticed` more nanoseconds.
-    Death {
-        /// Until its parent knows.
-        noticed: Time,
-    },
+    /// It dies; nobody is told.
+    Death,
     /// It stands still until this time, and then goes on with what has come meanwhile.
     Stall {
         /// When it goes on.
@@ -41,7 +39,7 @@ impl Fault {
         let ends = match self.what {
             Ailment::Stall { until } => until + settle,
             // Nonsense waits for its victim's next answer.
-            Ailment::Death { .. } | Ailment::Garble(_) => Time::MAX,
+            Ailment::Death | Ailment::Garble(_) => Time::MAX,
         };
         self.at <= to && from <= ends
     }
@@ -66,11 +64,14 @@ pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
             });
         }
     };
-    fault(case.deaths, |rng, _| Ailment::Death {
-        noticed: rng.u64(..3 * SECOND),
-    });
+    fault(case.deaths, |_, _| Ailment::Death);
     fault(case.stalls, |rng, at| Ailment::Stall {
-        until: at + rng.u64(MS..6 * SECOND),
+        // One in eight is so long that what the process held is given up before it comes back.
+        until: at
+            + match rng.u32(..8) {
+                0 => rng.u64(GONE_NS + 2 * SECOND..GONE_NS + 5 * SECOND),
+                _ => rng.u64(MS..6 * SECOND),
+            },
     });
     fault(case.garbles, |rng, _| {
         Ailment::Garble(Nonsense::ALL[rng.usize(..Nonsense::ALL.len())])
@@ -80,7 +81,7 @@ pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
         faults.push(Fault {
             who: layout.root(),
             at,
-            what: Ailment::Death { noticed: 0 },
+            what: Ailment::Death,
         });
     }
     faults

@@ -8,6 +8,7 @@ use invivo_proto::control::results::{Coverage, RankState};
 use invivo_proto::control::tree::{Acks, Cut, Partial, Verb};
 use invivo_proto::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
 use invivo_proto::record::Call;
+use invivo_tbon::limits::GONE_NS;
 use invivo_tbon::node::Ignored;
 use invivo_tbon::root::{Ask, Refusal};
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +24,19 @@ pub struct Asked {
     pub wave: Option<WaveId>,
     /// What came back, and when: once, if all is well.
     pub delivered: Vec<(Time, Delivery)>,
+}
+
+impl Asked {
+    /// Whether it was refused because of another command under way: it was never given then.
+    pub fn is_excluded(&self) -> bool {
+        let excluded = |delivery: &Delivery| {
+            matches!(
+                delivery,
+                Delivery::Refused(Refusal::Window { .. } | Refusal::ShuttingDown { .. })
+            )
+        };
+        self.delivered.iter().any(|(_, delivery)| excluded(delivery))
+    }
 }
 
 /// What came back.
@@ -154,6 +168,8 @@ pub struct History {
     pub cuts: BTreeMap<WorldRank, Vec<truth::Cut>>,
     /// Every cut, as the places tell it.
     pub cuts_made: Vec<CutMade>,
+    /// The epoch of recording that each place came to.
+    pub epochs: BTreeMap<WorldRank, u32>,
     /// Ideas of job time that were off by more than they should be, a sentence each; the first few.
     pub clocks_wrong: Vec<String>,
     /// Ideas of job time that were compared.
@@ -190,7 +206,7 @@ impl History {
         let deaths = self
             .faults
             .iter()
-            .filter(|fault| fault.who == who && matches!(fault.what, Ailment::Death { .. }));
+            .filter(|fault| fault.who == who && fault.what == Ailment::Death);
         deaths.map(|fault| fault.at).min()
     }
 
@@ -204,6 +220,19 @@ impl History {
 
     /// Whether `who` stood still at some time between the two.
     pub fn stalled(&self, who: WorldRank, from: Time, to: Time) -> bool {
+    /// Whether `who` was silent for so long that what it held may have been given up.
+    pub fn was_gone(&self, who: WorldRank) -> bool {
+        let long = |fault: &&Fault| match fault.what {
+            Ailment::Death => true,
+            Ailment::Stall { until } => until - fault.at >= GONE_NS / 2,
+            Ailment::Garble(_) => false,
+        };
+        self.faults
+            .iter()
+            .filter(|fault| fault.who == who)
+            .any(|fault| long(&fault))
+    }
+
         self.faults.iter().any(|fault| {
             fault.who == who && matches!(fault.what, Ailment::Stall { .. }) && fault.touches(from, to, 0)
         })

@@ -146,6 +146,11 @@ impl SimPlace {
         &self.refused
     }
 
+    /// The epoch that its ranks record in.
+    pub fn epoch(&self) -> u32 {
+        self.steering.epoch()
+    }
+
     /// The cuts that it made.
     pub fn cuts(&self) -> &[Cut] {
         self.steering.cuts()

@@ -32,6 +32,8 @@ pub enum Plant {
     OwnTime,
     /// Gates do not open by themselves.
     StuckGate,
+    /// A place counts epochs of recording by its own switches.
+    OwnEpochs,
 }
 
 impl fmt::Display for Plant {

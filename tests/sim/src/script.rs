@@ -5,10 +5,13 @@ use crate::case::{Case, stream};
 use fastrand::Rng;
 use invivo_proto::control::tree::{Order, Query};
 use invivo_proto::ids::CommandId;
+use invivo_tbon::limits::GONE_NS;
 use invivo_tbon::root::Ask;
 
 /// When the last ask comes at the latest.
 pub const SCRIPT_NS: Time = 5 * SECOND;
+/// Two clients' commands that may reach places on different sides of a cut.
+const CLOSE_NS: Time = 200 * MS;
 /// The longest lease: pauses must end long before the simulator gives up.
 pub const LEASE_NS_MAX: Time = SECOND;
 
@@ -30,8 +33,16 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
         };
         asks.push((rng.u64(..SCRIPT_NS), Ask::Query(query)));
     }
+    if case.stalls > 0 {
+        // When the longest of them is taken for gone.
+        asks.push((
+            rng.u64(GONE_NS + SECOND..GONE_NS + 6 * SECOND),
+            Ask::Query(Query::Status),
+        ));
+    }
     let mut given: Vec<(Time, CommandId, Order)> = Vec::new();
     for id in 0..case.commands {
+        let mut within = SCRIPT_NS / 2;
         let (after, id, what) = match given.get(rng.usize(..given.len().max(1))) {
             // One in five repeats an earlier one, at once or later; some of these with another order by mistake.
             Some(&(at, id, earlier)) if rng.u32(..5) == 0 => {
@@ -42,13 +53,18 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
                 };
                 (at, id, what)
             }
+            // One in three of the others comes close behind an earlier one, as another client's does.
+            Some(&(at, ..)) if rng.u32(..3) == 0 => {
+                within = CLOSE_NS;
+                (at, CommandId(u64::from(id)), order(&mut rng))
+            }
             _ => (
                 rng.u64(..SCRIPT_NS / 2),
                 CommandId(u64::from(id)),
                 order(&mut rng),
             ),
         };
-        given.push((after + rng.u64(..SCRIPT_NS / 2), id, what));
+        given.push((after + rng.u64(..within), id, what));
     }
     asks.extend(
         given

@@ -25,6 +25,8 @@ use std::collections::BTreeMap;
 pub const TICK_NS_LATE_MAX: Time = 20 * MS;
 /// How long ranks that start held stand at most, in ns.
 pub const HELD_LEASE_NS: Time = SECOND;
+/// When the launcher ends a job of which a process has died: long after what that held is given up.
+const ENDED_NS: Time = 45 * SECOND;
 /// When the simulator gives up: long after every time-out of every ask.
 const END_NS: Time = 90 * SECOND;
 /// How long it goes on after the root has left or died: those who are cut off from it notice.
@@ -42,6 +44,8 @@ enum Event {
     Gate(WorldRank),
     Tick(WorldRank),
     Fault(usize),
+    /// A process of the job has died: the launcher ends the job.
+    Ended,
     GoOn(WorldRank),
 }
 
@@ -59,6 +63,8 @@ pub struct Simulation {
     waiting: usize,
     last_ask: Option<AskId>,
     swallowed: bool,
+    /// The launcher ends the job.
+    ended: bool,
     print: bool,
 }
 
@@ -93,6 +99,7 @@ impl Simulation {
             waiting: 0,
             last_ask: None,
             swallowed: false,
+            ended: false,
             print,
         };
         sim.plan();
@@ -115,6 +122,14 @@ impl Simulation {
         }
         for (index, fault) in self.history.faults.iter().enumerate() {
             self.agenda.at(fault.at, Event::Fault(index));
+        }
+        if self
+            .history
+            .faults
+            .iter()
+            .any(|fault| fault.what == Ailment::Death)
+        {
+            self.agenda.at(ENDED_NS, Event::Ended);
         }
         let mut rng = stream(self.case.seed, "start");
         for place in self.places() {
@@ -176,7 +191,7 @@ impl Simulation {
         };
         let ends = |fault: &faults::Fault| match fault.what {
             Ailment::Stall { until } => until,
-            Ailment::Death { .. } | Ailment::Garble(_) => fault.at,
+            Ailment::Death | Ailment::Garble(_) => fault.at,
         };
         let last = self.history.faults.iter().map(ends).max().unwrap_or(0);
         self.agenda.now() > over.max(last) + AFTERMATH_NS
@@ -235,6 +250,10 @@ impl Simulation {
                 }
             }
             Event::Fault(index) => self.fail(index),
+            Event::Ended => {
+                self.ended = true;
+                self.finish_if_done();
+            }
             Event::GoOn(world) if self.process(world).stalled_until > now => {}
             Event::GoOn(world) => {
                 self.say(|layout| format!("{} goes on", trace::name(layout, world)));
@@ -253,16 +272,10 @@ impl Simulation {
 
     fn fail(&mut self, index: usize) {
         let fault = self.history.faults[index];
-        let (who, now) = (fault.who, self.agenda.now());
+        let who = fault.who;
         self.say(|layout| format!("{} {:?}", trace::name(layout, who), fault.what));
         match fault.what {
-            Ailment::Death { noticed } => {
-                self.process(who).alive = false;
-                if let Some(parent) = self.layout.parent(who) {
-                    self.agenda
-                        .at(now + noticed, Event::Mail(parent, Mail::Lost(who)));
-                }
-            }
+            Ailment::Death => self.process(who).alive = false,
             Ailment::Stall { until } => {
                 let process = self.process(who);
                 process.stalled = true;

@@ -21,6 +21,7 @@ fn complaint(plant: Plant) -> &'static str {
         Plant::Swallow => "nothing was wrong with it",
         Plant::Mute => "was answered 0 times",
         Plant::RememberAll | Plant::TakeOld | Plant::RunOver => "is true of",
+        Plant::OwnEpochs => "epochs differ",
         Plant::OwnTime => "a cut lay at",
         Plant::StuckGate => "stood from",
     }
@@ -32,7 +33,10 @@ fn every_planted_bug_is_found() {
         let found = (0..200).find_map(|seed| {
             let healthy = Case {
                 offset_ms: 1000,
-                ..Case::of_seed(seed).healthy()
+                ..match plant {
+                    Plant::OwnEpochs => Case::of_clients(seed),
+                    _ => Case::of_seed(seed).healthy(),
+                }
             };
             assert_eq!(violations(&healthy), [] as [&str; 0], "{healthy}");
             let spoilt = Case {

@@ -23,6 +23,7 @@ struct Seen {
     failures: u64,
     repeated: u64,
     id_taken: u64,
+    excluded: u64,
     windows: u64,
     calls_in_windows: u64,
     ended_early: u64,
@@ -36,7 +37,6 @@ struct Seen {
     root_lost: u64,
     late: u64,
     garbage: u64,
-    strangers: u64,
 }
 
 impl Seen {
@@ -59,7 +59,6 @@ impl Seen {
         for ignored in history.ignored.values() {
             self.late += ignored.late;
             self.garbage += ignored.garbage;
-            self.strangers += ignored.strangers;
         }
         let mut absent = std::collections::BTreeSet::new();
         let mut answers: Vec<_> = history.asks.iter().collect();
@@ -110,6 +109,7 @@ impl Seen {
                             self.calls_in_windows += acks.clipped + acks.open;
                         }
                     }
+                    (Delivery::Refused(_), _) if asked.is_excluded() => self.excluded += 1,
                     (Delivery::Refused(_), _) => self.id_taken += 1,
                     _ => {}
                 }
@@ -156,10 +156,19 @@ fn every_tree_keeps_its_promises() {
         seen.held,
         seen.came_back,
         seen.garbage,
-        seen.strangers,
+        seen.excluded,
     ];
     assert!(some.iter().all(|&count| count > 25), "{seen:?}");
     assert!(seen.layers_max >= 6 && seen.clock_error_ns_max > 0, "{seen:?}");
+}
+
+#[test]
+fn whatever_several_clients_order_places_agree() {
+    for case in (0..300).map(Case::of_clients) {
+        if let Err(failure) = checker::hold(&case) {
+            panic!("{failure}");
+        }
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Checker<'_> {
                         self.acks(index, asked, *at, *id, *order, acks);
                     }
                     (Ask::Command { id, order }, Delivery::Refused(refusal)) => {
-                        self.refused(index, *id, *order, refusal);
+                        self.refused(index, asked, *id, *order, refusal);
                     }
                     (_, other) => self.found.push(format!("ask {index} was answered by {other:?}")),
                 }
@@ -232,11 +232,11 @@ impl Checker<'_> {
         let mut expected = flat::coverage(in_hand.iter().map(|hand| &hand.coverage));
         expected.ranks = self.case.ranks();
         expected.members_missing = missing.len() as u32;
-        // What a dead member held when it was last heard counts as dropped.
-        let anyone_died = missing.iter().any(|&who| self.history.died(who).is_some());
+        // What a member that is gone held when it was last heard counts as dropped.
+        let anyone_gone = missing.iter().any(|&who| self.history.was_gone(who));
         let lost = flat::difference(&merged.ledger, &expected.ledger);
         match lost {
-            Some(lost) if anyone_died => {
+            Some(lost) if anyone_gone => {
                 let Ledger {
                     open,
                     in_flight,
@@ -244,7 +244,7 @@ impl Checker<'_> {
                     ..
                 } = lost;
                 self.require(open + in_flight + kept == 0, || {
-                    format!("ask {index}: the dead hold records: {lost:?}")
+                    format!("ask {index}: those who are gone hold records: {lost:?}")
                 });
             }
             _ => self.require(lost == Some(Ledger::default()), || {

@@ -5,10 +5,12 @@ use super::Checker;
 use crate::agenda::Time;
 use crate::flat;
 use crate::history::{Asked, Obeyed};
-use invivo_proto::control::tree::{Acks, Order};
+use crate::truth::{Cut, What};
+use invivo_proto::control::tree::{Acks, Order, Verb};
 use invivo_proto::ids::CommandId;
 use invivo_tbon::limits::{COMMAND_NS_PER_LAYER, CUT_AHEAD_NS_PER_LAYER};
 use invivo_tbon::root::{Ask, Refusal};
+use std::collections::BTreeSet;
 
 impl Checker<'_> {
     /// When an order given at `at` is over at the latest.
@@ -26,15 +28,46 @@ impl Checker<'_> {
     /// The first ask for a command, by the time at which it came to the root.
     fn first(&self, id: CommandId) -> Option<(&Asked, Order)> {
         let same = self.history.asks.iter().filter_map(|asked| match asked.what {
-            Ask::Command { id: other, order } if other == id => Some((asked, order)),
+            Ask::Command { id: other, order } if other == id && !asked.is_excluded() => Some((asked, order)),
             _ => None,
         });
         same.min_by_key(|(asked, _)| asked.at)
     }
 
-    pub(super) fn refused(&mut self, index: usize, id: CommandId, order: Order, refusal: &Refusal) {
+    /// The command under way at `at` beside which `order` cannot be given. Where one ends at that very time, it may be
+    /// either way.
+    fn excluding(&self, at: Time, order: Order) -> Option<CommandId> {
+        let excludes = |other: Order| match order {
+            Order::Reset | Order::Window { .. } => matches!(other, Order::Window { .. }),
+            Order::Shutdown => other == Order::Shutdown,
+            _ => false,
+        };
+        let given = self.history.given.iter().map(|&(id, _)| id);
+        given.into_iter().find(|&id| {
+            let Some((first, other)) = self.first(id) else {
+                return false;
+            };
+            let over = first.delivered.first().map_or(Time::MAX, |(over, _)| *over);
+            excludes(other) && first.at < at && at < over
+        })
+    }
+
+    pub(super) fn refused(
+        &mut self,
+        index: usize,
+        asked: &Asked,
+        id: CommandId,
+        order: Order,
+        refusal: &Refusal,
+    ) {
         let first = self.first(id).map(|(_, order)| order);
-        let rightly = *refusal == Refusal::IdTaken { id } && first != Some(order);
+        let rightly = match *refusal {
+            Refusal::IdTaken { id: taken } => taken == id && first != Some(order),
+            Refusal::Window { id: other } | Refusal::ShuttingDown { id: other } => {
+                self.excluding(asked.at, order) == Some(other)
+            }
+            _ => false,
+        };
         self.require(rightly, || {
             format!("ask {index}: {order:?} was refused by {refusal:?}, {id} is {first:?}")
         });
@@ -50,10 +83,14 @@ impl Checker<'_> {
         acks: &Acks,
     ) {
         // A repeated command is answered from memory: what counts is when it was first given, and what for.
-        let Some((first, first_order)) = self.first(id) else {
+        let Some((first_at, first_order)) = self.first(id).map(|(first, order)| (first.at, order)) else {
             return;
         };
-        let from = first.at.min(asked.at);
+        let excluding = self.excluding(first_at, first_order);
+        self.require(excluding.is_none(), || {
+            format!("ask {index}: {order:?} was done as {id} beside {excluding:?}")
+        });
+        let from = first_at.min(asked.at);
         self.require(order == first_order, || {
             format!("ask {index}: {order:?} was done as {id}, which is {first_order:?}")
         });
@@ -86,6 +123,39 @@ impl Checker<'_> {
                 format!("rank {rank} did {done:?}, given were {:?}", self.history.given)
             });
         }
+    }
+
+    /// However the commands of several clients follow each other: all places come to the same epoch, and those that heard
+    /// of every cut in time made the same ones, from where everything was forgotten last.
+    pub(super) fn places_agree(&mut self) {
+        let history = self.history;
+        let shut_down = history.given.iter().any(|(_, verb)| *verb == Verb::Shutdown);
+        if !self.case.is_faultless() || shut_down {
+            return;
+        }
+        let epochs: BTreeSet<u32> = history.epochs.values().copied().collect();
+        self.require(epochs.len() <= 1, || {
+            format!(
+                "epochs differ between places: {:?} after {:?}",
+                history.epochs, history.given
+            )
+        });
+        if history.cuts_made.iter().any(|cut| !cut.in_time) {
+            return;
+        }
+        let since_forgotten = |cuts: &Vec<Cut>| {
+            let last = cuts.iter().rposition(|cut| cut.what == What::Forget).unwrap_or(0);
+            cuts[last..].iter().map(|cut| cut.what).collect::<Vec<_>>()
+        };
+        let mut made = history.cuts.values().map(since_forgotten);
+        let first = made.next().unwrap_or_default();
+        let other = made.find(|other| *other != first);
+        self.require(other.is_none(), || {
+            format!(
+                "cuts differ between places: {first:?} and {other:?} after {:?}",
+                history.given
+            )
+        });
     }
 
     /// Job time is what every process takes it for, within its error; and a cut lies where its place says, within the

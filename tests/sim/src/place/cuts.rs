@@ -19,6 +19,7 @@ impl SimPlace {
             at_ns,
             arrived: now.time,
         }));
+            order: self.steering.commands,
         Vec::new()
     }
 
@@ -66,11 +67,24 @@ impl SimPlace {
                 self.steering.note(What::Forget, local);
                 vec![self.done(now, due, Some(cut), across)]
             }
-            Edge::Record(_) if self.steering.shut_down => {
+            Edge::Record { .. } if self.steering.shut_down => {
                 vec![self.refused_all(due.command, "the measurement was shut down")]
             }
-            Edge::Record(on) => {
-                let mut replies = self.end_window(due.command);
+            Edge::Record { on, epoch } => {
+                // A window that was ordered later begins behind this cut.
+                let earlier = self
+                    .steering
+                    .window
+                    .as_ref()
+                    .is_some_and(|window| window.order < due.order);
+                let mut replies = if earlier {
+                    self.end_window(due.command)
+                } else {
+                    Vec::new()
+                };
+                if on {
+                    self.enter(epoch);
+                }
                 let entered_unseen = self
                     .ranks
                     .iter()
@@ -86,6 +100,10 @@ impl SimPlace {
             }
             Edge::From => {
                 self.forget();
+                // Switched off by an order of before, meanwhile.
+                if !self.is_recording() {
+                    self.switch(true, local);
+                }
                 self.steering.note(What::Forget, local);
                 if let Some(window) = &mut self.steering.window {
                     window.obeyed.from = Some(cut);

@@ -42,12 +42,14 @@ pub(super) struct Due {
     pub edge: Edge,
     pub at_ns: u64,
     pub arrived: Time,
+    /// Commands that had come before.
+    pub order: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
     Reset,
-    Record(bool),
+    Record { on: bool, epoch: u32 },
     From,
     To,
 }
@@ -64,6 +66,7 @@ pub(super) struct Taking {
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub command: CommandId,
+    pub order: usize,
     pub obeyed: Obeyed,
 }
 
@@ -85,6 +88,10 @@ pub struct Steering {
     pub(super) taking: Vec<Taking>,
     pub(super) holds: Vec<Hold>,
     pub(super) shut_down: bool,
+    /// Commands that have come.
+    pub(super) commands: usize,
+    /// Of recording, as the root counts.
+    pub(super) epoch: u32,
 }
 
 impl Steering {
@@ -94,6 +101,10 @@ impl Steering {
 
     pub(super) fn cuts(&self) -> &[Cut] {
         &self.cuts
+    }
+
+    pub(super) fn epoch(&self) -> u32 {
+        self.epoch
     }
 
     /// What of a record is fed to the analyses, and whether that is only a part; nothing where it was forgotten.
@@ -131,6 +142,7 @@ impl SimPlace {
             rank.obeyed.extend(std::iter::repeat_n(command.id, times));
         }
         let id = command.id;
+        self.steering.commands += 1;
         let everybody = 0..self.ranks.len();
         match command.verb {
             Verb::Pause { lease_ns } => {
@@ -147,13 +159,21 @@ impl SimPlace {
             Verb::Strategy { .. } => vec![self.acted(id)],
             Verb::Shutdown => self.shut_down(now, id),
             Verb::Reset { at_ns } => self.await_cut(now, id, &[(Edge::Reset, at_ns)]),
-            Verb::Record { on, at_ns, .. } => self.await_cut(now, id, &[(Edge::Record(on), at_ns)]),
-            Verb::Window { from_ns, to_ns, .. } => {
+            Verb::Record { on, epoch, at_ns } => {
+                self.await_cut(now, id, &[(Edge::Record { on, epoch }, at_ns)])
+            }
+            Verb::Window {
+                from_ns,
+                to_ns,
+                epoch,
+            } => {
                 if let Some(why) = self.busy() {
                     return vec![self.refused_all(id, &why)];
                 }
+                self.enter(epoch);
                 self.steering.window = Some(Window {
                     command: id,
+                    order: self.steering.commands,
                     obeyed: Obeyed::default(),
                 });
                 if !self.is_recording() {
@@ -162,6 +182,14 @@ impl SimPlace {
                 self.await_cut(now, id, &[(Edge::From, from_ns), (Edge::To, to_ns)])
             }
         }
+    }
+
+    /// Recording is in this epoch from here on. Numbers grow in the order of commands, cuts may come in another.
+    pub(super) fn enter(&mut self, epoch: u32) {
+        self.steering.epoch = match self.plant {
+            Some(Plant::OwnEpochs) => self.steering.epoch + u32::from(!self.is_recording()),
+            _ => self.steering.epoch.max(epoch),
+        };
     }
 
     pub(super) fn is_recording(&self) -> bool {

@@ -29,7 +29,6 @@ impl Simulation {
                 Ok(message) => self.step(to, Input::Up { from, message }),
                 Err(_) => self.step(to, Input::Garbage(from)),
             },
-            Mail::Lost(child) => self.step(to, Input::ChildLost(child)),
             Mail::Packet(rank, calls) => {
                 self.place(to).receive(rank, calls, now);
                 self.after_feeding(to);
@@ -71,9 +70,9 @@ impl Simulation {
             }
             Machine::Root(_) => match input {
                 Input::Up { from, message } => self.root(RootInput::Up { from, message }),
-                Input::ChildLost(child) => self.root(RootInput::ChildLost(child)),
                 Input::Garbage(child) => self.root(RootInput::Garbage(child)),
                 Input::Tick => self.root(RootInput::Tick),
+                Input::Backlog => unreachable!("links of the simulation take everything"),
                 Input::Down(_) | Input::Local(_) => unreachable!("the root has neither parent nor ranks"),
             },
         }

@@ -192,6 +192,11 @@ impl Simulation {
             self.history.refused.extend(place.refused().iter().copied());
         }
         let cuts = self.processes.iter().filter_map(|(world, process)| {
+        let epochs = self
+            .processes
+            .iter()
+            .filter_map(|(world, process)| Some((*world, process.place.as_ref()?.epoch())));
+        self.history.epochs = epochs.collect();
             let place = process.place.as_ref()?;
             Some((*world, place.cuts().to_vec()))
         });

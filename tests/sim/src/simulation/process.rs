@@ -33,8 +33,6 @@ pub(super) enum Mail {
     Acted(Box<Reply>),
     /// A place's cut is due.
     Due,
-    /// A child will not be heard again.
-    Lost(WorldRank),
     /// Somebody asks the root.
     Ask(usize),
 }

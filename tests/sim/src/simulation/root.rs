@@ -6,7 +6,7 @@ use crate::history::{Asked, Delivery};
 use crate::machine::Machine;
 use crate::plant::Plant;
 use crate::script;
-use invivo_proto::control::tree::{Down, Query};
+use invivo_proto::control::tree::{Down, Order, Query};
 use invivo_tbon::root::{Ask, AskId, RootAction, RootInput};
 
 /// What the root asks when the job is over.
@@ -89,6 +89,7 @@ impl Simulation {
             return;
         }
         self.say(|_| format!("answer {}: {delivery:?}", ask.0));
+        self.look_into_a_window(ask, &delivery);
         self.history.asks[ask.0 as usize]
             .delivered
             .push((self.agenda.now(), delivery));
@@ -96,10 +97,31 @@ impl Simulation {
         self.finish_if_done();
     }
 
+    /// Whoever has recorded a window asks at once what is in it.
+    fn look_into_a_window(&mut self, ask: AskId, delivery: &Delivery) {
+        let order = match self.history.asks[ask.0 as usize].what {
+            Ask::Command { order, .. } => Some(order),
+            Ask::Query(_) => None,
+        };
+        if matches!((order, delivery), (Some(Order::Window { .. }), Delivery::Acks(_))) {
+            let index = self.history.asks.len();
+            let now = self.agenda.now();
+            self.history.asks.push(Asked {
+                at: now,
+                what: Ask::Query(Query::Functions { rank_rows_max: 3 }),
+                wave: None,
+                delivered: Vec::new(),
+            });
+            self.waiting += 1;
+            self.agenda
+                .at(now, Event::Mail(self.layout.root(), Mail::Ask(index)));
+        }
+    }
+
     /// When all is drained and answered: one last question, then everybody leaves.
     pub(super) fn finish_if_done(&mut self) {
         if self.waiting > 0
-            || self.history.drained.is_empty()
+            || (self.history.drained.is_empty() && !self.ended)
             || self.history.left.contains_key(&self.layout.root())
         {
             return;
