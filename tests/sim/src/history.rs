@@ -116,6 +116,8 @@ pub enum Outcome {
 /// How a command went on the ranks of a place.
 #[derive(Clone, Debug, Default)]
 pub struct Obeyed {
+    /// When the place could say so.
+    pub at: Time,
     /// Rank by rank: how, and how long it took.
     pub ranks: Vec<(Rank, Outcome, Time)>,
     /// Where its cut lay, by the place's own account.
@@ -166,10 +168,10 @@ pub struct History {
     pub refused: BTreeSet<(Rank, u64)>,
     /// The cuts that each place made.
     pub cuts: BTreeMap<WorldRank, Vec<truth::Cut>>,
-    /// Every cut, as the places tell it.
-    pub cuts_made: Vec<CutMade>,
     /// The epoch of recording that each place came to.
     pub epochs: BTreeMap<WorldRank, u32>,
+    /// Every cut, as the places tell it.
+    pub cuts_made: Vec<CutMade>,
     /// Ideas of job time that were off by more than they should be, a sentence each; the first few.
     pub clocks_wrong: Vec<String>,
     /// Ideas of job time that were compared.
@@ -218,8 +220,6 @@ impl History {
             .any(|fault| fault.who == who && fault.touches(from, to, settle))
     }
 
-    /// Whether `who` stood still at some time between the two.
-    pub fn stalled(&self, who: WorldRank, from: Time, to: Time) -> bool {
     /// Whether `who` was silent for so long that what it held may have been given up.
     pub fn was_gone(&self, who: WorldRank) -> bool {
         let long = |fault: &&Fault| match fault.what {
@@ -233,6 +233,8 @@ impl History {
             .any(|fault| long(&fault))
     }
 
+    /// Whether `who` stood still at some time between the two.
+    pub fn stalled(&self, who: WorldRank, from: Time, to: Time) -> bool {
         self.faults.iter().any(|fault| {
             fault.who == who && matches!(fault.what, Ailment::Stall { .. }) && fault.touches(from, to, 0)
         })

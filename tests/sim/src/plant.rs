@@ -28,12 +28,14 @@ pub enum Plant {
     TakeOld,
     /// A call runs over the end of a window.
     RunOver,
+    /// A window is acknowledged before everything in it has come.
+    AckEarly,
     /// A place makes its cuts by its own clock, as if that were job time.
     OwnTime,
-    /// Gates do not open by themselves.
-    StuckGate,
     /// A place counts epochs of recording by its own switches.
     OwnEpochs,
+    /// Gates do not open by themselves.
+    StuckGate,
 }
 
 impl fmt::Display for Plant {

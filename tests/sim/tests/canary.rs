@@ -21,6 +21,7 @@ fn complaint(plant: Plant) -> &'static str {
         Plant::Swallow => "nothing was wrong with it",
         Plant::Mute => "was answered 0 times",
         Plant::RememberAll | Plant::TakeOld | Plant::RunOver => "is true of",
+        Plant::AckEarly => "the window was acknowledged",
         Plant::OwnEpochs => "epochs differ",
         Plant::OwnTime => "a cut lay at",
         Plant::StuckGate => "stood from",

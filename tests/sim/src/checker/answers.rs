@@ -5,7 +5,7 @@ use crate::agenda::Time;
 use crate::flat;
 use crate::history::{Asked, Delivery, InHand};
 use crate::simulation::TICK_NS_LATE_MAX;
-use crate::truth::{Truth, truth};
+use crate::truth::{Truth, What, truth};
 use invivo_proto::control::results::{Coverage, Ledger, RankState};
 use invivo_proto::control::tree::{Partial, Query};
 use invivo_proto::ids::{Rank, WorldRank};
@@ -82,6 +82,7 @@ impl Checker<'_> {
         });
         for (place, hand) in &in_hand {
             self.truly_in_hand(index, *place, hand);
+            self.windows_are_whole(index, *place, hand);
         }
         let in_hand: Vec<&InHand> = in_hand.into_iter().map(|(_, hand)| hand).collect();
         self.coverage(index, coverage, missing, &in_hand);
@@ -142,6 +143,35 @@ impl Checker<'_> {
                     fed.rank
                 )
             });
+        }
+    }
+
+    /// Once a place has acknowledged a window, every call that ended in it is there.
+    fn windows_are_whole(&mut self, index: usize, place: WorldRank, hand: &InHand) {
+        let history = self.history;
+        let cuts = history
+            .cuts
+            .get(&place)
+            .map_or(&[][..], |cuts| &cuts[..hand.cuts]);
+        let mut closed = cuts.iter().filter(|cut| cut.what == What::Close);
+        let acknowledged = history.obeyed.iter().filter(|((_, of), obeyed)| {
+            *of == place && obeyed.to.is_some() && obeyed.complete_ns > 0 && obeyed.at < hand.at
+        });
+        // One that was ended before it was whole has no acknowledgement of this kind.
+        let all_whole = closed.clone().count() == acknowledged.count();
+        let Some(last) = closed.next_back().filter(|_| all_whole) else {
+            return;
+        };
+        let fed: BTreeSet<(Rank, u64)> = hand.fed.iter().map(|fed| (fed.rank, fed.call.ordinal)).collect();
+        for rank in self.layout.ranks_of(place).map(Rank) {
+            let log = history.logs.get(&rank).map_or(&[][..], Vec::as_slice);
+            for (done, number) in log.iter().zip(0..).filter(|(done, _)| done.end < last.at) {
+                let lost = done.dropped || history.refused.contains(&(rank, number));
+                let due = matches!(truth(done, cuts), Truth::Call(_)) && !lost;
+                self.require(!due || fed.contains(&(rank, number)), || {
+                    format!("ask {index}: the window was acknowledged by {place}, and {done:?} of rank {rank} came later")
+                });
+            }
         }
     }
 

@@ -4,6 +4,7 @@ use super::SimPlace;
 use super::steering::{Due, Edge, Moment, Reply, Taking};
 use crate::agenda::Time;
 use crate::history::Outcome;
+use crate::plant::Plant;
 use crate::truth::What;
 use invivo_proto::control::tree;
 use invivo_proto::ids::CommandId;
@@ -18,8 +19,8 @@ impl SimPlace {
             edge,
             at_ns,
             arrived: now.time,
-        }));
             order: self.steering.commands,
+        }));
         Vec::new()
     }
 
@@ -99,11 +100,11 @@ impl SimPlace {
                 replies
             }
             Edge::From => {
-                self.forget();
                 // Switched off by an order of before, meanwhile.
                 if !self.is_recording() {
                     self.switch(true, local);
                 }
+                self.forget();
                 self.steering.note(What::Forget, local);
                 if let Some(window) = &mut self.steering.window {
                     window.obeyed.from = Some(cut);
@@ -138,13 +139,10 @@ impl SimPlace {
 
     /// The acknowledgements of what waited for packets, once they have come.
     pub fn taken(&mut self, now: Moment) -> Vec<Reply> {
-        let received = &self.received;
+        let (received, early) = (&self.received, self.plant == Some(Plant::AckEarly));
         let is_here = |taking: &mut Taking| {
-            taking
-                .packets
-                .iter()
-                .zip(received)
-                .all(|(sent, here)| here >= sent)
+            let mut packets = taking.packets.iter().zip(received);
+            early || packets.all(|(sent, here)| here >= sent)
         };
         let here: Vec<Taking> = self.steering.taking.extract_if(.., is_here).collect();
         here.into_iter()

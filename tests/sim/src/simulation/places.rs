@@ -155,7 +155,8 @@ impl Simulation {
     }
 
     pub(super) fn reply(&mut self, place: WorldRank, replies: Vec<Reply>) {
-        for reply in replies {
+        for mut reply in replies {
+            reply.obeyed.at = self.agenda.now();
             self.history
                 .obeyed
                 .insert((reply.command, place), reply.obeyed.clone());
@@ -191,12 +192,12 @@ impl Simulation {
             }
             self.history.refused.extend(place.refused().iter().copied());
         }
-        let cuts = self.processes.iter().filter_map(|(world, process)| {
         let epochs = self
             .processes
             .iter()
             .filter_map(|(world, process)| Some((*world, process.place.as_ref()?.epoch())));
         self.history.epochs = epochs.collect();
+        let cuts = self.processes.iter().filter_map(|(world, process)| {
             let place = process.place.as_ref()?;
             Some((*world, place.cuts().to_vec()))
         });
