@@ -148,7 +148,7 @@ through!(MPI_Comm_rank, PMPI_Comm_rank, (comm: Comm, rank: *mut c_int));
 through!(MPI_Comm_remote_group, PMPI_Comm_remote_group, (comm: Comm, group: *mut Handle));
 through!(MPI_Comm_remote_size, PMPI_Comm_remote_size, (comm: Comm, size: *mut c_int));
 wrap!(137, MPI_Comm_set_attr, PMPI_Comm_set_attr, (comm: Comm, comm_keyval: c_int, attribute_val: *mut c_void), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-wrap!(138, MPI_Comm_set_errhandler, PMPI_Comm_set_errhandler, (comm: Comm, errhandler: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
+wrap!(138, MPI_Comm_set_errhandler, PMPI_Comm_set_errhandler, (comm: Comm, errhandler: Handle), |call| {  }, |result| { if result == 0 { call.comm_errhandler(comm, errhandler); } });
 wrap!(139, MPI_Comm_set_info, PMPI_Comm_set_info, (comm: Comm, info: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(140, MPI_Comm_set_name, PMPI_Comm_set_name, (comm: Comm, comm_name: *const c_char), |call| {  }, |result| { if result == 0 { call.comm_name(comm, comm_name); } });
 through!(MPI_Comm_size, PMPI_Comm_size, (comm: Comm, size: *mut c_int));
@@ -165,7 +165,7 @@ through!(MPI_Dist_graph_neighbors_count, PMPI_Dist_graph_neighbors_count, (comm:
 wrap!(153, MPI_Errhandler_create, PMPI_Errhandler_create, (comm_errhandler_fn: *const c_void, errhandler: *mut Handle), |call| {  }, |result| {  });
 wrap!(154, MPI_Errhandler_free, PMPI_Errhandler_free, (errhandler: *mut Handle), |call| {  }, |result| {  });
 through!(MPI_Errhandler_get, PMPI_Errhandler_get, (comm: Comm, errhandler: *mut Handle));
-wrap!(156, MPI_Errhandler_set, PMPI_Errhandler_set, (comm: Comm, errhandler: Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
+wrap!(156, MPI_Errhandler_set, PMPI_Errhandler_set, (comm: Comm, errhandler: Handle), |call| {  }, |result| { if result == 0 { call.comm_errhandler(comm, errhandler); } });
 #[cfg(feature = "family-mpich")]
 wrap!(159, MPI_Exscan_c, PMPI_Exscan_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll(comm, None, bytes_out, bytes_in); } });
 wrap!(160, MPI_Exscan_init, PMPI_Exscan_init, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });

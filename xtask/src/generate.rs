@@ -368,6 +368,7 @@ fn hooks(f: &Function) -> Result<(String, String)> {
             "call.comm_free(held);".into(),
         ),
         "comm_name" => ("", "call.comm_name(comm, comm_name);".into()),
+        "comm_errhandler" => ("", "call.comm_errhandler(comm, errhandler);".into()),
         "type_free" => ("", "call.type_free();".into()),
         "coll" => (
             "",

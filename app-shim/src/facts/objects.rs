@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::comms;
 use crate::family::*;
 use crate::requests::{self, Posted};
-use crate::sizes;
+use crate::{process, real, sizes};
 use core::ffi::c_char;
 use invivo_proto::record::{Facts, Kind};
 
@@ -55,6 +55,16 @@ impl Call {
     /// It was freed.
     pub fn comm_free(&mut self, held: Comm) {
         comms::freed(held);
+    }
+
+    /// A communicator got an error handler. The world's handler also takes errors of calls without a communicator
+    /// (ports, files, types), which MPI raises on its own world, not on the application's.
+    pub fn comm_errhandler(&mut self, comm: Comm, handler: Handle) {
+        self.on(comm);
+        if process::application_world().is_some_and(|world| world.bits() == comm.bits()) {
+            // SAFETY: both are valid: the real call has just taken them.
+            unsafe { real::comm_set_errhandler(comm_world(), handler) };
+        }
     }
 
     /// A communicator got a name.
