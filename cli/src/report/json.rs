@@ -6,6 +6,7 @@ use invivo_grpc::v1;
 use invivo_proto::control::link::Final;
 use invivo_proto::control::results::Traffic;
 use invivo_proto::control::tree::Ended;
+use invivo_proto::ids::RegionId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -98,7 +99,7 @@ struct EndedRow {
     code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<i32>,
-    /// The MPI function that it was in.
+    /// The MPI function that it was in, or that it was in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     inside: Option<String>,
 }
@@ -130,7 +131,11 @@ pub fn json(report: &Final) -> String {
             rank: ended.rank.0,
             code,
             signal,
-            inside: ended.inside.map(convert::function_name),
+            inside: ended.inside.map(|region| match region {
+                // Recording was off: nobody noted which.
+                RegionId(0) => "an MPI call".to_owned(),
+                region => convert::function_name(region),
+            }),
         }
     });
     let report = Report {

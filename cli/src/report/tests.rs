@@ -152,17 +152,24 @@ fn a_line_is_one_line_and_names_the_dead() {
             how: Ended::Code(3),
             inside: None,
         },
+        RankEnded {
+            rank: Rank(2),
+            how: Ended::Code(4),
+            inside: Some(RegionId(0)),
+        },
     ];
     let line = one_line(&report);
     let name = mpi::name(RegionId(1));
     let tail =
-        format!("; rank 1 was killed by signal 11 (SIGSEGV), in {name}, and 1 rank ended early as well");
+        format!("; rank 1 was killed by signal 11 (SIGSEGV), in {name}, and 2 ranks ended early as well");
     assert!(line.ends_with(&tail), "{line}");
     assert!(!line.contains('\n'));
     let page = text(&report);
     assert!(page.contains("rank 0 left with exit code 3 before MPI_Finalize was complete, outside MPI\n"));
+    assert!(page.contains("rank 2 left with exit code 4 before MPI_Finalize was complete, in an MPI call\n"));
     let value: serde_json::Value = serde_json::from_str(&json(&report)).expect("json");
-    let expected = serde_json::json!([{ "rank": 1, "signal": 11, "inside": name }, { "rank": 0, "code": 3 }]);
+    let expected = serde_json::json!([{ "rank": 1, "signal": 11, "inside": name }, { "rank": 0, "code": 3 },
+        { "rank": 2, "code": 4, "inside": "an MPI call" }]);
     assert_eq!(value["ended"], expected);
 }
 

@@ -7,6 +7,7 @@ use invivo_grpc::v1;
 use invivo_proto::control::link::Final;
 use invivo_proto::control::results::{JobStatus, RankState};
 use invivo_proto::control::tree::{Ended, RankEnded};
+use invivo_proto::ids::RegionId;
 
 /// Rows by rank and function on the page: the worst; all of them are in the JSON report.
 const RANK_ROWS: usize = 20;
@@ -110,6 +111,8 @@ fn how_ended(ended: &RankEnded) -> String {
         Ended::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
     };
     match ended.inside {
+        // Recording was off: nobody noted which.
+        Some(RegionId(0)) => format!("rank {} {how}, in an MPI call", ended.rank),
         Some(region) => format!("rank {} {how}, in {}", ended.rank, convert::function_name(region)),
         None => format!("rank {} {how}, outside MPI", ended.rank),
     }
