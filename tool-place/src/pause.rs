@@ -129,15 +129,21 @@ impl Pauses {
 
     /// The root is alive.
     pub fn heartbeat(&mut self, now_ns: u64) -> Vec<Action> {
-        let mut actions = Vec::new();
-        if let Some(pause) = self.pause {
-            actions.push(Action::Push {
-                ranks: self.with(Life::Present).collect(),
-                until_ns: until(now_ns, pause.lease_end_ns),
-            });
+        let push = |(until_ns, ranks)| Action::Push { ranks, until_ns };
+        self.closed_until(now_ns).into_iter().map(push).collect()
+    }
+
+    /// Ranks whose gates are to stay closed, by how long: of one that is paused and held it is the later. One value for
+    /// each rank, since what is written between two would open its gate when time runs out in between.
+    fn closed_until(&self, now_ns: u64) -> BTreeMap<u64, Vec<Rank>> {
+        let paused = self.pause.map(|pause| until(now_ns, pause.lease_end_ns));
+        let mut by_time: BTreeMap<u64, Vec<Rank>> = BTreeMap::new();
+        for rank in self.with(Life::Present) {
+            if let Some(until_ns) = paused.max(self.held_rank_until(now_ns, rank)) {
+                by_time.entry(until_ns).or_default().push(rank);
+            }
         }
-        actions.extend(self.push_held(now_ns));
-        actions
+        by_time
     }
 
     /// A command came from the root: one of [`Pauses::takes`].
@@ -173,12 +179,13 @@ impl Pauses {
         };
         self.pause = Some(pause);
         self.generation = self.generation.wrapping_add(1).max(1);
-        actions.push(Action::Close {
-            ranks: present.iter().copied().collect(),
-            generation: self.generation,
-            until_ns: until(now_ns, pause.lease_end_ns),
-        });
-        actions.extend(self.push_held(now_ns));
+        let generation = self.generation;
+        let close = |(until_ns, ranks)| Action::Close {
+            ranks,
+            generation,
+            until_ns,
+        };
+        actions.extend(self.closed_until(now_ns).into_iter().map(close));
         self.asked = Some(Asked {
             command,
             pausing: true,
@@ -232,7 +239,10 @@ impl Pauses {
             actions.push(Action::Close {
                 ranks: vec![rank],
                 generation: self.generation,
-                until_ns: until(now_ns, pause.lease_end_ns),
+                until_ns: match &self.hold {
+                    Some(hold) => self.held_until(now_ns, hold),
+                    None => until(now_ns, pause.lease_end_ns),
+                },
             });
         }
         if let Some(hold) = &self.hold {

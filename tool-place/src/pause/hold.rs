@@ -128,17 +128,15 @@ impl Pauses {
     }
 
     /// A paused rank that is held as well stands as long as either wants it to.
-    fn held_until(&self, now_ns: u64, hold: &Hold) -> u64 {
+    pub(super) fn held_until(&self, now_ns: u64, hold: &Hold) -> u64 {
         let paused = self.pause.map_or(0, |pause| until(now_ns, pause.lease_end_ns));
         until(now_ns, hold.lease_end_ns).max(paused)
     }
 
-    pub(super) fn push_held(&self, now_ns: u64) -> Option<Action> {
-        let hold = self.hold.as_ref().filter(|hold| !hold.ranks.is_empty())?;
-        Some(Action::Push {
-            ranks: hold.ranks.iter().copied().collect(),
-            until_ns: self.held_until(now_ns, hold),
-        })
+    /// How long a hold keeps this rank's gate closed, if it does.
+    pub(super) fn held_rank_until(&self, now_ns: u64, rank: Rank) -> Option<u64> {
+        let hold = self.hold.as_ref().filter(|hold| hold.ranks.contains(&rank))?;
+        Some(until(now_ns, hold.lease_end_ns))
     }
 
     /// Ranks whose gate a hold keeps closed.

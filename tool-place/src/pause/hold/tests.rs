@@ -167,21 +167,22 @@ fn pause_and_hold_share_the_gate() {
         Action::Close {
             generation: 2,
             until_ns,
-            ..
-        },
-        Action::Push {
             ranks,
-            until_ns: held_until_ns,
         },
     ] = &actions[..]
     else {
         panic!("{actions:?}")
     };
     assert_eq!(
-        (*until_ns, *held_until_ns),
-        (now + 1_000 * MS, now + 1_000 * MS),
-        "the longer of both"
+        *until_ns,
+        now + 1_000 * MS,
+        "the longer of both, and no other before it"
     );
+    let push = Action::Push {
+        ranks: vec![Rank(4), Rank(5)],
+        until_ns: now + 1_000 * MS,
+    };
+    assert_eq!(pauses.heartbeat(now + 400 * MS), [push]);
     assert_eq!(ranks.len(), 2);
     for rank in [4, 5] {
         pauses.acted(now, Rank(rank), 2, &Outcome::Stopped);
