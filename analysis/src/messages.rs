@@ -159,6 +159,35 @@ impl Messages {
         }
     }
 
+    /// A call, or more of one, whose time nobody knows: its messages are counted and will not be put together.
+    pub fn untimed(&mut self, standing: Standing, call: Option<&Call>, parts: &[Part]) {
+        let of_parts = parts.iter().map(|part| &part.facts);
+        for facts in call.map(|call| &call.facts).into_iter().chain(of_parts) {
+            let (is_send, bytes) = match facts.kind {
+                Kind::Send | Kind::PostSend => (true, facts.bytes_out),
+                Kind::Recv | Kind::CompletedRecv => (false, facts.bytes_in),
+                _ => continue,
+            };
+            // Behind every reset so far: whether it counts is told by its standing alone.
+            let half = Half {
+                begin_ns: u64::MAX,
+                end_ns: u64::MAX,
+                bytes,
+                epoch: 0,
+                error_ns: UNKNOWN_NS,
+                standing,
+            };
+            if facts.peer < 0 {
+                continue;
+            }
+            match is_send {
+                true => self.books.sent(&half),
+                false => self.books.received(&half),
+            }
+            self.books.unmatched(&half, Reason::Unresolved);
+        }
+    }
+
     /// `posted`: when the request was posted that this posts or completes, in ticks.
     #[inline]
     fn facts(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, facts: &Facts, request: u64, posted: u64) {
@@ -306,6 +335,13 @@ impl Messages {
         of_rank.lost_ns = of_rank.lost_ns.max(at_ns);
         of_rank.receives.forget(&mut self.ready);
         self.receive_ready(rank, communicators);
+    }
+
+    /// Of all ranks nothing from before `at_ns` (job time) is known.
+    pub fn lost_all(&mut self, at_ns: u64) {
+        for of_rank in &mut self.ranks {
+            of_rank.lost_ns = at_ns;
+        }
     }
 
     /// A pause of the application begins, in job time.

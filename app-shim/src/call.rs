@@ -1,9 +1,9 @@
 //! One observed call: what happens at the enter and at the leave of every recorded wrapper.
 //!
-//! While recording is off a call costs two looks at the place's words and its flag *in MPI*; only what has to be
-//! followed all the same (requests, communicators) goes on. Each switching on is a new *epoch*. A call that was
-//! entered before it and leaves after it is recorded with the moment of the switch as its begin; one that was
-//! entered while recording was on is recorded whenever it leaves.
+//! While recording is off a call costs two looks at the place's word and its flag *in MPI*; only what has to be
+//! followed all the same (requests, communicators, collectives' ordinals) goes on. Each switching on is a new *epoch*.
+//! A call that was entered before it and leaves after it is recorded with the moment of the switch as its begin; one
+//! that was entered while recording was on is recorded whenever it leaves.
 
 use crate::clock::ticks;
 use crate::gate;
@@ -13,7 +13,7 @@ use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{self, Facts, Kind};
-use invivo_proto::shm::inside;
+use invivo_proto::shm::{inside, recording};
 
 /// One call in this many is also timed for what we cost ourselves.
 const SAMPLED_CALLS: u64 = 256;
@@ -33,6 +33,8 @@ pub struct Call {
     pub end: u64,
     /// Own ticks before the real call; only of sampled calls.
     own: u64,
+    /// The place's word as it was on the way in.
+    word: u32,
     recorded: bool,
     sampled: bool,
 }
@@ -68,22 +70,22 @@ impl Call {
     pub fn initialised(region: u16, begin: u64) -> Option<Call> {
         let location = current()?;
         location.depth = 1;
-        location.status.inside.store(inside::MPI, Ordering::Relaxed);
-        let mut call = Call::begin(location, region);
-        call.begin = begin;
-        // Also where it is not recorded: by this a rank is told that stands right behind its initialisation.
-        let status = call.location.status;
-        status.region.store(u32::from(region), Ordering::Relaxed);
-        status.entered_at.store(begin, Ordering::Release);
-        Some(call)
+        // The page names this call already, and goes on to do so where it is not recorded.
+        let word = location.control.recording.load(Ordering::Acquire);
+        let recorded = recording::is_on(word);
+        if recorded {
+            location.entered += 1;
+            location.status.entered.store(location.entered, Ordering::Release);
+        }
+        Some(Call::new(location, region, word, begin, false))
     }
 
     #[inline(always)]
     fn begin(location: &'static mut Location, region: u16) -> Call {
         let (status, control) = (location.status, location.control);
-        let recorded = control.recording.load(Ordering::Acquire) != 0;
+        let word = control.recording.load(Ordering::Acquire);
         let (mut begin, mut sampled) = (0, false);
-        if recorded {
+        if recording::is_on(word) {
             begin = ticks();
             location.entered += 1;
             status.region.store(u32::from(region), Ordering::Relaxed);
@@ -91,12 +93,14 @@ impl Call {
             // Last: who reads the count first and then the region sees a region at least as new.
             status.entered.store(location.entered, Ordering::Release);
             sampled = location.entered.is_multiple_of(SAMPLED_CALLS);
-        } else {
-            let epoch = control.epoch.load(Ordering::Relaxed);
-            if status.entered_at.load(Ordering::Relaxed) != u64::from(epoch) {
-                location.pass_unseen(epoch);
-            }
+        } else if status.entered_at.load(Ordering::Relaxed) != u64::from(word) {
+            location.pass_unseen(word);
         }
+        Call::new(location, region, word, begin, sampled)
+    }
+
+    #[inline(always)]
+    fn new(location: &'static mut Location, region: u16, word: u32, begin: u64, sampled: bool) -> Call {
         Call {
             facts: Facts {
                 kind: Kind::Plain,
@@ -112,7 +116,8 @@ impl Call {
             begin,
             end: begin,
             own: 0,
-            recorded,
+            word,
+            recorded: recording::is_on(word),
             sampled,
         }
     }
@@ -128,16 +133,17 @@ impl Call {
     /// Right after the real call.
     #[inline(always)]
     pub fn called(&mut self) {
-        let control = self.location.control;
-        let epoch = control.epoch.load(Ordering::Acquire);
+        let word = self.location.control.recording.load(Ordering::Acquire);
         if self.recorded {
             self.end = ticks();
-        } else if epoch != self.location.epoch || control.recording.load(Ordering::Relaxed) != 0 {
+        } else if word != self.word {
+            // On now, or on and off again.
             (self.begin, self.end) = recorded_from_now(self.location, self.facts.region);
             self.recorded = true;
         } else {
             return;
         }
+        let epoch = recording::epoch(word);
         if epoch != self.location.epoch {
             self.location.begin_epoch(epoch);
         }

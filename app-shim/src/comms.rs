@@ -32,10 +32,8 @@ pub struct Known {
     pub foreign: bool,
     /// The job's id as one number, 0 while it is not known.
     pub packed: u64,
-    /// Collectives so far, in the epoch below.
+    /// Collectives so far.
     pub ordinal: u64,
-    /// The epoch of recording that the collectives are counted in.
-    pub epoch: u32,
 }
 
 static KNOWN: Table<Known> = Table::new();
@@ -73,19 +71,23 @@ pub fn local(comm: Comm) -> CommLocal {
     CommLocal(known(comm).local)
 }
 
-/// The number that the next collective on `comm` gets, from 0 in each epoch of recording.
+/// The number that the next collective on `comm` gets: they are counted from 0 as long as the communicator lives.
 #[inline]
-pub fn next_ordinal(comm: Comm, epoch: u32) -> u64 {
-    KNOWN.with(|table| {
-        let Some(known) = table.get(comm.bits()) else {
-            return 0;
-        };
-        if known.epoch != epoch {
-            (known.epoch, known.ordinal) = (epoch, 0);
+pub fn next_ordinal(comm: Comm) -> u64 {
+    let next = || {
+        KNOWN.with(|table| {
+            let known = table.get(comm.bits())?;
+            known.ordinal += 1;
+            Some(known.ordinal - 1)
+        })
+    };
+    match next() {
+        Some(ordinal) => ordinal,
+        None => {
+            register(comm, true);
+            next().unwrap_or(0)
         }
-        known.ordinal += 1;
-        known.ordinal - 1
-    })
+    }
 }
 
 fn ask(function: unsafe fn(Comm, *mut c_int) -> c_int, comm: Comm) -> i32 {
@@ -121,7 +123,6 @@ fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
         foreign,
         packed: 0,
         ordinal: 0,
-        epoch: 0,
     };
     KNOWN.with(|table| {
         table.remove(comm.bits());

@@ -9,7 +9,7 @@ use crate::sizes::Sizes;
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::packet::{DropReason, Losses, PAYLOAD_BYTES};
 use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part};
-use invivo_proto::shm::{Control, LOCATIONS_MAX, SlotHeader, Status};
+use invivo_proto::shm::{Control, LOCATIONS_MAX, SlotHeader, Status, inside, recording};
 
 /// The last status page is nobody's own: threads beyond the others count their calls there.
 pub const LOCATIONS: usize = LOCATIONS_MAX - 1;
@@ -28,7 +28,7 @@ pub struct Location {
     pub status: &'static Status,
     /// Calls entered while recording was on.
     pub entered: u64,
-    /// The epoch of recording that the present call was entered in, and from its leave on that of its record.
+    /// The epoch of recording of the record written last, or of the call that was entered last unrecorded.
     pub epoch: u32,
     /// The open packet, if there is one.
     pub slot: Option<&'static SlotHeader>,
@@ -88,7 +88,7 @@ fn make() -> *mut Location {
         control: &page.control,
         status,
         entered: 0,
-        epoch: page.control.epoch.load(Ordering::Relaxed),
+        epoch: recording::epoch(page.control.recording.load(Ordering::Relaxed)),
         slot: None,
         slot_index: 0,
         encoder: Encoder::new(0, 1),
@@ -109,7 +109,7 @@ fn make() -> *mut Location {
 #[cold]
 pub fn count_homeless() {
     let Some(page) = process::page() else { return };
-    if page.control.recording.load(Ordering::Relaxed) == 0 {
+    if !recording::is_on(page.control.recording.load(Ordering::Relaxed)) {
         return;
     }
     if let Some(status) = page.status.last() {
@@ -160,16 +160,23 @@ impl Location {
         self.epoch = epoch;
     }
 
-    /// The first call behind an epoch of recording. The page would go on to name the last call recorded; now it
-    /// names none, and tells the epoch behind which calls are unseen.
+    /// The first call that is not recorded after the place's word became this one. The page would go on to name the
+    /// last call recorded; now it names none, and tells the word.
     #[cold]
     #[inline(never)]
-    pub fn pass_unseen(&mut self, epoch: u32) {
+    pub fn pass_unseen(&mut self, word: u32) {
         self.status.region.store(0, Ordering::Relaxed);
-        self.status.entered_at.store(u64::from(epoch), Ordering::Release);
-        if self.epoch != epoch {
-            self.begin_epoch(epoch);
-        }
+        self.status.entered_at.store(u64::from(word), Ordering::Release);
+        // Also where the epoch goes on: requests that are numbered from here on are in no record, and only a packet's
+        // head tells where numbers go on.
+        self.begin_epoch(recording::epoch(word));
+    }
+
+    /// The rank is about to run, and this is the call that made it so. To be said before the rank's phase is.
+    pub fn announce(&self, region: u16, begin: u64) {
+        self.status.region.store(u32::from(region), Ordering::Relaxed);
+        self.status.entered_at.store(begin, Ordering::Relaxed);
+        self.status.inside.store(inside::MPI, Ordering::Release);
     }
 
     #[inline(always)]

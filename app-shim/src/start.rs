@@ -147,6 +147,9 @@ pub fn start(region_id: u16, begin: u64) {
     shipping::start(page.packets.load(Ordering::Relaxed) as usize);
     comms::start(application);
     drain_in_finalize();
+    if let Some(location) = location::current() {
+        location.announce(region_id, begin);
+    }
     page.phase.store(phase::RUNNING, Ordering::Release);
     process::enter_state(process::state::OBSERVING);
     if let Some(mut call) = Call::initialised(region_id, begin) {

@@ -22,7 +22,8 @@ pub enum DropReason {
     NoPacket = 0,
     /// The process has more threads in MPI than locations.
     NoLocation = 1,
-    /// Recording was switched off or reset between enter and leave.
+    /// Recording was switched between enter and leave. No rank drops for that any more; the number stays, since packets
+    /// and pages have room for it, and is 0.
     Switched = 2,
 }
 
@@ -55,7 +56,7 @@ pub struct Header {
     pub last_time: u64,
     /// The number of the first request that this packet posts.
     pub next_request: u64,
-    /// Counts resets and switches of recording.
+    /// The epoch of recording: one packet has one.
     pub epoch: u32,
     /// The location's ledger when the packet was closed.
     pub losses: Losses,

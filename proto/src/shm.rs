@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Threads of a rank that can have a location of their own. More are counted as dropped.
 pub const LOCATIONS_MAX: usize = 64;
 /// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts (1.6 MiB).
@@ -52,6 +52,28 @@ pub mod inside {
     pub const HELD_AT_LEAVE: u32 = 3;
 }
 
+/// The word [`Control::recording`]: the epoch times two, plus one while calls are recorded. Epochs are numbered by the
+/// root; the word has room for 2^31 of them and then begins anew.
+pub mod recording {
+    /// The word.
+    #[inline(always)]
+    pub const fn word(epoch: u32, on: bool) -> u32 {
+        epoch << 1 | on as u32
+    }
+
+    /// Whether calls are recorded.
+    #[inline(always)]
+    pub const fn is_on(word: u32) -> bool {
+        word & 1 != 0
+    }
+
+    /// The epoch.
+    #[inline(always)]
+    pub const fn epoch(word: u32) -> u32 {
+        word >> 1
+    }
+}
+
 /// Owners of a packet, in [`SlotHeader::owner`]. Changed by compare-and-swap only.
 pub mod owner {
     /// Nobody's: a thread may open it.
@@ -69,17 +91,16 @@ pub mod owner {
 pub struct Control {
     /// 0 is open; any other number is the generation of the pause that closed the gate. A futex.
     pub gate: AtomicU32,
-    /// 1 while calls are recorded, 0 while the application runs unobserved.
+    /// Whether calls are recorded, and in which epoch, in one word, so that nobody ever sees the one without the
+    /// other: see [`recording`]. It only changes to another epoch where recording begins.
     pub recording: AtomicU32,
     /// `CLOCK_MONOTONIC` in ns at which a closed gate opens by itself. The place pushes it on while the root
     /// is alive and the pause's lease lasts, so that no death on our side leaves the application standing.
     pub gate_until_ns: AtomicU64,
-    /// Counts how often recording was switched on. Ordinals restart with it.
-    pub epoch: AtomicU32,
-    reserved: u32,
-    /// When recording was switched on last, in ticks: where a call that was under way begins for us.
+    /// When recording was switched on last, in ticks: where a call that was under way begins for us. Written before
+    /// `recording`.
     pub recording_since: AtomicU64,
-    reserved_too: [u32; 6],
+    reserved: [u32; 8],
 }
 
 /// A location's status page: written by its own thread, read by anybody at any time.
@@ -87,9 +108,10 @@ pub struct Control {
 pub struct Status {
     /// See [`inside`].
     pub inside: AtomicU32,
-    /// The region entered last.
+    /// The region entered last, or 0 when that call was not recorded; the one that initialises MPI is named also where
+    /// it is not recorded, before the phase says that the rank runs: by this a rank is told that stands right behind it.
     pub region: AtomicU32,
-    /// When it was entered, in ticks.
+    /// When it was entered, in ticks; with region 0, the word [`Control::recording`] as the call found it.
     pub entered_at: AtomicU64,
     /// The caller's return address.
     pub caller: AtomicU64,
@@ -275,7 +297,9 @@ impl Region {
         page.rank.store(rank, Ordering::Relaxed);
         page.ranks.store(ranks, Ordering::Relaxed);
         page.place.store(place, Ordering::Relaxed);
-        page.control.recording.store(1, Ordering::Relaxed);
+        page.control
+            .recording
+            .store(recording::word(0, true), Ordering::Relaxed);
         page.magic.store(MAGIC, Ordering::Release);
         region
     }

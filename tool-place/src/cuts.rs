@@ -24,8 +24,8 @@ const SPANS_MAX: usize = 64;
 pub enum Change {
     /// Everything before is forgotten.
     Reset,
-    /// Recording begins, unless it is on; calls under way are clipped.
-    On,
+    /// Recording begins, unless it is on; calls under way are clipped. From here on it is in this epoch.
+    On(u32),
     /// Recording ends, unless it is off; calls under way count whole.
     Off,
     /// Recording ends, unless it is off; calls under way are clipped.
@@ -59,11 +59,16 @@ pub struct Planned {
     pub change: Change,
 }
 
+/// The number of a planned change, from 1; 0 is none.
+pub type CutNumber = u64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     from: u64,
+    from_cut: CutNumber,
     /// `u64::MAX` while it is open.
     to: u64,
+    to_cut: CutNumber,
     /// Calls that stand out at the end count whole.
     whole: bool,
 }
@@ -72,12 +77,16 @@ struct Span {
 #[derive(Clone, Debug)]
 pub struct Cuts {
     spans: VecDeque<Span>,
-    ahead: VecDeque<Planned>,
+    ahead: VecDeque<(CutNumber, Planned)>,
+    planned: CutNumber,
+    /// The epoch that recording is or was in.
+    epoch: u32,
     /// Calls within these are whole: from the open span's beginning to the next change.
     plain: (u64, u64),
     resets: u64,
     reset_job_ns: u64,
-    clipped: u64,
+    reset_ticks: u64,
+    last_clip: (CutNumber, CutNumber),
 }
 
 impl Default for Cuts {
@@ -86,33 +95,76 @@ impl Default for Cuts {
         Cuts {
             spans: VecDeque::from([Span {
                 from: 0,
+                from_cut: 0,
                 to: u64::MAX,
+                to_cut: 0,
                 whole: true,
             }]),
             ahead: VecDeque::new(),
+            planned: 0,
+            epoch: 0,
             plain: (0, u64::MAX),
             resets: 0,
             reset_job_ns: 0,
-            clipped: 0,
+            reset_ticks: 0,
+            last_clip: (0, 0),
         }
     }
 }
 
 impl Cuts {
-    /// Plans a change. One that would come before another that is planned comes right behind it.
-    pub fn plan(&mut self, mut planned: Planned) {
-        if let Some(last) = self.ahead.back() {
+    /// Plans a change, and gives its number. One that would come before another that is planned comes right behind it.
+    pub fn plan(&mut self, mut planned: Planned) -> CutNumber {
+        if let Some((_, last)) = self.ahead.back() {
             planned.job_ns = planned.job_ns.max(last.job_ns);
             planned.ticks = planned.ticks.max(last.ticks);
         }
-        self.ahead.push_back(planned);
+        self.planned += 1;
+        self.ahead.push_back((self.planned, planned));
+        self.settle();
+        self.planned
+    }
+
+    /// The number that the next planned change gets.
+    pub fn next_number(&self) -> CutNumber {
+        self.planned + 1
+    }
+
+    /// Gives up a change, if it has not taken effect.
+    pub fn cancel(&mut self, unwanted: CutNumber) {
+        self.ahead.retain(|(number, _)| *number != unwanted);
         self.settle();
     }
 
-    /// Gives up what is planned and not wanted.
-    pub fn cancel(&mut self, unwanted: impl Fn(Change) -> bool) {
-        self.ahead.retain(|planned| !unwanted(planned.change));
+    /// The ranks, which did not record before, do so from here on (ticks, and job time), and not as early as was
+    /// planned: a beginning that lies before this lies here now, together with what was planned for between. Gives the
+    /// number of the beginning. No call may have been judged since it took effect.
+    pub fn begin_at(&mut self, ticks: u64, job_ns: u64) -> Option<CutNumber> {
+        let open = self.spans.back_mut().filter(|span| span.to == u64::MAX);
+        let (moved, was) = match open {
+            Some(span) => {
+                let was = span.from;
+                span.from = was.max(ticks);
+                (span.from_cut, was)
+            }
+            None => {
+                let begins = |(_, planned): &&(CutNumber, Planned)| matches!(planned.change, Change::On(_));
+                let (number, planned) = self.ahead.iter().find(begins)?;
+                (*number, planned.ticks)
+            }
+        };
+        if was >= ticks {
+            return None;
+        }
+        if self.reset_ticks == was {
+            self.reset_job_ns = self.reset_job_ns.max(job_ns);
+        }
+        for (_, planned) in self.ahead.iter_mut().filter(|(_, planned)| planned.ticks >= was) {
+            planned.ticks = planned.ticks.max(ticks);
+            planned.job_ns = planned.job_ns.max(job_ns);
+        }
         self.settle();
+        Some(moved)
     }
 
     /// Job time is known better than when the changes were planned.
@@ -121,7 +173,7 @@ impl Cuts {
             return;
         }
         let mut last = 0;
-        for planned in &mut self.ahead {
+        for (_, planned) in &mut self.ahead {
             planned.ticks = ticks_of(planned.job_ns).max(last);
             last = planned.ticks;
         }
@@ -130,12 +182,16 @@ impl Cuts {
 
     /// When the last of the planned changes takes effect, in job time; nothing without one.
     pub fn planned_until_ns(&self) -> Option<u64> {
-        self.ahead.back().map(|planned| planned.job_ns)
+        self.ahead.back().map(|(_, planned)| planned.job_ns)
     }
 
     /// Time has passed.
     pub fn pass(&mut self, now: u64) {
-        while self.ahead.front().is_some_and(|planned| planned.ticks <= now) {
+        while self
+            .ahead
+            .front()
+            .is_some_and(|(_, planned)| planned.ticks <= now)
+        {
             self.apply();
         }
     }
@@ -151,13 +207,21 @@ impl Cuts {
             .ahead
             .iter()
             .rev()
-            .find(|planned| planned.change != Change::Reset);
-        last.map_or(self.is_on(), |planned| planned.change == Change::On)
+            .find(|(_, planned)| planned.change != Change::Reset);
+        last.map_or(self.is_on(), |(_, planned)| {
+            matches!(planned.change, Change::On(_))
+        })
     }
 
-    /// Whether ranks have to record: what is recorded now, or will be soon.
-    pub fn wants_records(&self) -> bool {
-        self.is_on() || self.ahead.iter().any(|planned| planned.change == Change::On)
+    /// The epoch in which ranks have to record, if they have to: what is recorded now, or will be soon.
+    pub fn wants_records(&self) -> Option<u32> {
+        let will_be = || {
+            self.ahead.iter().find_map(|(_, planned)| match planned.change {
+                Change::On(epoch) => Some(epoch),
+                Change::Reset | Change::Off | Change::End => None,
+            })
+        };
+        if self.is_on() { Some(self.epoch) } else { will_be() }
     }
 
     /// How many resets have taken effect. Who keeps anything of calls forgets it when this number has changed,
@@ -171,9 +235,9 @@ impl Cuts {
         self.reset_job_ns
     }
 
-    /// Calls clipped so far.
-    pub fn clipped(&self) -> u64 {
-        self.clipped
+    /// The cuts that clipped the call which was clipped last: at its begin, and at its end.
+    pub fn last_clip(&self) -> (CutNumber, CutNumber) {
+        self.last_clip
     }
 
     /// What a call from `begin` to `end` is.
@@ -187,7 +251,7 @@ impl Cuts {
 
     #[cold]
     fn judge_slowly(&mut self, begin: u64, end: u64) -> Verdict {
-        while self.ahead.front().is_some_and(|planned| planned.ticks < end) {
+        while self.ahead.front().is_some_and(|(_, planned)| planned.ticks < end) {
             self.apply();
         }
         let touches = |span: &&Span| begin < span.to && end > span.from;
@@ -199,7 +263,10 @@ impl Cuts {
         if (clipped_begin, clipped_end) == (begin, end) {
             return Verdict::Whole;
         }
-        self.clipped += 1;
+        self.last_clip = (
+            if clipped_begin == begin { 0 } else { span.from_cut },
+            if clipped_end == end { 0 } else { span.to_cut },
+        );
         Verdict::Clipped {
             begin: clipped_begin,
             end: clipped_end,
@@ -208,41 +275,50 @@ impl Cuts {
 
     /// The next change takes effect.
     fn apply(&mut self) {
-        let Some(Planned {
+        let Some((number, planned)) = self.ahead.pop_front() else {
+            return;
+        };
+        let Planned {
             job_ns,
             ticks,
             change,
-        }) = self.ahead.pop_front()
-        else {
-            return;
-        };
+        } = planned;
         match change {
             Change::Reset => {
                 let on = self.is_on();
                 self.spans.clear();
                 if on {
-                    self.open(ticks);
+                    self.open(ticks, number);
                 }
                 self.resets += 1;
                 self.reset_job_ns = job_ns;
+                self.reset_ticks = ticks;
             }
-            Change::On if !self.is_on() => self.open(ticks),
+            Change::On(epoch) => {
+                self.epoch = epoch;
+                if !self.is_on() {
+                    self.open(ticks, number);
+                }
+            }
             Change::Off | Change::End if self.is_on() => {
                 if let Some(last) = self.spans.back_mut() {
                     last.to = ticks;
+                    last.to_cut = number;
                     last.whole = change == Change::Off;
                 }
                 self.spans.retain(|span| span.from < span.to);
             }
-            Change::On | Change::Off | Change::End => {}
+            Change::Off | Change::End => {}
         }
         self.settle();
     }
 
-    fn open(&mut self, from: u64) {
+    fn open(&mut self, from: u64, from_cut: CutNumber) {
         self.spans.push_back(Span {
             from,
+            from_cut,
             to: u64::MAX,
+            to_cut: 0,
             whole: true,
         });
         if self.spans.len() > SPANS_MAX
@@ -250,11 +326,12 @@ impl Cuts {
             && let Some(next) = self.spans.front_mut()
         {
             next.from = oldest.from;
+            next.from_cut = oldest.from_cut;
         }
     }
 
     fn settle(&mut self) {
-        let until = self.ahead.front().map_or(u64::MAX, |planned| planned.ticks);
+        let until = self.ahead.front().map_or(u64::MAX, |(_, planned)| planned.ticks);
         let from = match self.spans.back() {
             Some(last) if last.to == u64::MAX => last.from,
             _ => u64::MAX,

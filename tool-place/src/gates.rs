@@ -1,6 +1,7 @@
 //! What the place writes into its ranks' memory: the gate, the barrier that makes it seen, and the switch of recording.
 
 use crate::memory::Memory;
+use invivo_proto::shm::recording;
 use rustix::thread::futex;
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::sync::atomic::Ordering;
@@ -40,14 +41,15 @@ pub fn seen_by_all() {
 /// right before it, and so is seen to lie across any cut from here on.
 pub fn switch(memory: &Memory, on: bool, epoch: u32, now_ticks: u64) {
     let control = &memory.page().control;
-    if on {
+    if on && !recording::is_on(control.recording.load(Ordering::Relaxed)) {
         control
             .recording_since
             .store(now_ticks.saturating_sub(1), Ordering::Release);
-        control.epoch.store(epoch, Ordering::Release);
     }
-    // Last: who sees that recording is on sees since when, and in which epoch.
-    control.recording.store(u32::from(on), Ordering::Release);
+    // Last: who sees that recording is on sees since when.
+    control
+        .recording
+        .store(recording::word(epoch, on), Ordering::Release);
 }
 
 /// Whether the gate is closed, and has not opened by itself.

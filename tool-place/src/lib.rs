@@ -22,6 +22,7 @@ pub mod location;
 pub mod memory;
 pub mod moment;
 pub mod notes;
+pub mod outgoing;
 pub mod pause;
 pub mod place;
 pub mod rank;

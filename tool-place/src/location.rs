@@ -2,7 +2,7 @@
 //! clipped; then they go to the buffer, within the place's budget, and to the analyses, which need none.
 
 use crate::analyses::OneSink;
-use crate::cuts::{Cuts, Verdict};
+use crate::cuts::{CutNumber, Cuts, Verdict};
 use crate::intake::{Intake, Sink};
 use crate::store::{Budget, Store};
 use crate::tap::Taps;
@@ -13,6 +13,7 @@ use invivo_proto::control::results::Ledger;
 use invivo_proto::ids::LocationId;
 use invivo_proto::packet::Losses;
 use invivo_proto::record::{Call, Part};
+use std::ops::Range;
 
 /// See the module's head.
 pub struct Location {
@@ -41,9 +42,21 @@ pub struct CutOff {
     last: Standing,
     /// The epoch of what is being read.
     epoch: u32,
+    /// The cuts at the begin and at the end of the calls that were clipped last.
+    clips: [(CutNumber, CutNumber); CLIPS],
 }
 
+/// Clipped calls that a location remembers. A cut clips one call of a location at most, and a command asks about its two
+/// cuts soon behind the last of them.
+const CLIPS: usize = 8;
+
 impl CutOff {
+    /// Calls that these cuts clipped, as far as they have been read.
+    pub fn clipped_by(&self, cuts: &Range<CutNumber>) -> u64 {
+        let by = |clip: &&(CutNumber, CutNumber)| cuts.contains(&clip.0) || cuts.contains(&clip.1);
+        self.clips.iter().filter(by).count() as u64
+    }
+
     #[inline]
     fn when(&self, begin: u64, end: u64) -> When {
         When {
@@ -149,6 +162,8 @@ impl Sink for Both<'_> {
         match verdict {
             Verdict::Whole => self.give(call, parts, false),
             Verdict::Clipped { begin, end } => {
+                self.cut_off.clips.rotate_right(1);
+                self.cut_off.clips[0] = self.cuts.last_clip();
                 let part = Call {
                     end,
                     duration: end - begin,
@@ -176,6 +191,8 @@ impl Sink for Both<'_> {
 fn forget_to(store: &mut Store, cut_off: &mut CutOff, resets: u64) {
     if cut_off.resets != resets {
         cut_off.resets = resets;
+        // What follows of a call from before is from before as well.
+        cut_off.last = Standing::Outside;
         store.reset();
     }
 }

@@ -8,8 +8,10 @@ use invivo_mpi_link::{Link, LinkError, packet_buffers, signals};
 use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP, TAG_WELCOME};
 use invivo_proto::control::encode;
 use invivo_proto::ids::{Rank, WorldRank};
+use invivo_tbon::latest::kind_of_up;
 use invivo_tbon::layout::Layout;
 use invivo_tool_place::moment::Now;
+use invivo_tool_place::outgoing::Outgoing;
 use invivo_tool_place::place::{Exit, Place};
 use invivo_tool_place::supervisors::Supervisors;
 use rustix::event::{Timespec, poll};
@@ -21,6 +23,9 @@ use std::time::{Duration, Instant};
 
 /// How long a place goes on after the launcher has asked for the end: the root needs its last answers.
 const GRACE: Duration = Duration::from_secs(1);
+/// Messages of one kind that are taken before the place looks after everything else: some milliseconds' work when they
+/// are as long as they can be, so that no flood from one side keeps commands, clocks and packets waiting.
+const MESSAGES_PER_TURN: usize = 64;
 
 /// Layer 1 of Invivo: holds the records of its ranks. Started by `invivo exec`.
 #[derive(Parser)]
@@ -80,6 +85,7 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     let place = Place::new(layout, me, supervisors, NodeClock::start(), now());
     let mut place = place.ok_or_else(|| format!("process {me} is no place in this layout"))?;
+    place.read_time_by(now);
     if let Some(directory) = args.tap.clone() {
         place.tap(directory);
     }
@@ -97,17 +103,24 @@ fn drive(
 ) -> Result<Exit, LinkError> {
     let mut idle = Idle::default();
     let mut grace: Option<Instant> = None;
+    let mut outgoing = Outgoing::default();
     loop {
         let mut worked = false;
         if place.is_ready() {
             worked |= link.packets(|from, message| place.packet(from, message))? != 0;
         }
         // Before questions, so that answers know of what was sent before they were asked.
-        while let Some(message) = link.receive(TAG_PEER)? {
+        for _ in 0..MESSAGES_PER_TURN {
+            let Some(message) = link.receive(TAG_PEER)? else {
+                break;
+            };
             worked = true;
             place.peer(message.from, &message.bytes);
         }
-        while let Some(message) = link.receive(TAG_DOWN)? {
+        for _ in 0..MESSAGES_PER_TURN {
+            let Some(message) = link.receive(TAG_DOWN)? else {
+                break;
+            };
             worked = true;
             if message.from == parent {
                 place.down(now(), &message.bytes);
@@ -122,9 +135,10 @@ fn drive(
             worked = true;
             // Results have a bounded size; what cannot be encoded is a fault that the root sees as silence.
             if let Ok(bytes) = encode(&message) {
-                link.send(parent, TAG_UP, bytes)?;
+                outgoing.push(kind_of_up(&message), bytes);
             }
         }
+        outgoing.send(|kind, bytes| link.send_latest(parent, TAG_UP, kind, bytes.to_vec()))?;
         link.progress()?;
         if let Some(exit) = place.exit() {
             return Ok(exit);

@@ -98,6 +98,8 @@ pub struct Place {
     pauses: Pauses,
     recording: Recording,
     node: Node<Merge>,
+    /// What time it is now, where that matters more than what it was when something came.
+    read_now: Option<fn() -> Now>,
     supervisors: Option<Supervisors>,
     up: Vec<Up>,
     exit: Option<Exit>,
@@ -142,6 +144,7 @@ impl Place {
             pauses: Pauses::new(ranks.clone()),
             recording: Recording::new(ranks),
             node: Node::new(now.ns, seat, invivo_analysis::law::merge as Merge),
+            read_now: None,
             supervisors,
             up: Vec::new(),
             exit: None,
@@ -167,6 +170,11 @@ impl Place {
         let taps = Taps::new(directory);
         taps.tell(&mut self.feed.notes);
         self.feed.taps = Some(taps);
+    }
+
+    /// How to read the clocks between two steps: without it no time passes there.
+    pub fn read_time_by(&mut self, read: fn() -> Now) {
+        self.read_now = Some(read);
     }
 
     /// Whether packets may come: the root has said how much memory there is for them.

@@ -6,30 +6,32 @@
 //! when its cut has passed and the ranks have been looked at behind it; a window and the end of the measurement when,
 //! on every rank, everything up to there has been taken.
 //!
-//! Commands are done beside one another, except that while a window is recorded nothing else forgets: a reset and a
-//! second window are refused, and a switch of recording ends the window early.
+//! Whatever a command does here it does at every place, so that their ranks never differ for longer than commands take
+//! to be heard: it follows from the job times and the order of commands alone, never from how far this place is. The
+//! root refuses what must not come together (a reset while a window is recorded). A switch of recording ends a window
+//! early if it lies before the window's end. Before job time is known commands wait.
 
 mod asked;
 mod plan;
 
-use crate::cuts::{Change, Cuts};
+use crate::cuts::{Change, CutNumber, Cuts};
 use crate::moment::Moment;
 use asked::{Asked, Wait, fail};
 use invivo_proto::control::results::{RecordingStatus, WindowStatus};
 use invivo_proto::control::tree::{Acks, Command, Verb};
 use invivo_proto::ids::{CommandId, Rank};
-use plan::{meant, plan, plan_now};
+use plan::{begin_unobserved, plan};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Tell the ranks whether to record.
+    /// Tell the ranks whether to record. Of a switch on, [`Recording::switched`] is to be told when it is done.
     Switch {
         /// On or off.
         on: bool,
-        /// How often it was switched on so far.
+        /// The epoch that recording is in, or was in.
         epoch: u32,
     },
     /// Answer a command.
@@ -48,6 +50,8 @@ pub struct Look {
     pub command: CommandId,
     /// Calls that began before this and have not ended straddle it; what ended before is to be taken. In ticks.
     pub at: u64,
+    /// The command's cuts.
+    pub cuts: Range<CutNumber>,
     /// Ranks that are still to be looked at.
     pub ranks: BTreeSet<Rank>,
 }
@@ -59,17 +63,24 @@ pub struct Seen {
     pub all_taken: bool,
     /// Calls that are open and began before it.
     pub open: u64,
+    /// Calls that have ended and were clipped by the command's cuts.
+    pub clipped: u64,
 }
 
 /// See the module's head.
 #[derive(Debug)]
 pub struct Recording {
     ranks: Range<u32>,
+    /// Commands that came before job time was known, in their order.
+    early: Vec<Command>,
     asked: Vec<Asked>,
     window: Option<WindowStatus>,
     begun: bool,
     /// The ranks are told to record.
     on: bool,
+    /// They are told so since what [`Recording::switched`] does not know of yet.
+    began: bool,
+    /// The epoch that they are told.
     epoch: u32,
     shut_down: bool,
 }
@@ -79,10 +90,12 @@ impl Recording {
     pub fn new(ranks: Range<u32>) -> Recording {
         Recording {
             ranks,
+            early: Vec::new(),
             asked: Vec::new(),
             window: None,
             begun: false,
             on: true,
+            began: false,
             epoch: 0,
             shut_down: false,
         }
@@ -91,9 +104,7 @@ impl Recording {
     /// The job begins, recorded or not. What was recorded before the ranks could be told is forgotten.
     pub fn begin(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, on: bool) -> Vec<Action> {
         if !on {
-            plan_now(moment, cuts, Change::Reset);
-            plan_now(moment, cuts, Change::End);
-            cuts.pass(moment.ticks());
+            begin_unobserved(moment.ticks(), cuts);
         }
         self.begun = true;
         self.on = on;
@@ -120,47 +131,59 @@ impl Recording {
 
     /// A command came from the root: one of [`Recording::takes`].
     pub fn command(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, command: &Command) -> Vec<Action> {
-        if let Some(why) = self.refusal(&command.verb) {
+        if !moment.is_known() {
+            self.early.push(command.clone());
+            return Vec::new();
+        }
+        let mut actions = self.apply(moment, cuts, command);
+        actions.extend(self.step(moment, cuts));
+        actions
+    }
+
+    fn apply(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, command: &Command) -> Vec<Action> {
+        if self.shut_down {
             return vec![Action::Ack {
                 command: command.id,
-                acks: self.failed(&why),
+                acks: self.failed("the measurement has been shut down"),
             }];
         }
         cuts.retime(|job_ns| moment.ticks_of(job_ns));
         cuts.pass(moment.ticks());
         let mut actions = Vec::new();
+        let first_cut = cuts.next_number();
         let mut asked = Asked {
             command: command.id,
             wait: Wait::Glance,
             began_ns: moment.ns(),
             due_job_ns: 0,
             waiting: self.ranks.clone().map(Rank).collect(),
-            clipped_before: cuts.clipped(),
+            cuts: first_cut..first_cut,
+            window_to_ns: None,
             acks: Acks {
                 targets: self.ranks.len() as u32,
                 ..Acks::default()
             },
         };
         match command.verb {
-            Verb::Reset { at_ns } => asked.from(plan(moment, cuts, meant(moment, at_ns), &[Change::Reset])),
-            Verb::Record { on, at_ns, .. } => {
-                actions.extend(self.interrupt(moment, cuts, command.id));
+            Verb::Reset { at_ns } => asked.from(plan(moment, cuts, at_ns, &[Change::Reset])),
+            Verb::Record { on, epoch, at_ns } => {
+                actions.extend(self.interrupt(moment, cuts, command.id, at_ns));
                 // What is on stays on, and what is switched off counts whole: no call is clipped.
                 if !on || cuts.will_be_on() {
                     asked.wait = Wait::Cut;
                 }
-                let change = if on { Change::On } else { Change::Off };
-                asked.from(plan(moment, cuts, meant(moment, at_ns), &[change]));
+                let change = if on { Change::On(epoch) } else { Change::Off };
+                asked.from(plan(moment, cuts, at_ns, &[change]));
             }
-            Verb::Window { from_ns, to_ns, .. } => {
-                let at_ns = meant(moment, from_ns);
-                let from = plan(moment, cuts, at_ns, &[Change::Reset, Change::On]);
-                // A window that could not begin in time ends in time all the same, unless nobody knows when that is.
-                let end_ns = match moment.is_known() {
-                    true => to_ns,
-                    false => from.earliest_ns.saturating_add(to_ns.saturating_sub(from_ns)),
-                };
-                let to = plan(moment, cuts, end_ns, &[Change::End]);
+            Verb::Window {
+                from_ns,
+                to_ns,
+                epoch,
+            } => {
+                let from = plan(moment, cuts, from_ns, &[Change::Reset, Change::On(epoch)]);
+                // A window that could not begin in time ends in time all the same.
+                let to = plan(moment, cuts, to_ns, &[Change::End]);
+                asked.window_to_ns = Some(to_ns);
                 asked.from(from);
                 asked.acks.to = Some(to);
                 asked.due_job_ns = to.latest_ns;
@@ -174,15 +197,28 @@ impl Recording {
             }
             Verb::Shutdown => {
                 self.shut_down = true;
-                actions.extend(self.interrupt(moment, cuts, command.id));
+                actions.extend(self.interrupt(moment, cuts, command.id, moment.job_ns()));
                 asked.due_job_ns = plan(moment, cuts, 0, &[Change::Off]).latest_ns;
                 asked.wait = Wait::All;
             }
             Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Strategy { .. } => return actions,
         }
+        asked.cuts = first_cut..cuts.next_number();
         self.asked.push(asked);
-        actions.extend(self.step(moment, cuts));
         actions
+    }
+
+    /// The ranks record since this moment at the latest. Where they could not be told before a beginning, that lies
+    /// here now, and its command says so.
+    pub fn switched(&mut self, moment: &Moment<'_>, cuts: &mut Cuts) {
+        if !std::mem::take(&mut self.began) {
+            return;
+        }
+        if let Some(moved) = cuts.begin_at(moment.ticks(), moment.job_ns())
+            && let Some(asked) = self.asked.iter_mut().find(|asked| asked.cuts.contains(&moved))
+        {
+            asked.begins_at(moment.job_ns());
+        }
     }
 
     /// Whether this machine does such commands.
@@ -195,12 +231,18 @@ impl Recording {
 
     /// Time has passed.
     pub fn step(&mut self, moment: &Moment<'_>, cuts: &mut Cuts) -> Vec<Action> {
+        let mut actions = Vec::new();
+        if moment.is_known() {
+            for command in std::mem::take(&mut self.early) {
+                actions.extend(self.apply(moment, cuts, &command));
+            }
+        }
         for asked in &mut self.asked {
             asked.refine(moment);
         }
         cuts.retime(|job_ns| moment.ticks_of(job_ns));
         cuts.pass(moment.ticks());
-        let mut actions: Vec<Action> = self.switch(cuts).into_iter().collect();
+        actions.extend(self.switch(cuts));
         for asked in &mut self.asked {
             if asked.wait == Wait::Cut && moment.job_ns() >= asked.due_job_ns {
                 for rank in std::mem::take(&mut asked.waiting) {
@@ -208,7 +250,7 @@ impl Recording {
                 }
             }
         }
-        actions.extend(self.conclude(moment, cuts));
+        actions.extend(self.conclude(moment));
         actions
     }
 
@@ -218,6 +260,7 @@ impl Recording {
         let look = |asked: &Asked| Look {
             command: asked.command,
             at: moment.ticks_of(asked.due_job_ns),
+            cuts: asked.cuts.clone(),
             ranks: asked.waiting.clone(),
         };
         self.asked.iter().filter(due).map(look).collect()
@@ -234,7 +277,8 @@ impl Recording {
         }
         asked.done(moment.ns(), rank);
         if asked.clips() {
-            asked.acks.clipped += seen.open;
+            // What is open will be clipped when it ends.
+            asked.acks.clipped += seen.clipped + seen.open;
         }
         if asked.wait == Wait::All {
             asked.acks.open += seen.open;
@@ -245,9 +289,9 @@ impl Recording {
     }
 
     /// Answers what is done.
-    pub fn conclude(&mut self, moment: &Moment<'_>, cuts: &Cuts) -> Vec<Action> {
+    pub fn conclude(&mut self, moment: &Moment<'_>) -> Vec<Action> {
         let done = self.asked.extract_if(.., |asked| asked.waiting.is_empty());
-        done.map(|asked| asked.answer(moment, cuts)).collect()
+        done.map(|asked| asked.answer(moment)).collect()
     }
 
     /// For a status, of so many ranks.
@@ -264,39 +308,26 @@ impl Recording {
         }
     }
 
-    fn refusal(&self, verb: &Verb) -> Option<String> {
-        if self.shut_down {
-            return Some("the measurement has been shut down".to_owned());
-        }
-        let forgets = matches!(verb, Verb::Reset { .. } | Verb::Window { .. });
-        let window = self.recorded_window().filter(|_| forgets)?;
-        Some(format!(
-            "a window is being recorded (command {}); wait for its end, or end it by recording on or off",
-            window.0
-        ))
-    }
-
-    /// The window that is not complete.
-    fn recorded_window(&self) -> Option<CommandId> {
-        let window = self.window.as_ref()?.command;
-        self.asked
-            .iter()
-            .any(|asked| asked.command == window)
-            .then_some(window)
-    }
-
-    /// Another command ends the window that is being recorded: its answer is that.
-    fn interrupt(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, by: CommandId) -> Option<Action> {
-        let window = self.recorded_window()?;
-        cuts.cancel(|change| change == Change::End);
-        let index = self.asked.iter().position(|asked| asked.command == window)?;
+    /// Another command, whose cut lies at `at_ns`, ends the window that is being recorded: its answer is that. A window
+    /// that ends no later than that is left to its own end, which comes first.
+    fn interrupt(
+        &mut self,
+        moment: &Moment<'_>,
+        cuts: &mut Cuts,
+        by: CommandId,
+        at_ns: u64,
+    ) -> Option<Action> {
+        let goes_on = |asked: &Asked| asked.window_to_ns.is_some_and(|to_ns| to_ns > at_ns);
+        let index = self.asked.iter().position(goes_on)?;
         let mut asked = self.asked.remove(index);
+        // The last of its cuts is its end.
+        cuts.cancel(asked.cuts.end - 1);
         asked.acks.done = 0;
         asked.acks.to = None;
         for rank in self.ranks.clone().map(Rank) {
             fail(&mut asked.acks, rank, &format!("ended by command {}", by.0));
         }
-        Some(asked.answer(moment, cuts))
+        Some(asked.answer(moment))
     }
 
     fn failed(&self, why: &str) -> Acks {
@@ -312,14 +343,15 @@ impl Recording {
 
     /// Tells the ranks if what they do is not what is wanted.
     fn switch(&mut self, cuts: &Cuts) -> Option<Action> {
-        let on = cuts.wants_records() && !self.shut_down;
-        if on == self.on {
+        let epoch = cuts.wants_records().filter(|_| !self.shut_down);
+        if epoch == self.on.then_some(self.epoch) {
             return None;
         }
-        self.on = on;
-        self.epoch = self.epoch.wrapping_add(u32::from(on));
+        self.began |= !self.on;
+        self.on = epoch.is_some();
+        self.epoch = epoch.unwrap_or(self.epoch);
         Some(Action::Switch {
-            on,
+            on: self.on,
             epoch: self.epoch,
         })
     }

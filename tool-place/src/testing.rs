@@ -145,6 +145,21 @@ impl Writer {
         slot.committed.store(self.written as u32, Ordering::Release);
     }
 
+    /// Writes further parts of the last call into the open packet.
+    pub fn more(&mut self, parts: &[Part]) {
+        let slot = self.slot.expect("an open packet");
+        let mut bytes = Vec::new();
+        write(&mut self.encoder, None, parts, &mut bytes);
+        assert!(self.written + bytes.len() <= PAYLOAD_BYTES);
+        // SAFETY: as in `call`.
+        unsafe {
+            let to = slot.payload.get().cast::<u8>().add(self.written);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        }
+        self.written += bytes.len();
+        slot.committed.store(self.written as u32, Ordering::Release);
+    }
+
     /// Enters a call, which its record then ends.
     pub fn enter(&mut self, region: u16, begin: u64) {
         let status = self.status();

@@ -22,6 +22,8 @@ pub struct Traffic {
     anchor: (u64, u64),
     /// Job time is known.
     is_known: bool,
+    /// Messages came before it was.
+    missed: bool,
     /// Definitions came since waiting messages were looked through.
     defined: bool,
     batched_ns: u64,
@@ -49,6 +51,7 @@ impl Traffic {
             messages: Messages::new(layout.ranks_of(me), layout.app(), place_of),
             anchor: (0, 0),
             is_known: false,
+            missed: false,
             defined: false,
             batched_ns: 0,
         }
@@ -57,11 +60,17 @@ impl Traffic {
     /// Time has passed; job time is known as well as it can be now.
     pub fn set_time(&mut self, moment: &Moment<'_>) {
         self.anchor = (moment.ticks(), moment.job_ns());
-        self.is_known = moment.is_known();
+        if moment.is_known()
+            && !std::mem::replace(&mut self.is_known, true)
+            && std::mem::take(&mut self.missed)
+        {
+            self.messages.lost_all(moment.job_ns());
+        }
         self.messages.set_clock_error(moment.error_ns());
     }
 
-    /// A call of a rank and its parts, or more parts of it.
+    /// A call of a rank and its parts, or more parts of it. Until job time is known they are counted and go nowhere: by
+    /// another clock they would stand out of order, here and at other places.
     #[inline]
     pub fn record(
         &mut self,
@@ -72,6 +81,10 @@ impl Traffic {
         communicators: &Communicators,
         clock: &NodeClock,
     ) {
+        if !self.is_known {
+            self.missed = true;
+            return self.messages.untimed(when.standing, call, parts);
+        }
         let anchor = self.anchor;
         let of = Of {
             rank,
@@ -90,6 +103,11 @@ impl Traffic {
 
     /// Records of a rank were lost before `at` (ticks).
     pub fn lost(&mut self, rank: Rank, at: u64, communicators: &Communicators, clock: &NodeClock) {
+        if !self.is_known {
+            // Everything of before is missing as soon as it is.
+            self.missed = true;
+            return;
+        }
         let at_ns = job_ns(self.anchor, clock, at);
         self.messages.lost(rank, at_ns, communicators);
     }
@@ -108,12 +126,16 @@ impl Traffic {
 
     /// The application's pause begins, in ticks.
     pub fn pause(&mut self, at: u64, clock: &NodeClock) {
-        self.messages.pause(job_ns(self.anchor, clock, at));
+        if self.is_known {
+            self.messages.pause(job_ns(self.anchor, clock, at));
+        }
     }
 
     /// The application's pause ends, in ticks.
     pub fn resume(&mut self, at: u64, clock: &NodeClock) {
-        self.messages.resume(job_ns(self.anchor, clock, at));
+        if self.is_known {
+            self.messages.resume(job_ns(self.anchor, clock, at));
+        }
     }
 
     /// Forgets the sums; what ended before `at_ns` (job time) does not count.
@@ -143,8 +165,7 @@ impl Traffic {
     /// Messages to other places that are due; `credit` says whether one takes another.
     pub fn take(&mut self, now_ns: u64, credit: impl FnMut(WorldRank) -> bool) -> Vec<(WorldRank, Vec<u8>)> {
         let waited = now_ns.saturating_sub(self.batched_ns) >= BATCH_NS;
-        // By a clock that is not known no other place could use them.
-        if !self.is_known || !(waited || self.messages.outgoing() >= HALVES_MAX) {
+        if !(waited || self.messages.outgoing() >= HALVES_MAX) {
             return Vec::new();
         }
         self.batched_ns = now_ns;

@@ -404,9 +404,14 @@ fn hooks(f: &Function) -> Result<(String, String)> {
             format!("if result == 0 || result == ERR_IN_STATUS {{ {} }}", hooks.1)
         }
         // These tell and have nothing to follow: nothing where nobody listens.
-        "plain" | "send" | "recv" | "sendrecv" | "sendrecv_replace" | "coll" => {
+        "plain" | "send" | "recv" | "sendrecv" | "sendrecv_replace" => {
             format!("if result == 0 && call.recorded() {{ {} }}", hooks.1)
         }
+        // Counted always: ordinals are to agree between ranks that are not switched at the same time.
+        "coll" => format!(
+            "if result == 0 {{ call.count_collective(comm); if call.recorded() {{ {} }} }}",
+            hooks.1
+        ),
         _ => format!("if result == 0 {{ {} }}", hooks.1),
     };
     Ok((hooks.0.to_string(), after))

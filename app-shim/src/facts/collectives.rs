@@ -12,15 +12,13 @@ impl Call {
     #[inline(always)]
     pub fn coll(&mut self, comm: Comm, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
         self.collective(Kind::Collective, comm, root, bytes_out, bytes_in);
-        self.count_collective(comm);
     }
 
-    /// The next collective on `comm`. Ordinals belong to what is recorded: without it none is given away.
+    /// The next collective on `comm`, recorded or not: ranks are not switched at the same time, and a number that
+    /// began anew with each switch would mean another collective on each rank.
     #[inline(always)]
     pub fn count_collective(&mut self, comm: Comm) {
-        if self.recorded() {
-            self.ordinal = comms::next_ordinal(comm, self.location.epoch);
-        }
+        self.ordinal = comms::next_ordinal(comm);
     }
 
     #[inline(always)]

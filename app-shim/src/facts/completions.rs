@@ -25,10 +25,11 @@ impl Call {
         count
     }
 
-    /// The caller's statuses, or ours where the caller wants none.
+    /// The caller's statuses, or ours where the caller wants none and the call is recorded: while nothing is, MPI has
+    /// nothing to fill. Should recording begin during the call, what it completes was posted before and is not told.
     #[inline(always)]
     pub unsafe fn statuses(&mut self, count: c_int, statuses: *mut Status) -> *mut Status {
-        if statuses != STATUS_IGNORE {
+        if statuses != STATUS_IGNORE || !self.recorded() {
             return statuses;
         }
         let count = usize::try_from(count).unwrap_or(0);
@@ -108,10 +109,14 @@ impl Call {
             let Some(held) = self.location.held.get(i).copied() else {
                 return;
             };
-            // SAFETY: both arrays have `count` elements, written by the real call.
+            // SAFETY: both arrays have `count` elements, written by the real call, unless there are no statuses.
             unsafe {
                 if result == SUCCESS || *requests.add(i) != held {
-                    self.completed(held, statuses.add(i));
+                    if statuses == STATUS_IGNORE.cast_const() {
+                        followed(held);
+                    } else {
+                        self.completed(held, statuses.add(i));
+                    }
                 }
             }
         }
@@ -137,8 +142,18 @@ impl Call {
         statuses: *const Status,
     ) {
         for i in 0..usize::try_from(done).unwrap_or(0) {
-            // SAFETY: the real call has written `done` indices and as many statuses.
-            unsafe { self.completed_one(count, *indices.add(i), statuses.add(i)) };
+            // SAFETY: the real call has written `done` indices and as many statuses, unless there are none.
+            unsafe {
+                let index = *indices.add(i);
+                if statuses != STATUS_IGNORE.cast_const() {
+                    self.completed_one(count, index, statuses.add(i));
+                } else if let Some(held) = usize::try_from(index)
+                    .ok()
+                    .and_then(|index| self.location.held.get(index))
+                {
+                    followed(*held);
+                }
+            }
         }
     }
 

@@ -323,7 +323,7 @@ pub struct RankEnded {
     pub rank: Rank,
     /// Its exit code, or the signal that killed it.
     pub how: Ended,
-    /// The MPI call that it was in, or nothing.
+    /// The MPI call that it was in, or nothing; number 0 where recording was off, so that nobody noted which.
     pub inside: Option<crate::ids::RegionId>,
 }
 

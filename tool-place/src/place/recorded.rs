@@ -2,9 +2,9 @@
 
 use super::{Life, Moment, Now, Place};
 use crate::gates;
-use crate::recording::{Action, Seen};
+use crate::recording::{Action, Look, Seen};
 use invivo_proto::control::tree::{Command, Up};
-use invivo_proto::ids::{CommandId, Rank};
+use invivo_proto::ids::Rank;
 use invivo_tbon::node::Input;
 
 impl Place {
@@ -23,10 +23,6 @@ impl Place {
     pub(super) fn command_recording(&mut self, now: Now, command: &Command) {
         let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
         let actions = self.recording.command(&moment, &mut self.feed.cuts, command);
-        if self.recording.is_shut_down() {
-            let pause_actions = self.pauses.end_all();
-            self.act(now, pause_actions);
-        }
         self.act_recording(now, actions);
     }
 
@@ -35,18 +31,18 @@ impl Place {
         let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
         let mut actions = self.recording.step(&moment, &mut self.feed.cuts);
         for look in self.recording.looks(&moment) {
-            for rank in look.ranks {
-                self.look_behind(now, look.command, rank, look.at);
+            for &rank in &look.ranks {
+                self.look_behind(now, &look, rank);
             }
         }
         let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
-        actions.extend(self.recording.conclude(&moment, &self.feed.cuts));
+        actions.extend(self.recording.conclude(&moment));
         let worked = !actions.is_empty();
         self.act_recording(now, actions);
         worked
     }
 
-    fn look_behind(&mut self, now: Now, command: CommandId, rank: Rank, at: u64) {
+    fn look_behind(&mut self, now: Now, look: &Look, rank: Rank) {
         let Some(index) = self.index(rank) else { return };
         let one = &mut self.ranks[index];
         let seen = match one.life {
@@ -54,24 +50,49 @@ impl Place {
             Life::Finished | Life::Absent => Seen {
                 all_taken: true,
                 open: 0,
+                clipped: one.records.clipped_by(&look.cuts),
             },
-            Life::Alive | Life::Ending => one.records.look(at, now.ns, now.ticks, &mut self.feed),
+            Life::Alive | Life::Ending => {
+                one.records
+                    .look(look.at, &look.cuts, now.ns, now.ticks, &mut self.feed)
+            }
         };
         let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
-        self.recording.seen(&moment, command, rank, seen);
+        self.recording.seen(&moment, look.command, rank, seen);
     }
 
     fn act_recording(&mut self, now: Now, actions: Vec<Action>) {
         self.forget();
+        if self.recording.is_shut_down() {
+            // Nobody is to stand still any more.
+            let pause_actions = self.pauses.end_all();
+            self.act(now, pause_actions);
+        }
         for action in actions {
             match action {
-                Action::Switch { on, epoch } => {
-                    for memory in self.ranks.iter().filter_map(|one| one.records.memory()) {
-                        gates::switch(memory, on, epoch, now.ticks);
-                    }
-                }
+                Action::Switch { on, epoch } => self.switch(now, on, epoch),
                 Action::Ack { command, acks } => self.run(now, Input::Local(Up::Ack { command, acks })),
             }
+        }
+    }
+
+    /// Tells the ranks whether to record.
+    fn switch(&mut self, now: Now, on: bool, epoch: u32) {
+        for memory in self.ranks.iter().filter_map(|one| one.records.memory()) {
+            gates::switch(memory, on, epoch, now.ticks);
+        }
+        if !on {
+            return;
+        }
+        // We may have stood still between the command, or the last look at the clock, and the last rank.
+        let behind = self.read_now.as_ref().map_or(now, |read| read());
+        let moment = Moment::new(behind, self.feed.analyses.clock(), self.node.clock());
+        self.recording.switched(&moment, &mut self.feed.cuts);
+        self.feed.analyses.set_time(behind, self.node.clock());
+        // Places do not switch at the same time: what reached a rank of ours before it recorded was sent by one that
+        // did already, and would be put together with what comes next.
+        for rank in (self.first..).map(Rank).take(self.ranks.len()) {
+            self.feed.analyses.lost(rank, behind.ticks);
         }
     }
 

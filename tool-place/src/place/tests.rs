@@ -13,13 +13,33 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
     SocketType, connect, recv, sendmsg, socket,
 };
+use std::cell::Cell;
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 const MS: u64 = 1_000_000;
-const JOB_AHEAD_NS: u64 = 777_000 * MS;
+/// The node's clock when the scene begins; its ticks begin at 0.
+const START_NS: u64 = 1_000_000 * MS;
+
+thread_local! {
+    /// Job time when the scene begins.
+    static JOB_START_NS: Cell<u64> = const { Cell::new(START_NS + 777_000 * MS) };
+}
+
+/// Runs a test with a job time that is ahead of the node's clock, and with one that is behind it.
+fn on_both_sides(test: impl Fn()) {
+    for job_start_ns in [START_NS + 777_000 * MS, START_NS - 777_000 * MS] {
+        JOB_START_NS.set(job_start_ns);
+        test();
+    }
+}
+
+/// A point in job time, `ms` after the scene began.
+fn job(ms: u64) -> u64 {
+    JOB_START_NS.get() + ms * MS
+}
 
 /// A place of two ranks; the test plays the root, the supervisors and the ranks.
 struct Scene {
@@ -27,6 +47,8 @@ struct Scene {
     now: Now,
     /// Whether the root answers what time it is.
     has_clock: bool,
+    /// The place's first question for it, by its own clock.
+    first_asked_ns: Option<u64>,
     path: PathBuf,
     _dir: tempfile::TempDir,
 }
@@ -46,11 +68,14 @@ impl Scene {
         let supervisors = Supervisors::listen(&path, 0..2).unwrap();
         let reading = Reading {
             ticks: 0,
-            ns: 0,
+            ns: START_NS,
             width_ticks: 0,
         };
         let clock = NodeClock::from_readings(reading, reading);
-        let now = Now { ns: 0, ticks: 0 };
+        let now = Now {
+            ns: START_NS,
+            ticks: 0,
+        };
         let mut place = Place::new(layout, WorldRank(me), Some(supervisors), clock, now).unwrap();
         assert_eq!(place.take_up(), [Up::Hello { ranks: 2 }]);
         assert!(!place.is_ready());
@@ -58,6 +83,7 @@ impl Scene {
             place,
             now,
             has_clock: true,
+            first_asked_ns: None,
             path,
             _dir: dir,
         }
@@ -87,7 +113,7 @@ impl Scene {
     }
 
     /// What the place says, without its questions for the time, which the root answers at once: it is
-    /// [`JOB_AHEAD_NS`] later than at the place.
+    /// as [`job`] says.
     fn said(&mut self) -> Vec<Up> {
         let mut said = self.place.take_up();
         let mut asked = None;
@@ -97,8 +123,9 @@ impl Scene {
             }
             !matches!(up, Up::WhatTime { .. })
         });
+        self.first_asked_ns = self.first_asked_ns.or(asked);
         if let Some(asked_ns) = asked.filter(|_| self.has_clock) {
-            let job_ns = asked_ns + JOB_AHEAD_NS;
+            let job_ns = JOB_START_NS.get() + (asked_ns - START_NS);
             self.down(Down::Time {
                 asked_ns,
                 job_ns,
@@ -144,7 +171,9 @@ impl Scene {
         let (descriptor, region) = memory(rank, 4);
         let page = region.page();
         page.phase.store(in_phase, Ordering::Release);
-        page.control.gate_until_ns.store(60_000 * MS, Ordering::Release);
+        page.control
+            .gate_until_ns
+            .store(START_NS + 60_000 * MS, Ordering::Release);
         page.control.gate.store(gate, Ordering::Release);
         let supervisor = self.connect();
         supervisor.attach(rank, Some(&descriptor));

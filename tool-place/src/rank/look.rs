@@ -3,10 +3,12 @@
 
 use super::account::{is_initialisation, region};
 use super::{Eagerness, Feed, RankRecords, slots};
+use crate::cuts::CutNumber;
 use crate::memory::{Memory, Slot};
 use crate::pause::Stand;
 use crate::recording::Seen;
 use invivo_proto::shm::{Status, inside, phase};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// What a status page said before the packets were looked at.
@@ -26,20 +28,28 @@ enum Open {
 }
 
 impl RankRecords {
-    /// Takes what is there, and says what is open across `at` (in ticks), which has passed.
-    pub fn look(&mut self, at: u64, now_ns: u64, now_ticks: u64, feed: &mut Feed) -> Seen {
+    /// Takes what is there, and says what is open across `at` (in ticks), which has passed, and what was clipped by these
+    /// cuts.
+    pub fn look(
+        &mut self,
+        at: u64,
+        cuts: &Range<CutNumber>,
+        now_ns: u64,
+        now_ticks: u64,
+        feed: &mut Feed,
+    ) -> Seen {
         let Some(memory) = &self.memory else {
             return Seen {
                 all_taken: true,
-                open: 0,
+                ..Seen::default()
             };
         };
         // Flags before packets: a thread that is not in a call now has committed every record of before.
-        let epoch = memory.page().control.epoch.load(Ordering::Acquire);
+        let word = memory.page().control.recording.load(Ordering::Acquire);
         let flags: Vec<Flags> = memory
             .locations()
             .map(|status| Flags {
-                open: open(status, at, epoch),
+                open: open(status, at, word),
                 packets: status.packets.load(Ordering::Acquire),
             })
             .collect();
@@ -48,6 +58,7 @@ impl RankRecords {
         let mut seen = Seen {
             all_taken: true,
             open: 0,
+            clipped: self.clipped_by(cuts),
         };
         for (thread, flags) in flags.iter().enumerate() {
             seen.all_taken &= self.has_taken(thread, flags.packets, &there);
@@ -60,6 +71,12 @@ impl RankRecords {
             seen.open += u64::from(flags.open.is_some_and(|open| !recorded(open)));
         }
         seen
+    }
+
+    /// Calls that these cuts clipped, as far as they have been read.
+    pub fn clipped_by(&self, cuts: &Range<CutNumber>) -> u64 {
+        let locations = self.locations.iter();
+        locations.map(|location| location.cut_off.clipped_by(cuts)).sum()
     }
 
     /// Whether what was committed when `there` was seen is taken: `packets` were opened then.
@@ -97,14 +114,8 @@ impl RankRecords {
             return Stand::Before;
         }
         if region(status).0 == 0 {
-            // Its first call is about to be noted, or calls are not noted at all.
-            let recording = page.control.recording.load(Ordering::Relaxed) != 0;
-            let entered = status.entered.load(Ordering::Relaxed);
-            return if recording && entered == 0 {
-                Stand::Before
-            } else {
-                Stand::Past
-            };
+            // The call that initialises is named before the rank runs: this is a later one, which is not recorded.
+            return Stand::Past;
         }
         match is_inside {
             _ if !is_initialisation(region(status)) => Stand::Past,
@@ -117,7 +128,7 @@ impl RankRecords {
 }
 
 /// The call that a page shows, if it began before `at`. Its record may be written already; that is not told here.
-fn open(status: &Status, at: u64, epoch: u32) -> Option<Open> {
+fn open(status: &Status, at: u64, word: u32) -> Option<Open> {
     if status.inside.load(Ordering::Acquire) != inside::MPI {
         return None;
     }
@@ -125,6 +136,6 @@ fn open(status: &Status, at: u64, epoch: u32) -> Option<Open> {
     if status.region.load(Ordering::Relaxed) != 0 {
         return (noted < at).then_some(Open::Since(noted));
     }
-    // The number of the epoch behind which the call was entered; a later one has begun since.
-    (noted < u64::from(epoch)).then_some(Open::Unseen)
+    // The word as the call found it: off. A greater one is on, or off again behind another epoch.
+    (noted < u64::from(word)).then_some(Open::Unseen)
 }

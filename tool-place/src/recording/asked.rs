@@ -1,11 +1,12 @@
 //! A command under way, from its arrival to its answer.
 
 use super::Action;
-use crate::cuts::Cuts;
+use crate::cuts::CutNumber;
 use crate::moment::Moment;
 use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
 use invivo_proto::ids::{CommandId, Rank};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// What a command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,10 @@ pub(super) struct Asked {
     /// Job time from which on it can be done.
     pub due_job_ns: u64,
     pub waiting: BTreeSet<Rank>,
-    pub clipped_before: u64,
+    /// The numbers of its cuts.
+    pub cuts: Range<CutNumber>,
+    /// Of a window: where in job time its command says that it ends.
+    pub window_to_ns: Option<u64>,
     pub acks: Acks,
 }
 
@@ -46,6 +50,15 @@ impl Asked {
         }
     }
 
+    /// Its ranks began to record later than at the cut that began it.
+    pub fn begins_at(&mut self, job_ns: u64) {
+        for cut in self.acks.from.iter_mut().chain(&mut self.acks.to) {
+            cut.earliest_ns = cut.earliest_ns.max(job_ns);
+            cut.latest_ns = cut.latest_ns.max(job_ns);
+        }
+        self.due_job_ns = self.due_job_ns.max(job_ns);
+    }
+
     /// Until a cut has passed it moves with what is known of job time, and so does its error.
     pub fn refine(&mut self, moment: &Moment<'_>) {
         let cuts = self.acks.from.iter_mut().chain(&mut self.acks.to);
@@ -56,13 +69,10 @@ impl Asked {
 
     /// Whether its cuts clip calls: those of the end of the measurement do not.
     pub fn clips(&self) -> bool {
-        self.wait == Wait::Glance || self.acks.to.is_some()
+        self.wait == Wait::Glance || self.window_to_ns.is_some()
     }
 
-    pub fn answer(mut self, moment: &Moment<'_>, cuts: &Cuts) -> Action {
-        if self.clips() {
-            self.acks.clipped += cuts.clipped() - self.clipped_before;
-        }
+    pub fn answer(mut self, moment: &Moment<'_>) -> Action {
         if self.acks.to.is_some() {
             self.acks.complete_ns = moment.job_ns();
         }

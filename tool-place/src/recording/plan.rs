@@ -28,11 +28,15 @@ pub(super) fn plan(moment: &Moment<'_>, cuts: &mut Cuts, at_ns: u64, changes: &[
     }
 }
 
-/// Where a command says to cut; at once where nobody knows job time.
-pub(super) fn meant(moment: &Moment<'_>, at_ns: u64) -> u64 {
-    if moment.is_known() { at_ns } else { 0 }
-}
-
-pub(super) fn plan_now(moment: &Moment<'_>, cuts: &mut Cuts, change: Change) {
-    plan(moment, cuts, 0, &[change]);
+/// The job begins unobserved: what was recorded before the ranks could be told is forgotten. That is before anybody
+/// can know job time, so that this cut has none; it lies exactly here.
+pub(super) fn begin_unobserved(ticks: u64, cuts: &mut Cuts) {
+    for change in [Change::Reset, Change::End] {
+        cuts.plan(Planned {
+            job_ns: 0,
+            ticks,
+            change,
+        });
+    }
+    cuts.pass(ticks);
 }

@@ -3,7 +3,9 @@ use crate::cuts::Verdict;
 use crate::moment::Now;
 use invivo_mpi_link::clock::{NodeClock, Reading};
 use invivo_proto::control::tree::Cut;
-use invivo_tbon::clock::JobClock;
+use invivo_tbon::clock::{DRIFT_PPM, JobClock};
+
+mod alike;
 
 const MS: u64 = 1_000_000;
 
@@ -66,10 +68,18 @@ impl Scene {
 
     /// A look at a rank; what is answered then.
     fn seen(&mut self, id: u64, rank: u32, all_taken: bool, open: u64) -> Vec<Action> {
-        let seen = Seen { all_taken, open };
-        self.with(|recording, moment, cuts| {
+        self.seen_clipped(id, rank, all_taken, open, 0)
+    }
+
+    fn seen_clipped(&mut self, id: u64, rank: u32, all_taken: bool, open: u64, clipped: u64) -> Vec<Action> {
+        let seen = Seen {
+            all_taken,
+            open,
+            clipped,
+        };
+        self.with(|recording, moment, _| {
             recording.seen(moment, CommandId(id), Rank(rank), seen);
-            recording.conclude(moment, cuts)
+            recording.conclude(moment)
         })
     }
 
@@ -93,18 +103,15 @@ fn window(from: u64, to: u64) -> Verb {
 
 fn record(on: bool, at: u64) -> Verb {
     let at_ns = job(at);
-    Verb::Record {
-        on,
-        epoch: 1,
-        at_ns,
-    }
+    Verb::Record { on, epoch: 1, at_ns }
 }
 
-fn cut(ms: u64, drift: u64) -> Option<Cut> {
+/// A cut of which the error was stated last when it was made: job time was measured at the beginning.
+fn cut(ms: u64) -> Option<Cut> {
     Some(Cut {
         earliest_ns: job(ms),
         latest_ns: job(ms),
-        error_ns: 7 + drift,
+        error_ns: 7 + ms * MS * DRIFT_PPM / 1_000_000,
     })
 }
 
@@ -134,12 +141,11 @@ fn a_reset_is_done_when_its_cut_has_passed_and_the_ranks_were_looked_at() {
     assert_eq!(looks.len(), 1);
     assert_eq!((looks[0].command, looks[0].at), (CommandId(1), 140 * MS));
     assert_eq!(scene.cuts.resets(), 1);
-    scene.cuts.judge(130 * MS, 141 * MS);
-    assert_eq!(scene.seen(1, 4, false, 1), []);
+    assert_eq!(scene.seen_clipped(1, 4, false, 1, 1), []);
     let acks = acks(&scene.seen(1, 5, false, 0), 1);
     assert_eq!((acks.targets, acks.done, acks.failures.len()), (2, 2, 0));
     assert_eq!(acks.slowest, Some((Rank(4), 40 * MS)));
-    assert_eq!(acks.from, cut(140, 7_000));
+    assert_eq!(acks.from, cut(140));
     assert_eq!(
         (acks.clipped, acks.open),
         (2, 0),
@@ -155,7 +161,7 @@ fn heard_of_too_late_it_cuts_at_once_and_says_where() {
     assert_eq!(scene.cuts.resets(), 1);
     scene.seen(1, 4, true, 0);
     let acks = acks(&scene.seen(1, 5, true, 0), 1);
-    assert_eq!(acks.from, cut(100, 5_000));
+    assert_eq!(acks.from, cut(100));
 }
 
 #[test]
@@ -181,7 +187,7 @@ fn switched_off_at_the_cut_and_on_before_it() {
             end: 230 * MS
         }
     );
-    scene.seen(2, 4, true, 0);
+    scene.seen_clipped(2, 4, true, 0, 1);
     let acks_on = acks(&scene.seen(2, 5, true, 3), 2);
     assert_eq!((acks_on.done, acks_on.clipped), (2, 4));
     // What is on stays on: nobody is told anything, and no call is cut.
@@ -201,19 +207,18 @@ fn a_window_is_complete_when_all_of_it_is_taken() {
     );
     assert_eq!(scene.step(120), []);
     assert_eq!((scene.status().on, scene.status().since_ns), (2, job(120)));
-    scene.cuts.judge(100 * MS, 130 * MS);
     assert_eq!(scene.step(1119), []);
     assert_eq!(scene.looks(), []);
     assert_eq!(scene.step(1120), [Action::Switch { on: false, epoch: 1 }]);
     assert_eq!(scene.looks()[0].at, 1120 * MS);
     assert_eq!(scene.seen(2, 4, false, 1), [], "its packets are on their way");
-    assert_eq!(scene.seen(2, 5, true, 1), []);
+    assert_eq!(scene.seen_clipped(2, 5, true, 1, 1), []);
     assert_eq!(scene.status().window.map(|window| window.complete), Some(1));
     scene.step(1150);
     assert_eq!(scene.looks()[0].ranks, BTreeSet::from([Rank(4)]));
     let acks = acks(&scene.seen(2, 4, true, 0), 2);
     assert_eq!((acks.done, acks.clipped, acks.open), (2, 2, 1));
-    assert_eq!((acks.from, acks.to), (cut(120, 6_000), cut(1120, 56_000)));
+    assert_eq!((acks.from, acks.to), (cut(120), cut(1120)));
     assert_eq!(acks.complete_ns, job(1150));
     assert_eq!(acks.slowest, Some((Rank(4), 1050 * MS)));
     let window = scene.status().window.unwrap();
@@ -225,21 +230,20 @@ fn a_window_is_complete_when_all_of_it_is_taken() {
 }
 
 #[test]
-fn while_a_window_is_recorded_nothing_else_forgets() {
+fn what_a_window_has_clipped_is_told_once_and_for_its_own_cuts() {
     let mut scene = Scene::new();
     scene.command(100, 1, window(120, 1120));
-    for (id, verb) in [(2, Verb::Reset { at_ns: job(140) }), (3, window(140, 200))] {
-        let acks = acks(&scene.command(130, id, verb), id);
-        assert_eq!((acks.targets, acks.done, acks.failures.len()), (2, 0, 2));
-        assert!(acks.failures[1].1.contains("command 1"), "{:?}", acks.failures);
-    }
     scene.step(1120);
-    scene.seen(1, 4, true, 0);
-    assert_eq!(acks(&scene.seen(1, 5, true, 0), 1).done, 2);
-    assert_eq!(
-        scene.command(1200, 4, window(1220, 1300))[..1],
-        [Action::Switch { on: true, epoch: 1 }]
-    );
+    let look = scene.looks().remove(0);
+    assert_eq!(look.cuts, 1..4, "forget, begin, end");
+    scene.seen(1, 4, true, 1);
+    // While the other rank is awaited: the call that was open is clipped at the window's end, one by another cut.
+    scene.cuts.judge(1100 * MS, 1130 * MS);
+    assert_eq!(scene.cuts.last_clip(), (0, 3));
+    scene.command(1140, 2, record(true, 1150));
+    scene.cuts.judge(1145 * MS, 1160 * MS);
+    assert!(!look.cuts.contains(&scene.cuts.last_clip().0));
+    assert_eq!(acks(&scene.seen_clipped(1, 5, true, 0, 2), 1).clipped, 3);
 }
 
 #[test]
@@ -248,6 +252,10 @@ fn a_switch_of_recording_ends_a_window_early() {
         let mut scene = Scene::new();
         scene.command(100, 1, window(120, 1120));
         let actions = scene.command(500, 2, record(on, 520));
+        assert_eq!(
+            scene.status().window.map(|window| window.command),
+            Some(CommandId(1))
+        );
         let acks = acks(&actions, 1);
         assert_eq!((acks.done, acks.to, acks.complete_ns), (0, None, 0));
         assert_eq!(
@@ -304,16 +312,76 @@ fn a_job_that_begins_unobserved_keeps_nothing() {
 }
 
 #[test]
-fn without_job_time_a_window_has_its_length() {
+fn a_window_that_ends_before_a_switch_is_left_to_its_end() {
+    // Heard in time; between the window's end and the switch; behind both. The same comes of it.
+    for heard in [1100, 1125, 1140] {
+        let mut scene = Scene::new();
+        scene.command(100, 1, window(120, 1120));
+        scene.step(heard - 1);
+        let said = scene.command(
+            heard,
+            2,
+            Verb::Record {
+                on: true,
+                epoch: 2,
+                at_ns: job(1130),
+            },
+        );
+        let is_answer = |action: &&Action| matches!(action, Action::Ack { .. });
+        assert_eq!(said.iter().filter(is_answer).count(), 0, "{said:?}");
+        scene.step(1150);
+        assert_eq!(scene.recording.told(), Some((true, 2)));
+        assert_eq!(scene.cuts.judge(1121 * MS, 1129 * MS), Verdict::Outside);
+        assert_eq!(scene.cuts.judge(1141 * MS, 1149 * MS), Verdict::Whole);
+        scene.seen(1, 4, true, 0);
+        let acks = acks(&scene.seen(1, 5, true, 0), 1);
+        assert_eq!((acks.done, acks.failures.len()), (2, 0));
+    }
+}
+
+#[test]
+fn before_job_time_is_known_commands_wait() {
     let mut scene = Scene::new();
-    scene.job = JobClock::below(0);
-    scene.command(100, 1, window(120, 1120));
-    scene.step(1099);
-    assert!(scene.cuts.is_on());
-    scene.step(1100);
-    assert!(!scene.cuts.is_on());
-    let look = &scene.looks()[0];
-    assert_eq!(look.at, 1100 * MS);
+    let known = std::mem::replace(&mut scene.job, JobClock::below(0));
+    assert_eq!(scene.command(100, 1, window(120, 1120)), []);
+    assert_eq!(scene.command(101, 2, record(false, 130)), []);
+    assert_eq!(scene.step(110), []);
+    assert_eq!((scene.looks(), scene.status().window), (Vec::new(), None));
+    scene.job = known;
+    let actions = scene.step(115);
+    assert_eq!(acks(&actions, 1).failures[0].1, "ended by command 2");
+    let off = acks(&scene.step(130), 2);
+    assert_eq!((off.done, off.from), (2, cut(130)));
+}
+
+#[test]
+fn ranks_that_are_told_late_move_the_beginning_and_the_answer_says_so() {
+    let mut scene = Scene::new();
+    scene.command(10, 1, record(false, 10));
+    scene.command(100, 2, window(120, 1120));
+    // The place stood still before the last rank was told.
+    scene.now_ns = 150 * MS;
+    scene.with(|recording, moment, cuts| recording.switched(moment, cuts));
+    assert_eq!(scene.step(160), []);
+    assert_eq!(scene.status().since_ns, job(150));
+    assert_eq!(scene.cuts.judge(130 * MS, 140 * MS), Verdict::Outside);
+    scene.step(1120);
+    scene.seen(2, 4, true, 0);
+    let acks_of = acks(&scene.seen(2, 5, true, 0), 2);
+    assert_eq!(acks_of.from.unwrap().latest_ns, job(150));
+    assert_eq!(acks_of.to.unwrap().latest_ns, job(1120));
+    // In time, nothing moves; nor does what has been on for long.
+    scene.command(1200, 3, record(true, 1220));
+    scene.with(|recording, moment, cuts| recording.switched(moment, cuts));
+    scene.step(1300);
+    scene.with(|recording, moment, cuts| recording.switched(moment, cuts));
+    assert_eq!(
+        scene.cuts.judge(1219 * MS, 1230 * MS),
+        Verdict::Clipped {
+            begin: 1220 * MS,
+            end: 1230 * MS
+        }
+    );
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn a_job_is_held_from_the_start_until_it_is_resumed() {
     let control = &rank.page().control;
     assert_eq!(control.gate.load(Ordering::Acquire), 1);
     assert!(
-        control.gate_until_ns.load(Ordering::Acquire) < 60_000 * MS,
+        control.gate_until_ns.load(Ordering::Acquire) < START_NS + 60_000 * MS,
         "pushed on from now on"
     );
     rank.page().phase.store(phase::RUNNING, Ordering::Release);
@@ -124,4 +124,30 @@ fn the_directory_of_the_job_goes_with_the_last_who_uses_it() {
     let supervisors = Supervisors::listen(&directory.join("place.sock"), 0..2).unwrap();
     drop(supervisors);
     assert!(!directory.exists());
+}
+
+#[test]
+fn a_rank_that_is_not_recorded_is_past_its_initialisation_or_not_from_the_first_moment_on() {
+    let mut scene = Scene::of(JobInfo::default());
+    let (_first, before) = scene.attach_in(0, phase::STARTING, 0);
+    let (_second, past) = scene.attach_in(1, phase::RUNNING, 0);
+    // One call later: nobody notes which.
+    past.status().tid.store(7, Ordering::Release);
+    hold(&mut scene, 1);
+    // As the preloaded library says it: what it is in, that it is in it, and then that the rank runs.
+    let status = before.status();
+    status.tid.store(7, Ordering::Release);
+    status
+        .region
+        .store(u32::from(number("MPI_Init")), Ordering::Relaxed);
+    status.inside.store(inside::MPI, Ordering::Release);
+    before.page().phase.store(phase::RUNNING, Ordering::Release);
+    assert_eq!(scene.step(1), [], "on its way to the gate");
+    initialises(&before);
+    let said = scene.step(1);
+    let [Up::Ack { acks, .. }] = &said[..] else {
+        panic!("{said:?}")
+    };
+    assert_eq!((acks.done, acks.failures.len()), (1, 1));
+    assert_eq!(acks.failures[0].0, Rank(1));
 }

@@ -87,16 +87,13 @@ fn pages_give_each_record_once_though_records_end_together() {
     }
     assert_eq!(tags, (0..10).collect::<Vec<_>>());
     // In job time: the third and the fourth.
-    let some = page(&mut scene, 0, JOB_AHEAD_NS + 2000..JOB_AHEAD_NS + 3000, None);
+    let some = page(&mut scene, 0, job(0) + 2000..job(0) + 3000, None);
     let times: Vec<_> = some
         .rows
         .iter()
         .map(|row| (row.facts.tag, row.end_ns, row.duration_ns))
         .collect();
-    assert_eq!(
-        times,
-        [(2, JOB_AHEAD_NS + 2000, 10), (3, JOB_AHEAD_NS + 2000, 10)]
-    );
+    assert_eq!(times, [(2, job(0) + 2000, 10), (3, job(0) + 2000, 10)]);
     assert_eq!(page(&mut scene, 99, 0..u64::MAX, None), Records::default());
 }
 

@@ -61,127 +61,173 @@ fn to_the_next(scene: &mut Scene, credit: bool) -> Vec<Halves> {
 
 #[test]
 fn a_late_sender_below_the_same_place() {
-    let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
-    receiver.open();
-    receiver.call(&call(Kind::Recv, 0, 10, 40), &[]);
-    sender.open();
-    sender.call(&call(Kind::Send, 1, 30, 35), &[]);
-    scene.step(200);
-    let messages = asked(&mut scene);
-    assert_eq!((messages.sent.messages, messages.matched.messages), (1, 1));
-    assert_eq!(messages.transfer.sum_ns, 10 * MS);
-    assert_eq!(
-        (messages.late_sender.sum_ns, messages.late_sender.max_rank),
-        (20 * MS, Rank(1))
-    );
-    assert_eq!(to_the_next(&mut scene, true), []);
+    on_both_sides(|| {
+        let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
+        receiver.open();
+        receiver.call(&call(Kind::Recv, 0, 10, 40), &[]);
+        sender.open();
+        sender.call(&call(Kind::Send, 1, 30, 35), &[]);
+        scene.step(200);
+        let messages = asked(&mut scene);
+        assert_eq!((messages.sent.messages, messages.matched.messages), (1, 1));
+        assert_eq!(messages.transfer.sum_ns, 10 * MS);
+        assert_eq!(
+            (messages.late_sender.sum_ns, messages.late_sender.max_rank),
+            (20 * MS, Rank(1))
+        );
+        assert_eq!(to_the_next(&mut scene, true), []);
+    });
 }
 
 #[test]
 fn a_send_to_another_place_goes_there_and_one_from_there_is_matched_here() {
-    let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
-    sender.open();
-    sender.call(&call(Kind::Send, 2, 30, 35), &[]);
-    receiver.open();
-    receiver.call(&call(Kind::Recv, 3, 50, 60), &[]);
-    scene.step(200);
-    assert_eq!(to_the_next(&mut scene, false), [], "it takes nothing");
-    scene.step(20);
-    let sent = to_the_next(&mut scene, true);
-    let [halves] = &sent[..] else { panic!("{sent:?}") };
-    let [send] = halves.sends[..] else {
-        panic!("{halves:?}")
-    };
-    assert_eq!(
-        (halves.from, send.destination, send.source, send.tag),
-        (WorldRank(4), Rank(2), 0, 5)
-    );
-    assert_eq!(send.begin_ns, JOB_AHEAD_NS + 30 * MS);
-    // As if it had been sent by rank 3 to rank 1, at the same time.
-    let mut from_there = halves.clone();
-    from_there.from = WorldRank(5);
-    from_there.sends[0].destination = Rank(1);
-    from_there.sends[0].source = 3;
-    scene.place.peer(WorldRank(5), &encode(&from_there).unwrap());
-    let messages = asked(&mut scene);
-    assert_eq!((messages.sent.messages, messages.matched.messages), (1, 1));
-    assert_eq!(
-        (messages.transfer.sum_ns, messages.late_sender.count),
-        (30 * MS, 0)
-    );
-    assert!(scene.status().notes.is_empty());
+    on_both_sides(|| {
+        let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
+        sender.open();
+        sender.call(&call(Kind::Send, 2, 30, 35), &[]);
+        receiver.open();
+        receiver.call(&call(Kind::Recv, 3, 50, 60), &[]);
+        scene.step(200);
+        assert_eq!(to_the_next(&mut scene, false), [], "it takes nothing");
+        scene.step(20);
+        let sent = to_the_next(&mut scene, true);
+        let [halves] = &sent[..] else { panic!("{sent:?}") };
+        let [send] = halves.sends[..] else {
+            panic!("{halves:?}")
+        };
+        assert_eq!(
+            (halves.from, send.destination, send.source, send.tag),
+            (WorldRank(4), Rank(2), 0, 5)
+        );
+        assert_eq!(send.begin_ns, job(30));
+        // As if it had been sent by rank 3 to rank 1, at the same time.
+        let mut from_there = halves.clone();
+        from_there.from = WorldRank(5);
+        from_there.sends[0].destination = Rank(1);
+        from_there.sends[0].source = 3;
+        scene.place.peer(WorldRank(5), &encode(&from_there).unwrap());
+        let messages = asked(&mut scene);
+        assert_eq!((messages.sent.messages, messages.matched.messages), (1, 1));
+        assert_eq!(
+            (messages.transfer.sum_ns, messages.late_sender.count),
+            (30 * MS, 0)
+        );
+        assert!(scene.status().notes.is_empty());
+    });
 }
 
 #[test]
 fn what_comes_from_no_place_or_is_no_message_is_noted_and_not_used() {
-    let (mut scene, _ranks) = scene();
-    let halves = encode(&Halves::new(WorldRank(5), 0, Vec::new())).unwrap();
-    for (from, bytes) in [
-        (5, &[0xff; 9][..]),
-        (4, &halves),
-        (6, &halves),
-        (0, &halves),
-        (99, &halves),
-    ] {
-        scene.place.peer(WorldRank(from), bytes);
-    }
-    let notes = scene.status().notes;
-    assert!(
-        notes.len() == 1 && notes[0].contains("the first of 5"),
-        "{notes:?}"
-    );
+    on_both_sides(|| {
+        let (mut scene, _ranks) = scene();
+        let halves = encode(&Halves::new(WorldRank(5), 0, Vec::new())).unwrap();
+        for (from, bytes) in [
+            (5, &[0xff; 9][..]),
+            (4, &halves),
+            (6, &halves),
+            (0, &halves),
+            (99, &halves),
+        ] {
+            scene.place.peer(WorldRank(from), bytes);
+        }
+        let notes = scene.status().notes;
+        assert!(
+            notes.len() == 1 && notes[0].contains("the first of 5"),
+            "{notes:?}"
+        );
+    });
 }
 
 #[test]
 fn what_lies_before_a_reset_does_not_count_and_keeps_its_order() {
-    let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
-    sender.open();
-    sender.call(&call(Kind::Send, 1, 10, 11), &[]);
-    scene.command(
-        1,
-        Verb::Reset {
-            at_ns: JOB_AHEAD_NS + 50 * MS,
-        },
-    );
-    scene.step(100);
-    receiver.open();
-    receiver.call(&call(Kind::Recv, 0, 60, 70), &[]);
-    sender.call(&call(Kind::Send, 1, 71, 72), &[]);
-    receiver.call(&call(Kind::Recv, 0, 80, 90), &[]);
-    scene.step(200);
-    let messages = asked(&mut scene);
-    assert_eq!((messages.sent.messages, messages.received.messages), (1, 2));
-    assert_eq!((messages.matched.messages, messages.unmatched.cut), (1, 1));
-    assert_eq!(messages.transfer.sum_ns, 19 * MS);
+    on_both_sides(|| {
+        let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
+        sender.open();
+        sender.call(&call(Kind::Send, 1, 10, 11), &[]);
+        scene.command(1, Verb::Reset { at_ns: job(50) });
+        scene.step(100);
+        receiver.open();
+        receiver.call(&call(Kind::Recv, 0, 60, 70), &[]);
+        sender.call(&call(Kind::Send, 1, 71, 72), &[]);
+        receiver.call(&call(Kind::Recv, 0, 80, 90), &[]);
+        scene.step(200);
+        let messages = asked(&mut scene);
+        assert_eq!((messages.sent.messages, messages.received.messages), (1, 2));
+        assert_eq!((messages.matched.messages, messages.unmatched.cut), (1, 1));
+        assert_eq!(messages.transfer.sum_ns, 19 * MS);
+    });
 }
 
 #[test]
 fn the_end_waits_a_little_for_what_goes_to_other_places() {
-    let (mut scene, mut ranks) = scene();
-    ranks[0].1.open();
-    ranks[0].1.call(&call(Kind::Send, 2, 10, 11), &[]);
-    for (supervisor, rank) in &ranks {
-        rank.page().phase.store(phase::DRAINED, Ordering::Release);
-        supervisor.say(&FromSupervisor::Ended(Ended::Code(0)));
-    }
-    assert_eq!(scene.step(50), []);
-    assert_eq!(scene.step(50), [], "the next place has not taken it");
-    assert_eq!(to_the_next(&mut scene, true).len(), 1);
-    assert_eq!(scene.step(1), [Up::Drained]);
+    on_both_sides(|| {
+        let (mut scene, mut ranks) = scene();
+        ranks[0].1.open();
+        ranks[0].1.call(&call(Kind::Send, 2, 10, 11), &[]);
+        for (supervisor, rank) in &ranks {
+            rank.page().phase.store(phase::DRAINED, Ordering::Release);
+            supervisor.say(&FromSupervisor::Ended(Ended::Code(0)));
+        }
+        assert_eq!(scene.step(50), []);
+        assert_eq!(scene.step(50), [], "the next place has not taken it");
+        assert_eq!(to_the_next(&mut scene, true).len(), 1);
+        assert_eq!(scene.step(1), [Up::Drained]);
+    });
 }
 
 #[test]
 fn a_place_that_takes_nothing_does_not_hold_the_end_up() {
-    let (mut scene, mut ranks) = scene();
-    ranks[0].1.open();
-    ranks[0].1.call(&call(Kind::Send, 2, 10, 11), &[]);
-    for (_, rank) in &ranks {
-        rank.page().phase.store(phase::DRAINED, Ordering::Release);
-    }
-    let mut said = Vec::new();
-    for _ in 0..7 {
-        said.extend(scene.step(100));
-    }
-    assert_eq!(said, [Up::Drained]);
-    assert_eq!(asked(&mut scene).sent.messages, 1);
+    on_both_sides(|| {
+        let (mut scene, mut ranks) = scene();
+        ranks[0].1.open();
+        ranks[0].1.call(&call(Kind::Send, 2, 10, 11), &[]);
+        for (_, rank) in &ranks {
+            rank.page().phase.store(phase::DRAINED, Ordering::Release);
+        }
+        let mut said = Vec::new();
+        for _ in 0..7 {
+            said.extend(scene.step(100));
+        }
+        assert_eq!(said, [Up::Drained]);
+        assert_eq!(asked(&mut scene).sent.messages, 1);
+    });
+}
+
+#[test]
+fn before_job_time_is_known_messages_are_counted_and_go_nowhere() {
+    on_both_sides(|| {
+        let mut scene = Scene::in_layout("4:2,8:tail", 4);
+        scene.has_clock = false;
+        scene.begin(JobInfo {
+            recording: true,
+            ..JobInfo::default()
+        });
+        let [(_first, mut sender), (_second, mut receiver)] = [0, 1].map(|rank| scene.attach(rank));
+        sender.open();
+        receiver.open();
+        sender.call(&call(Kind::Send, 1, 10, 11), &[]);
+        sender.call(&call(Kind::Send, 2, 12, 13), &[]);
+        scene.step(200);
+        assert_eq!(to_the_next(&mut scene, true), []);
+        let messages = asked(&mut scene);
+        assert_eq!((messages.sent.messages, messages.unmatched.unresolved), (2, 2));
+        // The answer was half of the time on its way.
+        let asked_ns = scene.first_asked_ns.unwrap();
+        let half_ns = (scene.now.ns - asked_ns) / 2;
+        scene.down(Down::Time {
+            asked_ns,
+            job_ns: job((asked_ns + half_ns - START_NS) / MS),
+            error_ns: 0,
+        });
+        scene.step(1);
+        let ms = scene.now.ticks / MS;
+        // What was sent before has no place in the order: the next ones are a pair.
+        sender.call(&call(Kind::Send, 1, ms + 10, ms + 11), &[]);
+        receiver.call(&call(Kind::Recv, 0, ms + 20, ms + 30), &[]);
+        scene.step(200);
+        let messages = asked(&mut scene);
+        assert_eq!((messages.matched.messages, messages.unmatched.unresolved), (1, 2));
+        assert_eq!(messages.transfer.sum_ns, 20 * MS);
+        assert_eq!(to_the_next(&mut scene, true), [], "nor do they go there late");
+    });
 }
