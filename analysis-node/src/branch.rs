@@ -97,10 +97,19 @@ impl Branch {
         self.run(now_ns, input);
     }
 
-    /// Time passes.
+    /// Time passes, and everything that has come was handed in.
     pub fn tick(&mut self, now_ns: u64, own: Own) {
+        self.pass_time(now_ns, own, Input::Tick);
+    }
+
+    /// Time passes, and what the children say waits, because the parent takes no more.
+    pub fn backlog(&mut self, now_ns: u64, own: Own) {
+        self.pass_time(now_ns, own, Input::Backlog);
+    }
+
+    fn pass_time(&mut self, now_ns: u64, own: Own, input: Input) {
         self.own = own;
-        self.run(now_ns, Input::Tick);
+        self.run(now_ns, input);
         let lost = |since_ns| now_ns.saturating_sub(since_ns) > WITHOUT_ROOT_NS;
         if self.drained && self.root_lost_ns.is_some_and(lost) {
             self.exit.get_or_insert(Exit::RootLost);

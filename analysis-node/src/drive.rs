@@ -2,15 +2,11 @@
 
 pub mod branch;
 pub mod root;
+mod wire;
 
 use crate::own::Own;
 use invivo_mpi_link::clock::cpu_ns;
 use invivo_mpi_link::{Link, LinkError};
-use invivo_proto::channel::{TAG_DOWN, TAG_UP};
-use invivo_proto::control::encode;
-use invivo_proto::control::tree::{Down, Up};
-use invivo_proto::ids::WorldRank;
-use invivo_tbon::latest::{kind_of_down, kind_of_up};
 use std::time::Duration;
 
 /// How long the last messages may take when MPI is not finalised, which would see to them.
@@ -29,23 +25,6 @@ fn leave(mut link: Link, finalize: bool) -> Result<(), LinkError> {
         link.finish()?;
     } else {
         link.flush(FAREWELL)?;
-    }
-    Ok(())
-}
-
-/// Sends to a child. Results have a bounded size: what cannot be encoded is a fault that the other side sees as
-/// silence.
-fn send_down(link: &mut Link, to: WorldRank, message: &Down) -> Result<(), LinkError> {
-    if let Ok(bytes) = encode(message) {
-        link.send_latest(to, TAG_DOWN, kind_of_down(message), bytes)?;
-    }
-    Ok(())
-}
-
-/// Sends to the parent.
-fn send_up(link: &mut Link, to: WorldRank, message: &Up) -> Result<(), LinkError> {
-    if let Ok(bytes) = encode(message) {
-        link.send_latest(to, TAG_UP, kind_of_up(message), bytes)?;
     }
     Ok(())
 }

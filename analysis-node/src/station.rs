@@ -68,6 +68,7 @@ pub enum Action {
 pub struct Station {
     root: Root<Merge>,
     me: WorldRank,
+    children: usize,
     job: Job,
     gateway: Option<Gateway>,
     asked: BTreeMap<AskId, Asker>,
@@ -85,6 +86,7 @@ impl Station {
         let ending = Ending::new(seat.height);
         let mut station = Station {
             me: seat.me,
+            children: seat.children.len(),
             root: Root::new(now_ns, seat, invivo_analysis::law::merge as Merge),
             gateway,
             asked: BTreeMap::new(),
@@ -106,6 +108,11 @@ impl Station {
         };
         station.run(now_ns, RootInput::Job(info));
         station
+    }
+
+    /// Tool processes that report to it.
+    pub fn children(&self) -> usize {
+        self.children
     }
 
     /// The link to the gateway, for waiting.

@@ -8,6 +8,10 @@
 //!            0: queues                               owes 16: gives them back, with its next message or alone
 //! ```
 //!
+//! A process that passes on what it reads gives credit only for what it can pass on: it reads while the account of
+//! whoever takes it next has room ([`Account::has_room`]). So credits work from end to end, and what must not be lost
+//! ([`Account::submit_surely`]) waits where it comes from.
+//!
 //! Pure: what MPI does with a message is not known here. One [`Account`] is one process' side of one channel, in
 //! both directions: what it may send, what it owes, and what waits.
 
@@ -21,6 +25,9 @@ pub const CREDITS: u32 = 32;
 pub const CREDITS_OWED_MAX: u32 = CREDITS / 2;
 /// Messages that wait for credits: all the waves and commands that a node has under way, once.
 pub const QUEUE_MAX: usize = 128;
+/// Messages that wait for credits where there is no room for more to pass on: the other half is for what a process says
+/// of its own accord, an answer to each wave.
+pub const PASSED_ON_MAX: usize = QUEUE_MAX / 2;
 /// Bytes that wait for credits: the longest message and others beside it.
 pub const QUEUE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
@@ -80,12 +87,27 @@ impl Account {
         }
         let fits = self.waiting.len() < QUEUE_MAX && self.waiting_bytes + bytes.len() <= QUEUE_BYTES_MAX;
         // Whatever may go at once goes, however long it is.
-        if fits || (self.waiting.is_empty() && self.credits > 0) {
-            self.waiting_bytes += bytes.len();
-            self.waiting.push_back(Waiting { kind, bytes });
-            return true;
+        let taken = fits || self.is_free();
+        if taken {
+            self.wait(Waiting { kind, bytes });
         }
-        false
+        taken
+    }
+
+    /// Takes a message in that must not be lost, however much waits. Of such messages a process has as many as it takes
+    /// in from others while there is room, and a few of its own.
+    pub fn submit_surely(&mut self, bytes: Vec<u8>) {
+        self.wait(Waiting { kind: None, bytes });
+    }
+
+    fn wait(&mut self, message: Waiting) {
+        self.waiting_bytes += message.bytes.len();
+        self.waiting.push_back(message);
+    }
+
+    /// Whether there is room for messages of others.
+    pub fn has_room(&self) -> bool {
+        self.waiting.len() < PASSED_ON_MAX && self.waiting_bytes < QUEUE_BYTES_MAX / 2
     }
 
     /// The next bytes that may be sent now, if there are any.

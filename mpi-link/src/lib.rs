@@ -175,6 +175,22 @@ impl Link {
         Ok(taken)
     }
 
+    /// Sends, by credits, a message that must not be lost: it waits, however much does already. What a process passes on
+    /// it takes in only while [`Link::has_room`].
+    ///
+    /// # Errors
+    /// When MPI refuses.
+    pub fn send_surely(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<(), LinkError> {
+        self.progress()?;
+        self.accounts.entry((to, tag)).or_default().submit_surely(bytes);
+        self.dispatch(to, tag)
+    }
+
+    /// Whether messages of others that have to be passed on to this process may be taken in.
+    pub fn has_room(&self, to: WorldRank, tag: i32) -> bool {
+        self.accounts.get(&(to, tag)).is_none_or(Account::has_room)
+    }
+
     /// Sends what an account allows.
     fn dispatch(&mut self, to: WorldRank, tag: i32) -> Result<(), LinkError> {
         let Some(account) = self.accounts.get_mut(&(to, tag)) else {

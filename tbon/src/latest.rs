@@ -1,5 +1,5 @@
-//! Messages of which only the newest is worth its room: where they cannot be sent yet, a newer one takes the place
-//! of an older one of the same kind.
+//! What becomes of messages that cannot be sent yet: of some only the newest is worth its room, some may be lost and some
+//! must not.
 
 use invivo_proto::control::tree::{Down, Up};
 
@@ -28,5 +28,16 @@ pub fn kind_of_up(message: &Up) -> Option<u8> {
         | Up::WantGroups(_)
         | Up::RankEnded(_)
         | Up::Drained => None,
+    }
+}
+
+/// Whether a message to a child must not be lost: all else is asked for again, or answered for by the child's name among
+/// the missing. There are three of them in a job.
+pub fn must_arrive(message: &Down) -> bool {
+    match message {
+        Down::Job(_) | Down::Release | Down::Shutdown => true,
+        Down::Command(_) | Down::Query { .. } | Down::Heartbeat | Down::Time { .. } | Down::Groups(_) => {
+            false
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! An inner node on MPI.
 
-use super::{leave, own, send_down, send_up};
+use super::wire::{Wire, at_a_time};
+use super::{leave, own};
 use crate::branch::{Action, Branch, Exit};
+use crate::own::Own;
 use invivo_mpi_link::clock::monotonic_ns;
 use invivo_mpi_link::idle::Idle;
 use invivo_mpi_link::{Link, LinkError};
@@ -24,8 +26,9 @@ pub fn run(
     parent: WorldRank,
     asked_to_end: &AtomicBool,
 ) -> Result<Exit, LinkError> {
+    let children = seat.children.len();
     let mut branch = Branch::new(monotonic_ns(), seat);
-    let exit = drive(&mut link, &mut branch, parent, asked_to_end)?;
+    let exit = drive(&mut link, &mut branch, parent, children, asked_to_end)?;
     leave(link, exit == Exit::Finalize)?;
     Ok(exit)
 }
@@ -34,30 +37,14 @@ fn drive(
     link: &mut Link,
     branch: &mut Branch,
     parent: WorldRank,
+    children: usize,
     asked_to_end: &AtomicBool,
 ) -> Result<Exit, LinkError> {
     let mut idle = Idle::default();
     let mut grace: Option<Instant> = None;
     loop {
-        let mut worked = false;
-        while let Some(message) = link.receive(TAG_DOWN)? {
-            worked = true;
-            if message.from == parent {
-                branch.down(monotonic_ns(), &message.bytes);
-            }
-        }
-        while let Some(message) = link.receive(TAG_UP)? {
-            worked = true;
-            branch.up(monotonic_ns(), message.from, &message.bytes);
-        }
-        branch.tick(monotonic_ns(), own(link));
-        for action in branch.take_actions() {
-            worked = true;
-            match action {
-                Action::Down(to, message) => send_down(link, to, &message)?,
-                Action::Up(message) => send_up(link, parent, &message)?,
-            }
-        }
+        let own = own(link);
+        let worked = turn(link, branch, parent, children, monotonic_ns, own)?;
         link.progress()?;
         if let Some(exit) = branch.exit() {
             return Ok(exit);
@@ -73,3 +60,58 @@ fn drive(
         }
     }
 }
+
+/// Reads what has come, as far as it can be passed on, and does what follows. Whether there was anything.
+fn turn<W: Wire>(
+    wire: &mut W,
+    branch: &mut Branch,
+    parent: WorldRank,
+    children: usize,
+    now_ns: impl Fn() -> u64,
+    own: Own,
+) -> Result<bool, W::Error> {
+    let mut worked = false;
+    for _ in 0..at_a_time(1) {
+        let Some(message) = wire.receive(TAG_DOWN)? else {
+            break;
+        };
+        worked = true;
+        if message.from == parent {
+            branch.down(now_ns(), &message.bytes);
+        }
+    }
+    act(wire, branch, parent)?;
+    let mut room = wire.has_room(parent, TAG_UP);
+    for _ in 0..at_a_time(children) {
+        let message = if room { wire.receive(TAG_UP)? } else { None };
+        let Some(message) = message else {
+            break;
+        };
+        worked = true;
+        branch.up(now_ns(), message.from, &message.bytes);
+        act(wire, branch, parent)?;
+        room = wire.has_room(parent, TAG_UP);
+    }
+    if room {
+        branch.tick(now_ns(), own);
+    } else {
+        branch.backlog(now_ns(), own);
+    }
+    Ok(act(wire, branch, parent)? || worked)
+}
+
+/// Sends what the node wants sent. Whether there was anything.
+fn act<W: Wire>(wire: &mut W, branch: &mut Branch, parent: WorldRank) -> Result<bool, W::Error> {
+    let actions = branch.take_actions();
+    let acted = !actions.is_empty();
+    for action in actions {
+        match action {
+            Action::Down(to, message) => wire.send_down(to, &message)?,
+            Action::Up(message) => wire.send_up(parent, &message)?,
+        }
+    }
+    Ok(acted)
+}
+
+#[cfg(test)]
+mod tests;

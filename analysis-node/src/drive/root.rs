@@ -1,6 +1,7 @@
 //! The root on MPI, with the gateway's socket and the supervisor's descriptor.
 
-use super::{leave, own, send_down};
+use super::wire::{Wire, at_a_time};
+use super::{leave, own};
 use crate::gateway::Gateway;
 use crate::report::Report;
 use crate::station::{Action, Station};
@@ -38,7 +39,10 @@ fn drive(
     let mut reporting = false;
     loop {
         let mut worked = false;
-        while let Some(message) = link.receive(TAG_UP)? {
+        for _ in 0..at_a_time(station.children()) {
+            let Some(message) = link.receive(TAG_UP)? else {
+                break;
+            };
             worked = true;
             station.up(monotonic_ns(), message.from, &message.bytes);
         }
@@ -53,7 +57,7 @@ fn drive(
         for action in station.take_actions() {
             worked = true;
             match action {
-                Action::Send(to, message) => send_down(link, to, &message)?,
+                Action::Send(to, message) => link.send_down(to, &message)?,
                 Action::Report(result) => {
                     reporting = true;
                     if let Err(error) = report.write(&result) {

@@ -146,6 +146,28 @@ fn one_that_only_listens_gives_credits_back_alone() {
 }
 
 #[test]
+fn what_must_not_be_lost_waits_however_much_does() {
+    let mut pair = Pair::default();
+    let many = 4 * QUEUE_MAX as u32;
+    for n in 0..many {
+        pair.accounts[0].submit_surely(n.to_le_bytes().to_vec());
+        pair.send(0);
+        let room = n < CREDITS + PASSED_ON_MAX as u32 - 1;
+        assert_eq!(pair.accounts[0].has_room(), room, "{n}");
+    }
+    assert!(!pair.accounts[0].submit(None, vec![0]));
+    let mut came = Vec::new();
+    while came.len() < many as usize {
+        if let Some(Received::Message(bytes)) = pair.read(1) {
+            came.push(number(&bytes));
+        }
+        pair.read(0);
+    }
+    assert_eq!(came, (0..many).collect::<Vec<_>>());
+    assert!(pair.accounts[0].has_room() && pair.accounts[0].waiting() == 0);
+}
+
+#[test]
 fn bytes_that_wait_are_bounded_and_one_long_message_goes_all_the_same() {
     let mut account = Account::default();
     assert!(account.submit(None, vec![0; QUEUE_BYTES_MAX + 1]));
