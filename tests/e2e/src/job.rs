@@ -137,7 +137,7 @@ impl Job {
         let places = hosts.map(|hosts| hosts.launcher_arguments(self.family, [each, total - each]));
         words.extend(places.into_iter().flatten());
         words.extend(self.family.launcher_arguments(processes, &output));
-        let mut ours: Vec<OsString> = vec!["--fan-in".into(), self.fan_in.into()];
+        let mut ours: Vec<OsString> = vec!["--no-config".into(), "--fan-in".into(), self.fan_in.into()];
         ours.extend(["--report".into(), report.into()]);
         if self.hosts > 1 && self.how == How::Run {
             ours.extend(["--nodes".into(), self.hosts.to_string().into()]);
@@ -308,10 +308,14 @@ impl Running {
             .join("connect.json")
     }
 
-    /// Somebody who watches and steers it from outside.
+    /// Somebody who watches and steers it from outside: on the host of the root, which is the last one.
     pub fn client(&self) -> Client {
-        // The root is on the last host.
-        let prefix = self.hosts.as_ref().map(|made| made.prefix(hosts::HOSTS - 1));
+        self.client_on(self.job.hosts - 1)
+    }
+
+    /// The same on another host.
+    pub fn client_on(&self, host: u32) -> Client {
+        let prefix = self.hosts.as_ref().map(|made| made.prefix(host));
         Client::of(
             &self.mark,
             &self.directory().join("state"),
