@@ -59,6 +59,7 @@ fn commands_and_cuts_span_the_hosts() {
     for family in Family::ALL {
         let mut running = Job::run_by_invivo(family, RANKS, &program(family, "ticker", []))
             .fan_in("1,2")
+            .options(["--listen", "node2:0"])
             .on_hosts()
             .start();
         // Each host: two ranks, two places, a node; and the root on the last.
@@ -67,12 +68,23 @@ fn commands_and_cuts_span_the_hosts() {
         running.wait_for_notes("begun");
         let client = running.client();
 
+        // From the first host, which the root is not on, the gateway is reached with TLS.
         let paused = now_ns();
-        client.pause(RANKS, "1m");
+        running.client_on(0).pause(RANKS, "1m");
         let standing = now_ns();
         std::thread::sleep(Duration::from_millis(700));
         let resumed = now_ns();
         client.resume(RANKS);
+
+        let entries = client.json_stream(&["audit"]);
+        let peers: Vec<&str> = entries
+            .iter()
+            .filter_map(|entry| entry["peer"].as_str())
+            .collect();
+        assert!(
+            peers.iter().any(|peer| peer.starts_with("10.203.77.1")) && peers.contains(&"unix"),
+            "{family:?}: one command from afar, one from here: {entries:?}"
+        );
 
         let reply = client.all_do(RANKS, &["record", "--for", "1s"]);
         let error_ns = number(&reply, "/from/error_ns");
