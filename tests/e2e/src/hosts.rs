@@ -5,6 +5,7 @@
 //! Both hosts have one kernel and therefore one clock: the true offset between their clocks is 0.
 
 use crate::family::Family;
+use crate::places;
 use crate::processes::MARK;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -55,7 +56,8 @@ pub fn possible() -> bool {
 }
 
 impl Hosts {
-    /// Makes them. `directory`, below `/tmp`, is the only part of the file system's `/tmp` that both have.
+    /// Makes them. `directory`, below `/tmp`, is the only part of the file system's `/tmp` that both have, what is tested
+    /// apart.
     pub fn make(directory: &Path) -> Hosts {
         let mut hosts = Hosts {
             directory: directory.to_owned(),
@@ -105,8 +107,12 @@ impl Hosts {
             mkdir -p "$tmp"
             mount -t tmpfs tmpfs "$tmp"
             chmod 1777 "$tmp"
-            mkdir -p "$tmp${dir#/tmp}" -m 700 "$tmp/run"
-            mount --bind "$dir" "$tmp${dir#/tmp}"
+            mkdir -m 700 "$tmp/run"
+            shift 2
+            for both in "$dir" "$@"; do
+                mkdir -p "$tmp${both#/tmp}"
+                mount --bind "$both" "$tmp${both#/tmp}"
+            done
             mount --bind "$dir/etc-hosts" /etc/hosts
             mount -t tmpfs tmpfs /dev/shm
             mount -t sysfs sysfs /sys
@@ -120,6 +126,9 @@ impl Hosts {
             .args(["bash", "-c", script, "host"])
             .arg(&self.directory)
             .arg(name(host));
+        // Where the project itself lies below `/tmp`.
+        let project = [places::root().to_owned(), places::dist()];
+        command.args(project.iter().filter(|place| place.starts_with("/tmp")));
         command
             .stdin(Stdio::null())
             .spawn()
