@@ -80,7 +80,7 @@ impl Case {
             ranks_per_host: ranks.div_ceil(hosts),
             fan_in: rng.u32(1..=6),
             node_fan_in: rng.u32(2..=5),
-            calls: rng.u32(0..=60),
+            calls: rng.u32(0..=80),
             questions: rng.u32(1..=10),
             commands: rng.u32(0..=8),
             delay_us: [0, 100, 5_000, DELAY_US_MAX][rng.usize(..4)],

@@ -7,6 +7,9 @@ use fastrand::Rng;
 use invivo_proto::ids::{CommLocal, CommandId, Rank, RegionId};
 use invivo_proto::record::{Call, Facts, Kind};
 
+/// The longest between two deeds of a rank: so slow that most of them still run when the last command comes.
+const PACE_NS_MAX: Time = 80 * MS;
+
 /// How far a rank has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -138,7 +141,7 @@ impl SimRank {
             self.standing = Some(now);
             return (Deed::Stood, now);
         }
-        let next = now + self.rng.u64(1..40 * MS);
+        let next = now + self.rng.u64(1..PACE_NS_MAX);
         let deed = match self.inside {
             Some(_) if self.crashes && self.calls_left == 0 => self.finish(Phase::Ended),
             Some((facts, since, recorded)) => {

@@ -36,6 +36,15 @@ fn every_planted_bug_is_found() {
                 offset_ms: 1000,
                 ..match plant {
                     Plant::OwnEpochs => Case::of_clients(seed),
+                    // What comes late must come later than the next question: slow links in a low tree.
+                    Plant::AckEarly => Case {
+                        hosts: 1,
+                        ranks_per_host: 8,
+                        fan_in: 8,
+                        calls: 80,
+                        delay_us: invivo_sim::case::DELAY_US_MAX,
+                        ..Case::of_seed(seed).healthy()
+                    },
                     _ => Case::of_seed(seed).healthy(),
                 }
             };

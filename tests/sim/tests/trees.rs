@@ -121,7 +121,7 @@ impl Seen {
 #[test]
 fn every_tree_keeps_its_promises() {
     let mut seen = Seen::default();
-    for case in (0..1500).map(Case::of_seed) {
+    for case in (0..1000).map(Case::of_seed) {
         match checker::hold(&case) {
             Ok((layout, history)) => seen.note(&layout, &history),
             Err(failure) => panic!("{failure}"),
