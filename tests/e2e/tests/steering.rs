@@ -180,8 +180,9 @@ impl Steered {
         std::thread::sleep(Duration::from_millis(500));
         let refused = self.client.run(&["reset", "--json"]);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
-        let refused = String::from_utf8_lossy(&refused.stdout).into_owned();
-        assert!(refused.contains("window"), "{refused}");
+        let said = [refused.stdout, refused.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("window"), "{said}");
         let reply = recorded.join().expect("the window was recorded");
         assert_eq!(number(&reply, "/done"), u64::from(self.ranks), "{reply}");
 
