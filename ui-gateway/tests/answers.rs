@@ -172,6 +172,96 @@ async fn functions_are_sorted_by_time_and_bounded() {
 }
 
 #[tokio::test]
+async fn buffers_tell_levels_in_words() {
+    let (house, _root, _gateway) = known_house().await;
+    let reply = house
+        .viewer()
+        .buffers(v1::BuffersRequest {})
+        .await
+        .expect("buffers")
+        .into_inner();
+    assert_eq!(reply.strategies[0].strategy, "duration:1ms");
+    let levels: Vec<_> = reply
+        .levels
+        .iter()
+        .map(|level| {
+            (
+                level.holds.as_str(),
+                level.shorter_than_log2_ticks,
+                level.kept,
+                level.given_up,
+            )
+        })
+        .collect();
+    // A tick takes half a nanosecond.
+    assert_eq!(
+        levels,
+        [
+            ("shorter than 524.288 us", Some(20), 0, 400),
+            ("all else", None, 100, 0)
+        ]
+    );
+    assert_eq!(
+        (reply.levels[0].gone_until_ns, reply.levels[1].gone_until_ns),
+        (Some(5_000_000_000), None)
+    );
+    let loss = &reply.losses[0];
+    assert_eq!(
+        (loss.class.as_str(), loss.reason.as_str(), loss.records),
+        ("call", "made room", 400)
+    );
+    let complete = reply.complete.expect("lengths");
+    assert_eq!(
+        (complete.mean_ns, complete.min_ns),
+        (2_000_000_000, 1_000_000_000)
+    );
+    assert_eq!(complete.shortest, Some(v1::Location { rank: 2, thread: 0 }));
+    assert_eq!(
+        (reply.bytes_per_call, reply.coverage.expect("coverage").ranks),
+        (9.0, 4)
+    );
+}
+
+#[tokio::test]
+async fn records_come_in_pages_of_bounded_size() {
+    let (house, _root, _gateway) = known_house().await;
+    let ask = |rank, max| v1::RecordsRequest {
+        rank,
+        max,
+        ..v1::RecordsRequest::default()
+    };
+    for (asked, given) in [(0, 4096), (100, 100), (1_000_000, 8192)] {
+        let page = house
+            .viewer()
+            .records(ask(1, asked))
+            .await
+            .expect("a page")
+            .into_inner();
+        let record = &page.records[0];
+        let facts = record.facts.clone().expect("facts");
+        assert_eq!(
+            (record.function.as_str(), facts.kind.as_str(), facts.peer),
+            ("MPI_Send", "send", 3)
+        );
+        assert_eq!(facts.bytes_out, given, "the root is asked for as many");
+        let next = page.next.expect("another page");
+        assert_eq!((next.end_ticks, next.given), (2900, 1));
+        assert_eq!(page.gone_until_ns, Some(4_000_000_000));
+    }
+    let nobody = house
+        .viewer()
+        .records(ask(99, 0))
+        .await
+        .expect_err("no such rank");
+    assert_eq!(nobody.code(), tonic::Code::NotFound);
+    assert!(
+        nobody.message().contains("the job has 4 ranks"),
+        "{}",
+        nobody.message()
+    );
+}
+
+#[tokio::test]
 async fn messages_are_pairs_and_times() {
     let (house, _root, _gateway) = known_house().await;
     let reply = house

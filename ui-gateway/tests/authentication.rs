@@ -60,6 +60,11 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
             outcome(client.matrix(v1::MatrixRequest::default())).await,
         ),
         ("Messages", outcome(client.messages(v1::MessagesRequest {})).await),
+        ("Buffers", outcome(client.buffers(v1::BuffersRequest {})).await),
+        (
+            "Records",
+            outcome(client.records(v1::RecordsRequest::default())).await,
+        ),
         (
             "Health",
             outcome(health.check(HealthCheckRequest::default())).await,
