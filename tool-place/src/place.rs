@@ -39,6 +39,8 @@ const MEASURE_NS: u64 = 1_000_000_000;
 /// Between two questions for members of communicators: until the first is answered, their traffic is not resolved,
 /// and a screen shows that for no longer than this.
 const WANT_GROUPS_NS: u64 = 250_000_000;
+/// The same when its ranks are through and only the last questions are to come.
+const WANT_LAST_GROUPS_NS: u64 = 20_000_000;
 /// How long a place whose ranks are through waits for other places to take the last messages of its ranks: they take
 /// them at once unless they are stuck or gone.
 const PEERS_NS: u64 = 500_000_000;
@@ -110,6 +112,8 @@ pub struct Place {
     measured_ns: u64,
     wanted_ns: u64,
     recycled_ns: u64,
+    /// Groups were wanted then.
+    wants_groups: bool,
     drained: bool,
     through_ns: u64,
     abnormal: bool,
@@ -155,6 +159,7 @@ impl Place {
             measured_ns: now.ns,
             wanted_ns: 0,
             recycled_ns: 0,
+            wants_groups: false,
             drained: false,
             through_ns: now.ns,
             abnormal: false,
@@ -372,16 +377,21 @@ impl Place {
         }
     }
 
-    /// Says so when all ranks are through, and leaves when nobody is left to say so to.
-    fn conclude(&mut self, now: Now) {
+    /// Nothing more comes from the ranks.
+    fn is_through(&self, now: Now) -> bool {
         let late = now.ns.saturating_sub(self.started_ns) > ATTACH_NS;
         let through = |one: &OneRank| one.life == Life::Finished || (one.life == Life::Absent && late);
-        if !self.ranks.iter().all(through) {
+        self.ranks.iter().all(through)
+    }
+
+    /// Says so when all ranks are through, and leaves when nobody is left to say so to.
+    fn conclude(&mut self, now: Now) {
+        if !self.is_through(now) {
             self.through_ns = now.ns;
             return;
         }
-        // What the ranks sent is known where it is matched before the last questions are asked.
-        let waits = self.feed.analyses.traffic().is_waiting();
+        // What the ranks sent is known where it is matched, and everybody by name, before the last questions are asked.
+        let waits = self.feed.analyses.traffic().is_waiting() || self.wants_groups;
         if !self.drained && waits && now.ns.saturating_sub(self.through_ns) < PEERS_NS {
             return;
         }

@@ -45,6 +45,10 @@ pub enum Down {
 
 /// From a child to its parent.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "messages are moved once or twice, a box would cost more than the copy"
+)]
 pub enum Up {
     /// The first message: how many ranks are below.
     Hello {

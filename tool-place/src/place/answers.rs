@@ -41,7 +41,10 @@ impl Place {
             line.state = match (one.life, line.state) {
                 (Life::Absent, _) => RankState::Starting,
                 (Life::Finished | Life::Ending, _) => RankState::Finished,
-                (Life::Alive, RankState::Computing) if status.pause.is_some() => RankState::Paused,
+                // Wherever it is, it gets no further than the end of its call.
+                (Life::Alive, RankState::Computing | RankState::InMpi) if status.pause.is_some() => {
+                    RankState::Paused
+                }
                 (Life::Alive, state) => state,
             };
             status.states[line.state as usize] += 1;

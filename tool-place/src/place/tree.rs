@@ -1,6 +1,6 @@
 //! The place as a node of the tree: what its parent says is done or answered.
 
-use super::{Exit, Life, Place, WANT_GROUPS_NS};
+use super::{Exit, Life, Place, WANT_GROUPS_NS, WANT_LAST_GROUPS_NS};
 use crate::moment::Now;
 use crate::pause::Pauses;
 use crate::recording::Recording;
@@ -143,9 +143,17 @@ impl Place {
         if !groups.is_empty() {
             self.run(now, Input::Local(Up::Groups(groups)));
         }
-        if now.ns.saturating_sub(self.wanted_ns) >= WANT_GROUPS_NS {
+        let through = self.is_through(now);
+        let every = if through {
+            WANT_LAST_GROUPS_NS
+        } else {
+            WANT_GROUPS_NS
+        };
+        let unasked = through && self.wanted_ns <= self.through_ns;
+        if unasked || now.ns.saturating_sub(self.wanted_ns) >= every {
             self.wanted_ns = now.ns;
             let wanted = self.feed.analyses.wanted_groups();
+            self.wants_groups = !wanted.is_empty();
             if !wanted.is_empty() {
                 self.run(now, Input::Local(Up::WantGroups(wanted)));
             }
