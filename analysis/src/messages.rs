@@ -48,7 +48,8 @@ use posted::{InOrder, Pattern};
 use unresolved::{Key, Unknown, Unresolved};
 use waiting::{Channel, Half, Side};
 
-/// An error of four seconds and more is no knowledge of time: such halves are matched, and their times mean nothing.
+/// An error of four seconds and more is no knowledge of time: such halves are matched, and their times mean nothing
+/// beside others.
 const UNKNOWN_NS: u32 = u32::MAX;
 
 /// Which place a rank of the application is below, by any number that the driver gives to places.
@@ -156,35 +157,6 @@ impl Messages {
             let posts = part.facts.kind.posts();
             let posted = if posts { of.begin } else { part.posted };
             self.facts(of, &part.facts, part.request, posted);
-        }
-    }
-
-    /// A call, or more of one, whose time nobody knows: its messages are counted and will not be put together.
-    pub fn untimed(&mut self, standing: Standing, call: Option<&Call>, parts: &[Part]) {
-        let of_parts = parts.iter().map(|part| &part.facts);
-        for facts in call.map(|call| &call.facts).into_iter().chain(of_parts) {
-            let (is_send, bytes) = match facts.kind {
-                Kind::Send | Kind::PostSend => (true, facts.bytes_out),
-                Kind::Recv | Kind::CompletedRecv => (false, facts.bytes_in),
-                _ => continue,
-            };
-            // Behind every reset so far: whether it counts is told by its standing alone.
-            let half = Half {
-                begin_ns: u64::MAX,
-                end_ns: u64::MAX,
-                bytes,
-                epoch: 0,
-                error_ns: UNKNOWN_NS,
-                standing,
-            };
-            if facts.peer < 0 {
-                continue;
-            }
-            match is_send {
-                true => self.books.sent(&half),
-                false => self.books.received(&half),
-            }
-            self.books.unmatched(&half, Reason::Unresolved);
         }
     }
 
@@ -337,13 +309,6 @@ impl Messages {
         self.receive_ready(rank, communicators);
     }
 
-    /// Of all ranks nothing from before `at_ns` (job time) is known.
-    pub fn lost_all(&mut self, at_ns: u64) {
-        for of_rank in &mut self.ranks {
-            of_rank.lost_ns = at_ns;
-        }
-    }
-
     /// A pause of the application begins, in job time.
     pub fn pause(&mut self, at_ns: u64) {
         self.books.pauses.begin(at_ns);
@@ -354,13 +319,40 @@ impl Messages {
         self.books.pauses.end(at_ns);
     }
 
+    /// Job time is known now: it is `offset_ns` ahead of the clock that was taken for it, and known to `error_ns`.
+    pub fn learn_time(&mut self, offset_ns: i64, error_ns: u64) {
+        let error_ns = short(error_ns);
+        for of_rank in self.ranks.iter_mut().filter(|of_rank| of_rank.lost_ns != 0) {
+            of_rank.lost_ns = of_rank.lost_ns.saturating_add_signed(offset_ns);
+        }
+        self.books.pauses.shift(offset_ns);
+        self.meeting.shift(offset_ns);
+        self.each_half(|half| half.shift(offset_ns, error_ns));
+    }
+
     /// How far this place's idea of job time may be off now, in ns.
     pub fn set_clock_error(&mut self, error_ns: u64) {
         self.clock_error_ns = error_ns;
     }
 
-    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time).
+    /// All halves that are kept.
+    fn each_half(&mut self, change: impl FnMut(&mut Half)) {
+        let of_ranks = self.ranks.iter_mut();
+        let held = of_ranks.flat_map(|of_rank| of_rank.receives.held_mut());
+        let unknown = self.unknown.iter_mut().map(|one| &mut one.half);
+        let waiting = self.meeting.iter_mut();
+        let all = held.chain(unknown).chain(waiting).chain(self.outbox.iter_mut());
+        all.for_each(change);
+    }
+
+    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time), and nothing that was told before while job
+    /// time was not known.
     pub fn reset(&mut self, at_ns: u64) {
+        self.each_half(|half| {
+            if half.error_ns == UNKNOWN_NS {
+                half.standing = Standing::Outside;
+            }
+        });
         self.books.sums = EMPTY;
         self.books.reset_ns = at_ns;
     }
@@ -375,7 +367,6 @@ impl Messages {
         let mut sums = self.books.sums;
         let unresolved = self.unknown.iter().filter(|one| self.books.counts(&one.half));
         sums.unmatched.unresolved += unresolved.count() as u64;
-        sums.clock_error_ns = self.clock_error_ns;
         sums
     }
 

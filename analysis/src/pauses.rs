@@ -71,6 +71,22 @@ impl Pauses {
         self.last_end = at;
     }
 
+    /// The clock is known to have been `offset` behind: all pauses so far lie that much later.
+    pub fn shift(&mut self, offset: i64) {
+        let all = self
+            .recent
+            .iter_mut()
+            .chain(self.forgotten.iter_mut().map(|(span, _)| span));
+        for interval in all {
+            interval.begin = interval.begin.saturating_add_signed(offset);
+            interval.end = interval.end.saturating_add_signed(offset);
+        }
+        self.since = self.since.map(|since| since.saturating_add_signed(offset));
+        if self.last_end != 0 {
+            self.last_end = self.last_end.saturating_add_signed(offset);
+        }
+    }
+
     /// How long a call from `begin` to `end` took without the pauses.
     #[inline]
     pub fn net(&self, begin: u64, end: u64) -> Net {
@@ -169,6 +185,36 @@ mod tests {
                 if forgotten.is_empty() {
                     prop_assert!(net.exact);
                 }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pauses_of_a_shifted_clock_are_those_of_the_right_one(
+            pauses in pauses(2 * PAUSES_MAX),
+            open: bool,
+            offset in 0i64..50,
+            back: bool,
+            calls in prop::collection::vec((200u64..900, 200u64..900), 0..30),
+        ) {
+            // So late that no time falls below zero.
+            let offset = if back { -offset } else { offset };
+            let tell = |by: i64| {
+                let mut told = Pauses::default();
+                for (begin, end) in &pauses {
+                    told.begin((begin + 100).saturating_add_signed(by));
+                    told.end((end + 100).saturating_add_signed(by));
+                }
+                if open {
+                    told.begin(1500u64.saturating_add_signed(by));
+                }
+                told
+            };
+            let (mut shifted, right) = (tell(0), tell(offset));
+            shifted.shift(offset);
+            for (a, b) in calls {
+                prop_assert_eq!(shifted.net(a.min(b), a.max(b)), right.net(a.min(b), a.max(b)));
             }
         }
     }

@@ -111,6 +111,9 @@ fn drive(
         }
         // Before questions, so that answers know of what was sent before they were asked.
         for _ in 0..MESSAGES_PER_TURN {
+            if !place.hears_peers() {
+                break;
+            }
             let Some(message) = link.receive(TAG_PEER)? else {
                 break;
             };

@@ -247,6 +247,11 @@ impl Place {
         }
     }
 
+    /// Whether other places may say something.
+    pub fn hears_peers(&mut self) -> bool {
+        self.feed.analyses.traffic().is_ready()
+    }
+
     /// Another process says something that should be for a place.
     pub fn peer(&mut self, from: WorldRank, bytes: &[u8]) {
         let used = match self.layout.height(from) {

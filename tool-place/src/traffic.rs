@@ -14,16 +14,22 @@ use invivo_tbon::layout::Layout;
 /// Sends wait no longer than this for others to go with them. A tenth of the latency bound of records.
 const BATCH_NS: u64 = crate::rank::LATENCY_NS / 10;
 
+/// How well job time must be known before it is put to messages, in ns: what a question to the parent takes on a busy
+/// machine. Until then they have the node's own time, and those to other places wait.
+const ERROR_NS_MAX: u64 = 1_000_000;
+/// If it does not come to that within so long, it is taken as it is.
+const PATIENCE_NS: u64 = 3_000_000_000;
+
 /// See the module's head.
 pub struct Traffic {
     me: WorldRank,
     messages: Messages,
     /// A point in time by both names: ticks, and job time in ns.
     anchor: (u64, u64),
-    /// Job time is known.
+    /// Job time is known well enough, and put to messages.
     is_known: bool,
-    /// Messages came before it was.
-    missed: bool,
+    /// Since when it is known at all, by the node's own clock.
+    known_ns: Option<u64>,
     /// Definitions came since waiting messages were looked through.
     defined: bool,
     batched_ns: u64,
@@ -51,7 +57,7 @@ impl Traffic {
             messages: Messages::new(layout.ranks_of(me), layout.app(), place_of),
             anchor: (0, 0),
             is_known: false,
-            missed: false,
+            known_ns: None,
             defined: false,
             batched_ns: 0,
         }
@@ -59,18 +65,26 @@ impl Traffic {
 
     /// Time has passed; job time is known as well as it can be now.
     pub fn set_time(&mut self, moment: &Moment<'_>) {
-        self.anchor = (moment.ticks(), moment.job_ns());
-        if moment.is_known()
-            && !std::mem::replace(&mut self.is_known, true)
-            && std::mem::take(&mut self.missed)
-        {
-            self.messages.lost_all(moment.job_ns());
+        if !self.is_known {
+            let since_ns = moment
+                .is_known()
+                .then(|| *self.known_ns.get_or_insert(moment.ns()));
+            let waited = since_ns.is_some_and(|since_ns| moment.ns().saturating_sub(since_ns) >= PATIENCE_NS);
+            self.is_known = waited || moment.error_ns() <= ERROR_NS_MAX;
+            if !self.is_known {
+                self.anchor = (moment.ticks(), moment.ns());
+                self.messages.set_clock_error(u64::MAX);
+                return;
+            }
+            let offset_ns = moment.job_ns().wrapping_sub(moment.ns()).cast_signed();
+            self.messages.learn_time(offset_ns, moment.error_ns());
         }
+        self.anchor = (moment.ticks(), moment.job_ns());
         self.messages.set_clock_error(moment.error_ns());
     }
 
-    /// A call of a rank and its parts, or more parts of it. Until job time is known they are counted and go nowhere: by
-    /// another clock they would stand out of order, here and at other places.
+    /// A call of a rank and its parts, or more parts of it. Until job time is known they have the node's own time, and
+    /// those for other places wait.
     #[inline]
     pub fn record(
         &mut self,
@@ -81,10 +95,6 @@ impl Traffic {
         communicators: &Communicators,
         clock: &NodeClock,
     ) {
-        if !self.is_known {
-            self.missed = true;
-            return self.messages.untimed(when.standing, call, parts);
-        }
         let anchor = self.anchor;
         let of = Of {
             rank,
@@ -103,11 +113,6 @@ impl Traffic {
 
     /// Records of a rank were lost before `at` (ticks).
     pub fn lost(&mut self, rank: Rank, at: u64, communicators: &Communicators, clock: &NodeClock) {
-        if !self.is_known {
-            // Everything of before is missing as soon as it is.
-            self.missed = true;
-            return;
-        }
         let at_ns = job_ns(self.anchor, clock, at);
         self.messages.lost(rank, at_ns, communicators);
     }
@@ -126,21 +131,22 @@ impl Traffic {
 
     /// The application's pause begins, in ticks.
     pub fn pause(&mut self, at: u64, clock: &NodeClock) {
-        if self.is_known {
-            self.messages.pause(job_ns(self.anchor, clock, at));
-        }
+        self.messages.pause(job_ns(self.anchor, clock, at));
     }
 
     /// The application's pause ends, in ticks.
     pub fn resume(&mut self, at: u64, clock: &NodeClock) {
-        if self.is_known {
-            self.messages.resume(job_ns(self.anchor, clock, at));
-        }
+        self.messages.resume(job_ns(self.anchor, clock, at));
     }
 
     /// Forgets the sums; what ended before `at_ns` (job time) does not count.
     pub fn reset(&mut self, at_ns: u64) {
         self.messages.reset(at_ns);
+    }
+
+    /// Whether what other places say may come: put beside times that are not known its own would mean nothing.
+    pub fn is_ready(&self) -> bool {
+        self.is_known
     }
 
     /// Takes in what process `from` says, which is another place.
@@ -165,7 +171,8 @@ impl Traffic {
     /// Messages to other places that are due; `credit` says whether one takes another.
     pub fn take(&mut self, now_ns: u64, credit: impl FnMut(WorldRank) -> bool) -> Vec<(WorldRank, Vec<u8>)> {
         let waited = now_ns.saturating_sub(self.batched_ns) >= BATCH_NS;
-        if !(waited || self.messages.outgoing() >= HALVES_MAX) {
+        // By a clock that is not known no other place could use them.
+        if !self.is_known || !(waited || self.messages.outgoing() >= HALVES_MAX) {
             return Vec::new();
         }
         self.batched_ns = now_ns;

@@ -66,10 +66,11 @@ impl Default for Books {
 }
 
 impl Books {
-    /// Whether a half is counted.
+    /// Whether a half is counted. Of one by another clock than job time its standing alone tells.
     #[inline]
     pub fn counts(&self, half: &Half) -> bool {
-        half.standing != Standing::Outside && half.end_ns > self.reset_ns
+        let is_behind = half.error_ns == UNKNOWN_NS || half.end_ns > self.reset_ns;
+        half.standing != Standing::Outside && is_behind
     }
 
     /// A message was sent.
@@ -117,10 +118,15 @@ impl Books {
             .iter()
             .any(|half| half.standing == Standing::Clipped);
         let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
-        let timeless = [send, receive].iter().any(|half| half.error_ns == UNKNOWN_NS);
+        // Two halves of a time before job time was known are by the same clock, that of their node.
+        let timeless = (send.error_ns == UNKNOWN_NS) != (receive.error_ns == UNKNOWN_NS);
         if clipped || timeless || pause.paused != 0 || !pause.exact {
             self.sums.untimed += 1;
             return;
+        }
+        if send.error_ns != UNKNOWN_NS {
+            let error_ns = u64::from(send.error_ns.max(receive.error_ns));
+            self.sums.clock_error_ns = self.sums.clock_error_ns.max(error_ns);
         }
         moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
         if send.begin_ns > receive.begin_ns {

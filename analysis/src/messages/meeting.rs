@@ -25,6 +25,18 @@ impl Meeting {
         &self.waiting
     }
 
+    /// What was told so far lies so much later.
+    pub fn shift(&mut self, offset_ns: i64) {
+        if self.given_up_ns != 0 {
+            self.given_up_ns = self.given_up_ns.saturating_add_signed(offset_ns);
+        }
+    }
+
+    /// The halves that wait, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Half> {
+        self.waiting.iter_mut()
+    }
+
     /// Takes in a half of a message whose receiver lost records until `lost_ns`.
     pub fn meet(&mut self, channel: Channel, side: Side, half: Half, lost_ns: u64, books: &mut Books) {
         if side == Side::Send && half.begin_ns <= lost_ns {

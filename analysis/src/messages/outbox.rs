@@ -12,7 +12,7 @@ pub const OUTBOX_MAX: usize = 1 << 16;
 /// By place, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
-    by_place: BTreeMap<u32, VecDeque<SendHalf>>,
+    by_place: BTreeMap<u32, VecDeque<(Channel, Half)>>,
     len: usize,
 }
 
@@ -24,18 +24,16 @@ impl Outbox {
             return false;
         }
         self.len += 1;
-        self.by_place.entry(place).or_default().push_back(SendHalf {
-            destination: channel.destination,
-            comm: channel.comm,
-            source: channel.source,
-            tag: channel.tag,
-            bytes: half.bytes,
-            begin_ns: half.begin_ns,
-            end_ns: half.end_ns,
-            epoch: half.epoch,
-            standing: half.standing,
-        });
+        self.by_place
+            .entry(place)
+            .or_default()
+            .push_back((channel, *half));
         true
+    }
+
+    /// All of them, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Half> {
+        self.by_place.values_mut().flatten().map(|(_, half)| half)
     }
 
     /// Sends that wait.
@@ -48,13 +46,28 @@ impl Outbox {
         let mut taken = Vec::new();
         for (&place, sends) in &mut self.by_place {
             while !sends.is_empty() && credit(place) {
-                let batch: Vec<SendHalf> = sends.drain(..sends.len().min(HALVES_MAX)).collect();
+                let batch: Vec<SendHalf> = sends.drain(..sends.len().min(HALVES_MAX)).map(close).collect();
                 self.len -= batch.len();
                 taken.push((place, batch));
             }
         }
         self.by_place.retain(|_, sends| !sends.is_empty());
         taken
+    }
+}
+
+/// A send as it goes to another place.
+fn close((channel, half): (Channel, Half)) -> SendHalf {
+    SendHalf {
+        destination: channel.destination,
+        comm: channel.comm,
+        source: channel.source,
+        tag: channel.tag,
+        bytes: half.bytes,
+        begin_ns: half.begin_ns,
+        end_ns: half.end_ns,
+        epoch: half.epoch,
+        standing: half.standing,
     }
 }
 

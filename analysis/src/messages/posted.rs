@@ -70,6 +70,11 @@ impl<R> InOrder<R> {
         self.held.values().map(|(_, receive)| receive)
     }
 
+    /// Completed receives that are held back, to be changed.
+    pub fn held_mut(&mut self) -> impl Iterator<Item = &mut R> {
+        self.held.values_mut().map(|(_, receive)| receive)
+    }
+
     /// A receive was posted.
     #[inline]
     pub fn post(&mut self, request: u64, begin: u64, pattern: Pattern) {

@@ -61,6 +61,11 @@ impl Unknown {
         self.by_key.keys().copied().collect()
     }
 
+    /// All that wait, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Unresolved> {
+        self.by_key.values_mut().flatten()
+    }
+
     /// All that wait.
     pub fn iter(&self) -> impl Iterator<Item = &Unresolved> {
         self.by_key.values().flatten()

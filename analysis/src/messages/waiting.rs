@@ -1,6 +1,7 @@
 //! Halves that wait for their other halves, by channel, first in first out. One channel has either sends or receives
 //! waiting, never both: they would have met.
 
+use super::UNKNOWN_NS;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -56,6 +57,17 @@ pub enum Verdict {
     Drop,
     /// The one that came is given up.
     Leave,
+}
+
+impl Half {
+    /// Its times were by another clock, of which job time was not known then: `offset_ns` behind it.
+    pub fn shift(&mut self, offset_ns: i64, error_ns: u32) {
+        if self.error_ns == UNKNOWN_NS {
+            self.begin_ns = self.begin_ns.saturating_add_signed(offset_ns);
+            self.end_ns = self.end_ns.saturating_add_signed(offset_ns);
+            self.error_ns = error_ns;
+        }
+    }
 }
 
 const NOTHING: u32 = u32::MAX;
@@ -169,6 +181,12 @@ impl Waiting {
                 Some((channel, queue.side, node.half))
             })
         })
+    }
+
+    /// All halves, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Half> {
+        // Free ones are among them: what they hold is nobody's.
+        self.nodes.iter_mut().map(|node| &mut node.half)
     }
 
     /// Takes out what ended by then, from the front of each channel, and hands it to `dropped`.

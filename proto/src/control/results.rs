@@ -111,7 +111,7 @@ pub struct Messages {
     pub late_sender: Moments,
     /// Pairs that are in `matched` alone: a pause or a cut lay between their begin and their end.
     pub untimed: u64,
-    /// How far a place's idea of job time may be off, in ns; ranks of one node share a clock.
+    /// How far job time may have been off in any of these times, in ns; ranks of one node share a clock.
     pub clock_error_ns: u64,
 }
 

@@ -222,7 +222,8 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         epoch: 0,
         standing: Standing::Whole,
     };
-    for (ahead_ns, matched) in [(400, 1), (600, 0)] {
+    // The error told is that of the clock that is off the most, where it was used.
+    for (ahead_ns, matched, told_ns) in [(400, 1, 300), (600, 0, 0)] {
         let mut places = two_places();
         let messages = &mut places.places[0].messages;
         messages.set_clock_error(200);
@@ -232,10 +233,49 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         messages.arrive(&halves).expect("usable");
         receive(&mut places, 1, 50, 100, 0);
         let sums = places.sums();
-        assert_eq!((sums.matched.messages, sums.clock_error_ns), (matched, 200));
+        assert_eq!((sums.matched.messages, sums.clock_error_ns), (matched, told_ns));
         assert_eq!(sums.unmatched.missing, 1 - matched);
         assert_eq!(sums.transfer.sum_ns, 0);
     }
+}
+
+#[test]
+fn what_was_recorded_before_job_time_was_known_has_its_time_when_it_is() {
+    let ahead_ns = 1_000_000_000_000;
+    let mut places = two_places();
+    for place in &mut places.places {
+        place.messages.set_clock_error(u64::MAX);
+    }
+    // One pair by the node's own clock, one send that waits here, and one that waits for its way.
+    send(&mut places, 1, 10, 20, 0);
+    receive(&mut places, 1, 30, 40, 0);
+    send(&mut places, 1, 50, 60, 0);
+    send(&mut places, 2, 70, 80, 0);
+    for place in &mut places.places {
+        place.messages.learn_time(ahead_ns, 100);
+        place.messages.set_clock_error(100);
+    }
+    let half = |begin| Half {
+        begin_ns: job_ns(begin) + ahead_ns as u64,
+        end_ns: job_ns(begin + 10) + ahead_ns as u64,
+        bytes: 8,
+        epoch: 0,
+        error_ns: 100,
+        standing: Standing::Whole,
+    };
+    let first: Vec<Half> = places.places[0]
+        .messages
+        .meeting
+        .waiting()
+        .iter()
+        .map(|(_, _, half)| half)
+        .collect();
+    assert_eq!(first, [half(50)]);
+    let sent = places.places[0].messages.take_batches(WorldRank(100), |_| true);
+    assert_eq!(sent[0].1.sends[0].begin_ns, half(70).begin_ns);
+    let sums = places.sums();
+    assert_eq!((sums.matched.messages, sums.untimed), (1, 0));
+    assert_eq!(sums.transfer.sum_ns, 3 * 30);
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn a_place_that_takes_nothing_does_not_hold_the_end_up() {
 }
 
 #[test]
-fn before_job_time_is_known_messages_are_counted_and_go_nowhere() {
+fn before_job_time_is_known_messages_wait_and_then_they_have_their_time() {
     on_both_sides(|| {
         let mut scene = Scene::in_layout("4:2,8:tail", 4);
         scene.has_clock = false;
@@ -208,26 +208,36 @@ fn before_job_time_is_known_messages_are_counted_and_go_nowhere() {
         sender.call(&call(Kind::Send, 1, 10, 11), &[]);
         sender.call(&call(Kind::Send, 2, 12, 13), &[]);
         scene.step(200);
+        assert!(!scene.place.hears_peers());
         assert_eq!(to_the_next(&mut scene, true), []);
         let messages = asked(&mut scene);
-        assert_eq!((messages.sent.messages, messages.unmatched.unresolved), (2, 2));
-        // The answer was half of the time on its way.
-        let asked_ns = scene.first_asked_ns.unwrap();
-        let half_ns = (scene.now.ns - asked_ns) / 2;
+        assert_eq!((messages.sent.messages, messages.matched.messages), (2, 0));
+        // The first question is answered late, those behind it at once.
+        let (asked_ns, now_ns) = (scene.first_asked_ns.unwrap(), scene.now.ns);
+        scene.has_clock = true;
         scene.down(Down::Time {
             asked_ns,
-            job_ns: job((asked_ns + half_ns - START_NS) / MS),
+            job_ns: job(0) + asked_ns + (now_ns - asked_ns) / 2 - START_NS,
             error_ns: 0,
         });
         scene.step(1);
+        assert!(
+            !scene.place.hears_peers(),
+            "that is known to a tenth of a second only"
+        );
+        for _ in 0..10 {
+            scene.step(20);
+        }
+        assert!(scene.place.hears_peers());
+        let sent = to_the_next(&mut scene, true);
+        // To as well as job time is known then.
+        assert!(sent[0].sends[0].begin_ns.abs_diff(job(12)) <= MS);
         let ms = scene.now.ticks / MS;
-        // What was sent before has no place in the order: the next ones are a pair.
-        sender.call(&call(Kind::Send, 1, ms + 10, ms + 11), &[]);
         receiver.call(&call(Kind::Recv, 0, ms + 20, ms + 30), &[]);
         scene.step(200);
         let messages = asked(&mut scene);
-        assert_eq!((messages.matched.messages, messages.unmatched.unresolved), (1, 2));
-        assert_eq!(messages.transfer.sum_ns, 20 * MS);
-        assert_eq!(to_the_next(&mut scene, true), [], "nor do they go there late");
+        assert_eq!((messages.matched.messages, messages.untimed), (1, 0));
+        assert!(messages.transfer.sum_ns.abs_diff((ms + 20) * MS) <= MS);
+        assert!(messages.clock_error_ns <= MS);
     });
 }
