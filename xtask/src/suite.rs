@@ -28,7 +28,7 @@ pub struct Check {
 /// Crates that need nothing of the machine; then the gRPC stack's. All in the development profile: its run-time
 /// checks are on, and a second build of the stack's 150 crates without optimisation takes less than optimising a
 /// dozen test programs that instantiate them.
-const PLAIN: [&str; 9] = [
+const PLAIN: [&str; 7] = [
     "invivo-proto",
     "invivo-otfx",
     "invivo-tbon",
@@ -36,9 +36,9 @@ const PLAIN: [&str; 9] = [
     "invivo-sim",
     "xtask",
     "invivo-grpc",
-    "invivo-ui-gateway",
-    "invivo-cli",
 ];
+/// Crates whose tests start real launchers, servers and terminals, which lose signals and patience when crowded.
+const ALONE: [&str; 2] = ["invivo-ui-gateway", "invivo-cli"];
 /// Crates that link MPI.
 const ON_MPI: [&str; 3] = ["invivo-mpi-link", "invivo-tool-place", "invivo-analysis-node"];
 /// Crates that call no operating system, see [`BARE_METAL`].
@@ -85,6 +85,21 @@ pub const CHECKS: &[Check] = &[
         run: |_| lints(),
     },
     Check {
+        name: "scale",
+        about: "a tree of 1,048,576 simulated ranks against the closed form",
+        needs: None,
+        run: |_| {
+            passed(check(bounded("600").args([
+                "run",
+                "--release",
+                "-p",
+                "invivo-sim",
+                "--",
+                "scale",
+            ])))
+        },
+    },
+    Check {
         name: "mpi",
         about: "unit tests of shim and tool processes",
         needs: None,
@@ -123,10 +138,11 @@ fn plain(all: bool) -> Result<Ended> {
     if all {
         test.env("PROPTEST_CASES", "20000");
     }
-    // One test after the other: some start real launchers, which lose signals and patience when crowded.
-    test.env("RUST_TEST_THREADS", "1");
     test.args(["test", "--no-fail-fast"]).args(packages(&PLAIN));
     check(test.args(["--features", "invivo-proto/control,invivo-proto/std"]))?;
+    let mut test = bounded("1500");
+    test.env("RUST_TEST_THREADS", "1");
+    check(test.args(["test", "--no-fail-fast"]).args(packages(&ALONE)))?;
     passed(check(cargo().args(["test", "-p", "invivo-proto-fuzz", "--lib"])))
 }
 
@@ -287,7 +303,7 @@ mod tests {
             .nth(1)
             .and_then(|rest| rest.split(']').next())
             .unwrap();
-        let tested = PLAIN.len() + ON_MPI.len() + ["shim", "e2e", "proto-fuzz"].len();
+        let tested = PLAIN.len() + ALONE.len() + ON_MPI.len() + ["shim", "e2e", "proto-fuzz"].len();
         let listed = members.split(',').filter(|name| !name.trim().is_empty()).count();
         // proto/grpc is a member by being a path dependency inside the workspace, so it is not listed.
         let implied = usize::from(!members.contains("\"proto/grpc\""));
