@@ -6,7 +6,7 @@ use super::asked::{Asked, JobArgs};
 use super::environment::{self, Environment, Family};
 use super::job::{ENV_JOB, fresh_id};
 use super::launcher::{Flavour, Line, LineError, is_launcher, read};
-use super::{child, plan, print, program, say, signals};
+use super::{child, plan, program, say, signals};
 use clap::Args;
 use invivo_tbon::layout::{Layout, Policy};
 use std::ffi::{OsStr, OsString};
