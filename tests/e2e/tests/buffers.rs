@@ -101,9 +101,9 @@ fn all(tap: &Path, rank: u32, mut each: impl FnMut(&Call, usize)) {
     let mut file =
         std::io::BufReader::with_capacity(1 << 20, std::fs::File::open(&path).expect("the tap's file"));
     let mut sequence = 0;
-    let mut message = Vec::new();
+    let mut message = vec![0; HEADER_BYTES];
     loop {
-        message.resize(HEADER_BYTES, 0);
+        message.truncate(HEADER_BYTES);
         if file.read_exact(&mut message).is_err() {
             return;
         }
