@@ -31,7 +31,9 @@ int main(int argc, char **argv)
         for (long i = 0; i < calls; i++) {
             state = state * 1664525u + 1013904223u;
             if (i % EXCHANGE_EVERY) {
-                CALL(MPI_Send)(out, (int)(state >> 20), MPI_BYTE, MPI_PROC_NULL, (int)(state >> 8 & 0x7fff), MPI_COMM_WORLD);
+                /* As long as a record gets; nobody looks at the bytes. */
+                int bytes = (int)(state >> 2), tag = (int)(state * 2654435761u >> 6);
+                CALL(MPI_Send)(out, bytes, MPI_BYTE, MPI_PROC_NULL, tag, MPI_COMM_WORLD);
                 continue;
             }
             /* From 1 KiB to 256 KiB: calls of many durations. */

@@ -7,25 +7,28 @@ use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
 use invivo_e2e::processes::{Process, resident_bytes};
 use invivo_proto::mpi;
-use invivo_proto::packet::{HEADER_BYTES, Header};
+use invivo_proto::packet::{HEADER_BYTES, Header, PACKET_BYTES};
 use invivo_proto::record::{Call, Decoded, Decoder};
+use invivo_proto::shm::PACKETS_DEFAULT;
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 const RANKS: u32 = 4;
-/// Rounds and calls per round: eight million calls of some 14 bytes each, on every rank.
-const ROUNDS: &str = "1000";
-const CALLS: &str = "8000";
+/// Rounds and calls per round: seven and a half million calls of some 18 bytes each, on every rank.
+const ROUNDS: &str = "500";
+const CALLS: &str = "15000";
 /// Between two rounds, so that the tool place follows on two cores.
-const REST_US: &str = "2000";
+const REST_US: &str = "6000";
 /// A buffer has to be this many times too small.
 const TOO_SMALL: u64 = 100;
-/// What the tool place's memory may differ by: packets that wait for others, nowhere near the records' size.
-const RESIDENT_TOLERANCE: u64 = 4 << 20;
+/// What the tool place's memory may differ by: packets that have overtaken others and wait for them, at most as many as
+/// the ranks have. A hundredth of the records.
+const RESIDENT_TOLERANCE: u64 = RANKS as u64 * (PACKETS_DEFAULT * PACKET_BYTES) as u64;
 
 fn flood(family: Family) -> Vec<OsString> {
     program(family, "flood", [ROUNDS, CALLS, REST_US])
@@ -72,19 +75,22 @@ fn kept(client: &Client, rank: u32) -> (Vec<Known>, Books) {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    let region = |name: &str| mpi::FUNCTIONS.iter().position(|function| function.name == name);
+    let regions: HashMap<&str, u16> = mpi::FUNCTIONS
+        .iter()
+        .map(|function| function.name)
+        .zip(0..)
+        .collect();
     let mut calls = Vec::new();
     let mut books = None;
     for page in serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Page>() {
         let page = page.expect("a page");
         for record in page.records {
             assert!(!record.clipped);
-            let region = region(&record.function).expect("a function") as u16;
             let facts = record.facts;
             calls.push((
                 record.end_ticks,
                 record.duration_ticks,
-                region,
+                regions[record.function.as_str()],
                 facts.tag,
                 facts.bytes_out,
                 record.parts.len(),
@@ -129,11 +135,23 @@ fn all(tap: &Path, rank: u32, mut each: impl FnMut(&Call, usize)) {
     }
 }
 
+/// A rule of a strategy.
+enum Rule {
+    /// So many halvings.
+    Iterations(u32),
+    /// Bounds of its levels, as logarithms of ticks.
+    Shorter(Vec<u32>),
+    Class {
+        is_call: bool,
+    },
+    Depth,
+}
+
 /// Which level a call belongs to, of those that go first to the last: what a strategy says, once more and without any of
-/// the buffer's own code. `shorter` are the bounds of levels by duration as logarithms of ticks.
+/// the buffer's own code.
 struct Sorter {
     strategy: &'static str,
-    shorter: Vec<u32>,
+    rules: Vec<Rule>,
     /// Ended so far.
     iterations: u64,
     barrier: u16,
@@ -145,12 +163,22 @@ impl Sorter {
         let shorter = levels
             .iter()
             .filter_map(|level| level["shorter_than_log2_ticks"].as_u64());
+        let shorter: Vec<u32> = shorter.map(|log2| log2 as u32).collect();
+        let rule = |rule: &str| match rule.split_once(':')? {
+            ("iterations", value) => Some(Rule::Iterations(value.split('@').next()?.parse().ok()?)),
+            ("duration", _) => Some(Rule::Shorter(shorter.clone())),
+            ("class", class) => Some(Rule::Class {
+                is_call: class == "call",
+            }),
+            ("depth", _) => Some(Rule::Depth),
+            _ => None,
+        };
         let barrier = mpi::FUNCTIONS
             .iter()
             .position(|function| function.name == "MPI_Barrier");
         Sorter {
             strategy,
-            shorter: shorter.map(|log2| log2 as u32).collect(),
+            rules: strategy.split(',').filter_map(rule).collect(),
             iterations: 0,
             barrier: barrier.expect("a function") as u16,
         }
@@ -162,33 +190,25 @@ impl Sorter {
             self.iterations += 1;
         }
         let mut below = 0;
-        for rule in self.strategy.split(',') {
-            let (name, value) = rule.split_once(':').unwrap_or((rule, ""));
-            match name {
-                "iterations" => {
-                    let halvings: u32 = value
-                        .split('@')
-                        .next()
-                        .unwrap_or_default()
-                        .parse()
-                        .expect("a number");
+        for rule in &self.rules {
+            match rule {
+                Rule::Iterations(halvings) => {
                     // Iterations are numbered from 1; before the first barrier there is none.
-                    if iteration != 0 && iteration.trailing_zeros() < halvings {
+                    if iteration != 0 && iteration.trailing_zeros() < *halvings {
                         return below + iteration.trailing_zeros() as usize;
                     }
-                    below += halvings as usize;
+                    below += *halvings as usize;
                 }
-                "duration" => {
-                    if let Some(level) = self.shorter.iter().position(|log2| call.duration < 1 << log2) {
+                Rule::Shorter(bounds) => {
+                    if let Some(level) = bounds.iter().position(|log2| call.duration < 1 << log2) {
                         return below + level;
                     }
-                    below += self.shorter.len();
+                    below += bounds.len();
                 }
-                "class" if value == "call" => return below,
-                "class" => below += 1,
+                Rule::Class { is_call: true } => return below,
+                Rule::Class { is_call: false } => below += 1,
                 // No call is inside of another region.
-                "depth" => below += 8,
-                _ => {}
+                Rule::Depth => below += 8,
             }
         }
         below
@@ -361,4 +381,58 @@ fn combinations_go_in_their_order() {
 #[test]
 fn classes_and_depths_go_in_their_order() {
     hold_to(Family::Ompi, "depth:0,class:call", &[3]);
+}
+
+#[test]
+fn a_strategy_changes_while_the_job_runs() {
+    let ranks = 2;
+    let chatter = program(Family::Ompi, "chatter", ["8"]);
+    let mut running = Job::observed(Family::Ompi, ranks, &chatter)
+        .options(["--buffer", "128KiB"])
+        .start();
+    running.wait_for_answers();
+    let client = running.client();
+    let in_force = || {
+        client.json(&["strategy"])[0]["strategy"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    assert_eq!(in_force().as_deref(), Some("time"));
+    client.all_do(ranks, &["strategy", "iterations:3@MPI_Allreduce"]);
+    assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
+
+    // 33 levels want 132 bins, of which 128 KiB have fewer.
+    let refused = client.run(&["strategy", "samples,depth:0,duration:1ms", "--json"]);
+    assert!(!refused.status.success());
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert!(stderr.contains("is too small"), "{stderr}");
+    assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
+    let refused = client.run(&["strategy", "best"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("\"best\" is no rule of a strategy"));
+
+    let entries = client.json_stream(&["audit"]);
+    let given = entries.iter().filter(|entry| entry["command"] == "strategy");
+    let arguments: Vec<_> = given.filter_map(|entry| entry["arguments"].as_str()).collect();
+    let wanted = ["iterations:3@MPI_Allreduce", "samples,depth:0,duration:1ms"];
+    assert!(
+        wanted.iter().all(|wanted| arguments.contains(wanted)),
+        "{entries:?}"
+    );
+
+    let now = number(&client.json(&["status"]), "/status/recording/now_ns");
+    let pages = client.json_stream(&["records", "1", "--last", "200ms"]);
+    let records: Vec<&Value> = pages
+        .iter()
+        .filter_map(|page| page["records"].as_array())
+        .flatten()
+        .collect();
+    assert!(!records.is_empty(), "a rank that communicates has records");
+    assert!(
+        records
+            .iter()
+            .all(|record| number(record, "/end_ns") >= now - 200_000_000)
+    );
+    let nobody = client.run(&["records", "7"]);
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("nobody has records of rank 7"));
+    assert_eq!(running.end().code(), 0);
 }
