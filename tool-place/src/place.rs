@@ -212,6 +212,9 @@ impl Place {
 
     /// A message that should be a packet came from `from`; nothing where MPI could not bring it whole.
     pub fn packet(&mut self, from: WorldRank, message: Option<&[u8]>) {
+        if self.recording.is_over() {
+            return;
+        }
         let index = self.layout.rank_of(from).and_then(|rank| self.index(rank));
         let said = |header: &Header| self.layout.rank_of(from) == Some(header.location.rank);
         let why = match (message.map(Header::decode), index) {
@@ -344,6 +347,17 @@ impl Place {
             if matches!(in_phase, phase::DRAINED | phase::SILENT) {
                 one.life = Life::Ending;
             }
+        }
+        if self.recording.is_over() {
+            // What was open when the measurement ended belongs to no answer: those that are made now, one after the
+            // other, are of one moment. Definitions must not fill their channel.
+            if look {
+                one.records.define(&mut self.feed);
+            }
+            if one.life == Life::Ending {
+                self.finish(now, index);
+            }
+            return false;
         }
         match one.life {
             Life::Absent | Life::Finished => false,

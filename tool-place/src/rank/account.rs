@@ -206,10 +206,12 @@ impl RankRecords {
 /// Whether a call was entered and not left. The page says so, unless it names none, or the one that it names has been
 /// recorded already: then the thread is in a call that is not recorded, or between its record and its way out.
 fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
+    // When before which: who sees the word of an unrecorded call in the time's place sees that it has no region.
+    let entered_at = status.entered_at.load(Ordering::Acquire);
     status.inside.load(Ordering::Acquire) == inside::MPI
         && status.entered.load(Ordering::Relaxed) != 0
         && status.region.load(Ordering::Relaxed) != 0
-        && last_begin != Some(status.entered_at.load(Ordering::Relaxed))
+        && last_begin != Some(entered_at)
 }
 
 /// The region on a status page; a number that is none is no function.

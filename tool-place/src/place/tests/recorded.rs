@@ -476,3 +476,46 @@ fn places_that_hear_at_other_times_cut_alike() {
         assert_eq!(all, [(word(3, true), job(340)); 3]);
     });
 }
+
+#[test]
+fn what_ends_behind_the_measurement_is_in_no_answer() {
+    on_both_sides(|| {
+        let mut scene = Scene::new();
+        let (_first, mut rank) = scene.attach(0);
+        let (_second, mut other) = scene.attach(1);
+        for writer in [&mut rank, &mut other] {
+            writer.open();
+            writer.call(&call(1, 2), &[]);
+            writer.enter(3, 3 * MS);
+        }
+        until(&mut scene, 5);
+        scene.command(1, Verb::Shutdown);
+        let acks = acks(&until(&mut scene, 10), 1);
+        assert_eq!((acks.done, acks.open), (2, 2));
+        let (before, _) = asked(&mut scene);
+        // One is left in shared memory, one comes over MPI; both are over between two questions for the result.
+        rank.call(&call(3, 12), &[]);
+        rank.resume();
+        rank.leave();
+        other.call(&call(3, 13), &[]);
+        other.resume();
+        let message = other.send();
+        scene.place.packet(WorldRank(1), Some(&message));
+        other.sent();
+        until(&mut scene, 300);
+        let (after, coverage) = asked(&mut scene);
+        assert_eq!(before, after);
+        assert_eq!(
+            (
+                coverage.ledger.entered,
+                coverage.ledger.kept,
+                coverage.ledger.in_flight
+            ),
+            (4, 2, 2)
+        );
+        for rank in [&rank, &other] {
+            rank.page().phase.store(phase::DRAINED, Ordering::Release);
+        }
+        assert_eq!(until(&mut scene, 310), [Up::Drained]);
+    });
+}
