@@ -200,6 +200,7 @@ mod tests {
             "Record",
             "RecordWindow",
             "Shutdown",
+            "SetStrategy",
             // It needs no token at all.
             "Redeem",
         ];
