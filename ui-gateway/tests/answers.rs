@@ -48,6 +48,9 @@ async fn hello_tells_versions_capabilities_and_the_job() {
             "record",
             "record-window",
             "shutdown",
+            "strategy",
+            "buffers",
+            "records",
             "audit",
             "invite"
         ]
