@@ -80,6 +80,8 @@ pub struct Recording {
     on: bool,
     /// They are told so since what [`Recording::switched`] does not know of yet.
     began: bool,
+    /// Or they are told another epoch.
+    begins_epoch: bool,
     /// The epoch that they are told.
     epoch: u32,
     shut_down: bool,
@@ -96,6 +98,7 @@ impl Recording {
             begun: false,
             on: true,
             began: false,
+            begins_epoch: false,
             epoch: 0,
             shut_down: false,
         }
@@ -209,16 +212,19 @@ impl Recording {
     }
 
     /// The ranks record since this moment at the latest. Where they could not be told before a beginning, that lies
-    /// here now, and its command says so.
-    pub fn switched(&mut self, moment: &Moment<'_>, cuts: &mut Cuts) {
+    /// here now, and its command says so. Gives whether an epoch has begun: the job's first one has not, it is what ranks
+    /// are in before they are told anything.
+    pub fn switched(&mut self, moment: &Moment<'_>, cuts: &mut Cuts) -> bool {
+        let begins_epoch = std::mem::take(&mut self.begins_epoch);
         if !std::mem::take(&mut self.began) {
-            return;
+            return begins_epoch;
         }
         if let Some(moved) = cuts.begin_at(moment.ticks(), moment.job_ns())
             && let Some(asked) = self.asked.iter_mut().find(|asked| asked.cuts.contains(&moved))
         {
             asked.begins_at(moment.job_ns());
         }
+        begins_epoch
     }
 
     /// Whether this machine does such commands.
@@ -348,6 +354,7 @@ impl Recording {
             return None;
         }
         self.began |= !self.on;
+        self.begins_epoch |= epoch.is_some();
         self.on = epoch.is_some();
         self.epoch = epoch.unwrap_or(self.epoch);
         Some(Action::Switch {

@@ -87,11 +87,12 @@ impl Place {
         // We may have stood still between the command, or the last look at the clock, and the last rank.
         let behind = self.read_now.as_ref().map_or(now, |read| read());
         let moment = Moment::new(behind, self.feed.analyses.clock(), self.node.clock());
-        self.recording.switched(&moment, &mut self.feed.cuts);
+        let begins_epoch = self.recording.switched(&moment, &mut self.feed.cuts);
         self.feed.analyses.set_time(behind, self.node.clock());
         // Places do not switch at the same time: what reached a rank of ours before it recorded was sent by one that
         // did already, and would be put together with what comes next.
-        for rank in (self.first..).map(Rank).take(self.ranks.len()) {
+        let ranks = if begins_epoch { self.ranks.len() } else { 0 };
+        for rank in (self.first..).map(Rank).take(ranks) {
             self.feed.analyses.lost(rank, behind.ticks);
         }
     }

@@ -241,3 +241,44 @@ fn before_job_time_is_known_messages_wait_and_then_they_have_their_time() {
         assert!(messages.clock_error_ns <= MS);
     });
 }
+
+#[test]
+fn what_comes_before_the_job_is_told_is_put_together_and_what_comes_before_a_switch_is_not() {
+    on_both_sides(|| {
+        let mut scene = Scene::in_layout("4:2,8:tail", 4);
+        let [(_first, mut sender), (_second, mut receiver)] = [0, 1].map(|rank| scene.attach(rank));
+        let matched = |scene: &mut Scene| {
+            scene.step(150);
+            let messages = asked(scene);
+            (messages.matched.messages, messages.transfer.sum_ns)
+        };
+        sender.open();
+        receiver.open();
+        scene.step(50);
+        sender.call(&call(Kind::Send, 1, 10, 11), &[]);
+        scene.begin(JobInfo {
+            recording: true,
+            ..JobInfo::default()
+        });
+        receiver.call(&call(Kind::Recv, 0, 60, 70), &[]);
+        assert_eq!(matched(&mut scene), (1, 60 * MS));
+        // This place comes to record later than that of a sender, whose first message is received unseen.
+        for (id, on) in [(1, false), (2, true)] {
+            let at_ns = job(scene.now.ticks / MS + 10);
+            scene.command(
+                id,
+                Verb::Record {
+                    on,
+                    epoch: id as u32,
+                    at_ns,
+                },
+            );
+            scene.step(20);
+        }
+        let ms = scene.now.ticks / MS;
+        sender.call(&call(Kind::Send, 1, ms - 25, ms - 24), &[]);
+        sender.call(&call(Kind::Send, 1, ms + 1, ms + 2), &[]);
+        receiver.call(&call(Kind::Recv, 0, ms + 3, ms + 4), &[]);
+        assert_eq!(matched(&mut scene), (2, 63 * MS));
+    });
+}
