@@ -28,7 +28,10 @@ fn check(code: c_int, doing: &'static str) -> Result<(), LinkError> {
 
 /// The tool communicator. Never freed: that would be collective with ranks that have other things to do.
 pub(crate) struct Tools {
+    /// Every process of the job.
     comm: ffi::MPI_Comm,
+    /// The tool processes alone.
+    among_us: ffi::MPI_Comm,
     /// MPI handles stay on the thread that initialised it.
     thread: PhantomData<*mut ()>,
 }
@@ -59,15 +62,21 @@ impl Tools {
                 ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN),
                 "MPI_Comm_set_errhandler",
             )?;
-            let tools = Tools {
-                comm,
-                thread: PhantomData,
-            };
-            let key = tools.rank()?.0 as c_int;
+            let mut key = 0;
+            check(ffi::MPI_Comm_rank(comm, &mut key), "MPI_Comm_rank")?;
             let mut split = MaybeUninit::uninit();
             let code = ffi::MPI_Comm_split(world, channel::COLOR_TOOLS, key, split.as_mut_ptr());
             check(code, "MPI_Comm_split of the world")?;
-            Ok(tools)
+            let among_us = split.assume_init();
+            check(
+                ffi::MPI_Comm_set_errhandler(among_us, ffi::RSMPI_ERRORS_RETURN),
+                "MPI_Comm_set_errhandler",
+            )?;
+            Ok(Tools {
+                comm,
+                among_us,
+                thread: PhantomData,
+            })
         }
     }
 
@@ -112,6 +121,23 @@ impl Tools {
                 request: Some(request.assume_init()),
             })
         }
+    }
+
+    /// Begins to wait for every other tool process to do the same: a send that carries nothing, done when all have
+    /// begun.
+    pub(crate) fn meet(&self) -> Result<Send, LinkError> {
+        let mut request = MaybeUninit::uninit();
+        // SAFETY: see the module.
+        let request = unsafe {
+            let code = ffi::MPI_Ibarrier(self.among_us, request.as_mut_ptr());
+            check(code, "MPI_Ibarrier")?;
+            request.assume_init()
+        };
+        Ok(Send {
+            to: self.rank()?,
+            bytes: Vec::new(),
+            request: Some(request),
+        })
     }
 
     /// Takes the next message with this tag from anybody, if there is one.
@@ -218,7 +244,7 @@ impl Send {
         let mut flag = 0;
         // SAFETY: the request is active; completion makes it null, after which it is not used again.
         let code = unsafe { ffi::MPI_Test(request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
-        check(code, "MPI_Test of a send")?;
+        check(code, "MPI_Test")?;
         if flag != 0 {
             self.request = None;
         }

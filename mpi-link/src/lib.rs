@@ -27,8 +27,9 @@ use std::time::{Duration, Instant};
 const WITH_CREDITS: [(i32, i32); 3] = [(TAG_DOWN, TAG_UP), (TAG_UP, TAG_DOWN), (TAG_PEER, TAG_PEER)];
 /// Other messages that may be on their way to one process. There is one, the welcome of a rank.
 pub const SENDS_PER_PEER_MAX: usize = 4;
-/// How long the end waits for sends under way before it leaves without finalising.
-const FLUSH: Duration = Duration::from_secs(2);
+/// How long the end waits for what was said last to be read by others, and then for them. Both take some milliseconds
+/// unless a process is stopped; leaving earlier would make the job's exit status ours.
+const FAREWELL: Duration = Duration::from_secs(5);
 /// Fewest buffers for packets: a burst of one rank finds room.
 const BUFFERS_MIN: usize = 8;
 /// Most buffers for packets (6.4 MiB): MPI looks through all of them at each poll.
@@ -47,6 +48,12 @@ pub enum LinkError {
         doing: &'static str,
         /// Its return code.
         code: i32,
+    },
+    /// At the end, another process did not take what was said last: MPI would wait for it for ever.
+    #[error("process {to} took no message for {} s at the end", FAREWELL.as_secs())]
+    Unread {
+        /// Who did not.
+        to: WorldRank,
     },
     /// More bytes than MPI counts.
     #[error("message of {bytes} bytes is longer than MPI can carry")]
@@ -260,9 +267,21 @@ impl Link {
     /// # Errors
     /// When MPI refuses.
     pub fn flush(&mut self, patience: Duration) -> Result<bool, LinkError> {
+        self.read_on(patience, |link| Ok(link.sends.is_empty() && link.waiting() == 0))
+    }
+
+    /// Reads what comes, and forgets it, until `done`. False when that takes longer than `patience`.
+    fn read_on(
+        &mut self,
+        patience: Duration,
+        mut done: impl FnMut(&mut Link) -> Result<bool, LinkError>,
+    ) -> Result<bool, LinkError> {
         let until = Instant::now() + patience;
-        self.progress()?;
-        while !self.sends.is_empty() || self.waiting() > 0 {
+        loop {
+            self.progress()?;
+            if done(self)? {
+                return Ok(true);
+            }
             if Instant::now() > until {
                 return Ok(false);
             }
@@ -271,25 +290,28 @@ impl Link {
             for (tag, _) in WITH_CREDITS {
                 self.receive(tag)?;
             }
-            self.progress()?;
         }
-        Ok(true)
     }
 
-    /// The normal end: lets the sends arrive, takes the receives back and finalises MPI, which waits for the
-    /// other processes. False when a send did not arrive within two seconds: MPI is left as it is then.
+    /// The normal end: lets the sends arrive, reads until nobody sends any more, takes the receives back and finalises
+    /// MPI, which waits for the other processes.
     ///
     /// # Errors
-    /// When MPI refuses; it is left as it is then.
-    pub fn finish(mut self) -> Result<bool, LinkError> {
-        if !self.flush(FLUSH)? {
-            return Ok(false);
+    /// When MPI refuses, or a send did not arrive within five seconds; MPI is left as it is then.
+    pub fn finish(mut self) -> Result<(), LinkError> {
+        self.flush(FAREWELL)?;
+        // What still waits for credits is for a process that takes nothing any more, and MPI knows nothing of it.
+        if let Some(send) = self.sends.front() {
+            return Err(LinkError::Unread { to: send.to });
         }
+        // Whoever finalised before another process' last message was read would leave that one waiting.
+        let mut meeting = self.tools.meet()?;
+        self.read_on(FAREWELL, |_| meeting.done())?;
         if let Some(receives) = self.receives.take() {
             receives.cancel()?;
         }
         drop(ManuallyDrop::into_inner(self.universe));
-        Ok(true)
+        Ok(())
     }
 }
 
