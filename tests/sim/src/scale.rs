@@ -34,13 +34,9 @@ pub const SIZES: [(u32, &str); 4] = [
 pub const ROOT_MEMBERS: usize = 16;
 /// The most memory that the whole may take, in bytes: 8 GiB.
 pub const RESIDENT_BYTES_MAX: u64 = 8 << 30;
-/// How far the root's bytes of a round may be apart from those of the smallest tree, as a share. Rows, cells and ranks
-/// named are as many in any tree; but ranks' numbers and sums have more digits in a larger job, and control messages
-/// write them with as many bytes as they need.
+/// How far the root's bytes of a wave may be apart from those of the smallest tree, as a share: rows, cells and ranks
+/// named are as many in any tree, and numbers take their full width.
 pub const BYTES_APART_MAX: f64 = 0.05;
-/// The same for each wave of its own: a rank takes one byte below 251 and five beyond 65,535, a sum five and then nine.
-/// The answer about messages is nothing but sums.
-pub const WAVE_BYTES_APART_MAX: f64 = 0.35;
 
 /// The questions of one round: what a page that shows everything asks.
 pub const QUERIES: [Query; 4] = [
@@ -108,17 +104,10 @@ pub fn compare(all: &[Measured]) -> Vec<String> {
     };
     let apart = |one: u64, other: u64| one as f64 / other as f64 - 1.0;
     for one in all {
-        let (ranks, bytes) = (one.layout.app(), one.waves.root_bytes());
-        let of_round = apart(bytes, smallest.waves.root_bytes());
-        if of_round.abs() > BYTES_APART_MAX {
-            violations.push(format!(
-                "the root of {ranks} ranks has {bytes} bytes a round, {:+.1} % from the smallest job's",
-                100.0 * of_round
-            ));
-        }
+        let ranks = one.layout.app();
         for (wave, other) in one.waves.bytes.iter().zip(&smallest.waves.bytes) {
             let of_wave = apart(*wave, *other);
-            if of_wave.abs() > WAVE_BYTES_APART_MAX {
+            if of_wave.abs() > BYTES_APART_MAX {
                 violations.push(format!(
                     "the root of {ranks} ranks has {wave} bytes a wave, {:+.1} % from the smallest job's",
                     100.0 * of_wave
