@@ -13,6 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Beyond the clocks' error: between the program's look at the clock and the observer's, on a busy machine.
 const LOOKS_APART_NS: u64 = 200_000;
+/// The largest clock error that a place may state. Quietly it is some microseconds; a place that does not run when its
+/// question is answered takes the wait for part of the way, and time slices of a machine with several times as many
+/// processes as cores are some milliseconds. With more than this a comparison would prove little.
+const ERROR_NS_MAX: u64 = 20_000_000;
+/// The farthest that an edge may lie apart on two places. 0 where all heard of it in time; one that was not run for so
+/// long that it did not cuts when it hears.
+const APART_NS_MAX: u64 = 100_000_000;
 
 /// What becomes of a call that straddles an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +45,15 @@ impl Edge {
     /// Of a command's answer, under `pointer` (`/from` or `/to`), with the stated clock error on both sides.
     pub fn of(reply: &Value, pointer: &str, straddling: Straddling) -> Edge {
         let part = |name: &str| number(reply, &format!("{pointer}/{name}"));
+        let (earliest_ns, latest_ns) = (part("earliest_ns"), part("latest_ns"));
         let error_ns = part("error_ns");
+        assert!(
+            error_ns < ERROR_NS_MAX && latest_ns - earliest_ns < APART_NS_MAX,
+            "an edge that is not known well enough to compare anything: {reply}"
+        );
         Edge {
-            earliest_ns: part("earliest_ns").saturating_sub(error_ns),
-            latest_ns: part("latest_ns") + error_ns,
+            earliest_ns: earliest_ns.saturating_sub(error_ns),
+            latest_ns: latest_ns + error_ns,
             straddling,
         }
     }
@@ -124,6 +136,12 @@ impl Interval {
         end.saturating_sub(begin)
     }
 
+    /// How long it is inside for certain.
+    fn surely_inside_ns(&self, call: &Call) -> u64 {
+        let end = self.to.map_or(call.end_ns, |to| call.end_ns.min(to.earliest_ns));
+        end.saturating_sub(call.begin_ns.max(self.from.latest_ns))
+    }
+
     /// The table holds exactly what the logs have in this interval, of every rank.
     pub fn assert_held(&self, table: &Table, logs: &[CallLog]) {
         for (rank, log) in logs.iter().enumerate() {
@@ -179,7 +197,8 @@ struct Piece<'a> {
 
 impl Piece<'_> {
     /// The rows are this piece: the same calls of every function, with the same bytes, no more time than the log has, and
-    /// marked where they are clipped.
+    /// marked where they are clipped. In all no less than half of the log's time: what the program logs beyond its calls
+    /// is a part of a microsecond each, and many of its calls wait for others.
     fn explains(&self, rows: &BTreeMap<&str, Row>) -> Result<(), String> {
         let from = self.interval.from;
         if self.before.is_some_and(|call| from.surely_straddled(call)) {
@@ -225,6 +244,17 @@ impl Piece<'_> {
                     log.time_ns, row.time_ns
                 ));
             }
+        }
+        let inside_ns: u64 = self
+            .calls
+            .iter()
+            .map(|call| self.interval.surely_inside_ns(call))
+            .sum();
+        let time_ns: u64 = rows.values().map(|row| row.time_ns).sum();
+        if 2 * time_ns < inside_ns {
+            return Err(format!(
+                "the log has at least {inside_ns} ns, the table {time_ns}"
+            ));
         }
         Ok(())
     }
@@ -310,6 +340,21 @@ mod tests {
     fn time_from_outside_is_refused() {
         let (interval, logs) = example();
         interval.assert_held(&row(4, 30, 2, 5 * MS), &logs);
+    }
+
+    #[test]
+    #[should_panic(expected = "the log has at least 3980000 ns, the table 1000000")]
+    fn time_that_is_missing_is_refused() {
+        let (interval, logs) = example();
+        interval.assert_held(&row(4, 30, 2, MS), &logs);
+    }
+
+    #[test]
+    #[should_panic(expected = "not known well enough")]
+    fn an_edge_that_may_lie_anywhere_is_refused() {
+        let reply =
+            serde_json::json!({"from": {"earliest_ns": "50", "latest_ns": "50", "error_ns": "1000000000"}});
+        Edge::of(&reply, "/from", Straddling::Clipped);
     }
 
     #[test]

@@ -270,7 +270,7 @@ pub struct Running {
 
 impl Running {
     /// Ranks of the application.
-    pub(crate) fn ranks(&self) -> u32 {
+    pub fn ranks(&self) -> u32 {
         self.job.ranks
     }
 

@@ -92,6 +92,9 @@ pub struct Row {
     pub seconds: f64,
     pub bytes_out: u64,
     pub bytes_in: u64,
+    /// Of the calls, those of which only a part counts.
+    #[serde(default)]
+    pub clipped: u64,
 }
 
 /// The communication matrix.
