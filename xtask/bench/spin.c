@@ -1,5 +1,5 @@
 /* What commands find in a real program. Usage: spin SECONDS compute|communicate
- * compute: ranks that compute and call MPI once in a while; communicate: ranks that do nothing but talk to each other. */
+ * compute: ranks that compute and call MPI every 50 ms or so; communicate: ranks that do nothing but talk to each other. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ int main(int argc, char **argv) {
                 MPI_Sendrecv(out, sizeof out, MPI_CHAR, right, 0, in, sizeof in, MPI_CHAR, left, 0, MPI_COMM_WORLD,
                              MPI_STATUS_IGNORE);
         else
-            for (volatile int work = 0; work < 200000; work++) {}
+            for (volatile int work = 0; work < 20000000; work++) {}
         /* The first rank's clock decides for all. */
         done = MPI_Wtime() - begin > seconds;
         MPI_Bcast(&done, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -1,4 +1,5 @@
-"""Gives every command to a running job again and again, through one client that knows the service by reflection only.
+"""Gives every command to a running job again and again, through one client that knows the service by reflection only; or,
+with 0 rounds, those that a job bears once: it is to be held after MPI_Init, and is let go and left alone.
 Prints one JSON object per command: verb, client_ns (the whole call, of a window less its length), and the reply.
 
 Usage: steer.py CONNECT_JSON ROUNDS WINDOW_NS
@@ -15,6 +16,8 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 
 # Between two commands: the job is to be at work again.
 REST_S = 0.02
+# Between a job's release and its shutdown.
+AT_WORK_S = 0.3
 
 
 class WithToken(grpc.UnaryUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):
@@ -61,6 +64,13 @@ def main():
         give("record on", "Record", on=True)
         give("window", "RecordWindow", less_ns=window_ns, length_ns=window_ns)
         give("record on", "Record", on=True)
+    if rounds == 0:
+        # The first waits until every rank stands behind MPI_Init: that is the job's start, and no figure.
+        give("start", "Hold")
+        give("hold", "Hold")
+        give("release", "Resume")
+        time.sleep(AT_WORK_S)
+        give("shutdown", "Shutdown")
 
 
 main()

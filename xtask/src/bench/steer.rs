@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 const RANKS: u32 = 2;
 /// Commands of each kind, and bare round trips.
 const ROUNDS: &str = "100";
+/// Jobs for the commands that a job bears once.
+const ONCE: usize = 20;
 /// The length of a window, in ns.
 const WINDOW_NS: u64 = 20_000_000;
 /// Seconds that the ranks go on at most: more than all rounds take.
@@ -45,7 +47,14 @@ pub fn run() -> Result<()> {
         "-", "bare signal", baseline.0, baseline.1
     );
     for work in WORK {
-        for (verb, mut times) in job(&spin, work)? {
+        let mut all = job(&spin, work, work, &[], ROUNDS)?;
+        for number in 1..=ONCE {
+            for (verb, times) in job(&spin, work, &format!("{work}-{number}"), &["--hold"], "0")? {
+                all.entry(verb).or_default().extend(times);
+            }
+        }
+        all.remove("start");
+        for (verb, mut times) in all {
             let (p50, p99) = (quantile(&mut times, 0.5)?, quantile(&mut times, 0.99)?);
             let (r50, r99) = (p50 / baseline.0, p99 / baseline.1);
             println!("{work:<14}{verb:<14}{p50:>10.3}{p99:>10.3}{r50:>9.2}{r99:>9.2}");
@@ -60,7 +69,8 @@ pub fn run() -> Result<()> {
         "about": format!(
             "Commands to {RANKS} ranks (and a tool place and the root) of Open MPI through one gRPC client, the whole call as \
              the client sees it until every rank has acknowledged; of a window of {} ms what it takes beyond its length. A cut \
-             (of reset, record and window) is put 20 ms per layer ahead, so that every place hears of it in time. \
+             (of reset, record and window) is put 20 ms per layer ahead, so that every place hears of it in time. Hold, \
+             release and shutdown are given once to each of {ONCE} jobs. \
              Baseline: a signal to as many computing processes, and a flag back from each.",
             WINDOW_NS / 1_000_000
         ),
@@ -73,13 +83,15 @@ pub fn run() -> Result<()> {
 }
 
 /// Runs a job and steers it.
-fn job(spin: &Path, work: &str) -> Result<Times> {
+fn job(spin: &Path, work: &str, name: &str, options: &[&str], rounds: &str) -> Result<Times> {
     let state = root().join("target/bench/state");
-    let name = format!("bench-steer-{work}");
+    let name = format!("bench-steer-{name}");
     let mut launch = mpiexec(RANKS + 2);
     launch
         .arg(invivo())
-        .args(["exec", "--no-config", "--quiet", "--"])
+        .args(["exec", "--no-config", "--quiet"])
+        .args(options)
+        .arg("--")
         .arg(spin)
         .args([SECONDS, work]);
     launch
@@ -90,6 +102,7 @@ fn job(spin: &Path, work: &str) -> Result<Times> {
     let steered = steer(
         &state.join("invivo/jobs").join(&name).join("connect.json"),
         &mut job,
+        rounds,
     );
     // Ours, and of no more use: mpiexec ends its processes when it is asked to.
     let _ = Command::new("kill").arg(job.id().to_string()).status();
@@ -98,7 +111,7 @@ fn job(spin: &Path, work: &str) -> Result<Times> {
 }
 
 /// Times of commands that every rank has acknowledged.
-fn steer(connect: &Path, job: &mut Child) -> Result<Times> {
+fn steer(connect: &Path, job: &mut Child, rounds: &str) -> Result<Times> {
     let begun = Instant::now();
     while !connect.exists() {
         if let Some(status) = job.try_wait()? {
@@ -107,11 +120,13 @@ fn steer(connect: &Path, job: &mut Child) -> Result<Times> {
         ensure!(begun.elapsed() < START_MAX, "the job did not publish itself");
         std::thread::sleep(Duration::from_millis(100));
     }
-    // Until every rank has initialised MPI a pause is none.
-    std::thread::sleep(Duration::from_secs(3));
+    // Until every rank has initialised MPI a pause is none; a hold waits for them.
+    if rounds != "0" {
+        std::thread::sleep(Duration::from_secs(3));
+    }
     let mut client = Command::new(python().join("bin/python"));
     client.arg(root().join("xtask/bench/steer.py")).arg(connect);
-    let lines = output(client.args([ROUNDS, &WINDOW_NS.to_string()]))?;
+    let lines = output(client.args([rounds, &WINDOW_NS.to_string()]))?;
     let mut times = Times::new();
     for line in lines.lines() {
         let command: Value = serde_json::from_str(line)?;
@@ -133,7 +148,10 @@ fn check(command: &Value) -> Result<()> {
         number(&reply["done"]) == ranks && number(&reply["targets"]) == ranks,
         "an incomplete command"
     );
-    let cuts = !matches!(command["verb"].as_str(), Some("pause" | "resume"));
+    let cuts = matches!(
+        command["verb"].as_str(),
+        Some("reset" | "record off" | "record on" | "window")
+    );
     ensure!(
         reply.get("from").is_some() == cuts,
         "a command without its cut, or with one too many"
