@@ -35,11 +35,10 @@ fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
         .collect()
 }
 
-/// 20 s of computing without an MPI call: every thread stands for as long as the pause lasts.
-fn computing(family: Family) {
-    const SECONDS: &str = "20";
+/// So many seconds of computing without an MPI call: every thread stands for as long as the pause lasts.
+fn computing(family: Family, seconds: usize) {
     let ranks = ranks(family);
-    let command = program(family, "compute", [SECONDS]);
+    let command = program(family, "compute", [&seconds.to_string()]);
     let mut running = Job::observed(family, ranks, &command)
         .limit(Duration::from_secs(120))
         .start();
@@ -96,9 +95,9 @@ fn computing(family: Family) {
             begun + 100_000_000 > asked,
             "rank {rank} stood before it was asked to"
         );
-        assert_eq!(log.ticks(), 2 * 2000, "rank {rank} did all its work");
+        assert_eq!(log.ticks(), 2 * 100 * seconds, "rank {rank} did all its work");
     }
-    let bare = Job::bare(family, ranks, &program(family, "compute", ["20"])).limit(Duration::from_secs(120));
+    let bare = Job::bare(family, ranks, &command).limit(Duration::from_secs(120));
     assert_eq!(ended.stdout(), bare.run().stdout());
     let report = ended.report();
     checks::complete(&report, ranks);
@@ -108,12 +107,12 @@ fn computing(family: Family) {
 
 #[test]
 fn a_computing_job_stands_still_on_open_mpi() {
-    computing(Family::Ompi);
+    computing(Family::Ompi, 20);
 }
 
 #[test]
 fn a_computing_job_stands_still_on_mpich() {
-    computing(Family::Mpich);
+    computing(Family::Mpich, 8);
 }
 
 /// Ranks in `MPI_Recv` count as paused, and get their message when the sender goes on.
