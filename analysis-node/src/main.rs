@@ -35,6 +35,9 @@ struct RootArgs {
     /// The job's id.
     #[arg(long, default_value = "")]
     job: String,
+    /// The binary family of the application's MPI.
+    #[arg(long, default_value = "")]
+    family: String,
     /// Where to listen for the gateway.
     #[arg(long)]
     link: Option<PathBuf>,
@@ -102,14 +105,13 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
 }
 
 fn station(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Station {
-    let library = link.library();
     let job = Job {
         id: args.job.clone(),
         ranks: layout.app(),
         places: layout.places(),
         nodes: layout.nodes(),
-        family: family(&library).to_owned(),
-        library,
+        family: args.family,
+        library: link.library(),
     };
     let info = JobInfo {
         id: args.job,
@@ -133,14 +135,5 @@ fn listen(path: &Path) -> Option<Gateway> {
             );
             None
         }
-    }
-}
-
-/// The binary family of an MPI library, by its own line about itself.
-fn family(library: &str) -> &'static str {
-    if library.starts_with("Open MPI") {
-        "ompi"
-    } else {
-        "mpich"
     }
 }

@@ -10,11 +10,24 @@ mod mpich;
 #[cfg(feature = "family-mpich")]
 pub use mpich::*;
 
-use core::ffi::c_int;
+#[cfg(feature = "family-abi")]
+mod abi;
+#[cfg(feature = "family-abi")]
+pub use abi::*;
+
+use core::ffi::{CStr, c_int};
 use invivo_proto::mpi::peer;
 
 /// `MPI_SUCCESS`, the one error code that the standard fixes.
 pub const SUCCESS: c_int = 0;
+
+/// Files of all families' MPI libraries are called like one of these.
+pub const ALL_LIBRARY_NAMES: &[&CStr] = &[
+    c"libmpi.so.40",
+    c"libmpi.so.12",
+    c"libmpich.so.12",
+    c"libmpi_abi.so.1",
+];
 
 /// Handles that the shim passes on without looking at them.
 #[repr(transparent)]

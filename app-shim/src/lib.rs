@@ -12,8 +12,8 @@
 // the C functions' own preconditions.
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
-#[cfg(not(any(feature = "family-ompi", feature = "family-mpich")))]
-compile_error!("choose a family: --features family-ompi or --features family-mpich");
+#[cfg(not(any(feature = "family-ompi", feature = "family-mpich", feature = "family-abi")))]
+compile_error!("choose a family: --features family-ompi, family-mpich or family-abi");
 
 mod call;
 mod clock;

@@ -5,7 +5,7 @@
 //! First `RTLD_NEXT`. Where the program loaded its MPI library later and privately (Python does), the search
 //! goes on in the libraries that are loaded already.
 
-use crate::family::LIBRARY_NAMES;
+use crate::family::{ALL_LIBRARY_NAMES, LIBRARY_NAMES};
 use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
@@ -48,9 +48,31 @@ impl Next {
     }
 }
 
+/// The file of an MPI library of another family than ours, where the program has loaded one.
+pub fn of_another_family() -> Option<&'static CStr> {
+    static INIT: Next = Next::new(c"PMPI_Init");
+    // SAFETY: dladdr takes any address, and fills the structure when it knows it; names stay as long as the library.
+    let path = unsafe {
+        let mut about: libc::Dl_info = core::mem::zeroed();
+        if libc::dladdr(INIT.address(), &mut about) == 0 || about.dli_fname.is_null() {
+            return None;
+        }
+        CStr::from_ptr(about.dli_fname)
+    };
+    let file = file_name(path);
+    let is_one_of = |names: &[&CStr]| names.iter().any(|name| file.starts_with(name.to_bytes()));
+    (is_one_of(ALL_LIBRARY_NAMES) && !is_one_of(LIBRARY_NAMES)).then_some(path)
+}
+
+/// The last part of a path.
+fn file_name(path: &CStr) -> &[u8] {
+    let bytes = path.to_bytes();
+    bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes)
+}
+
 /// The address of a data symbol of the MPI library (Open MPI's predefined handles), 0 where there is none.
 /// Not `RTLD_NEXT`: a program linked without PIC has a copy of its own that the library uses too.
-#[allow(dead_code)] // The MPICH family has numbers for handles.
+#[allow(dead_code)] // The other families have numbers for predefined handles.
 pub fn data(name: &CStr) -> usize {
     // SAFETY: the name is a C string.
     let mut address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
@@ -103,8 +125,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c
         return 0;
     }
     // SAFETY: dlpi_name is a C string.
-    let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let file = bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes);
+    let file = file_name(unsafe { CStr::from_ptr(path) });
     if LIBRARY_NAMES.iter().any(|l| file.starts_with(l.to_bytes())) {
         search.found = in_library(path, search.name);
     }

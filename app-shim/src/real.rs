@@ -51,3 +51,9 @@ real! {
     type_size = c"PMPI_Type_size" (datatype: Datatype, size: *mut c_int);
     query_thread = c"PMPI_Query_thread" (provided: *mut c_int);
 }
+// A status of the standard ABI is MPI's secret.
+#[cfg(feature = "family-abi")]
+real! {
+    get_count_c = c"PMPI_Get_count_c" (status: *const Status, datatype: Datatype, count: *mut i64);
+    test_cancelled = c"PMPI_Test_cancelled" (status: *const Status, flag: *mut c_int);
+}

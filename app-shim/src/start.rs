@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::family::*;
 use crate::location;
-use crate::{comms, process, real, ring, shipping};
+use crate::{comms, next, process, real, ring, shipping};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use invivo_proto::channel::{COLOR_APPLICATION, ENV_DESCRIPTORS, TAG_WELCOME, WELCOME_BYTES_MAX};
@@ -16,6 +16,8 @@ use invivo_proto::shm::{Region, inside, phase};
 const LAND_NS: u64 = 2_000_000_000;
 /// The longest that finalisation waits for room in the definition ring.
 const DEFINE_NS: u64 = 1_000_000_000;
+/// What a shell answers for wrong usage.
+const USAGE: c_int = 2;
 /// `MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED`.
 const MEMBARRIER_REGISTER: c_int = 1 << 2;
 /// The file name by which we find ourselves in `LD_PRELOAD`.
@@ -36,12 +38,29 @@ fn warn(why: &str) {
     }
 }
 
+/// The program has loaded another MPI than was expected of it. It cannot be observed, and cannot run either: its world has
+/// the tool processes in it.
+fn refuse(library: &CStr) -> ! {
+    let line = format!(
+        "invivo: the program has loaded {0}, which was not to be seen before; type INVIVO_MPI={0} before the launcher\n",
+        library.to_string_lossy()
+    );
+    // SAFETY: the buffer is valid for its length; nothing of the program's has to be finished, MPI has not begun.
+    unsafe {
+        libc::write(2, line.as_ptr().cast(), line.len());
+        libc::_exit(USAGE)
+    }
+}
+
 /// Maps the rank's memory, before the real initialisation. Without a supervisor nothing is observed and
 /// nothing is said: the library was loaded by somebody who knows.
 pub fn attach() {
     let Ok(descriptors) = std::env::var(ENV_DESCRIPTORS) else {
         return;
     };
+    if let Some(library) = next::of_another_family() {
+        refuse(library);
+    }
     // This process is the one that is observed; programs that it starts are not.
     // SAFETY: the program is in MPI_Init, which it must not call while other threads change the environment.
     unsafe {

@@ -45,62 +45,62 @@ wrap!(37, MPI_Testany, PMPI_Testany, (count: c_int, array_of_requests: *mut Requ
 wrap!(38, MPI_Testsome, PMPI_Testsome, (incount: c_int, array_of_requests: *mut Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut Status), |call| { let held = call.held(incount, array_of_requests); let array_of_statuses = call.statuses(incount, array_of_statuses); }, |result| { if result == 0 || result == ERR_IN_STATUS { call.completed_some(held, *outcount, array_of_indices, array_of_statuses); } });
 wrap!(39, MPI_Sendrecv_replace, PMPI_Sendrecv_replace, (buf: *mut c_void, count: c_int, datatype: Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: Comm, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.sendrecv(count.into(), datatype, dest, sendtag, status, comm); } });
 wrap!(50, MPI_Accumulate, PMPI_Accumulate, (origin_addr: *const c_void, origin_count: c_int, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: Datatype, op: Handle, win: Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(51, MPI_Accumulate_c, PMPI_Accumulate_c, (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, op: Handle, win: Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(58, MPI_Allgather_c, PMPI_Allgather_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(59, MPI_Allgather_init, PMPI_Allgather_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(60, MPI_Allgather_init_c, PMPI_Allgather_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(61, MPI_Allgatherv_c, PMPI_Allgatherv_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(62, MPI_Allgatherv_init, PMPI_Allgatherv_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(63, MPI_Allgatherv_init_c, PMPI_Allgatherv_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(64, MPI_Alloc_mem, PMPI_Alloc_mem, (size: i64, info: Handle, baseptr: *mut c_void), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(65, MPI_Allreduce_c, PMPI_Allreduce_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(66, MPI_Allreduce_init, PMPI_Allreduce_init, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(67, MPI_Allreduce_init_c, PMPI_Allreduce_init_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(68, MPI_Alltoall_c, PMPI_Alltoall_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(69, MPI_Alltoall_init, PMPI_Alltoall_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(70, MPI_Alltoall_init_c, PMPI_Alltoall_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(71, MPI_Alltoallv_c, PMPI_Alltoallv_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(72, MPI_Alltoallv_init, PMPI_Alltoallv_init, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(73, MPI_Alltoallv_init_c, PMPI_Alltoallv_init_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(74, MPI_Alltoallw, PMPI_Alltoallw, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.peers(comm)); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.peers(comm)); call.coll(comm, None, bytes_out, bytes_in); } } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(75, MPI_Alltoallw_c, PMPI_Alltoallw_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.peers(comm)); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.peers(comm)); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(76, MPI_Alltoallw_init, PMPI_Alltoallw_init, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.peers(comm)); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.peers(comm)); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(77, MPI_Alltoallw_init_c, PMPI_Alltoallw_init_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.peers(comm)); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.peers(comm)); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(78, MPI_Attr_delete, PMPI_Attr_delete, (comm: Comm, keyval: c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(80, MPI_Attr_put, PMPI_Attr_put, (comm: Comm, keyval: c_int, attribute_val: *mut c_void), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(81, MPI_Barrier_init, PMPI_Barrier_init, (comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = 0; let bytes_in = 0; call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(82, MPI_Bcast_c, PMPI_Bcast_c, (buffer: *mut c_void, count: i64, datatype: Datatype, root: c_int, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = if call.is_root(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; let bytes_in = if call.is_leaf(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; call.coll(comm, Some(root), bytes_out, bytes_in); } } });
 wrap!(83, MPI_Bcast_init, PMPI_Bcast_init, (buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; let bytes_in = if call.is_leaf(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(84, MPI_Bcast_init_c, PMPI_Bcast_init_c, (buffer: *mut c_void, count: i64, datatype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; let bytes_in = if call.is_leaf(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(85, MPI_Bsend_c, PMPI_Bsend_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.send(count.into(), datatype, dest, tag, comm); } });
 wrap!(86, MPI_Bsend_init, PMPI_Bsend_init, (buf: *const c_void, count: c_int, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(count.into(), datatype, dest, tag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(87, MPI_Bsend_init_c, PMPI_Bsend_init_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(count.into(), datatype, dest, tag, comm, request); } });
 wrap!(88, MPI_Buffer_attach, PMPI_Buffer_attach, (buffer: *mut c_void, size: c_int), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(89, MPI_Buffer_attach_c, PMPI_Buffer_attach_c, (buffer: *mut c_void, size: i64), |call| {  }, |result| {  });
 wrap!(90, MPI_Buffer_detach, PMPI_Buffer_detach, (buffer_addr: *mut c_void, size: *mut c_int), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(91, MPI_Buffer_detach_c, PMPI_Buffer_detach_c, (buffer_addr: *mut c_void, size: *mut i64), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(92, MPI_Buffer_flush, PMPI_Buffer_flush, (), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(93, MPI_Buffer_iflush, PMPI_Buffer_iflush, (request: *mut Request), |call| {  }, |result| {  });
 wrap!(94, MPI_Cancel, PMPI_Cancel, (request: *mut Request), |call| {  }, |result| {  });
 through!(MPI_Cart_coords, PMPI_Cart_coords, (comm: Comm, rank: c_int, maxdims: c_int, coords: *mut c_int));
@@ -113,9 +113,9 @@ wrap!(101, MPI_Cart_sub, PMPI_Cart_sub, (comm: Comm, remain_dims: *const c_int, 
 through!(MPI_Cartdim_get, PMPI_Cartdim_get, (comm: Comm, ndims: *mut c_int));
 wrap!(103, MPI_Close_port, PMPI_Close_port, (port_name: *const c_char), |call| {  }, |result| {  });
 wrap!(104, MPI_Comm_accept, PMPI_Comm_accept, (port_name: *const c_char, info: Handle, root: c_int, comm: Comm, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_foreign(newcomm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(105, MPI_Comm_attach_buffer, PMPI_Comm_attach_buffer, (comm: Comm, buffer: *mut c_void, size: c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(106, MPI_Comm_attach_buffer_c, PMPI_Comm_attach_buffer_c, (comm: Comm, buffer: *mut c_void, size: i64), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(107, MPI_Comm_call_errhandler, PMPI_Comm_call_errhandler, (comm: Comm, errorcode: c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 through!(MPI_Comm_compare, PMPI_Comm_compare, (comm1: Comm, comm2: Comm, result: *mut c_int));
@@ -125,14 +125,14 @@ wrap!(111, MPI_Comm_create_errhandler, PMPI_Comm_create_errhandler, (comm_errhan
 wrap!(112, MPI_Comm_create_from_group, PMPI_Comm_create_from_group, (group: Handle, stringtag: *const c_char, info: Handle, errhandler: Handle, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_foreign(newcomm); } });
 wrap!(113, MPI_Comm_create_group, PMPI_Comm_create_group, (comm: Comm, group: Handle, tag: c_int, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
 wrap!(115, MPI_Comm_delete_attr, PMPI_Comm_delete_attr, (comm: Comm, comm_keyval: c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(116, MPI_Comm_detach_buffer, PMPI_Comm_detach_buffer, (comm: Comm, buffer_addr: *mut c_void, size: *mut c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(117, MPI_Comm_detach_buffer_c, PMPI_Comm_detach_buffer_c, (comm: Comm, buffer_addr: *mut c_void, size: *mut i64), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(118, MPI_Comm_disconnect, PMPI_Comm_disconnect, (comm: *mut Comm), |call| { let held = *comm; call.comm_leaving(held); }, |result| { if result == 0 { call.comm_free(held); } });
 wrap!(119, MPI_Comm_dup, PMPI_Comm_dup, (comm: Comm, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
 wrap!(120, MPI_Comm_dup_with_info, PMPI_Comm_dup_with_info, (comm: Comm, info: Handle, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(121, MPI_Comm_flush_buffer, PMPI_Comm_flush_buffer, (comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(122, MPI_Comm_free, PMPI_Comm_free, (comm: *mut Comm), |call| { let held = *comm; call.comm_leaving(held); }, |result| { if result == 0 { call.comm_free(held); } });
 through!(MPI_Comm_get_errhandler, PMPI_Comm_get_errhandler, (comm: Comm, errhandler: *mut Handle));
@@ -141,7 +141,7 @@ through!(MPI_Comm_get_name, PMPI_Comm_get_name, (comm: Comm, comm_name: *mut c_c
 through!(MPI_Comm_group, PMPI_Comm_group, (comm: Comm, group: *mut Handle));
 wrap!(130, MPI_Comm_idup, PMPI_Comm_idup, (comm: Comm, newcomm: *mut Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.comm_idup(comm, newcomm, request); } });
 wrap!(131, MPI_Comm_idup_with_info, PMPI_Comm_idup_with_info, (comm: Comm, info: Handle, newcomm: *mut Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.comm_idup(comm, newcomm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(132, MPI_Comm_iflush_buffer, PMPI_Comm_iflush_buffer, (comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(133, MPI_Comm_join, PMPI_Comm_join, (fd: c_int, intercomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_foreign(intercomm); } });
 through!(MPI_Comm_rank, PMPI_Comm_rank, (comm: Comm, rank: *mut c_int));
@@ -166,10 +166,10 @@ wrap!(153, MPI_Errhandler_create, PMPI_Errhandler_create, (comm_errhandler_fn: *
 wrap!(154, MPI_Errhandler_free, PMPI_Errhandler_free, (errhandler: *mut Handle), |call| {  }, |result| {  });
 through!(MPI_Errhandler_get, PMPI_Errhandler_get, (comm: Comm, errhandler: *mut Handle));
 wrap!(156, MPI_Errhandler_set, PMPI_Errhandler_set, (comm: Comm, errhandler: Handle), |call| {  }, |result| { if result == 0 { call.comm_errhandler(comm, errhandler); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(159, MPI_Exscan_c, PMPI_Exscan_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(160, MPI_Exscan_init, PMPI_Exscan_init, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(161, MPI_Exscan_init_c, PMPI_Exscan_init_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(162, MPI_Fetch_and_op, PMPI_Fetch_and_op, (origin_addr: *const c_void, result_addr: *mut c_void, datatype: Datatype, target_rank: c_int, target_disp: i64, op: Handle, win: Handle), |call| {  }, |result| {  });
 wrap!(163, MPI_File_call_errhandler, PMPI_File_call_errhandler, (fh: File, errorcode: c_int), |call| {  }, |result| {  });
@@ -178,65 +178,65 @@ wrap!(165, MPI_File_create_errhandler, PMPI_File_create_errhandler, (file_errhan
 wrap!(166, MPI_File_delete, PMPI_File_delete, (filename: *const c_char, info: Handle), |call| {  }, |result| {  });
 wrap!(179, MPI_File_iread, PMPI_File_iread, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(180, MPI_File_iread_all, PMPI_File_iread_all, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(181, MPI_File_iread_all_c, PMPI_File_iread_all_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(182, MPI_File_iread_at, PMPI_File_iread_at, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(183, MPI_File_iread_at_all, PMPI_File_iread_at_all, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(184, MPI_File_iread_at_all_c, PMPI_File_iread_at_all_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(185, MPI_File_iread_at_c, PMPI_File_iread_at_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(186, MPI_File_iread_c, PMPI_File_iread_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(187, MPI_File_iread_shared, PMPI_File_iread_shared, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(188, MPI_File_iread_shared_c, PMPI_File_iread_shared_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(189, MPI_File_iwrite, PMPI_File_iwrite, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(190, MPI_File_iwrite_all, PMPI_File_iwrite_all, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(191, MPI_File_iwrite_all_c, PMPI_File_iwrite_all_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(192, MPI_File_iwrite_at, PMPI_File_iwrite_at, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(193, MPI_File_iwrite_at_all, PMPI_File_iwrite_at_all, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(194, MPI_File_iwrite_at_all_c, PMPI_File_iwrite_at_all_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(195, MPI_File_iwrite_at_c, PMPI_File_iwrite_at_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(196, MPI_File_iwrite_c, PMPI_File_iwrite_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(197, MPI_File_iwrite_shared, PMPI_File_iwrite_shared, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(198, MPI_File_iwrite_shared_c, PMPI_File_iwrite_shared_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(199, MPI_File_open, PMPI_File_open, (comm: Comm, filename: *const c_char, amode: c_int, info: Handle, fh: *mut File), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(200, MPI_File_preallocate, PMPI_File_preallocate, (fh: File, size: i64), |call| {  }, |result| {  });
 wrap!(201, MPI_File_read, PMPI_File_read, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(202, MPI_File_read_all, PMPI_File_read_all, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(203, MPI_File_read_all_begin, PMPI_File_read_all_begin, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(204, MPI_File_read_all_begin_c, PMPI_File_read_all_begin_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(205, MPI_File_read_all_c, PMPI_File_read_all_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(206, MPI_File_read_all_end, PMPI_File_read_all_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| {  }, |result| {  });
 wrap!(207, MPI_File_read_at, PMPI_File_read_at, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(208, MPI_File_read_at_all, PMPI_File_read_at_all, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(209, MPI_File_read_at_all_begin, PMPI_File_read_at_all_begin, (fh: File, offset: i64, buf: *mut c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(210, MPI_File_read_at_all_begin_c, PMPI_File_read_at_all_begin_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(211, MPI_File_read_at_all_c, PMPI_File_read_at_all_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(212, MPI_File_read_at_all_end, PMPI_File_read_at_all_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(213, MPI_File_read_at_c, PMPI_File_read_at_c, (fh: File, offset: i64, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(214, MPI_File_read_c, PMPI_File_read_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(215, MPI_File_read_ordered, PMPI_File_read_ordered, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(216, MPI_File_read_ordered_begin, PMPI_File_read_ordered_begin, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(217, MPI_File_read_ordered_begin_c, PMPI_File_read_ordered_begin_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(218, MPI_File_read_ordered_c, PMPI_File_read_ordered_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(219, MPI_File_read_ordered_end, PMPI_File_read_ordered_end, (fh: File, buf: *mut c_void, status: *mut Status), |call| {  }, |result| {  });
 wrap!(220, MPI_File_read_shared, PMPI_File_read_shared, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(221, MPI_File_read_shared_c, PMPI_File_read_shared_c, (fh: File, buf: *mut c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(222, MPI_File_seek, PMPI_File_seek, (fh: File, offset: i64, whence: c_int), |call| {  }, |result| {  });
 wrap!(223, MPI_File_seek_shared, PMPI_File_seek_shared, (fh: File, offset: i64, whence: c_int), |call| {  }, |result| {  });
@@ -249,49 +249,49 @@ wrap!(229, MPI_File_sync, PMPI_File_sync, (fh: File), |call| {  }, |result| {  }
 wrap!(230, MPI_File_write, PMPI_File_write, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(231, MPI_File_write_all, PMPI_File_write_all, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(232, MPI_File_write_all_begin, PMPI_File_write_all_begin, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(233, MPI_File_write_all_begin_c, PMPI_File_write_all_begin_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(234, MPI_File_write_all_c, PMPI_File_write_all_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(235, MPI_File_write_all_end, PMPI_File_write_all_end, (fh: File, buf: *const c_void, status: *mut Status), |call| {  }, |result| {  });
 wrap!(236, MPI_File_write_at, PMPI_File_write_at, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(237, MPI_File_write_at_all, PMPI_File_write_at_all, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(238, MPI_File_write_at_all_begin, PMPI_File_write_at_all_begin, (fh: File, offset: i64, buf: *const c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(239, MPI_File_write_at_all_begin_c, PMPI_File_write_at_all_begin_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(240, MPI_File_write_at_all_c, PMPI_File_write_at_all_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(241, MPI_File_write_at_all_end, PMPI_File_write_at_all_end, (fh: File, buf: *const c_void, status: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(242, MPI_File_write_at_c, PMPI_File_write_at_c, (fh: File, offset: i64, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(243, MPI_File_write_c, PMPI_File_write_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(244, MPI_File_write_ordered, PMPI_File_write_ordered, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(245, MPI_File_write_ordered_begin, PMPI_File_write_ordered_begin, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(246, MPI_File_write_ordered_begin_c, PMPI_File_write_ordered_begin_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(247, MPI_File_write_ordered_c, PMPI_File_write_ordered_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(248, MPI_File_write_ordered_end, PMPI_File_write_ordered_end, (fh: File, buf: *const c_void, status: *mut Status), |call| {  }, |result| {  });
 wrap!(249, MPI_File_write_shared, PMPI_File_write_shared, (fh: File, buf: *const c_void, count: c_int, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(250, MPI_File_write_shared_c, PMPI_File_write_shared_c, (fh: File, buf: *const c_void, count: i64, datatype: Datatype, status: *mut Status), |call| {  }, |result| {  });
 wrap!(252, MPI_Free_mem, PMPI_Free_mem, (base: *mut c_void), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(253, MPI_Gather_c, PMPI_Gather_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm) } else { 0 }; call.coll(comm, Some(root), bytes_out, bytes_in); } } });
 wrap!(254, MPI_Gather_init, PMPI_Gather_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm) } else { 0 }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(255, MPI_Gather_init_c, PMPI_Gather_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm) } else { 0 }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(256, MPI_Gatherv_c, PMPI_Gatherv_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, root: c_int, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)) } else { 0 }; call.coll(comm, Some(root), bytes_out, bytes_in); } } });
 wrap!(257, MPI_Gatherv_init, PMPI_Gatherv_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)) } else { 0 }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(258, MPI_Gatherv_init_c, PMPI_Gatherv_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)) } else { 0 }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
 wrap!(259, MPI_Get, PMPI_Get, (origin_addr: *mut c_void, origin_count: c_int, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: Datatype, win: Handle), |call| {  }, |result| {  });
 wrap!(260, MPI_Get_accumulate, PMPI_Get_accumulate, (origin_addr: *const c_void, origin_count: c_int, origin_datatype: Datatype, result_addr: *mut c_void, result_count: c_int, result_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: Datatype, op: Handle, win: Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(261, MPI_Get_accumulate_c, PMPI_Get_accumulate_c, (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype, result_addr: *mut c_void, result_count: i64, result_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, op: Handle, win: Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(263, MPI_Get_c, PMPI_Get_c, (origin_addr: *mut c_void, origin_count: i64, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, win: Handle), |call| {  }, |result| {  });
 wrap!(273, MPI_Graph_create, PMPI_Graph_create, (comm_old: Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int, comm_graph: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(comm_old, comm_graph); } });
 through!(MPI_Graph_get, PMPI_Graph_get, (comm: Comm, maxindex: c_int, maxedges: c_int, indx: *mut c_int, edges: *mut c_int));
@@ -311,56 +311,56 @@ wrap!(288, MPI_Group_range_excl, PMPI_Group_range_excl, (group: Handle, n: c_int
 wrap!(289, MPI_Group_range_incl, PMPI_Group_range_incl, (group: Handle, n: c_int, ranges: *mut c_int, newgroup: *mut Handle), |call| {  }, |result| {  });
 wrap!(293, MPI_Group_union, PMPI_Group_union, (group1: Handle, group2: Handle, newgroup: *mut Handle), |call| {  }, |result| {  });
 wrap!(294, MPI_Iallgather, PMPI_Iallgather, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(295, MPI_Iallgather_c, PMPI_Iallgather_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(296, MPI_Iallgatherv, PMPI_Iallgatherv, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(297, MPI_Iallgatherv_c, PMPI_Iallgatherv_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(298, MPI_Iallreduce, PMPI_Iallreduce, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(299, MPI_Iallreduce_c, PMPI_Iallreduce_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(300, MPI_Ialltoall, PMPI_Ialltoall, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(301, MPI_Ialltoall_c, PMPI_Ialltoall_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(302, MPI_Ialltoallv, PMPI_Ialltoallv, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(303, MPI_Ialltoallv_c, PMPI_Ialltoallv_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(304, MPI_Ialltoallw, PMPI_Ialltoallw, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtypes: *const Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.peers(comm)); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.peers(comm)); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(305, MPI_Ialltoallw_c, PMPI_Ialltoallw_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.peers(comm)); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.peers(comm)); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(306, MPI_Ibarrier, PMPI_Ibarrier, (comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = 0; let bytes_in = 0; call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(307, MPI_Ibcast, PMPI_Ibcast, (buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; let bytes_in = if call.is_leaf(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(308, MPI_Ibcast_c, PMPI_Ibcast_c, (buffer: *mut c_void, count: i64, datatype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; let bytes_in = if call.is_leaf(root, comm) { call.bytes(buffer, count.into(), datatype) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(309, MPI_Ibsend_c, PMPI_Ibsend_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.post_send(count.into(), datatype, dest, tag, comm, request); } });
 wrap!(310, MPI_Iexscan, PMPI_Iexscan, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(311, MPI_Iexscan_c, PMPI_Iexscan_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(312, MPI_Igather, PMPI_Igather, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(313, MPI_Igather_c, PMPI_Igather_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, recvcount.into(), recvtype) * call.peers(comm) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
 wrap!(314, MPI_Igatherv, PMPI_Igatherv, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(315, MPI_Igatherv_c, PMPI_Igatherv_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, sendcount.into(), sendtype) }; let bytes_in = if call.is_root(root, comm) { call.bytes_each(recvbuf, recvcounts, recvtype, call.peers(comm)) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
 wrap!(316, MPI_Improbe, PMPI_Improbe, (source: c_int, tag: c_int, comm: Comm, flag: *mut c_int, message: *mut Message, status: *mut Status), |call| {  }, |result| { if result == 0 { call.mprobe(*flag != 0, message, comm); } });
 wrap!(317, MPI_Imrecv, PMPI_Imrecv, (buf: *mut c_void, count: c_int, datatype: Datatype, message: *mut Message, request: *mut Request), |call| { let held = call.held_message(message); }, |result| { if result == 0 { call.imrecv(held, count.into(), datatype, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(318, MPI_Imrecv_c, PMPI_Imrecv_c, (buf: *mut c_void, count: i64, datatype: Datatype, message: *mut Message, request: *mut Request), |call| { let held = call.held_message(message); }, |result| { if result == 0 { call.imrecv(held, count.into(), datatype, request); } });
 wrap!(319, MPI_Ineighbor_allgather, PMPI_Ineighbor_allgather, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(320, MPI_Ineighbor_allgather_c, PMPI_Ineighbor_allgather_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(321, MPI_Ineighbor_allgatherv, PMPI_Ineighbor_allgatherv, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(322, MPI_Ineighbor_allgatherv_c, PMPI_Ineighbor_allgatherv_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(323, MPI_Ineighbor_alltoall, PMPI_Ineighbor_alltoall, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.neighbors(comm).1; let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(324, MPI_Ineighbor_alltoall_c, PMPI_Ineighbor_alltoall_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.neighbors(comm).1; let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(325, MPI_Ineighbor_alltoallv, PMPI_Ineighbor_alltoallv, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.neighbors(comm).1); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(326, MPI_Ineighbor_alltoallv_c, PMPI_Ineighbor_alltoallv_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.neighbors(comm).1); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(327, MPI_Ineighbor_alltoallw, PMPI_Ineighbor_alltoallw, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.neighbors(comm).1); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.neighbors(comm).0); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(328, MPI_Ineighbor_alltoallw_c, PMPI_Ineighbor_alltoallw_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.neighbors(comm).1); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.neighbors(comm).0); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(329, MPI_Info_create, PMPI_Info_create, (info: *mut Handle), |call| {  }, |result| {  });
 wrap!(330, MPI_Info_create_env, PMPI_Info_create_env, (argc: c_int, argv: *mut *mut c_char, info: *mut Handle), |call| {  }, |result| {  });
@@ -371,86 +371,86 @@ wrap!(339, MPI_Info_set, PMPI_Info_set, (info: Handle, key: *const c_char, value
 wrap!(341, MPI_Intercomm_create, PMPI_Intercomm_create, (local_comm: Comm, local_leader: c_int, peer_comm: Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(local_comm, newintercomm); } });
 wrap!(342, MPI_Intercomm_create_from_groups, PMPI_Intercomm_create_from_groups, (local_group: Handle, local_leader: c_int, remote_group: Handle, remote_leader: c_int, stringtag: *const c_char, info: Handle, errhandler: Handle, newintercomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_foreign(newintercomm); } });
 wrap!(343, MPI_Intercomm_merge, PMPI_Intercomm_merge, (intercomm: Comm, high: c_int, newintracomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(intercomm, newintracomm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(344, MPI_Irecv_c, PMPI_Irecv_c, (buf: *mut c_void, count: i64, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.post_recv(count.into(), datatype, source, tag, comm, request); } });
 wrap!(345, MPI_Ireduce, PMPI_Ireduce, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, count.into(), datatype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, count.into(), datatype) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(346, MPI_Ireduce_c, PMPI_Ireduce_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, count.into(), datatype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, count.into(), datatype) } else { 0 }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
 wrap!(347, MPI_Ireduce_scatter, PMPI_Ireduce_scatter, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(recvbuf, recvcounts, datatype, call.peers(comm)); let bytes_in = call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(348, MPI_Ireduce_scatter_block, PMPI_Ireduce_scatter_block, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, recvcount.into(), datatype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(349, MPI_Ireduce_scatter_block_c, PMPI_Ireduce_scatter_block_c, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, recvcount.into(), datatype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(350, MPI_Ireduce_scatter_c, PMPI_Ireduce_scatter_c, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(recvbuf, recvcounts, datatype, call.peers(comm)); let bytes_in = call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(351, MPI_Irsend_c, PMPI_Irsend_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.post_send(count.into(), datatype, dest, tag, comm, request); } });
 wrap!(353, MPI_Iscan, PMPI_Iscan, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(354, MPI_Iscan_c, PMPI_Iscan_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.post_coll(comm, None, bytes_out, bytes_in, request); } });
 wrap!(355, MPI_Iscatter, PMPI_Iscatter, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(356, MPI_Iscatter_c, PMPI_Iscatter_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
 wrap!(357, MPI_Iscatterv, PMPI_Iscatterv, (sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(358, MPI_Iscatterv_c, PMPI_Iscatterv_c, (sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.post_coll(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(359, MPI_Isend_c, PMPI_Isend_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.post_send(count.into(), datatype, dest, tag, comm, request); } });
 wrap!(360, MPI_Isendrecv, PMPI_Isendrecv, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, source: c_int, recvtag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.isendrecv(sendcount.into(), sendtype, dest, sendtag, source, recvtag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(361, MPI_Isendrecv_c, PMPI_Isendrecv_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, source: c_int, recvtag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.isendrecv(sendcount.into(), sendtype, dest, sendtag, source, recvtag, comm, request); } });
 wrap!(362, MPI_Isendrecv_replace, PMPI_Isendrecv_replace, (buf: *mut c_void, count: c_int, datatype: Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.isendrecv(count.into(), datatype, dest, sendtag, source, recvtag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(363, MPI_Isendrecv_replace_c, PMPI_Isendrecv_replace_c, (buf: *mut c_void, count: i64, datatype: Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.isendrecv(count.into(), datatype, dest, sendtag, source, recvtag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(364, MPI_Issend_c, PMPI_Issend_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.post_send(count.into(), datatype, dest, tag, comm, request); } });
 wrap!(367, MPI_Lookup_name, PMPI_Lookup_name, (service_name: *const c_char, info: Handle, port_name: *mut c_char), |call| {  }, |result| {  });
 wrap!(368, MPI_Mprobe, PMPI_Mprobe, (source: c_int, tag: c_int, comm: Comm, message: *mut Message, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 { call.mprobe(true, message, comm); } });
 wrap!(369, MPI_Mrecv, PMPI_Mrecv, (buf: *mut c_void, count: c_int, datatype: Datatype, message: *mut Message, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); let held = call.held_message(message); }, |result| { if result == 0 { call.mrecv(held, status); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(370, MPI_Mrecv_c, PMPI_Mrecv_c, (buf: *mut c_void, count: i64, datatype: Datatype, message: *mut Message, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); let held = call.held_message(message); }, |result| { if result == 0 { call.mrecv(held, status); } });
 wrap!(371, MPI_Neighbor_allgather, PMPI_Neighbor_allgather, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.coll(comm, None, bytes_out, bytes_in); } } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(372, MPI_Neighbor_allgather_c, PMPI_Neighbor_allgather_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(373, MPI_Neighbor_allgather_init, PMPI_Neighbor_allgather_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(374, MPI_Neighbor_allgather_init_c, PMPI_Neighbor_allgather_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(375, MPI_Neighbor_allgatherv, PMPI_Neighbor_allgatherv, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.coll(comm, None, bytes_out, bytes_in); } } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(376, MPI_Neighbor_allgatherv_c, PMPI_Neighbor_allgatherv_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(377, MPI_Neighbor_allgatherv_init, PMPI_Neighbor_allgatherv_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, displs: *const c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(378, MPI_Neighbor_allgatherv_init_c, PMPI_Neighbor_allgatherv_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, displs: *const i64, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(379, MPI_Neighbor_alltoall, PMPI_Neighbor_alltoall, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.neighbors(comm).1; let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.coll(comm, None, bytes_out, bytes_in); } } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(380, MPI_Neighbor_alltoall_c, PMPI_Neighbor_alltoall_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.neighbors(comm).1; let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(381, MPI_Neighbor_alltoall_init, PMPI_Neighbor_alltoall_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.neighbors(comm).1; let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(382, MPI_Neighbor_alltoall_init_c, PMPI_Neighbor_alltoall_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, sendcount.into(), sendtype) * call.neighbors(comm).1; let bytes_in = call.bytes(recvbuf, recvcount.into(), recvtype) * call.neighbors(comm).0; call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(383, MPI_Neighbor_alltoallv, PMPI_Neighbor_alltoallv, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.neighbors(comm).1); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.coll(comm, None, bytes_out, bytes_in); } } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(384, MPI_Neighbor_alltoallv_c, PMPI_Neighbor_alltoallv_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.neighbors(comm).1); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(385, MPI_Neighbor_alltoallv_init, PMPI_Neighbor_alltoallv_init, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.neighbors(comm).1); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(386, MPI_Neighbor_alltoallv_init_c, PMPI_Neighbor_alltoallv_init_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtype: Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(sendbuf, sendcounts, sendtype, call.neighbors(comm).1); let bytes_in = call.bytes_each(recvbuf, recvcounts, recvtype, call.neighbors(comm).0); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(387, MPI_Neighbor_alltoallw, PMPI_Neighbor_alltoallw, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.neighbors(comm).1); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.neighbors(comm).0); call.coll(comm, None, bytes_out, bytes_in); } } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(388, MPI_Neighbor_alltoallw_c, PMPI_Neighbor_alltoallw_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.neighbors(comm).1); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.neighbors(comm).0); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(389, MPI_Neighbor_alltoallw_init, PMPI_Neighbor_alltoallw_init, (sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.neighbors(comm).1); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.neighbors(comm).0); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(390, MPI_Neighbor_alltoallw_init_c, PMPI_Neighbor_alltoallw_init_c, (sendbuf: *const c_void, sendcounts: *const i64, sdispls: *const i64, sendtypes: *const Datatype, recvbuf: *mut c_void, recvcounts: *const i64, rdispls: *const i64, recvtypes: *const Datatype, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_typed(sendbuf, sendcounts, sendtypes, call.neighbors(comm).1); let bytes_in = call.bytes_typed(recvbuf, recvcounts, recvtypes, call.neighbors(comm).0); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(392, MPI_Op_create, PMPI_Op_create, (user_fn: *const c_void, commute: c_int, op: *mut Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(393, MPI_Op_create_c, PMPI_Op_create_c, (user_fn: *const c_void, commute: c_int, op: *mut Handle), |call| {  }, |result| {  });
 wrap!(394, MPI_Op_free, PMPI_Op_free, (op: *mut Handle), |call| {  }, |result| {  });
 wrap!(395, MPI_Open_port, PMPI_Open_port, (info: Handle, port_name: *mut c_char), |call| {  }, |result| {  });
 wrap!(396, MPI_Pack, PMPI_Pack, (inbuf: *const c_void, incount: c_int, datatype: Datatype, outbuf: *mut c_void, outsize: c_int, position: *mut c_int, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(397, MPI_Pack_c, PMPI_Pack_c, (inbuf: *const c_void, incount: i64, datatype: Datatype, outbuf: *mut c_void, outsize: i64, position: *mut i64, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(398, MPI_Pack_external, PMPI_Pack_external, (datarep: *const c_char, inbuf: *const c_void, incount: c_int, datatype: Datatype, outbuf: *mut c_void, outsize: i64, position: *mut i64), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(399, MPI_Pack_external_c, PMPI_Pack_external_c, (datarep: *const c_char, inbuf: *const c_void, incount: i64, datatype: Datatype, outbuf: *mut c_void, outsize: i64, position: *mut i64), |call| {  }, |result| {  });
 through!(MPI_Pack_size, PMPI_Pack_size, (incount: c_int, datatype: Datatype, comm: Comm, size: *mut c_int));
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 through!(MPI_Pack_size_c, PMPI_Pack_size_c, (incount: i64, datatype: Datatype, comm: Comm, size: *mut i64));
 wrap!(404, MPI_Parrived, PMPI_Parrived, (request: Request, partition: c_int, flag: *mut c_int), |call| {  }, |result| {  });
 wrap!(406, MPI_Pready, PMPI_Pready, (partition: c_int, request: Request), |call| {  }, |result| {  });
@@ -460,139 +460,139 @@ wrap!(409, MPI_Precv_init, PMPI_Precv_init, (buf: *mut c_void, partitions: c_int
 wrap!(410, MPI_Psend_init, PMPI_Psend_init, (buf: *const c_void, partitions: c_int, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(i64::from(partitions) * i64::from(count), datatype, dest, tag, comm, request); } });
 wrap!(411, MPI_Publish_name, PMPI_Publish_name, (service_name: *const c_char, info: Handle, port_name: *const c_char), |call| {  }, |result| {  });
 wrap!(412, MPI_Put, PMPI_Put, (origin_addr: *const c_void, origin_count: c_int, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: Datatype, win: Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(413, MPI_Put_c, PMPI_Put_c, (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, win: Handle), |call| {  }, |result| {  });
 wrap!(415, MPI_Raccumulate, PMPI_Raccumulate, (origin_addr: *const c_void, origin_count: c_int, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: Datatype, op: Handle, win: Handle, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(416, MPI_Raccumulate_c, PMPI_Raccumulate_c, (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, op: Handle, win: Handle, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(417, MPI_Recv_c, PMPI_Recv_c, (buf: *mut c_void, count: i64, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.recv(status, comm); } });
 wrap!(418, MPI_Recv_init, PMPI_Recv_init, (buf: *mut c_void, count: c_int, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.recv_init(count.into(), datatype, source, tag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(419, MPI_Recv_init_c, PMPI_Recv_init_c, (buf: *mut c_void, count: i64, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.recv_init(count.into(), datatype, source, tag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(420, MPI_Reduce_c, PMPI_Reduce_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, root: c_int, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, count.into(), datatype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, count.into(), datatype) } else { 0 }; call.coll(comm, Some(root), bytes_out, bytes_in); } } });
 wrap!(421, MPI_Reduce_init, PMPI_Reduce_init, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, count.into(), datatype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, count.into(), datatype) } else { 0 }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(422, MPI_Reduce_init_c, PMPI_Reduce_init_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_passive(root) { 0 } else { call.bytes(sendbuf, count.into(), datatype) }; let bytes_in = if call.is_root(root, comm) { call.bytes(recvbuf, count.into(), datatype) } else { 0 }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
 wrap!(423, MPI_Reduce_local, PMPI_Reduce_local, (inbuf: *const c_void, inoutbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(424, MPI_Reduce_local_c, PMPI_Reduce_local_c, (inbuf: *const c_void, inoutbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle), |call| {  }, |result| {  });
 wrap!(425, MPI_Reduce_scatter_block, PMPI_Reduce_scatter_block, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: Datatype, op: Handle, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, recvcount.into(), datatype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), datatype); call.coll(comm, None, bytes_out, bytes_in); } } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(426, MPI_Reduce_scatter_block_c, PMPI_Reduce_scatter_block_c, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: Datatype, op: Handle, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, recvcount.into(), datatype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), datatype); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(427, MPI_Reduce_scatter_block_init, PMPI_Reduce_scatter_block_init, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, recvcount.into(), datatype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(428, MPI_Reduce_scatter_block_init_c, PMPI_Reduce_scatter_block_init_c, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, recvcount.into(), datatype) * call.peers(comm); let bytes_in = call.bytes(recvbuf, recvcount.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(429, MPI_Reduce_scatter_c, PMPI_Reduce_scatter_c, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: Datatype, op: Handle, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes_each(recvbuf, recvcounts, datatype, call.peers(comm)); let bytes_in = call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(430, MPI_Reduce_scatter_init, PMPI_Reduce_scatter_init, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(recvbuf, recvcounts, datatype, call.peers(comm)); let bytes_in = call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(431, MPI_Reduce_scatter_init_c, PMPI_Reduce_scatter_init_c, (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const i64, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes_each(recvbuf, recvcounts, datatype, call.peers(comm)); let bytes_in = call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
 wrap!(432, MPI_Register_datarep, PMPI_Register_datarep, (datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(433, MPI_Register_datarep_c, PMPI_Register_datarep_c, (datarep: *const c_char, read_conversion_fn: *const c_void, write_conversion_fn: *const c_void, dtype_file_extent_fn: *const c_void, extra_state: *mut c_void), |call| {  }, |result| {  });
 wrap!(437, MPI_Request_free, PMPI_Request_free, (request: *mut Request), |call| { let held = *request; }, |result| { if result == 0 { call.request_free(held); } });
 wrap!(438, MPI_Request_get_status, PMPI_Request_get_status, (request: Request, flag: *mut c_int, status: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(439, MPI_Request_get_status_all, PMPI_Request_get_status_all, (count: c_int, array_of_requests: *const Request, flag: *mut c_int, array_of_statuses: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(440, MPI_Request_get_status_any, PMPI_Request_get_status_any, (count: c_int, array_of_requests: *const Request, indx: *mut c_int, flag: *mut c_int, status: *mut Status), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(441, MPI_Request_get_status_some, PMPI_Request_get_status_some, (incount: c_int, array_of_requests: *const Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut Status), |call| {  }, |result| {  });
 wrap!(442, MPI_Rget, PMPI_Rget, (origin_addr: *mut c_void, origin_count: c_int, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: Datatype, win: Handle, request: *mut Request), |call| {  }, |result| {  });
 wrap!(443, MPI_Rget_accumulate, PMPI_Rget_accumulate, (origin_addr: *const c_void, origin_count: c_int, origin_datatype: Datatype, result_addr: *mut c_void, result_count: c_int, result_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: Datatype, op: Handle, win: Handle, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(444, MPI_Rget_accumulate_c, PMPI_Rget_accumulate_c, (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype, result_addr: *mut c_void, result_count: i64, result_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, op: Handle, win: Handle, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(445, MPI_Rget_c, PMPI_Rget_c, (origin_addr: *mut c_void, origin_count: i64, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, win: Handle, request: *mut Request), |call| {  }, |result| {  });
 wrap!(446, MPI_Rput, PMPI_Rput, (origin_addr: *const c_void, origin_count: c_int, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: c_int, target_datatype: Datatype, win: Handle, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(447, MPI_Rput_c, PMPI_Rput_c, (origin_addr: *const c_void, origin_count: i64, origin_datatype: Datatype, target_rank: c_int, target_disp: i64, target_count: i64, target_datatype: Datatype, win: Handle, request: *mut Request), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(448, MPI_Rsend_c, PMPI_Rsend_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.send(count.into(), datatype, dest, tag, comm); } });
 wrap!(449, MPI_Rsend_init, PMPI_Rsend_init, (buf: *const c_void, count: c_int, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(count.into(), datatype, dest, tag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(450, MPI_Rsend_init_c, PMPI_Rsend_init_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(count.into(), datatype, dest, tag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(451, MPI_Scan_c, PMPI_Scan_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll(comm, None, bytes_out, bytes_in); } } });
 wrap!(452, MPI_Scan_init, PMPI_Scan_init, (sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(453, MPI_Scan_init_c, PMPI_Scan_init_c, (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = call.bytes(sendbuf, count.into(), datatype); let bytes_in = call.bytes(recvbuf, count.into(), datatype); call.coll_init(comm, None, bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(454, MPI_Scatter_c, PMPI_Scatter_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = if call.is_root(root, comm) { call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.coll(comm, Some(root), bytes_out, bytes_in); } } });
 wrap!(455, MPI_Scatter_init, PMPI_Scatter_init, (sendbuf: *const c_void, sendcount: c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(456, MPI_Scatter_init_c, PMPI_Scatter_init_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes(sendbuf, sendcount.into(), sendtype) * call.peers(comm) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(457, MPI_Scatterv_c, PMPI_Scatterv_c, (sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm), |call| {  }, |result| { if result == 0 { call.count_collective(comm); if call.recorded() { let bytes_out = if call.is_root(root, comm) { call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.coll(comm, Some(root), bytes_out, bytes_in); } } });
 wrap!(458, MPI_Scatterv_init, PMPI_Scatterv_init, (sendbuf: *const c_void, sendcounts: *const c_int, displs: *const c_int, sendtype: Datatype, recvbuf: *mut c_void, recvcount: c_int, recvtype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(459, MPI_Scatterv_init_c, PMPI_Scatterv_init_c, (sendbuf: *const c_void, sendcounts: *const i64, displs: *const i64, sendtype: Datatype, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, root: c_int, comm: Comm, info: Handle, request: *mut Request), |call| {  }, |result| { if result == 0 { let bytes_out = if call.is_root(root, comm) { call.bytes_each(sendbuf, sendcounts, sendtype, call.peers(comm)) } else { 0 }; let bytes_in = if call.is_passive(root) { 0 } else { call.bytes(recvbuf, recvcount.into(), recvtype) }; call.coll_init(comm, Some(root), bytes_out, bytes_in, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(460, MPI_Send_c, PMPI_Send_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.send(count.into(), datatype, dest, tag, comm); } });
 wrap!(461, MPI_Send_init, PMPI_Send_init, (buf: *const c_void, count: c_int, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(count.into(), datatype, dest, tag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(462, MPI_Send_init_c, PMPI_Send_init_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(count.into(), datatype, dest, tag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(463, MPI_Sendrecv_c, PMPI_Sendrecv_c, (sendbuf: *const c_void, sendcount: i64, sendtype: Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: i64, recvtype: Datatype, source: c_int, recvtag: c_int, comm: Comm, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.sendrecv(sendcount.into(), sendtype, dest, sendtag, status, comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(464, MPI_Sendrecv_replace_c, PMPI_Sendrecv_replace_c, (buf: *mut c_void, count: i64, datatype: Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: Comm, status: *mut Status), |call| { let mut own = Status::EMPTY; let status = status.or(&mut own); }, |result| { if result == 0 && call.recorded() { call.sendrecv(count.into(), datatype, dest, sendtag, status, comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(465, MPI_Session_attach_buffer, PMPI_Session_attach_buffer, (session: Handle, buffer: *mut c_void, size: c_int), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(466, MPI_Session_attach_buffer_c, PMPI_Session_attach_buffer_c, (session: Handle, buffer: *mut c_void, size: i64), |call| {  }, |result| {  });
 wrap!(467, MPI_Session_call_errhandler, PMPI_Session_call_errhandler, (session: Handle, errorcode: c_int), |call| {  }, |result| {  });
 wrap!(468, MPI_Session_create_errhandler, PMPI_Session_create_errhandler, (session_errhandler_fn: *const c_void, errhandler: *mut Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(469, MPI_Session_detach_buffer, PMPI_Session_detach_buffer, (session: Handle, buffer_addr: *mut c_void, size: *mut c_int), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(470, MPI_Session_detach_buffer_c, PMPI_Session_detach_buffer_c, (session: Handle, buffer_addr: *mut c_void, size: *mut i64), |call| {  }, |result| {  });
 wrap!(471, MPI_Session_finalize, PMPI_Session_finalize, (session: *mut Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(472, MPI_Session_flush_buffer, PMPI_Session_flush_buffer, (session: Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(478, MPI_Session_iflush_buffer, PMPI_Session_iflush_buffer, (session: Handle, request: *mut Request), |call| {  }, |result| {  });
 wrap!(479, MPI_Session_init, PMPI_Session_init, (info: Handle, errhandler: Handle, session: *mut Handle), |call| {  }, |result| {  });
 wrap!(480, MPI_Session_set_errhandler, PMPI_Session_set_errhandler, (session: Handle, errhandler: Handle), |call| {  }, |result| {  });
 #[cfg(feature = "family-ompi")]
 wrap!(481, MPI_Session_set_info, PMPI_Session_set_info, (session: Handle, info: Handle), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(482, MPI_Ssend_c, PMPI_Ssend_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.send(count.into(), datatype, dest, tag, comm); } });
 wrap!(483, MPI_Ssend_init, PMPI_Ssend_init, (buf: *const c_void, count: c_int, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(count.into(), datatype, dest, tag, comm, request); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(484, MPI_Ssend_init_c, PMPI_Ssend_init_c, (buf: *const c_void, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.send_init(count.into(), datatype, dest, tag, comm, request); } });
 through!(MPI_Topo_test, PMPI_Topo_test, (comm: Comm, status: *mut c_int));
 wrap!(497, MPI_Type_commit, PMPI_Type_commit, (datatype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(498, MPI_Type_contiguous, PMPI_Type_contiguous, (count: c_int, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(499, MPI_Type_contiguous_c, PMPI_Type_contiguous_c, (count: i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(500, MPI_Type_create_darray, PMPI_Type_create_darray, (size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const c_int, array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(501, MPI_Type_create_darray_c, PMPI_Type_create_darray_c, (size: c_int, rank: c_int, ndims: c_int, array_of_gsizes: *const i64, array_of_distribs: *const c_int, array_of_dargs: *const c_int, array_of_psizes: *const c_int, order: c_int, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(502, MPI_Type_create_f90_complex, PMPI_Type_create_f90_complex, (p: c_int, r: c_int, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(503, MPI_Type_create_f90_integer, PMPI_Type_create_f90_integer, (r: c_int, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(504, MPI_Type_create_f90_real, PMPI_Type_create_f90_real, (p: c_int, r: c_int, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(505, MPI_Type_create_hindexed, PMPI_Type_create_hindexed, (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(506, MPI_Type_create_hindexed_block, PMPI_Type_create_hindexed_block, (count: c_int, blocklength: c_int, array_of_displacements: *const i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(507, MPI_Type_create_hindexed_block_c, PMPI_Type_create_hindexed_block_c, (count: i64, blocklength: i64, array_of_displacements: *const i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(508, MPI_Type_create_hindexed_c, PMPI_Type_create_hindexed_c, (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(509, MPI_Type_create_hvector, PMPI_Type_create_hvector, (count: c_int, blocklength: c_int, stride: i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(510, MPI_Type_create_hvector_c, PMPI_Type_create_hvector_c, (count: i64, blocklength: i64, stride: i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(511, MPI_Type_create_indexed_block, PMPI_Type_create_indexed_block, (count: c_int, blocklength: c_int, array_of_displacements: *const c_int, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(512, MPI_Type_create_indexed_block_c, PMPI_Type_create_indexed_block_c, (count: i64, blocklength: i64, array_of_displacements: *const i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(514, MPI_Type_create_resized, PMPI_Type_create_resized, (oldtype: Datatype, lb: i64, extent: i64, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(515, MPI_Type_create_resized_c, PMPI_Type_create_resized_c, (oldtype: Datatype, lb: i64, extent: i64, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(516, MPI_Type_create_struct, PMPI_Type_create_struct, (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const i64, array_of_types: *const Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(517, MPI_Type_create_struct_c, PMPI_Type_create_struct_c, (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, array_of_types: *const Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(518, MPI_Type_create_subarray, PMPI_Type_create_subarray, (ndims: c_int, array_of_sizes: *const c_int, array_of_subsizes: *const c_int, array_of_starts: *const c_int, order: c_int, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(519, MPI_Type_create_subarray_c, PMPI_Type_create_subarray_c, (ndims: c_int, array_of_sizes: *const i64, array_of_subsizes: *const i64, array_of_starts: *const i64, order: c_int, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(520, MPI_Type_delete_attr, PMPI_Type_delete_attr, (datatype: Datatype, type_keyval: c_int), |call| {  }, |result| {  });
 wrap!(521, MPI_Type_dup, PMPI_Type_dup, (oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
@@ -600,32 +600,32 @@ wrap!(523, MPI_Type_free, PMPI_Type_free, (datatype: *mut Datatype), |call| {  }
 wrap!(538, MPI_Type_hindexed, PMPI_Type_hindexed, (count: c_int, array_of_blocklengths: *mut c_int, array_of_displacements: *mut i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(539, MPI_Type_hvector, PMPI_Type_hvector, (count: c_int, blocklength: c_int, stride: i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(540, MPI_Type_indexed, PMPI_Type_indexed, (count: c_int, array_of_blocklengths: *const c_int, array_of_displacements: *const c_int, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(541, MPI_Type_indexed_c, PMPI_Type_indexed_c, (count: i64, array_of_blocklengths: *const i64, array_of_displacements: *const i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(544, MPI_Type_set_attr, PMPI_Type_set_attr, (datatype: Datatype, type_keyval: c_int, attribute_val: *mut c_void), |call| {  }, |result| {  });
 wrap!(545, MPI_Type_set_name, PMPI_Type_set_name, (datatype: Datatype, type_name: *const c_char), |call| {  }, |result| {  });
 wrap!(549, MPI_Type_struct, PMPI_Type_struct, (count: c_int, array_of_blocklengths: *mut c_int, array_of_displacements: *mut i64, array_of_types: *mut Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(551, MPI_Type_vector, PMPI_Type_vector, (count: c_int, blocklength: c_int, stride: c_int, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(552, MPI_Type_vector_c, PMPI_Type_vector_c, (count: i64, blocklength: i64, stride: i64, oldtype: Datatype, newtype: *mut Datatype), |call| {  }, |result| {  });
 wrap!(553, MPI_Unpack, PMPI_Unpack, (inbuf: *const c_void, insize: c_int, position: *mut c_int, outbuf: *mut c_void, outcount: c_int, datatype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(554, MPI_Unpack_c, PMPI_Unpack_c, (inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: i64, datatype: Datatype, comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(555, MPI_Unpack_external, PMPI_Unpack_external, (datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: c_int, datatype: Datatype), |call| {  }, |result| {  });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(556, MPI_Unpack_external_c, PMPI_Unpack_external_c, (datarep: *const c_char, inbuf: *const c_void, insize: i64, position: *mut i64, outbuf: *mut c_void, outcount: i64, datatype: Datatype), |call| {  }, |result| {  });
 wrap!(557, MPI_Unpublish_name, PMPI_Unpublish_name, (service_name: *const c_char, info: Handle, port_name: *const c_char), |call| {  }, |result| {  });
 wrap!(558, MPI_Win_allocate, PMPI_Win_allocate, (size: i64, disp_unit: c_int, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(559, MPI_Win_allocate_c, PMPI_Win_allocate_c, (size: i64, disp_unit: i64, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(560, MPI_Win_allocate_shared, PMPI_Win_allocate_shared, (size: i64, disp_unit: c_int, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(561, MPI_Win_allocate_shared_c, PMPI_Win_allocate_shared_c, (size: i64, disp_unit: i64, info: Handle, comm: Comm, baseptr: *mut c_void, win: *mut Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(562, MPI_Win_attach, PMPI_Win_attach, (win: Handle, base: *mut c_void, size: i64), |call| {  }, |result| {  });
 wrap!(563, MPI_Win_call_errhandler, PMPI_Win_call_errhandler, (win: Handle, errorcode: c_int), |call| {  }, |result| {  });
 wrap!(564, MPI_Win_complete, PMPI_Win_complete, (win: Handle), |call| {  }, |result| {  });
 wrap!(565, MPI_Win_create, PMPI_Win_create, (base: *mut c_void, size: i64, disp_unit: c_int, info: Handle, comm: Comm, win: *mut Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-#[cfg(feature = "family-mpich")]
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(566, MPI_Win_create_c, PMPI_Win_create_c, (base: *mut c_void, size: i64, disp_unit: i64, info: Handle, comm: Comm, win: *mut Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(567, MPI_Win_create_dynamic, PMPI_Win_create_dynamic, (info: Handle, comm: Comm, win: *mut Handle), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 wrap!(568, MPI_Win_create_errhandler, PMPI_Win_create_errhandler, (win_errhandler_fn: *const c_void, errhandler: *mut Handle), |call| {  }, |result| {  });

@@ -10,6 +10,7 @@
 //! root <- public, gateway, final_message                                the root's supervisor
 //! keeper                                the same of a node's highest tool process, where the root is elsewhere
 //! doctor                                what would get in a job's way
+//! mpi <- program, tailor                which MPI library the program loads, and the shim that fits it
 //! opening                               tool processes wait until the application calls MPI
 //! ```
 
@@ -26,6 +27,7 @@ mod job;
 mod keeper;
 mod launcher;
 mod memory;
+mod mpi;
 mod opening;
 mod place_socket;
 mod plan;
@@ -37,6 +39,7 @@ mod run;
 mod signals;
 mod stop;
 mod supervisor;
+mod tailor;
 
 pub use doctor::{DoctorArgs, doctor};
 pub use exec::{ExecArgs, exec};

@@ -71,7 +71,7 @@ fn folder() -> PathBuf {
 /// Compiles a program of xtask/bench for Open MPI, where something changed.
 fn compile(source: &str, output: &str, options: &[&str]) -> Result<PathBuf> {
     let output = folder().join(output);
-    let mut compiler = Command::new(FAMILIES[0].compiler);
+    let mut compiler = Command::new(FAMILIES[0].compiler.unwrap_or("mpicc"));
     compiler
         .args(["-O2", "-Wall", "-o"])
         .arg(&output)

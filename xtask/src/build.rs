@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! bin/invivo  bin/ui-gateway
-//! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node,self-test}
+//! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node,self-test}  lib/invivo/abi/libinvivo_shim.so
 //! share/man/man1/  share/{bash-completion,zsh,fish}/...
 //! ```
 
 use crate::run::{FAMILIES, Family, Step, cargo, check, dist, root};
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Builds what has changed and copies it into the tree.
 pub fn run(family: Option<&str>, json: bool) -> Result<()> {
@@ -34,8 +35,10 @@ pub fn run(family: Option<&str>, json: bool) -> Result<()> {
         .filter(|one| family.is_none_or(|name| name == one.name))
     {
         files.extend(shim(*chosen)?);
-        files.extend(tools(*chosen)?);
-        files.push(self_test(*chosen)?);
+        if let Some(compiler) = chosen.compiler {
+            files.extend(tools(*chosen, compiler)?);
+            files.push(self_test(*chosen, compiler)?);
+        }
     }
     if json {
         println!("{}", serde_json::json!({ "dist": dist(), "files": files }));
@@ -54,7 +57,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
 
 /// Manual pages and completions: the program writes them itself.
 fn share() -> Result<Vec<PathBuf>> {
-    let invivo = || std::process::Command::new(dist().join("bin/invivo"));
+    let invivo = || Command::new(dist().join("bin/invivo"));
     let pages = dist().join("share/man/man1");
     std::fs::create_dir_all(&pages)?;
     check(invivo().arg("man").arg(&pages))?;
@@ -92,8 +95,9 @@ fn shim(family: Family) -> Result<Vec<PathBuf>> {
     )?])
 }
 
-/// What links the family's MPI.
-fn tools(family: Family) -> Result<Vec<PathBuf>> {
+/// What calls the family's MPI. In the tree these programs name no MPI library: each is started with the one that the
+/// application has loaded, whatever its file is called and wherever it lies.
+fn tools(family: Family, compiler: &str) -> Result<Vec<PathBuf>> {
     let step = Step::begin(format!(
         "building tool-place and analysis-node for {}",
         family.name
@@ -101,7 +105,7 @@ fn tools(family: Family) -> Result<Vec<PathBuf>> {
     let mut build = cargo();
     build
         .env("CARGO_TARGET_DIR", family.target())
-        .env("MPICC", family.compiler);
+        .env("MPICC", compiler);
     build.args([
         "build",
         "--release",
@@ -112,17 +116,26 @@ fn tools(family: Family) -> Result<Vec<PathBuf>> {
     ]);
     step.end(check(&mut build))?;
     ["tool-place", "analysis-node"]
-        .map(|name| install(&family.target().join("release").join(name), &place(family, name)))
+        .map(|name| {
+            let mut free = Command::new("patchelf");
+            for library in ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"] {
+                free.args(["--remove-needed", library]);
+            }
+            let built = family.target().join("release").join(name);
+            let freed = built.with_extension("free");
+            check(free.arg("--output").arg(&freed).arg(&built))?;
+            install(&freed, &place(family, name))
+        })
         .into_iter()
         .collect()
 }
 
 /// The program of `invivo doctor`: compiled here, because where it runs there may be no compiler.
-fn self_test(family: Family) -> Result<PathBuf> {
+fn self_test(family: Family, compiler: &str) -> Result<PathBuf> {
     let built = family.target().join("self-test");
-    let mut compiler = std::process::Command::new(family.compiler);
-    compiler.args(["-O1", "-Wall", "-o"]).arg(&built);
-    check(compiler.arg(root().join("deploy/self-test.c")))?;
+    let mut compile = Command::new(compiler);
+    compile.args(["-O1", "-Wall", "-o"]).arg(&built);
+    check(compile.arg(root().join("deploy/self-test.c")))?;
     install(&built, &place(family, "self-test"))
 }
 

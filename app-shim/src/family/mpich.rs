@@ -1,7 +1,7 @@
 //! `libmpi.so.12` (Debian: `libmpich.so.12`): MPICH 4.0 and later and its relatives. Handles are numbers.
 
 use super::*;
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 
 /// A handle is a number.
 pub type RawHandle = c_int;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::next::data;
-use core::ffi::{CStr, c_void};
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// A handle is an address.

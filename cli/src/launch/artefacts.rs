@@ -4,6 +4,8 @@
 //! ```text
 //! bin/invivo  bin/ui-gateway  lib/invivo/FAMILY/{libinvivo_shim.so,tool-place,analysis-node,self-test}
 //! ```
+//!
+//! Programs that speak the standard's own interface have a shim of their own and the tools of MPICH, see [`super::mpi`].
 
 use super::environment::{Family, can_preload};
 use std::path::{Path, PathBuf};
@@ -69,17 +71,17 @@ impl Artefacts {
 
     /// Layer 1.
     pub fn tool_place(&self, family: Family) -> PathBuf {
-        self.of_family(family, "tool-place")
+        self.of_family(family.launched_by(), "tool-place")
     }
 
     /// Layers 2 and up.
     pub fn analysis_node(&self, family: Family) -> PathBuf {
-        self.of_family(family, "analysis-node")
+        self.of_family(family.launched_by(), "analysis-node")
     }
 
     /// The program of `invivo doctor`, which jobs do not need.
     pub fn self_test(&self, family: Family) -> PathBuf {
-        self.of_family(family, "self-test")
+        self.of_family(family.launched_by(), "self-test")
     }
 
     /// The gateway.

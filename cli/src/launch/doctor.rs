@@ -53,16 +53,26 @@ pub fn doctor(args: DoctorArgs) -> ExitCode {
         json: args.json,
         findings: Vec::new(),
     };
-    let installed = installation::look();
+    let installed = installation::look(&environment);
     told.tell(installed.findings.clone());
     let launchers = installation::launchers(path);
     told.tell(installation::about_launchers(&launchers, &installed.families));
     if let Some(program) = &args.program {
-        told.tell(application::look(program, path, &installed.families, &launchers));
+        told.tell(application::look(
+            program,
+            &environment,
+            &installed.families,
+            &launchers,
+        ));
     }
     told.tell(machine::look(&environment));
     if !args.no_self_test {
-        for family in &installed.families {
+        // The standard's interface has no program of its own.
+        for family in installed
+            .families
+            .iter()
+            .filter(|family| family.launched_by() == **family)
+        {
             let launcher = launchers.iter().find(|launcher| launcher.family == *family);
             told.tell(self_test::run(&installed, *family, launcher));
         }

@@ -2,7 +2,7 @@
 //! is a map.
 //!
 //! The application should find what it would find without us: sizes and counts of its own world. Tried on
-//! Open MPI 4.1 and MPICH 4.0 with every variable changed before `MPI_Init`: [`RANK`] and the ones in [`COUNTS`] and
+//! Open MPI 4.1 and 5.0, MPICH 4.0 and 5.0 with every variable changed before `MPI_Init`: [`RANK`] and the ones in [`COUNTS`] and
 //! [`LOCAL_COUNTS`] are written for the program and may be changed. `PMI_RANK` and `PMI_SIZE` may not: MPICH reads the
 //! real world's numbers there (with others, initialisation fails), and neither may what PMIx passes.
 
@@ -20,6 +20,8 @@ pub enum Family {
     Ompi,
     /// MPICH, Intel MPI, MVAPICH.
     Mpich,
+    /// The standard's own interface (MPI 5), as MPICH and Intel MPI serve it beside theirs.
+    Abi,
 }
 
 impl Family {
@@ -28,6 +30,7 @@ impl Family {
         match self {
             Family::Ompi => "ompi",
             Family::Mpich => "mpich",
+            Family::Abi => "abi",
         }
     }
 
@@ -36,6 +39,15 @@ impl Family {
         match self {
             Family::Ompi => "Open MPI",
             Family::Mpich => "MPICH",
+            Family::Abi => "MPICH (standard ABI)",
+        }
+    }
+
+    /// The family by which its launchers are known: who starts programs of the one starts those of the other.
+    pub fn launched_by(self) -> Family {
+        match self {
+            Family::Ompi => Family::Ompi,
+            Family::Mpich | Family::Abi => Family::Mpich,
         }
     }
 }
@@ -43,7 +55,7 @@ impl Family {
 /// A process' place in the launcher's world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct World {
-    /// Whose launcher it is.
+    /// Whose launcher it is: of programs that do not tell by themselves it is the best guess.
     pub family: Family,
     /// Rank in the whole job.
     pub rank: u32,
@@ -141,9 +153,15 @@ const COUNTS: &[&str] = &[
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_APP_CTX_NUM_PROCS",
     "OMPI_MCA_orte_ess_num_procs",
+    "OMPI_MCA_num_procs",
+    "OMPI_WORLD_SIZE",
 ];
 /// Variables that hold the number of processes on this node.
-const LOCAL_COUNTS: &[&str] = &["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
+const LOCAL_COUNTS: &[&str] = &[
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "OMPI_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+];
 /// The rank, as Open MPI tells the program; MPI itself reads PMIx's. With several hosts, ranks of the application have
 /// other numbers than processes of the job.
 const RANK: &str = "OMPI_COMM_WORLD_RANK";
@@ -205,7 +223,9 @@ pub fn world(env: &Environment) -> Result<World, WorldError> {
     let local = number(source.local_rank)
         .ok()
         .zip(local_size)
-        .filter(|(rank, size)| rank < size);
+        .filter(|(rank, size)| rank < size)
+        // Open MPI 5 numbers the processes of a node by its packages. Where all are here, the job's numbers do.
+        .map(|(local, here)| (if here == size { rank } else { local }, here));
     Ok(World {
         family: source.family,
         rank,

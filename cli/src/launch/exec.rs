@@ -3,27 +3,32 @@
 use super::artefacts::Artefacts;
 use super::asked::{Asked, JobArgs, Switch};
 use super::child::{self, Ended};
-use super::environment::{self, Environment, World};
+use super::environment::{self, Environment, World, can_preload};
 use super::hosts::{self, Host};
 use super::job::Job;
 use super::keeper;
 use super::memory::{Beginning, Identity};
+use super::mpi::{self, Library};
 use super::opening::{Opening, Stage, look_again};
 use super::signals::{Signals, for_tools};
 use super::supervisor::{Assignment, supervise};
+use super::tailor::tailored;
 use super::{launcher, program, root, say};
 use clap::Args;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_tbon::layout::{Layout, Role};
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 /// The variable that names a directory for every record of the job; for tests and benchmarks, see the manual for
 /// developers.
 const TAP: &str = "INVIVO_TAP";
+
+/// The variable that names the MPI library of a program that loads it late, where the likely one is wrong.
+const MPI: &str = "INVIVO_MPI";
 
 /// Start one process of a job under Invivo; the launcher's total counts application ranks and tool processes.
 #[derive(Args, Clone, Debug)]
@@ -102,7 +107,10 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
         return Err("the layout has no such process".to_owned());
     };
     let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
-    artefacts.check(world.family).map_err(|error| error.to_string())?;
+    let library = library(&args.program, &environment, &world);
+    artefacts
+        .check(library.family)
+        .map_err(|error| error.to_string())?;
     let job = Job::of_this_process(args.called.as_deref());
     let host = Host::of(&layout, host);
     // Where the launcher does not say who is on this node, nobody can wait for them.
@@ -116,6 +124,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
         host,
         world,
         artefacts,
+        library,
         job,
         opening,
     };
@@ -139,6 +148,8 @@ struct Process {
     host: Host,
     world: World,
     artefacts: Artefacts,
+    /// The MPI that the program will load, as far as that can be told before.
+    library: Library,
     job: Job,
     /// How to wait for the application; nothing where it cannot be told.
     opening: Option<Opening>,
@@ -152,8 +163,17 @@ impl Process {
         environment: Environment,
     ) -> Result<Infallible, String> {
         if rank.0 == 0 {
-            warn_of_mismatch(&program, &environment, self.world);
+            warn_of_mismatch(
+                program.first().map_or(OsStr::new(""), |name| name),
+                &self.library,
+                self.world,
+            );
         }
+        let shim = self.artefacts.shim(self.library.family);
+        let shim = match runtime_dir(&self.job) {
+            Ok(directory) => tailored(&shim, &self.library.file, &directory),
+            Err(_) => shim,
+        };
         let assignment = Assignment {
             identity: Identity {
                 rank: rank.0,
@@ -168,7 +188,7 @@ impl Process {
             world: self.world,
             environment,
             program,
-            shim: self.artefacts.shim(self.world.family),
+            shim,
             opening: self.opening,
         };
         child::leave_as(supervise(&assignment, let_go_of_standard_streams))
@@ -179,8 +199,8 @@ impl Process {
         let assignment = root::Assignment {
             others_here: self.host.tools() - 1,
             layout: self.layout,
-            world: self.world,
             artefacts: self.artefacts,
+            library: self.library,
             job: self.job,
             opening: self.opening,
             asked: self.asked,
@@ -191,7 +211,7 @@ impl Process {
     }
 
     fn place(self) -> Result<Infallible, String> {
-        let mut command = Command::new(self.artefacts.tool_place(self.world.family));
+        let mut command = Command::new(self.artefacts.tool_place(self.library.family));
         command.arg("--runtime-dir").arg(runtime_dir(&self.job)?);
         if let Some(directory) = std::env::var_os(TAP).filter(|directory| !directory.is_empty()) {
             command.arg("--tap").arg(directory);
@@ -200,7 +220,7 @@ impl Process {
     }
 
     fn node(self) -> Result<Infallible, String> {
-        let command = Command::new(self.artefacts.analysis_node(self.world.family));
+        let command = Command::new(self.artefacts.analysis_node(self.library.family));
         self.tool(command, "the analysis node")
     }
 
@@ -220,11 +240,11 @@ impl Process {
             child::leave_as(Ended::Code(0));
         }
         let cannot = |error: std::io::Error| format!("cannot start {what}: {error}");
+        tool_on(&mut command, &loaded(self.opening.as_ref(), self.library));
         if keeps {
             let dir = runtime_dir(&self.job)?;
             child::leave_as(keeper::keep(command, dir, signals).map_err(cannot)?)
         }
-        tool(&mut command);
         Err(cannot(child::become_program(
             command,
             for_tools(signals.mask_before),
@@ -261,26 +281,58 @@ fn let_go_of_standard_streams() {
     }
 }
 
-/// What holds for every tool process: it must not be observed by what the user preloads for the application.
+/// What holds for every process of ours: it is not observed by what the user preloads for the application.
 pub(super) fn tool(command: &mut Command) -> &mut Command {
     command
         .env_remove(environment::PRELOAD)
         .env_remove(invivo_proto::channel::ENV_DESCRIPTORS)
 }
 
-/// MPI itself breaks when launcher and program are of different families; the user should know why.
-fn warn_of_mismatch(command: &[OsString], environment: &Environment, world: World) {
-    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
-    let Some(file) = command.first().and_then(|name| program::find(name, path)) else {
-        return;
+/// A process of the tree besides has the application's MPI.
+pub(super) fn tool_on<'a>(command: &'a mut Command, library: &Library) -> &'a mut Command {
+    let file = library.of_tools();
+    // Where the loader could not be told of the file, it may find another of this name.
+    let name = file.file_name().map_or(OsStr::new(""), |name| name);
+    let known = if can_preload(&file) {
+        file.as_os_str()
+    } else {
+        name
     };
-    if let Some(family) = program::family(&file).filter(|family| *family != world.family) {
+    tool(command).env(environment::PRELOAD, known)
+}
+
+/// The library that the ranks here have loaded, or the one that they will load where nobody says it.
+pub(super) fn loaded(opening: Option<&Opening>, expected: Library) -> Library {
+    opening
+        .and_then(Opening::library)
+        .and_then(|file| Library::of_file(&file))
+        .unwrap_or(expected)
+}
+
+/// The MPI that the user names, that the program is linked with, will find, or should have by its launcher.
+fn library(program: &[OsString], environment: &Environment, world: &World) -> Library {
+    let named = environment.get(OsStr::new(MPI)).filter(|name| !name.is_empty());
+    if let Some(library) = named.and_then(|name| Library::of_file(Path::new(name))) {
+        return library;
+    }
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let file = program.first().and_then(|name| program::find(name, path));
+    file.as_ref()
+        .and_then(|file| mpi::of_program(file, environment))
+        .or_else(|| mpi::expected(file.as_deref(), world.family, environment))
+        .unwrap_or_else(|| Library::anywhere(world.family))
+}
+
+/// MPI itself breaks when launcher and program are of different families; the user should know why.
+fn warn_of_mismatch(program: &OsStr, library: &Library, world: World) {
+    let launched_by = library.family.launched_by();
+    if launched_by != world.family {
         say(&format!(
             "{} was built for {}, but the launcher is {}'s; use the launcher of {}",
-            file.display(),
-            family.title(),
+            program.display(),
+            launched_by.title(),
             world.family.title(),
-            family.title(),
+            launched_by.title(),
         ));
     }
 }

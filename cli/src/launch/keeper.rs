@@ -4,7 +4,6 @@
 //! The highest process of a host ends last of all here: everybody reports to it.
 
 use super::child::{self, Ended, Inheritance};
-use super::exec::tool;
 use super::signals::{Relations, Signals, asks_to_end, for_tools};
 use crate::connect;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// When it cannot be started.
 pub fn keep(mut command: Command, dir: PathBuf, signals: Signals) -> std::io::Result<Ended> {
     let relations = Relations::here();
-    tool(&mut command).stdin(Stdio::null());
+    command.stdin(Stdio::null());
     let inheritance = Inheritance {
         mask: for_tools(signals.mask_before),
         descriptors: &[],

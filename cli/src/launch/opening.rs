@@ -4,12 +4,15 @@
 //! processes in `MPI_Init` by then, they would wait there for ever (MPICH), or the launcher would take the
 //! program's end for a failure (Open MPI). So they wait outside, and leave when all ranks have.
 //!
-//! The ranks' supervisors leave notes, empty files in the job's directory on this node: `began` when a rank is in
-//! `MPI_Init`, `ended-RANK` when one ended before. A tool process that leaves because of that notes `left-PROCESS`, for
+//! The ranks' supervisors leave notes, files in the job's directory on this node: `began` when a rank is in
+//! `MPI_Init` (it names the MPI library that the rank has loaded, which the tool processes load, too), and empty ones:
+//! `ended-RANK` when one ended before. A tool process that leaves because of that notes `left-PROCESS`, for
 //! which the last one waits before it removes the directory: one that starts late would find no notes. With several
 //! nodes, each has ranks of its own, whose notes its own tool processes read.
 
 use crate::connect;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -56,9 +59,19 @@ impl Opening {
         }
     }
 
-    /// Notes that a rank is in `MPI_Init`.
-    pub fn began(&self) {
-        self.note(BEGAN);
+    /// Notes that a rank is in `MPI_Init`, and with which library where that can be seen.
+    pub fn began(&self, library: Option<&Path>) {
+        let name = library.map_or(&b""[..], |file| file.as_os_str().as_bytes());
+        // Whole or not at all: it is read as soon as it is there.
+        let beside = self.dir.join(format!("begins-{}", std::process::id()));
+        // Where it cannot be written the tool processes cannot have sockets either: they end the job.
+        let _ = std::fs::write(&beside, name).and_then(|()| std::fs::rename(&beside, self.dir.join(BEGAN)));
+    }
+
+    /// The library that the ranks have loaded, once one began.
+    pub fn library(&self) -> Option<PathBuf> {
+        let name = std::fs::read(self.dir.join(BEGAN)).ok()?;
+        (!name.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(&name)))
     }
 
     /// Notes that a rank ended before.
@@ -93,7 +106,7 @@ impl Opening {
     }
 
     fn note(&self, name: &str) {
-        // Where it cannot be written the tool processes cannot have sockets either: they end the job.
+        // As above.
         let _ = std::fs::File::create(self.dir.join(name));
     }
 
@@ -152,7 +165,9 @@ mod tests {
         assert_eq!(opening.stage(), Stage::Waiting, "other files say nothing");
         opening.ended(0);
         assert_eq!(opening.stage(), Stage::Over);
-        opening.began();
+        assert_eq!(opening.library(), None);
+        opening.began(Some(Path::new("/opt/libmpi.so.12")));
+        assert_eq!(opening.library().as_deref(), Some(Path::new("/opt/libmpi.so.12")));
         assert_eq!(
             opening.stage(),
             Stage::Began,

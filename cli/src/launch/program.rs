@@ -1,23 +1,13 @@
-//! Looking at a program before it starts: where it is, and which MPI it was built for.
+//! Looking at a program before it starts: where it is, and how it was linked.
 
-use super::environment::Family;
 use object::Endianness;
-use object::elf::{DT_NEEDED, ELFMAG, EM_X86_64, FileHeader64, PT_INTERP};
+use object::elf::{ELFMAG, EM_X86_64, FileHeader64, PT_INTERP};
 use object::read::ReadCache;
-use object::read::elf::{Dyn, FileHeader, ProgramHeader};
+use object::read::elf::{FileHeader, ProgramHeader};
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-
-/// MPI libraries by the beginning of their names.
-const LIBRARIES: &[(&str, Family)] = &[
-    ("libmpi.so.40", Family::Ompi),
-    ("libmpi_mpifh.so.40", Family::Ompi),
-    ("libmpi.so.12", Family::Mpich),
-    ("libmpich.so.12", Family::Mpich),
-    ("libmpifort.so.12", Family::Mpich),
-    ("libmpichfort.so.12", Family::Mpich),
-];
 
 /// Where a command is, as execvp finds it: along `path` when there is no slash in its name.
 pub fn find(command: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
@@ -31,17 +21,6 @@ pub fn find(command: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?)
         .map(|dir| dir.join(command))
         .find(|file| runs(file))
-}
-
-/// The MPI that a program was linked with; nothing for a script, a static program, or one that loads its MPI
-/// later.
-pub fn family(file: &Path) -> Option<Family> {
-    needed(file)?.iter().find_map(|library| {
-        LIBRARIES
-            .iter()
-            .find(|(name, _)| library.starts_with(name))
-            .map(|(_, family)| *family)
-    })
 }
 
 /// How a program was linked, as far as that decides whether something can be preloaded into it.
@@ -88,24 +67,16 @@ pub fn linkage(file: &Path) -> Linkage {
     })
 }
 
-/// The libraries that a program names. Only the parts of the file that say so are read.
-fn needed(file: &Path) -> Option<Vec<String>> {
+/// The loader that a program asks for.
+pub fn interpreter(file: &Path) -> Option<PathBuf> {
     let data = ReadCache::new(std::fs::File::open(file).ok()?);
     let header = FileHeader64::<Endianness>::parse(&data).ok()?;
     let endian = header.endian().ok()?;
-    let sections = header.sections(endian, &data).ok()?;
-    let (dynamic, link) = sections.dynamic(endian, &data).ok()??;
-    let strings = sections.strings(endian, &data, link).ok()?;
-    let names = dynamic
+    let segments = header.program_headers(endian, &data).ok()?;
+    let path = segments
         .iter()
-        .filter(|entry| entry.tag32(endian) == Some(DT_NEEDED));
-    let name = |entry: &_| strings.get(Dyn::val32(entry, endian)?).ok();
-    Some(
-        names
-            .filter_map(name)
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect(),
-    )
+        .find_map(|segment| segment.interpreter(endian, &data).ok().flatten())?;
+    Some(PathBuf::from(OsStr::from_bytes(path)))
 }
 
 #[cfg(test)]
@@ -130,38 +101,13 @@ mod tests {
     }
 
     #[test]
-    fn the_libraries_of_an_executable_are_read() {
+    fn linkage_and_loader_of_an_executable_are_read() {
         let me = std::env::current_exe().expect("a path");
-        let needed = needed(&me).expect("an ELF file");
-        assert!(
-            needed.iter().any(|library| library.starts_with("libc.so")),
-            "{needed:?}"
-        );
-        assert_eq!(family(&me), None, "this test uses no MPI");
-        assert_eq!(family(Path::new("/etc/passwd")), None, "no ELF file");
-        assert_eq!(family(Path::new("/nonexistent")), None);
+        let loader = interpreter(&me).expect("a loader");
+        assert!(loader.is_absolute() && loader.exists(), "{}", loader.display());
         assert_eq!(linkage(&me), Linkage::Dynamic);
-        assert_eq!(linkage(Path::new("/etc/passwd")), Linkage::Script);
-    }
-
-    #[test]
-    fn an_mpi_program_tells_its_family() {
-        // A program that is linked with each MPI, made here so that the answer is known.
-        for (compiler, expected) in [("mpicc.openmpi", Family::Ompi), ("mpicc.mpich", Family::Mpich)] {
-            let dir = tempfile::tempdir().expect("directory");
-            let (source, program) = (dir.path().join("app.c"), dir.path().join("app"));
-            std::fs::write(
-                &source,
-                "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n",
-            )
-            .expect("written");
-            let mut compile = std::process::Command::new(compiler);
-            let Ok(status) = compile.arg("-o").arg(&program).arg(&source).status() else {
-                eprintln!("{compiler} is not installed: left out");
-                continue;
-            };
-            assert!(status.success());
-            assert_eq!(family(&program), Some(expected));
-        }
+        let text = Path::new("/etc/passwd");
+        assert_eq!((linkage(text), interpreter(text)), (Linkage::Script, None));
+        assert_eq!(interpreter(Path::new("/nonexistent")), None);
     }
 }

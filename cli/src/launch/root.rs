@@ -4,11 +4,11 @@
 use super::artefacts::Artefacts;
 use super::asked::Asked;
 use super::child::{self, Ended, Inheritance};
-use super::environment::World;
-use super::exec::tool;
+use super::exec::{loaded, tool_on};
 use super::final_message::{FinalMessage, Progress};
 use super::gateway::how;
 use super::job::{Job, host};
+use super::mpi::Library;
 use super::opening::{Opening, Stage, look_again};
 use super::public::{Public, link};
 use super::say;
@@ -30,10 +30,10 @@ use std::time::{Duration, Instant};
 pub struct Assignment {
     /// Who is who.
     pub layout: Layout,
-    /// What the launcher said.
-    pub world: World,
     /// The installation.
     pub artefacts: Artefacts,
+    /// The MPI that the program will load, as far as that can be told before.
+    pub library: Library,
     /// The job.
     pub job: Job,
     /// How to wait for the application; nothing where it cannot be told.
@@ -117,7 +117,8 @@ impl Root<'_> {
     fn start_node(&mut self) -> Result<(), String> {
         let Assignment {
             layout,
-            world,
+            library,
+            opening,
             artefacts,
             asked,
             job,
@@ -126,7 +127,9 @@ impl Root<'_> {
         let cannot = |error: &dyn std::fmt::Display| format!("cannot start the analysis node: {error}");
         let (message, theirs) = FinalMessage::pair().map_err(|error| cannot(&error))?;
         let job = self.public.as_ref().map_or(job, |public| &public.job);
-        let mut command = Command::new(artefacts.analysis_node(world.family));
+        let library = loaded(opening.as_ref(), library.clone());
+        let mut command = Command::new(artefacts.analysis_node(library.family));
+        command.arg("--family").arg(library.family.name());
         command.arg("--layout").arg(layout.to_string());
         command.arg("--job").arg(&job.id);
         command.arg("--link").arg(link(&self.dir));
@@ -141,7 +144,7 @@ impl Root<'_> {
         }
         command.arg("--recording").arg(asked.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
-        tool(&mut command).stdin(Stdio::null());
+        tool_on(&mut command, &library).stdin(Stdio::null());
         let inheritance = Inheritance {
             mask: for_tools(self.signals.mask_before),
             descriptors: &[theirs.as_fd()],

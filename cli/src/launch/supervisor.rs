@@ -18,6 +18,7 @@
 use super::child::{self, Ended, Inheritance};
 use super::environment::{self, Environment, Numbers, World};
 use super::memory::{Beginning, Identity, Memory};
+use super::mpi;
 use super::opening::{Opening, look_again};
 use super::place_socket::{Packet, PlaceSocket, Received, packet};
 use super::say;
@@ -209,9 +210,11 @@ impl Supervisor<'_> {
         if self.in_mpi {
             return;
         }
-        self.in_mpi = self.memory.region().page().pid.load(Ordering::Acquire) != 0;
+        let pid = self.memory.region().page().pid.load(Ordering::Acquire);
+        self.in_mpi = pid != 0;
         if let (true, Some(opening)) = (self.in_mpi, &self.assignment.opening) {
-            opening.began();
+            let library = mpi::of_process(pid).map(|library| library.file);
+            opening.began(library.as_deref());
         }
     }
 

@@ -6,12 +6,20 @@
  *                       called by Invivo itself goes to PMPI_* and is not counted here.
  *   libcounter_deep.so  (-DDEEP) wraps PMPI_* as well, because Open MPI's Fortran layer calls nothing else. For runs
  *                       without Invivo only.
+ * It wraps every function of MPI that the MPI's header declares: functions.h is a list of
+ *   FUNCTION(name, parameters, arguments)
+ * made from the project's table when it is built, and the compiler compares it with the header.
  * It needs no libmpi by itself: it is preloaded into the launcher and its daemons too, and a Python program loads its
  * MPI late. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
+/* Some headers lack a const there. */
+#define MPI_Pready_list of_the_header
+#define PMPI_Pready_list of_the_header_too
 #include <mpi.h>
+#undef MPI_Pready_list
+#undef PMPI_Pready_list
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +49,8 @@ static int look_in(struct dl_phdr_info *object, size_t size, void *search)
 {
     (void)size;
     const char *name = strrchr(object->dlpi_name, '/');
-    if (!name || (strncmp(name, "/libmpi.so", 10) != 0 && strncmp(name, "/libmpich.so", 12) != 0))
+    if (!name || (strncmp(name, "/libmpi.so", 10) != 0 && strncmp(name, "/libmpich.so", 12) != 0 &&
+                  strncmp(name, "/libmpi_abi.so", 14) != 0))
         return 0;
     void **found = search, *library = dlopen(object->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (library)
@@ -76,16 +85,17 @@ static void enter(int id)
         calls[id]++;
 }
 
-#define WRAP(type, symbol, id, behind, parameters, arguments)      \
-    __attribute__((visibility("default"))) type symbol parameters  \
-    {                                                              \
-        static type(*next) parameters;                             \
-        if (!next)                                                 \
-            next = (type(*) parameters)find(behind);               \
-        enter(id);                                                 \
-        type result = next arguments;                              \
-        depth--;                                                   \
-        return result;                                             \
+/* Names that no parameter has. */
+#define WRAP(type, symbol, id, behind, parameters, arguments)                    \
+    __attribute__((visibility("default"))) type symbol parameters                \
+    {                                                                            \
+        static type(*the_next) parameters;                                       \
+        if (!the_next)                                                           \
+            the_next = (type(*) parameters)find(behind);                         \
+        enter(id);                                                               \
+        type what_it_said = the_next arguments;                                  \
+        depth--;                                                                 \
+        return what_it_said;                                                     \
     }
 
 #define FUNCTION(name, parameters, arguments) WRAP(int, name, ID_##name, "P" #name, parameters, arguments)

@@ -1,6 +1,7 @@
 //! Building the test programs, each once per MPI, anew where a source is newer.
 
 use crate::family::Family;
+use crate::functions;
 use crate::places::{root, sources};
 use std::ffi::OsString;
 use std::fs::File;
@@ -92,7 +93,8 @@ pub fn counter(family: Family, kind: Counter) -> PathBuf {
         Counter::Deep => ("libcounter_deep.so", &["-DDEEP"]),
     };
     let source = sources().join("counter/counter.c");
-    let watched = in_folder("counter", "");
+    let mut watched = in_folder("counter", "");
+    watched.push(root().join("proto/mpi.functions"));
     // Compiled without the wrapper's libraries: it is preloaded into programs that have no MPI, too.
     build(family, name, &watched, |target| {
         let shown = family
@@ -101,14 +103,23 @@ pub fn counter(family: Family, kind: Counter) -> PathBuf {
             .output()
             .expect("mpicc shows its command");
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+        let folder = target.with_extension("d");
+        std::fs::create_dir_all(&folder).expect("a directory for the counter's functions");
+        std::fs::write(folder.join("functions.h"), counted(family)).expect("the counter's functions");
         let mut compile = Command::new("gcc");
-        compile.args(shown.split_whitespace().filter(|word| word.starts_with("-I")));
+        compile.arg("-I").arg(folder);
+        compile.args(
+            shown
+                .split_whitespace()
+                .filter(|word| word.starts_with("-I") || word.starts_with("-D")),
+        );
         compile.args([
             "-O1",
             "-g",
             "-Wall",
             "-Wextra",
             "-Werror",
+            "-Wno-deprecated-declarations",
             "-shared",
             "-fPIC",
             "-fvisibility=hidden",
@@ -121,6 +132,26 @@ pub fn counter(family: Family, kind: Counter) -> PathBuf {
             .arg("-ldl");
         vec![compile]
     })
+}
+
+/// The functions that the counter wraps: all of the table that this MPI's header declares, with the header's word on their
+/// types, because the compiler compares.
+fn counted(family: Family) -> String {
+    let declared = functions::declared(family);
+    let mut text = String::new();
+    for function in functions::all() {
+        // Those that do not return an error code are written by hand.
+        let by_hand = function.returns != "int" || function.variadic || function.name == "MPI_Finalize";
+        if !by_hand && declared.contains(function.name.as_str()) {
+            text.push_str(&format!(
+                "FUNCTION({}, ({}), ({}))\n",
+                function.name,
+                function.parameters,
+                function.arguments.join(", ")
+            ));
+        }
+    }
+    text
 }
 
 /// Flags for C and C++. MPICH's `MPI_STATUSES_IGNORE` is an address that gcc takes for an array of no room.

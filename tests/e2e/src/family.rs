@@ -1,4 +1,5 @@
-//! Debian's two MPIs: how each launches, compiles, and keeps the ranks' output apart.
+//! The MPIs of the tests: how each launches, compiles, and keeps the ranks' output apart. Debian's two are what most tests
+//! use; newer members of their families come from pip (see `xtask/src/setup.rs`).
 
 use crate::places;
 use std::ffi::OsString;
@@ -8,40 +9,89 @@ use std::process::Command;
 /// An MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Open MPI.
+    /// Debian's Open MPI 4.1.
     Ompi,
-    /// MPICH.
+    /// Debian's MPICH 4.0.
     Mpich,
+    /// Open MPI 5.0.
+    Ompi5,
+    /// MPICH 5.0.
+    Mpich5,
+    /// MPICH 5.0 by the standard's own interface.
+    Abi5,
+    /// Intel MPI: ready programs alone, for the long tests.
+    Impi,
 }
 
 impl Family {
-    /// Both.
+    /// Debian's.
     pub const ALL: [Family; 2] = [Family::Ompi, Family::Mpich];
+    /// The newer ones.
+    pub const NEW: [Family; 3] = [Family::Ompi5, Family::Mpich5, Family::Abi5];
 
-    /// As Invivo calls it.
+    /// As directories are called.
     pub fn name(self) -> &'static str {
         match self {
             Family::Ompi => "ompi",
             Family::Mpich => "mpich",
+            Family::Ompi5 => "ompi5",
+            Family::Mpich5 => "mpich5",
+            Family::Abi5 => "abi5",
+            Family::Impi => "impi",
         }
+    }
+
+    /// The family's name as Invivo says it.
+    pub fn interface(self) -> &'static str {
+        match self {
+            Family::Ompi | Family::Ompi5 => "ompi",
+            Family::Mpich | Family::Mpich5 | Family::Impi => "mpich",
+            Family::Abi5 => "abi",
+        }
+    }
+
+    /// Whether it is an Open MPI; the others are MPICH's kin.
+    pub fn is_open_mpi(self) -> bool {
+        self.interface() == "ompi"
     }
 
     /// As Debian's alternatives and mpi4py call it.
     pub fn debian_name(self) -> &'static str {
-        match self {
-            Family::Ompi => "openmpi",
-            Family::Mpich => "mpich",
-        }
+        if self.is_open_mpi() { "openmpi" } else { "mpich" }
+    }
+
+    /// Where pip put it; nothing for Debian's.
+    pub fn prefix(self) -> Option<PathBuf> {
+        let name = match self {
+            Family::Ompi | Family::Mpich => return None,
+            Family::Ompi5 => "openmpi5",
+            Family::Mpich5 | Family::Abi5 => "mpich5",
+            Family::Impi => "impi",
+        };
+        let prefix = places::root().join("target/mpi").join(name);
+        assert!(
+            prefix.exists(),
+            "{} is missing: run `cargo xtask setup` first",
+            prefix.display()
+        );
+        Some(prefix)
     }
 
     /// A compiler (`mpicc`, `mpicxx`, `mpifort`) of this MPI.
     pub fn compiler(self, name: &str) -> Command {
-        Command::new(format!("{name}.{}", self.debian_name()))
+        match self.prefix() {
+            None => Command::new(format!("{name}.{}", self.debian_name())),
+            Some(prefix) if self == Family::Abi5 => Command::new(prefix.join(format!("bin/{name}_abi"))),
+            Some(prefix) => Command::new(prefix.join("bin").join(name)),
+        }
     }
 
-    /// The launcher's name.
-    pub fn launcher(self) -> String {
-        format!("mpiexec.{}", self.debian_name())
+    /// The launcher.
+    pub fn launcher(self) -> OsString {
+        match self.prefix() {
+            None => format!("mpiexec.{}", self.debian_name()).into(),
+            Some(prefix) => prefix.join("bin/mpiexec").into(),
+        }
     }
 
     /// The launcher's arguments: so many processes, on however few cores, output by rank in files in `output`.
@@ -53,7 +103,14 @@ impl Family {
                 files.push(":nocopy");
                 arguments.extend(["--oversubscribe".into(), "--output-filename".into(), files]);
             }
-            Family::Mpich => {
+            Family::Ompi5 => {
+                let mut files = OsString::from("dir=");
+                files.push(output);
+                files.push(":nocopy");
+                arguments.extend(["--map-by".into(), ":OVERSUBSCRIBE".into()]);
+                arguments.extend(["--output".into(), files]);
+            }
+            _ => {
                 for (option, stream) in [("-outfile-pattern", "stdout"), ("-errfile-pattern", "stderr")] {
                     arguments.extend([option.into(), output.join(format!("%r.{stream}")).into()]);
                 }
@@ -66,8 +123,8 @@ impl Family {
     /// The file that a process of the job wrote `stream` (`stdout` or `stderr`) to.
     pub fn output_file(self, output: &Path, process: u32, stream: &str) -> PathBuf {
         match self {
-            Family::Ompi => output.join(format!("1/rank.{process}/{stream}")),
-            Family::Mpich => output.join(format!("{process}.{stream}")),
+            Family::Ompi | Family::Ompi5 => output.join(format!("1/rank.{process}/{stream}")),
+            _ => output.join(format!("{process}.{stream}")),
         }
     }
 
@@ -77,11 +134,33 @@ impl Family {
             // Containers and test machines run as root.
             ("OMPI_ALLOW_RUN_AS_ROOT", "1".into()),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1".into()),
+            ("PRTE_ALLOW_RUN_AS_ROOT", "1".into()),
+            ("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1".into()),
             ("MPI4PY_MPIABI", self.debian_name().into()),
         ];
-        if self == Family::Mpich {
+        if self == Family::Ompi5 {
+            // It spins while it waits, unless told otherwise, also where there are as many cores as processes but others
+            // want them, too.
+            variables.push(("OMPI_MCA_mpi_yield_when_idle", "1".into()));
+        }
+        match self {
+            Family::Ompi => {}
             // mpi4py looks for libmpi.so.12, which Debian calls libmpich.so.12; `cargo xtask` leaves a link.
-            variables.push(("LD_LIBRARY_PATH", crate::python::mpich_directory().into()));
+            Family::Mpich => {
+                variables.push(("LD_LIBRARY_PATH", crate::python::mpich_directory().into()));
+            }
+            // For mpi4py alone: what their compilers make finds its library by itself.
+            Family::Ompi5 | Family::Mpich5 | Family::Abi5 => {
+                let lib = self.prefix().map(|prefix| prefix.join("lib"));
+                variables.extend(lib.map(|lib| ("LD_LIBRARY_PATH", lib.into())));
+            }
+            Family::Impi => {
+                let prefix = self.prefix().unwrap_or_default();
+                variables.push(("LD_LIBRARY_PATH", prefix.join("lib").into()));
+                // On one node it needs no network.
+                variables.push(("I_MPI_FABRICS", "shm".into()));
+                variables.push(("I_MPI_ROOT", prefix.into()));
+            }
         }
         variables
     }

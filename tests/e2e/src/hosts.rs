@@ -222,7 +222,7 @@ impl Hosts {
         let agent = self.directory.join("agent").display().to_string();
         let words: Vec<String> = match family {
             // The programs' own variables: Open MPI passes on what it is told to.
-            Family::Ompi => [
+            Family::Ompi | Family::Ompi5 => [
                 "--mca",
                 "plm_rsh_agent",
                 &agent,
@@ -238,7 +238,7 @@ impl Hosts {
             ]
             .map(str::to_owned)
             .to_vec(),
-            Family::Mpich => ["-launcher", "ssh", "-launcher-exec", &agent, "-hosts", &slots]
+            _ => ["-launcher", "ssh", "-launcher-exec", &agent, "-hosts", &slots]
                 .map(str::to_owned)
                 .to_vec(),
         };
@@ -251,8 +251,8 @@ impl Hosts {
     /// cable.
     pub fn environment(&self, family: Family) -> Vec<(&'static str, &'static str)> {
         match family {
-            Family::Ompi => Vec::new(),
             Family::Mpich => vec![("UCX_TLS", "self,sysv")],
+            _ => Vec::new(),
         }
     }
 

@@ -132,7 +132,7 @@ impl Job {
     /// The command line of a job of so many processes.
     fn command(&self, directory: &Path, (total, each): (u32, u32), hosts: Option<&Hosts>) -> Command {
         let (output, report) = (directory.join("out"), directory.join("report.json"));
-        let mut words: Vec<OsString> = vec![self.family.launcher().into()];
+        let mut words: Vec<OsString> = vec![self.family.launcher()];
         let processes = if self.how == How::Exec { total } else { self.ranks };
         let places = hosts.map(|hosts| hosts.launcher_arguments(self.family, [each, total - each]));
         words.extend(places.into_iter().flatten());

@@ -15,12 +15,18 @@ pub fn interpreter() -> PathBuf {
     interpreter
 }
 
+/// The sources of mpi4py, with its tests.
+pub fn tests_of_mpi4py() -> PathBuf {
+    home().join("mpi4py-tests")
+}
+
 /// The directory in which Debian's MPICH is called as mpi4py wants it.
 pub(crate) fn mpich_directory() -> PathBuf {
+    home().join("mpich")
+}
+
+fn home() -> PathBuf {
     let interpreter = interpreter();
-    let home = interpreter
-        .ancestors()
-        .nth(2)
-        .expect("the interpreter lies in HOME/bin");
-    home.join("mpich")
+    let home = interpreter.ancestors().nth(2);
+    home.expect("the interpreter lies in HOME/bin").to_owned()
 }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 /// Fewer on MPICH, which spins while it waits.
 fn ranks(family: Family) -> u32 {
     match family {
-        Family::Ompi => 4,
-        Family::Mpich => 2,
+        Family::Ompi | Family::Ompi5 => 4,
+        _ => 2,
     }
 }
 

@@ -20,8 +20,8 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 /// Ranks and fan-in: two tool places each. Fewer ranks on MPICH, which spins while it waits.
 fn size(family: Family) -> (u32, &'static str) {
     match family {
-        Family::Ompi => (3, "2"),
-        Family::Mpich => (2, "1"),
+        Family::Ompi | Family::Ompi5 => (3, "2"),
+        _ => (2, "1"),
     }
 }
 

@@ -14,8 +14,8 @@ const STATUS: i32 = 3;
 /// Fewer on MPICH, which spins while it waits: its processes take the cores from each other.
 fn ranks(family: Family) -> u32 {
     match family {
-        Family::Ompi => 4,
-        Family::Mpich => 3,
+        Family::Ompi | Family::Ompi5 => 4,
+        _ => 3,
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::Launcher;
 use super::finding::Finding;
-use crate::launch::environment::Family;
+use crate::launch::environment::{Environment, Family};
+use crate::launch::mpi;
 use crate::launch::program::{self, Linkage};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -12,7 +13,13 @@ use std::path::Path;
 const SPECIAL_MODES: u32 = 0o6000;
 
 /// Looks at a program.
-pub fn look(name: &OsStr, path: Option<&OsStr>, families: &[Family], launchers: &[Launcher]) -> Vec<Finding> {
+pub fn look(
+    name: &OsStr,
+    environment: &Environment,
+    families: &[Family],
+    launchers: &[Launcher],
+) -> Vec<Finding> {
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
     let Some(file) = program::find(name, path) else {
         return vec![Finding::failed(
             "program",
@@ -20,7 +27,8 @@ pub fn look(name: &OsStr, path: Option<&OsStr>, families: &[Family], launchers: 
             "check the path and its mode",
         )];
     };
-    let mut findings = vec![linkage(&file, program::linkage(&file))];
+    let family = mpi::of_program(&file, environment).map(|library| library.family);
+    let mut findings = vec![linkage(&file, program::linkage(&file), family)];
     let special = file
         .metadata()
         .is_ok_and(|meta| meta.permissions().mode() & SPECIAL_MODES != 0);
@@ -34,18 +42,18 @@ pub fn look(name: &OsStr, path: Option<&OsStr>, families: &[Family], launchers: 
             "chmod u-s,g-s, or run a copy",
         ));
     }
-    if let Some(family) = program::family(&file) {
+    if let Some(family) = family {
         findings.push(fits(&file, family, families, launchers));
     }
     findings
 }
 
 /// What can be preloaded into it.
-fn linkage(file: &Path, linkage: Linkage) -> Finding {
+fn linkage(file: &Path, linkage: Linkage, family: Option<Family>) -> Finding {
     let check = "program";
     let shown = file.display();
     match linkage {
-        Linkage::Dynamic => match program::family(file) {
+        Linkage::Dynamic => match family {
             Some(family) => Finding::good(check, format!("{shown} is linked with {}", family.title())),
             None => Finding::note(
                 check,
@@ -86,11 +94,14 @@ fn fits(file: &Path, family: Family, families: &[Family], launchers: &[Launcher]
         );
     }
     match launchers.first() {
-        Some(usual) if usual.family == family => Finding::good(
+        Some(usual) if usual.family == family.launched_by() => Finding::good(
             check,
             format!("{} and the program are both {title}'s", usual.name),
         ),
-        Some(usual) => match launchers.iter().find(|launcher| launcher.family == family) {
+        Some(usual) => match launchers
+            .iter()
+            .find(|launcher| launcher.family == family.launched_by())
+        {
             Some(fitting) => Finding::note(
                 check,
                 format!(
@@ -162,7 +173,7 @@ mod tests {
             let mut compile = std::process::Command::new("cc");
             compile.args(options).arg(&source).arg("-o").arg(&file);
             assert!(compile.status().expect("a C compiler").success());
-            let found = look(file.as_os_str(), None, &[], &[]);
+            let found = look(file.as_os_str(), &Environment::new(), &[], &[]);
             assert_eq!(
                 found.first().map(|finding| finding.level),
                 Some(level),
@@ -172,12 +183,12 @@ mod tests {
         let script = dir.path().join("script");
         std::fs::write(&script, "#!/bin/sh\n").expect("written");
         assert_eq!(
-            look(script.as_os_str(), None, &[], &[])[0].level,
+            look(script.as_os_str(), &Environment::new(), &[], &[])[0].level,
             Level::Failed,
             "no mode"
         );
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o4755)).expect("mode set");
-        let levels: Vec<Level> = look(script.as_os_str(), None, &[], &[])
+        let levels: Vec<Level> = look(script.as_os_str(), &Environment::new(), &[], &[])
             .iter()
             .map(|finding| finding.level)
             .collect();

@@ -5,8 +5,9 @@ use super::bounded::{Done, run};
 use super::finding::Finding;
 use super::{Launcher, family_of};
 use crate::launch::artefacts::Artefacts;
-use crate::launch::environment::{Family, PRELOAD};
+use crate::launch::environment::{Environment, Family, PRELOAD};
 use crate::launch::launcher::flavour;
+use crate::launch::mpi::{self, Library};
 use crate::launch::program;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -40,7 +41,7 @@ pub struct Installed {
 }
 
 /// Looks at our own files.
-pub fn look() -> Installed {
+pub fn look(environment: &Environment) -> Installed {
     let artefacts = match Artefacts::of_this_program() {
         Ok(artefacts) => artefacts,
         Err(error) => {
@@ -57,8 +58,13 @@ pub fn look() -> Installed {
     };
     let mut findings = Vec::new();
     let mut families = Vec::new();
-    for family in [Family::Ompi, Family::Mpich] {
-        let found = of_family(&artefacts, family);
+    for family in [Family::Ompi, Family::Mpich, Family::Abi] {
+        let library = mpi::of_machine(family, environment);
+        if family == Family::Abi && library.is_none() {
+            // Few machines have it yet.
+            continue;
+        }
+        let found = of_family(&artefacts, family, library.as_ref());
         if found.level == super::Level::Good {
             families.push(family);
         }
@@ -78,8 +84,9 @@ pub fn look() -> Installed {
     }
 }
 
-/// The part of one family: files, versions, and whether its MPI can be loaded.
-fn of_family(artefacts: &Artefacts, family: Family) -> Finding {
+/// The part of one family: files, versions, and whether its MPI can be loaded. Tool processes have no MPI of their own:
+/// they are given the application's.
+fn of_family(artefacts: &Artefacts, family: Family, library: Option<&Library>) -> Finding {
     let check = "installation";
     let title = family.title();
     if let Err(error) = artefacts.check(family) {
@@ -89,20 +96,27 @@ fn of_family(artefacts: &Artefacts, family: Family) -> Finding {
             format!("nothing, unless jobs of {title} are to be observed"),
         );
     }
+    let Some(library) = library else {
+        return Finding::note(
+            check,
+            format!("{title}: the loader finds no library of it"),
+            format!(
+                "load its module, or put its lib directory into LD_LIBRARY_PATH, if jobs of {title} are to be observed"
+            ),
+        );
+    };
+    let mpi = library.of_tools();
     let programs = [
-        artefacts.gateway(),
-        artefacts.tool_place(family),
-        artefacts.analysis_node(family),
+        (artefacts.gateway(), None),
+        (artefacts.tool_place(family), Some(mpi.as_path())),
+        (artefacts.analysis_node(family), Some(mpi.as_path())),
     ];
-    for file in programs {
-        if let Err(why) = version(&file) {
+    for (file, mpi) in programs {
+        if let Err(why) = version(&file, mpi) {
             return Finding::note(
                 check,
                 format!("{title}: {why}"),
-                format!(
-                    "install {title}'s run-time library if jobs of it are to be observed (ldd {})",
-                    file.display()
-                ),
+                format!("look whether {} is whole (ldd)", library.file.display()),
             );
         }
     }
@@ -130,11 +144,15 @@ fn of_family(artefacts: &Artefacts, family: Family) -> Finding {
     }
 }
 
-/// Whether a program starts and is of our version.
-fn version(file: &Path) -> Result<(), String> {
+/// Whether a program starts, with an MPI library if it needs one, and is of our version.
+fn version(file: &Path, mpi: Option<&Path>) -> Result<(), String> {
     let shown = file.display();
-    let done = run(Command::new(file).arg("--version"), PATIENCE)
-        .map_err(|error| format!("{shown} cannot be started: {error}"))?;
+    let mut command = Command::new(file);
+    command.arg("--version");
+    if let Some(mpi) = mpi {
+        command.env(PRELOAD, mpi);
+    }
+    let done = run(&mut command, PATIENCE).map_err(|error| format!("{shown} cannot be started: {error}"))?;
     if !done.well() {
         return Err(format!("{shown} does not start: {}", done.complaint()));
     }
@@ -294,10 +312,16 @@ mod tests {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("mode set");
             file
         };
-        assert_eq!(version(&script("good", &format!("echo tool {VERSION}"))), Ok(()));
-        let old = version(&script("old", "echo tool 0.0.0")).expect_err("old");
+        assert_eq!(
+            version(&script("good", &format!("echo tool {VERSION}")), None),
+            Ok(())
+        );
+        let old = version(&script("old", "echo tool 0.0.0"), None).expect_err("old");
         assert!(old.contains("0.0.0") && old.contains(VERSION), "{old}");
-        let broken = version(&script("broken", "echo libmpi.so.40: not found >&2; exit 127"));
+        let broken = version(
+            &script("broken", "echo libmpi.so.40: not found >&2; exit 127"),
+            None,
+        );
         assert!(broken.expect_err("broken").contains("libmpi.so.40"));
     }
 }

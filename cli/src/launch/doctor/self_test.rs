@@ -57,7 +57,7 @@ pub fn run(installed: &Installed, family: Family, launcher: Option<&Launcher>) -
 fn options(family: Family) -> &'static [&'static str] {
     match family {
         Family::Ompi => &["--oversubscribe"],
-        Family::Mpich => &[],
+        Family::Mpich | Family::Abi => &[],
     }
 }
 

@@ -1,0 +1,186 @@
+//! Hides from the program what its MPI library does not have.
+//!
+//! The shim wraps the functions of every member of its family. A program that asks whether a function is there (by
+//! `dlsym`, or by a weak reference as mpi4py does) would find the shim's and take it for one that works. So the program
+//! gets a copy of the shim in whose table of symbols those names are undefined, which the loader passes over. The copy
+//! lies in the job's directory on the node, one for all ranks with the same library. Where it cannot be made, the shim
+//! itself is taken.
+
+use super::environment::can_preload;
+use object::elf::{FileHeader64, SHN_UNDEF, Sym64};
+use object::read::elf::{FileHeader, Sym};
+use object::{Endianness, LittleEndian};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// A file that cannot be read as a library of this machine.
+type Unreadable = object::read::Error;
+/// The number of a section and the value stand behind name (4 bytes), kind and visibility of a symbol.
+const SECTION_AT: usize = 6;
+const VALUE_AT: usize = 8;
+const VALUE_END: usize = 16;
+
+/// The shim as a program with this MPI library should have it: `shim` itself, or a copy in `directory`.
+pub fn tailored(shim: &Path, library: &Path, directory: &Path) -> PathBuf {
+    copy(shim, library, directory).unwrap_or_else(|| shim.to_owned())
+}
+
+fn copy(shim: &Path, library: &Path, directory: &Path) -> Option<PathBuf> {
+    let known = defined(&std::fs::read(library).ok()?).ok()?;
+    let known: HashSet<&[u8]> = known.iter().map(|symbol| symbol.name.as_slice()).collect();
+    let mut bytes = std::fs::read(shim).ok()?;
+    let hidden = hide(&mut bytes, |name| !known.contains(name)).ok()?;
+    if hidden.is_empty() {
+        return None;
+    }
+    let mut hash = DefaultHasher::new();
+    (&hidden, shim).hash(&mut hash);
+    // The shim finds itself in LD_PRELOAD by the end of its name.
+    let file = directory.join(format!("{:016x}-{}", hash.finish(), shim.file_name()?.to_str()?));
+    if !can_preload(&file) || !may_run_from(directory) {
+        return None;
+    }
+    let whole = |file: &Path| file.metadata().is_ok_and(|meta| meta.len() == bytes.len() as u64);
+    if !whole(&file) {
+        let beside = directory.join(format!("shim-{}", std::process::id()));
+        let written = write(&beside, &bytes).and_then(|()| std::fs::rename(&beside, &file));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&beside);
+            return None;
+        }
+    }
+    Some(file)
+}
+
+fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o700).open(file)?;
+    file.write_all(bytes)
+}
+
+/// Whether the loader may take code from files there.
+fn may_run_from(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory)
+        .is_ok_and(|about| !about.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
+}
+
+/// A symbol that a library defines for others.
+struct Symbol {
+    name: Vec<u8>,
+    /// Where its entry begins in the file.
+    at: usize,
+}
+
+/// The symbols that a library defines for others.
+fn defined(file: &[u8]) -> Result<Vec<Symbol>, Unreadable> {
+    let header = FileHeader64::<Endianness>::parse(file)?;
+    let endian = header.endian()?;
+    let sections = header.sections(endian, file)?;
+    let table = sections.symbols(endian, file, object::elf::SHT_DYNSYM)?;
+    let strings = table.strings();
+    let section = sections.section(table.section())?;
+    let begin = object::read::elf::SectionHeader::sh_offset(section, endian) as usize;
+    let mut symbols = Vec::new();
+    for (index, symbol) in table.iter().enumerate() {
+        if !symbol.is_undefined(endian) {
+            symbols.push(Symbol {
+                name: symbol.name(endian, strings)?.to_vec(),
+                at: begin + index * size_of::<Sym64<LittleEndian>>(),
+            });
+        }
+    }
+    Ok(symbols)
+}
+
+/// Makes those MPI functions undefined that are to go; says which.
+fn hide(file: &mut [u8], goes: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Unreadable> {
+    let mut hidden = Vec::new();
+    for symbol in defined(file)? {
+        let name = symbol.name.strip_prefix(b"P").unwrap_or(&symbol.name);
+        if name.starts_with(b"MPI_")
+            && goes(&symbol.name)
+            && let Some(entry) = file.get_mut(symbol.at..symbol.at + VALUE_END)
+        {
+            entry[SECTION_AT..VALUE_AT].copy_from_slice(&SHN_UNDEF.to_le_bytes());
+            entry[VALUE_AT..VALUE_END].fill(0);
+            hidden.push(symbol.name);
+        }
+    }
+    Ok(hidden)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::process::Command;
+
+    fn library(dir: &Path, name: &str, functions: &[&str]) -> PathBuf {
+        let (source, file) = (dir.join(format!("{name}.c")), dir.join(name));
+        let text: String = functions
+            .iter()
+            .map(|function| format!("int {function}(void) {{ return 1; }}\n"))
+            .collect();
+        std::fs::write(&source, text).expect("written");
+        let mut compile = Command::new("cc");
+        compile.args(["-shared", "-fPIC", "-o"]).arg(&file).arg(&source);
+        assert!(compile.status().expect("a C compiler").success());
+        file
+    }
+
+    /// Which functions `dlsym` finds in a library.
+    fn found(file: &Path, functions: &[&str]) -> Vec<bool> {
+        let path = CString::new(file.as_os_str().as_encoded_bytes()).expect("a path");
+        // SAFETY: the libraries are this test's own and have no constructors; the names are C strings.
+        unsafe {
+            let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
+            assert!(!library.is_null(), "{} cannot be loaded", file.display());
+            functions
+                .iter()
+                .map(|name| {
+                    let name = CString::new(*name).expect("a name");
+                    !libc::dlsym(library, name.as_ptr()).is_null()
+                })
+                .collect()
+        }
+    }
+
+    #[test]
+    fn what_the_library_lacks_is_not_found_and_all_else_is() {
+        let dir = tempfile::tempdir().expect("directory");
+        let wrapped = ["MPI_Send", "PMPI_Send", "MPI_New", "PMPI_New", "other"];
+        let shim = library(dir.path(), "libshim.so", &wrapped);
+        let old = library(dir.path(), "libmpi.so.12", &["MPI_Send", "PMPI_Send"]);
+        let new = library(dir.path(), "libmpi.so.12.5", &wrapped[..4]);
+        assert_eq!(
+            tailored(&shim, &new, dir.path()),
+            shim,
+            "nothing to hide, nothing to copy"
+        );
+        let copy = tailored(&shim, &old, dir.path());
+        assert_ne!(copy, shim);
+        assert!(copy.to_str().expect("text").ends_with("libshim.so"));
+        assert_eq!(found(&copy, &wrapped), [true, true, false, false, true]);
+        assert_eq!(found(&shim, &wrapped), [true; 5]);
+        assert_eq!(tailored(&shim, &old, dir.path()), copy, "the next rank's");
+    }
+
+    #[test]
+    fn without_room_or_sense_the_shim_itself_is_taken() {
+        let dir = tempfile::tempdir().expect("directory");
+        let shim = library(dir.path(), "libshim.so", &["MPI_Send"]);
+        let none = library(dir.path(), "libmpi.so.12", &["other"]);
+        let gone = dir.path().join("gone");
+        assert_eq!(tailored(&shim, &none, &gone), shim, "no such directory");
+        assert_eq!(tailored(&shim, &gone, dir.path()), shim, "no such library");
+        let text = dir.path().join("text");
+        std::fs::write(&text, "no library").expect("written");
+        assert_eq!(tailored(&shim, &text, dir.path()), shim);
+        let blank = dir.path().join("a b");
+        std::fs::create_dir(&blank).expect("made");
+        assert_eq!(tailored(&shim, &none, &blank), shim, "it could not be preloaded");
+    }
+}

@@ -1,0 +1,63 @@
+//! The Intel MPI Benchmarks, as ready binaries on Intel MPI: programs that nobody here has compiled. They print times, so
+//! that what is compared is which benchmarks ran on how many ranks.
+
+use invivo_e2e::checks;
+use invivo_e2e::ended::Ended;
+use invivo_e2e::family::Family;
+use invivo_e2e::job::Job;
+use std::ffi::OsString;
+use std::time::Duration;
+
+/// The longest takes two minutes on a quiet machine.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// The benchmarks of a run: their names with the processes that took part.
+fn benchmarks(ended: &Ended) -> Vec<String> {
+    let told = |line: &&str| line.starts_with("# Benchmarking ") || line.starts_with("# #processes = ");
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    ended.stdout()[0].lines().filter(told).map(words).collect()
+}
+
+fn suite(name: &str, arguments: &[&str]) {
+    let binary = Family::Impi.prefix().expect("pip's").join("bin").join(name);
+    let mut command: Vec<OsString> = vec![binary.into()];
+    command.extend(arguments.iter().map(OsString::from));
+    for ranks in [2, 4] {
+        let bare = Job::bare(Family::Impi, ranks, &command).limit(LIMIT).run();
+        let observed = Job::observed(Family::Impi, ranks, &command).limit(LIMIT).run();
+        assert_eq!((bare.code(), observed.code()), (0, 0), "exit status of {name}");
+        let (expected, found) = (benchmarks(&bare), benchmarks(&observed));
+        assert!(expected.len() > 4, "{name} runs few benchmarks: {expected:?}");
+        assert_eq!(expected, found, "benchmarks of {name} with {ranks} ranks");
+        assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
+        checks::conserved(&observed.report(), ranks);
+    }
+}
+
+/// Short: few repetitions, small messages.
+const SHORT: [&str; 4] = ["-iter", "10", "-msglog", "0:12"];
+
+#[test]
+#[ignore = "Intel MPI is large"]
+fn messages_and_collectives() {
+    suite("IMB-MPI1", &SHORT);
+}
+
+#[test]
+#[ignore = "Intel MPI is large"]
+fn nonblocking_collectives() {
+    suite("IMB-NBC", &SHORT);
+}
+
+#[test]
+#[ignore = "Intel MPI is large"]
+fn one_sided_communication() {
+    suite("IMB-RMA", &SHORT);
+}
+
+/// Two threads of each rank in MPI at once.
+#[test]
+#[ignore = "Intel MPI is large"]
+fn several_threads() {
+    suite("IMB-MT", &["-repeat", "10", "-thread_level", "multiple"]);
+}
