@@ -159,10 +159,10 @@ impl Rule {
     fn levels(&self) -> usize {
         usize::from(match self.by {
             Dimension::Class => 1,
-            Dimension::Depth { levels, .. }
-            | Dimension::Duration { levels, .. }
-            | Dimension::Iteration { levels }
-            | Dimension::Ordinal { levels } => levels.max(1),
+            // No more than there is to tell apart: depths up to 255, bounds from 2^0 on.
+            Dimension::Depth { kept, levels } => levels.min(u8::MAX - kept).max(1),
+            Dimension::Duration { kept_log2, levels } => levels.clamp(1, kept_log2.saturating_add(1)),
+            Dimension::Iteration { levels } | Dimension::Ordinal { levels } => levels.max(1),
         })
     }
 
@@ -289,6 +289,21 @@ mod tests {
         assert_eq!(
             [0, 255, 256, 511, 512, 1023, 1024, u64::MAX].map(level),
             [0, 0, 1, 1, 2, 2, 3, 3]
+        );
+
+        // There is nothing below the lowest of these.
+        let shallow = Strategy::by(Dimension::Depth { kept: 253, levels: 8 });
+        assert_eq!(
+            shallow.labels(),
+            [Label::Depth(255), Label::Depth(254), Label::Rest]
+        );
+        let short = Strategy::by(Dimension::Duration {
+            kept_log2: 1,
+            levels: 8,
+        });
+        assert_eq!(
+            short.labels(),
+            [Label::ShorterThanLog2(0), Label::ShorterThanLog2(1), Label::Rest]
         );
     }
 

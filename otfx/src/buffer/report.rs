@@ -60,6 +60,28 @@ impl Buffer {
         }
     }
 
+    /// As [`Buffer::ledger`], of one class. Parts are those of calls.
+    pub fn ledger_of(&self, class: EventClass) -> Ledger {
+        let mut ledger = Ledger {
+            kept: self.kept(class),
+            ..Ledger::default()
+        };
+        if class == EventClass::Call {
+            ledger.parts_reduced = self.parts_reduced;
+        }
+        for loss in self.losses().filter(|loss| loss.class == class) {
+            match loss.reason {
+                Reason::Held => ledger.dropped += loss.records,
+                Reason::Reset => ledger.reset += loss.records,
+                Reason::Room | Reason::Closed | Reason::Cap | Reason::Strategy | Reason::Refused => {
+                    ledger.reduced += loss.records;
+                }
+            }
+        }
+        ledger.stored = ledger.kept + ledger.reduced + ledger.dropped + ledger.reset;
+        ledger
+    }
+
     /// What was lost, by level, class and reason, with the time in which it lay.
     pub fn losses(&self) -> impl Iterator<Item = Loss> + '_ {
         let earlier = core::iter::once((&self.earlier, Label::Earlier));
@@ -143,6 +165,11 @@ impl Buffer {
     /// Bytes allocated for records: the same from the beginning to the end.
     pub fn arena_bytes(&self) -> usize {
         self.arena.capacity()
+    }
+
+    /// How often a level has given something up so far, its oldest bin or all of it.
+    pub fn reductions(&self) -> u64 {
+        self.reductions
     }
 
     /// When events reached their cap and were dropped for good, in ticks.

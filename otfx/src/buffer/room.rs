@@ -186,6 +186,7 @@ impl Buffer {
     fn give_one(&mut self, removed: Option<(BinId, u64)>) {
         let Some((gone, records)) = removed else { return };
         self.gone[Reason::Room as usize] += records;
+        self.reductions += 1;
         if matches!(self.last, Last::Call { bin, .. } if bin == gone) {
             self.last = Last::Gone;
         }
@@ -213,6 +214,7 @@ impl Buffer {
             return;
         };
         self.gone[reason as usize] += records;
+        self.reductions += u64::from(reason != Reason::Reset);
         if self.frozen_before.is_none() {
             self.arena.give_chain(oldest, newest, bins);
             return;

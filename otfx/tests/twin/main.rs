@@ -11,12 +11,12 @@ use input::{Op, ops};
 use invivo_otfx::Reason;
 use invivo_otfx::{
     Buffer, Contents, EventClass, FlightRecorder, Frozen, Geometry, Head, Ledger, Metric, OPAQUE_BYTES_MAX,
-    Opaque, Pass, Sample, VALUES_MAX,
+    Opaque, Pass, Sample, Strategy, VALUES_MAX,
 };
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::Part;
 use naive::Naive;
-use proptest::prelude::*;
+use proptest::prelude::{ProptestConfig, TestCaseError, prop, prop_assert, prop_assert_eq, proptest};
 
 /// Everything that a buffer keeps, as plain values.
 pub fn kept(buffer: &Buffer) -> Vec<Contents> {
@@ -34,18 +34,26 @@ struct Pair {
     naive: Naive,
     input: input::Input,
     frozen: Option<Frozen>,
+    /// Those that it may change to.
+    strategies: Vec<Strategy>,
 }
 
 impl Pair {
+    /// Under one of the strategies that are always tried.
     fn new(strategy: usize, bytes: usize) -> Pair {
-        let strategy = policy::strategies().swap_remove(strategy);
         // Bins of 1 KiB whatever the levels are, so that all strategies fit a small buffer.
         let geometry = Geometry::with_bins(bytes, 1 << 10);
+        Pair::among(policy::strategies(), strategy, geometry)
+    }
+
+    fn among(strategies: Vec<Strategy>, strategy: usize, geometry: Geometry) -> Pair {
+        let strategy = strategies[strategy].clone();
         Pair {
             buffer: Buffer::with_geometry(geometry, strategy.clone()).expect("large enough"),
             naive: Naive::new(strategy, geometry),
             input: input::Input::default(),
             frozen: None,
+            strategies,
         }
     }
 
@@ -173,7 +181,7 @@ impl Pair {
                 self.naive.reset();
             }
             Op::Strategy(number) => {
-                let strategy = policy::strategies().swap_remove(*number);
+                let strategy = self.strategies[*number].clone();
                 self.buffer.set_strategy(strategy.clone()).expect("large enough");
                 self.naive.set_strategy(strategy);
             }
@@ -186,6 +194,9 @@ impl Pair {
                     let frozen = self.buffer.freeze().expect("no view is out");
                     self.naive.freeze();
                     prop_assert_eq!(frozen.ledger(), self.naive.ledger());
+                    let lost: u64 = frozen.losses().iter().map(|loss| loss.records).sum();
+                    let ledger = frozen.ledger();
+                    prop_assert_eq!(lost, ledger.reduced + ledger.dropped + ledger.reset);
                     prop_assert!(self.buffer.freeze().is_err());
                     self.frozen = Some(frozen);
                 }
@@ -218,9 +229,29 @@ impl Pair {
         prop_assert_eq!(fill.span, naive.span());
         prop_assert_eq!(buffer.arena_bytes(), fill.geometry.arena_bytes());
         prop_assert_eq!(buffer.halvings(), naive.halvings);
+        prop_assert_eq!(buffer.reductions(), naive.reductions);
         prop_assert_eq!(buffer.events_dropped_at(), naive.dropped_at);
         if contents {
             self.check_losses()?;
+            prop_assert_eq!(buffer.levels().collect::<Vec<_>>(), naive.levels());
+            let by_class = EventClass::ALL.map(|class| buffer.ledger_of(class));
+            let sum = |of: fn(&Ledger) -> u64| by_class.iter().map(of).sum::<u64>();
+            prop_assert_eq!(
+                (
+                    sum(|l| l.stored),
+                    sum(|l| l.kept),
+                    sum(|l| l.reduced),
+                    sum(|l| l.dropped),
+                    sum(|l| l.reset)
+                ),
+                (
+                    ledger.stored,
+                    ledger.kept,
+                    ledger.reduced,
+                    ledger.dropped,
+                    ledger.reset
+                )
+            );
             let kept = kept(buffer);
             let records = kept
                 .iter()
@@ -259,19 +290,21 @@ impl Pair {
     }
 }
 
-fn run(strategy: usize, bytes: usize, ops: &[Op]) -> Result<Ledger, TestCaseError> {
-    let mut pair = Pair::new(strategy, bytes);
+fn run(mut pair: Pair, ops: &[Op]) -> Result<(), TestCaseError> {
     for (index, op) in ops.iter().enumerate() {
         pair.apply(op)?;
         if index % 4 == 0 {
             pair.check(index % 16 == 0)?;
         }
     }
-    pair.check(true)?;
-    Ok(pair.buffer.ledger())
+    pair.check(true)
 }
 
-/// Number of the strategies that are tried.
+/// Strategies of a case in which they are made up, and the least bins that each of them works with.
+const STRATEGIES_AT_A_TIME: usize = 3;
+const BINS_MIN: usize = invivo_otfx::BINS_PER_LEVEL_LEAST * policy::LEVELS_MAX;
+
+/// Number of the strategies that are always tried.
 const STRATEGIES: usize = 10;
 
 #[test]
@@ -284,7 +317,22 @@ proptest! {
 
     #[test]
     fn equals_its_twin(strategy in 0..STRATEGIES, bytes in 48usize << 10..96 << 10, ops in ops(STRATEGIES)) {
-        run(strategy, bytes, &ops)?;
+        run(Pair::new(strategy, bytes), &ops)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn equals_its_twin_under_any_strategy(
+        strategies in prop::collection::vec(policy::any(), STRATEGIES_AT_A_TIME),
+        bin_bytes in 1usize << 10..4 << 10,
+        bins in BINS_MIN..2 * BINS_MIN,
+        ops in ops(STRATEGIES_AT_A_TIME),
+    ) {
+        let geometry = Geometry::with_bins(bin_bytes * bins, bin_bytes);
+        run(Pair::among(strategies, 0, geometry), &ops)?;
     }
 }
 
@@ -292,7 +340,7 @@ proptest! {
 /// every reason that a short run can bring about, in every class.
 #[test]
 fn the_twin_meets_every_loss() {
-    use proptest::strategy::ValueTree;
+    use proptest::strategy::{Strategy as _, ValueTree};
     use proptest::test_runner::TestRunner;
     let mut runner = TestRunner::deterministic();
     let mut seen = std::collections::BTreeSet::new();

@@ -3,7 +3,8 @@
 
 use crate::size::Measure;
 use invivo_otfx::{
-    AtCap, Attributes, Contents, EventClass, Geometry, Head, Label, Ledger, Reason, Stored, Strategy,
+    AtCap, Attributes, Contents, EventClass, Geometry, Head, Label, Ledger, LevelStatus, Reason, Stored,
+    Strategy,
 };
 use invivo_proto::record::Part;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -72,6 +73,7 @@ pub struct Naive {
     earlier: Losses,
     stored: u64,
     parts_reduced: u64,
+    pub reductions: u64,
     last: Last,
     pub iteration: u64,
     iterations: u64,
@@ -134,6 +136,7 @@ impl Naive {
             earlier: Losses::new(),
             stored: 0,
             parts_reduced: 0,
+            reductions: 0,
             last: Last::Gone,
             iteration: 0,
             iterations: 0,
@@ -464,6 +467,8 @@ impl Naive {
         }
         let level = self.level(which);
         let bin = level.bins.pop_front().expect("it has a bin");
+        self.reductions += 1;
+        let level = self.level(which);
         level.open &= !level.bins.is_empty();
         level.lose_bin(&bin, Reason::Room);
         if matches!(self.last, Last::Call { bin, .. } if bin == oldest) {
@@ -480,7 +485,9 @@ impl Naive {
         }
         let level = self.level(which);
         level.open = false;
-        for bin in std::mem::take(&mut level.bins) {
+        let bins = std::mem::take(&mut level.bins);
+        self.reductions += u64::from(!bins.is_empty() && reason != Reason::Reset);
+        for bin in bins {
             self.level(which).lose_bin(&bin, reason);
             if self.held(bin.id) {
                 self.detached.insert(bin.id);
@@ -517,6 +524,29 @@ impl Naive {
             )
         };
         all.iter().map(|(key, ends)| (*key, row(ends))).collect()
+    }
+
+    /// What each level tells: its label, whether it is of an earlier strategy and whether it is closed, its bins, its records
+    /// by class, and the end of the last that it gave up.
+    pub fn levels(&self) -> Vec<LevelStatus> {
+        let status = |(index, level): (usize, &Level)| {
+            let records = |class| {
+                level
+                    .bins
+                    .iter()
+                    .flat_map(Bin::records)
+                    .filter(move |r| class_of(r) == class)
+            };
+            LevelStatus {
+                label: level.label,
+                former: index < self.former.len(),
+                closed: level.closed && index >= self.former.len(),
+                bins: level.bins.len() as u32,
+                kept: EventClass::ALL.map(|class| records(class).count() as u64),
+                gone_until: level.losses.values().flatten().max().copied(),
+            }
+        };
+        self.all().enumerate().map(status).collect()
     }
 
     pub fn ledger(&self) -> Ledger {

@@ -40,6 +40,35 @@ pub fn strategies() -> Vec<Strategy> {
     ]
 }
 
+/// Rules of a strategy that is made up, and levels of a rule.
+const RULES_MAX: usize = 3;
+const RULE_LEVELS_MAX: u8 = 4;
+/// Levels of a strategy that is made up.
+pub const LEVELS_MAX: usize = 1 + RULES_MAX * RULE_LEVELS_MAX as usize;
+
+/// Any strategy of so many rules: any classes by any dimension, with any cap or none.
+pub fn any() -> impl proptest::strategy::Strategy<Value = Strategy> {
+    use proptest::prelude::{Just, Strategy as _, prop, prop_oneof};
+    let levels = || 1..=RULE_LEVELS_MAX;
+    let by = prop_oneof![
+        Just(Dimension::Class),
+        (prop_oneof![4 => 0u8..4, 1 => 252u8..], levels())
+            .prop_map(|(kept, levels)| Dimension::Depth { kept, levels }),
+        (0u8..14, levels()).prop_map(|(kept_log2, levels)| Dimension::Duration { kept_log2, levels }),
+        levels().prop_map(|levels| Dimension::Iteration { levels }),
+        levels().prop_map(|levels| Dimension::Ordinal { levels }),
+    ];
+    let classes = prop::sample::subsequence(EventClass::ALL.to_vec(), 1..=EventClass::ALL.len());
+    let rule = (classes, by).prop_map(|(classes, by)| Rule {
+        of: Classes::of(&classes),
+        by,
+    });
+    let then = prop_oneof![Just(AtCap::DropAll), Just(AtCap::Oldest)];
+    let cap = (1u16..=1000, then).prop_map(|(bins_permille, then)| EventCap { bins_permille, then });
+    let rules = prop::collection::vec(rule, 0..=RULES_MAX);
+    (rules, prop::option::weighted(0.3, cap)).prop_map(|(rules, event_cap)| Strategy { rules, event_cap })
+}
+
 /// The number of an event's level.
 pub fn level(
     strategy: &Strategy,
