@@ -56,7 +56,7 @@ impl Figure {
         }))?;
         std::fs::write(folder().join(format!("{}.json", self.name)), text + "\n")?;
         println!(
-            "{:<18} {:>9.2} {:<14} baseline {:>9.2}  ratio {ratio:.2}",
+            "{:<24} {:>9.2} {:<14} baseline {:>9.2}  ratio {ratio:.3}",
             self.name, self.value, self.unit, self.baseline
         );
         Ok(())

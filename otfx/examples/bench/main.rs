@@ -3,19 +3,21 @@
 
 mod history;
 mod otf2;
+mod pieces;
 mod stalls;
 mod streams;
 
 use anyhow::{Context, Result, ensure};
 use invivo_otfx::{Buffer, Contents, Geometry, Head, Nesting, Sample, Strategy};
 use invivo_proto::record::{Call, Part};
-use otf2::{Otf2, Written};
+use otf2::Otf2;
+use pieces::Stopwatch;
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 use streams::Calls;
 
-/// Turns of each pair; the least of them counts, as others use the machine too.
+/// Turns of each pair; of each piece the least time counts, as others use the machine too.
 const TURNS: usize = 15;
 /// A buffer that holds each stream whole, in bins of the size that 22 MiB have.
 const BUFFER_BYTES: usize = 24 << 20;
@@ -67,60 +69,66 @@ fn buffer() -> Buffer {
     Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("24 MiB are enough")
 }
 
-/// Both, turn by turn: the least ns and the bytes, ours and theirs, for each of `count` things.
+/// Both, turn by turn: the least ns and the bytes, ours and theirs, for each of `count` things, and for each of the `events`
+/// that they are to an event tracer.
 fn beside(
     name: &str,
     about: &str,
-    count: usize,
-    mut ours: impl FnMut() -> u64,
-    mut theirs: impl FnMut() -> Result<Written>,
+    (count, events): (usize, usize),
+    mut ours: impl FnMut(&mut Stopwatch) -> u64,
+    mut theirs: impl FnMut(&mut Stopwatch) -> Result<u64>,
 ) -> Result<()> {
-    let (mut ns, mut other_ns, mut bytes, mut other_bytes) = (f64::MAX, f64::MAX, 0, 0);
+    let (mut watch, mut other_watch) = (Stopwatch::default(), Stopwatch::default());
+    let (mut bytes, mut other_bytes) = (0, 0);
     for _ in 0..TURNS {
-        let begun = Instant::now();
-        bytes = ours();
-        ns = ns.min(begun.elapsed().as_nanos() as f64);
-        let written = theirs()?;
-        other_ns = other_ns.min(written.ns);
-        other_bytes = written.bytes;
+        watch.turn();
+        bytes = ours(&mut watch);
+        other_watch.turn();
+        other_bytes = theirs(&mut other_watch)?;
     }
-    let count = count as f64;
-    let read = format!("{about}. Baseline: libotf2, the same in the same run.");
-    figure(&format!("{name}-time"), ns / count, "ns", other_ns / count, &read);
-    figure(
-        &format!("{name}-bytes"),
-        bytes as f64 / count,
-        "bytes",
-        other_bytes as f64 / count,
-        &read,
-    );
+    let (ns, other_ns) = (watch.ns(), other_watch.ns());
+    for (what, number, each) in [("", count, ""), ("-event", events, "Of it, each event: ")] {
+        let number = number as f64;
+        let read = format!("{each}{about}. Baseline: libotf2, the same in the same run.");
+        figure(
+            &format!("{name}{what}-time"),
+            ns / number,
+            "ns",
+            other_ns / number,
+            &read,
+        );
+        let (bytes, other_bytes) = (bytes as f64 / number, other_bytes as f64 / number);
+        figure(&format!("{name}{what}-bytes"), bytes, "bytes", other_bytes, &read);
+    }
     Ok(())
 }
 
 fn calls(name: &str, about: &str, calls: &Calls, otf2: &mut Otf2) -> Result<()> {
     let mut buffer = buffer();
-    let store = |buffer: &mut Buffer| {
+    let store = |buffer: &mut Buffer, watch: &mut Stopwatch| {
         buffer.reset();
-        for (call, parts) in calls.iter() {
-            buffer.store(black_box(call), parts);
-        }
+        pieces::calls(calls, watch, |piece| {
+            for (call, parts) in piece.iter() {
+                buffer.store(black_box(call), parts);
+            }
+        });
         buffer.fill().bytes_used
     };
     let about = format!("One MPI call with what it completed: {about}");
     beside(
         name,
         &about,
-        calls.len(),
-        || store(&mut buffer),
-        || otf2.calls(calls),
+        (calls.len(), calls.events()),
+        |watch| store(&mut buffer, watch),
+        |watch| otf2.calls(calls, watch),
     )?;
     check(&buffer, calls)?;
+    eprintln!("{name}: {} calls are read back as they went in", calls.len());
 
-    let (mut ns, mut store_ns) = (f64::MAX, f64::MAX);
+    let (mut ns, mut watch) = (f64::MAX, Stopwatch::default());
     for _ in 0..TURNS {
-        let begun = Instant::now();
-        store(&mut buffer);
-        store_ns = store_ns.min(begun.elapsed().as_nanos() as f64);
+        watch.turn();
+        store(&mut buffer, &mut watch);
         let begun = Instant::now();
         let mut reader = buffer.read();
         while let Some(record) = reader.next()? {
@@ -130,7 +138,13 @@ fn calls(name: &str, about: &str, calls: &Calls, otf2: &mut Otf2) -> Result<()> 
     }
     let count = calls.len() as f64;
     let read = "Reading a call with its parts from the buffer. Baseline: storing it.";
-    figure(&format!("{name}-read"), ns / count, "ns", store_ns / count, read);
+    figure(
+        &format!("{name}-read"),
+        ns / count,
+        "ns",
+        watch.ns() / count,
+        read,
+    );
     Ok(())
 }
 
@@ -158,25 +172,27 @@ fn check(buffer: &Buffer, calls: &Calls) -> Result<()> {
 fn pairs(otf2: &mut Otf2) -> Result<()> {
     let steps = streams::steps(1 << 19);
     let mut buffer = buffer();
-    let store = |buffer: &mut Buffer| {
+    let store = |buffer: &mut Buffer, watch: &mut Stopwatch| {
         buffer.reset();
         let mut nesting = Nesting::default();
-        for step in black_box(&steps) {
-            if step.enters {
-                nesting.enter(step.region, step.time);
-            } else if let Some((pass, attributes)) = nesting.leave(step.region, step.time) {
-                buffer.store_region(&pass, attributes);
+        pieces::steps(&steps, watch, |piece| {
+            for step in black_box(piece) {
+                if step.enters {
+                    nesting.enter(step.region, step.time);
+                } else if let Some((pass, attributes)) = nesting.leave(step.region, step.time) {
+                    buffer.store_region(&pass, attributes);
+                }
             }
-        }
+        });
         buffer.fill().bytes_used
     };
     let about = "One enter and its leave, fused here, of forty nested functions";
     beside(
         "otfx-pair",
         about,
-        steps.len() / 2,
-        || store(&mut buffer),
-        || otf2.steps(&steps),
+        (steps.len() / 2, steps.len()),
+        |watch| store(&mut buffer, watch),
+        |watch| otf2.steps(&steps, watch),
     )?;
     let passes = streams::passes(&steps);
     let mut reader = buffer.read();
@@ -188,23 +204,26 @@ fn pairs(otf2: &mut Otf2) -> Result<()> {
         };
         ensure!(reader.next()? == Some(&expected), "a region is not what went in");
     }
+    ensure!(reader.next()?.is_none(), "more regions are read than went in");
+    eprintln!(
+        "otfx-pair: {} regions are read back as they went in",
+        steps.len() / 2
+    );
     Ok(())
 }
 
 fn samples(counters: usize, otf2: &mut Otf2) -> Result<()> {
     let samples = streams::samples(100_000, counters);
     let mut buffer = buffer();
-    let sample = |n: usize| Sample {
-        time: samples[n].0,
-        ordinal: n as u64 + 1,
-        context: 7,
-        values: &samples[n].1,
-    };
-    let store = |buffer: &mut Buffer| {
+    let store = |buffer: &mut Buffer, watch: &mut Stopwatch| {
         buffer.reset();
-        for n in 0..samples.len() {
-            buffer.store_sample(black_box(&sample(n)));
-        }
+        let mut ordinal = 0;
+        pieces::samples(&samples, watch, |piece| {
+            for one in piece {
+                ordinal += 1;
+                buffer.store_sample(black_box(&sample(ordinal, one)));
+            }
+        });
         buffer.fill().bytes_used
     };
     let about = format!("One sample with {counters} counters that grow by up to a million");
@@ -212,13 +231,14 @@ fn samples(counters: usize, otf2: &mut Otf2) -> Result<()> {
     beside(
         &name,
         &about,
-        samples.len(),
-        || store(&mut buffer),
-        || otf2.samples(&samples),
+        // The sample, and its counters.
+        (samples.len(), 2 * samples.len()),
+        |watch| store(&mut buffer, watch),
+        |watch| otf2.samples(&samples, watch),
     )?;
     let mut reader = buffer.read();
-    for n in 0..samples.len() {
-        let expected = sample(n);
+    for (ordinal, one) in (1..).zip(&samples) {
+        let expected = sample(ordinal, one);
         let read = reader.next()?.context("samples are missing")?;
         let head = Head::Sample {
             time: expected.time,
@@ -230,5 +250,16 @@ fn samples(counters: usize, otf2: &mut Otf2) -> Result<()> {
             "a sample is not what went in"
         );
     }
+    ensure!(reader.next()?.is_none(), "more samples are read than went in");
+    eprintln!("{name}: {} samples are read back as they went in", samples.len());
     Ok(())
+}
+
+fn sample(ordinal: u64, (time, values): &(u64, Vec<u64>)) -> Sample<'_> {
+    Sample {
+        time: *time,
+        ordinal,
+        context: 7,
+        values,
+    }
 }

@@ -1,6 +1,7 @@
 //! libotf2 as a rival: its event writer, loaded when the bench runs. Chunks of memory come from a pool that was
 //! touched before, and there are enough of them that nothing is flushed while time is taken.
 
+use crate::pieces::{self, Stopwatch};
 use crate::streams::{Calls, Step};
 use anyhow::{Context, Result, ensure};
 use invivo_proto::record::{Facts, Kind, Part};
@@ -112,12 +113,6 @@ pub struct Otf2 {
     folder: PathBuf,
 }
 
-/// What writing took.
-pub struct Written {
-    pub ns: f64,
-    pub bytes: u64,
-}
-
 impl Otf2 {
     /// Loads it. Archives go to a folder of its own in `folder`.
     pub fn new(folder: &Path) -> Result<Self> {
@@ -132,63 +127,69 @@ impl Otf2 {
     }
 
     /// Enters and leaves.
-    pub fn steps(&mut self, steps: &[Step]) -> Result<Written> {
+    pub fn steps(&mut self, steps: &[Step], watch: &mut Stopwatch) -> Result<u64> {
         self.run(|f, events| {
-            for step in steps {
-                let write = if step.enters { f.enter } else { f.leave };
-                // SAFETY: `events` is an open writer; no attributes.
-                unsafe { write(events, null_mut(), step.time, u32::from(step.region.0)) };
-            }
+            pieces::steps(steps, watch, |steps| {
+                for step in steps {
+                    let write = if step.enters { f.enter } else { f.leave };
+                    // SAFETY: `events` is an open writer; no attributes.
+                    unsafe { write(events, null_mut(), step.time, u32::from(step.region.0)) };
+                }
+            })
         })
     }
 
     /// Each call as Score-P writes it: enter, what it communicated, leave.
-    pub fn calls(&mut self, calls: &Calls) -> Result<Written> {
+    pub fn calls(&mut self, calls: &Calls, watch: &mut Stopwatch) -> Result<u64> {
         self.run(|f, events| {
-            for (call, parts) in calls.iter() {
-                let (begin, region) = (call.end - call.duration, u32::from(call.facts.region.0));
-                // SAFETY: `events` is an open writer; no attributes.
-                unsafe {
-                    (f.enter)(events, null_mut(), begin, region);
-                    if call.facts.kind == Kind::Collective {
-                        (f.collective_begin)(events, null_mut(), begin);
+            pieces::calls(calls, watch, |calls| {
+                for (call, parts) in calls.iter() {
+                    let (begin, region) = (call.end - call.duration, u32::from(call.facts.region.0));
+                    // SAFETY: `events` is an open writer; no attributes.
+                    unsafe {
+                        (f.enter)(events, null_mut(), begin, region);
+                        if call.facts.kind == Kind::Collective {
+                            (f.collective_begin)(events, null_mut(), begin);
+                        }
+                        communication(f, events, &call.facts, call.request, call.end);
+                        for Part { facts, request, .. } in parts {
+                            communication(f, events, facts, *request, call.end);
+                        }
+                        (f.leave)(events, null_mut(), call.end, region);
                     }
-                    communication(f, events, &call.facts, call.request, call.end);
-                    for Part { facts, request, .. } in parts {
-                        communication(f, events, facts, *request, call.end);
-                    }
-                    (f.leave)(events, null_mut(), call.end, region);
                 }
-            }
+            })
         })
     }
 
     /// A sample and its counters, at the same time.
-    pub fn samples(&mut self, samples: &[(u64, Vec<u64>)]) -> Result<Written> {
+    pub fn samples(&mut self, samples: &[(u64, Vec<u64>)], watch: &mut Stopwatch) -> Result<u64> {
         const UINT64: u8 = 4;
         self.run(|f, events| {
-            let types = [UINT64; 64];
-            for (time, values) in samples {
-                // SAFETY: `events` is an open writer; there are as many types as values.
-                unsafe {
-                    (f.sample)(events, null_mut(), *time, 7, 1, 0);
-                    let count = values.len() as u8;
-                    (f.metric)(
-                        events,
-                        null_mut(),
-                        *time,
-                        1,
-                        count,
-                        types.as_ptr(),
-                        values.as_ptr(),
-                    );
+            pieces::samples(samples, watch, |samples| {
+                let types = [UINT64; 64];
+                for (time, values) in samples {
+                    // SAFETY: `events` is an open writer; there are as many types as values.
+                    unsafe {
+                        (f.sample)(events, null_mut(), *time, 7, 1, 0);
+                        let count = values.len() as u8;
+                        (f.metric)(
+                            events,
+                            null_mut(),
+                            *time,
+                            1,
+                            count,
+                            types.as_ptr(),
+                            values.as_ptr(),
+                        );
+                    }
                 }
-            }
+            })
         })
     }
 
-    /// Writes one archive; the time of what `write` does, and the size of its file of events.
-    fn run(&mut self, write: impl Fn(&Functions, Events)) -> Result<Written> {
+    /// Writes one archive with what `write` writes; the size of its file of events in bytes.
+    fn run(&mut self, write: impl FnOnce(&Functions, Events)) -> Result<u64> {
         let _ = std::fs::remove_dir_all(&self.folder);
         let folder = CString::new(self.folder.to_str().context("a path of text")?)?;
         let f = &self.functions;
@@ -199,7 +200,7 @@ impl Otf2 {
         let memory = MemoryCallbacks { allocate, free_all };
         let pool: *mut Pool = &raw mut *self.pool;
         // SAFETY: as OTF2's manual has it for one writing process; both tables and the pool outlive the archive.
-        let ns = unsafe {
+        unsafe {
             let archive = (f.open)(
                 folder.as_ptr(),
                 c"bench".as_ptr(),
@@ -216,17 +217,14 @@ impl Otf2 {
             (f.open_events)(archive);
             let events = (f.writer)(archive, 0);
             ensure!(!events.is_null(), "OTF2_Archive_GetEvtWriter failed");
-            let begun = std::time::Instant::now();
             write(f, events);
-            let ns = begun.elapsed().as_nanos() as f64;
             let closed = (f.close_writer)(archive, events);
             (f.close_events)(archive);
             (f.close)(archive);
             ensure!(closed == 0, "OTF2_Archive_CloseEvtWriter failed with {closed}");
-            ns
         };
         let bytes = std::fs::metadata(self.folder.join("bench/0.evt"))?.len();
-        Ok(Written { ns, bytes })
+        Ok(bytes)
     }
 }
 

@@ -7,6 +7,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 /// Calls with their parts, as a location sends them.
+#[derive(Default)]
 pub struct Calls {
     calls: Vec<(Call, std::ops::Range<usize>)>,
     parts: Vec<Part>,
@@ -21,6 +22,29 @@ impl Calls {
         self.calls
             .iter()
             .map(|(call, parts)| (call, &self.parts[parts.clone()]))
+    }
+
+    /// Events that an event tracer writes for them: enter, what was communicated, leave.
+    pub fn events(&self) -> usize {
+        let of = |kind: Kind| match kind {
+            Kind::Plain | Kind::PostCollective | Kind::CompletedCollective | Kind::CompletedNothing => 0,
+            Kind::Collective => 2,
+            _ => 1,
+        };
+        let calls = self.calls.iter().map(|(call, _)| 2 + of(call.facts.kind));
+        let parts = self.parts.iter().map(|part| of(part.facts.kind));
+        calls.chain(parts).sum()
+    }
+
+    /// Becomes a part of another stream.
+    pub fn copy(&mut self, other: &Calls, calls: std::ops::Range<usize>) {
+        self.calls.clear();
+        self.parts.clear();
+        for (call, parts) in &other.calls[calls] {
+            let begin = self.parts.len();
+            self.parts.extend_from_slice(&other.parts[parts.clone()]);
+            self.calls.push((*call, begin..self.parts.len()));
+        }
     }
 
     /// The ends of the first and the last call.
