@@ -4,7 +4,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use invivo_proto::control::buffers::{
-    Buffers, LOCATIONS_NAMED_MAX, LevelSum, Loss, OneBuffer, STRATEGIES_NAMED_MAX, Spans,
+    Buffers, Capped, LOCATIONS_NAMED_MAX, LevelSum, Loss, OneBuffer, STRATEGIES_NAMED_MAX, Spans,
 };
 
 /// Adds what `from` says of other locations.
@@ -32,9 +32,11 @@ pub fn merge(into: &mut Buffers, from: Buffers) {
         (&mut into.stored, from.stored),
         (&mut into.kept, from.kept),
         (&mut into.parts_reduced, from.parts_reduced),
+        (&mut into.reductions, from.reductions),
     ] {
         *sum = sum.saturating_add(more);
     }
+    merge_capped(&mut into.capped, from.capped);
     merge_spans(&mut into.span, &from.span);
     merge_spans(&mut into.complete, &from.complete);
     for (level, from) in from.levels {
@@ -58,6 +60,15 @@ pub fn add_span(into: &mut Spans, of: &OneBuffer, ns: u64) {
             shortest: Some(of.location),
         },
     );
+}
+
+/// Adds buffers that have reached their cap.
+pub fn merge_capped(into: &mut Option<Capped>, from: Option<Capped>) {
+    let Some(from) = from else { return };
+    let into = into.get_or_insert(Capped { buffers: 0, ..from });
+    into.buffers = into.buffers.saturating_add(from.buffers);
+    into.first_ns = into.first_ns.min(from.first_ns);
+    into.last_ns = into.last_ns.max(from.last_ns);
 }
 
 fn merge_spans(into: &mut Spans, from: &Spans) {
@@ -106,7 +117,8 @@ pub fn keep_worst(named: &mut Vec<OneBuffer>) {
         );
         let size = (one.bins, one.bins_used, one.bytes_used, books.parts_reduced);
         // What follows the location only decides between two statements about one.
-        (one.complete_ns, one.location, one.span_ns, kept, size)
+        let gone = (one.reductions, one.capped_ns);
+        (one.complete_ns, one.location, one.span_ns, kept, size, gone)
     };
     named.sort_unstable_by_key(|one| (one.location, order(one)));
     named.dedup_by_key(|one| one.location);
@@ -139,6 +151,8 @@ pub(crate) mod tests {
             },
             span_ns: complete_ns * 2,
             complete_ns,
+            reductions: kept,
+            capped_ns: (kept > 6).then_some(complete_ns),
         })
     }
 
@@ -154,6 +168,16 @@ pub(crate) mod tests {
             };
             ((label, Class::Call, reason), loss)
         })
+    }
+
+    fn add_cap(sum: &mut Buffers, one: &OneBuffer) {
+        sum.reductions += one.reductions;
+        let capped = one.capped_ns.map(|at| Capped {
+            buffers: 1,
+            first_ns: at,
+            last_ns: at,
+        });
+        merge_capped(&mut sum.capped, capped);
     }
 
     /// The answer of a place.
@@ -197,6 +221,7 @@ pub(crate) mod tests {
                     add_span(&mut buffers.span, one, one.span_ns);
                     add_span(&mut buffers.complete, one, one.complete_ns);
                     buffers.kept += one.books.kept;
+                    add_cap(&mut buffers, one);
                 }
                 keep_worst(&mut named);
                 buffers.named = named;
@@ -221,6 +246,7 @@ pub(crate) mod tests {
                 for one in &named {
                     add_span(&mut of_place.complete, one, one.complete_ns);
                     of_place.kept += one.books.kept;
+                    add_cap(&mut of_place, one);
                 }
                 all.extend(named.iter().copied());
                 keep_worst(&mut named);
@@ -228,6 +254,12 @@ pub(crate) mod tests {
                 merge(&mut sum, of_place);
             }
             prop_assert_eq!(sum.kept, all.iter().map(|one| one.books.kept).sum::<u64>());
+            prop_assert_eq!(sum.reductions, all.iter().map(|one| one.reductions).sum::<u64>());
+            let capped = all.iter().filter_map(|one| one.capped_ns);
+            prop_assert_eq!(
+                sum.capped.map(|capped| (capped.buffers as usize, capped.first_ns, capped.last_ns)),
+                capped.clone().min().zip(capped.clone().max()).map(|(first, last)| (capped.count(), first, last))
+            );
             prop_assert_eq!(sum.complete.sum_ns, all.iter().map(|one| one.complete_ns).sum::<u64>());
             let shortest = all.iter().min_by_key(|one| (one.complete_ns, one.location));
             prop_assert_eq!(sum.complete.shortest, shortest.map(|one| one.location));

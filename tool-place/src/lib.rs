@@ -17,6 +17,7 @@ pub mod analyses;
 pub mod cuts;
 pub mod definitions;
 pub mod gates;
+pub mod generator;
 pub mod intake;
 pub mod location;
 pub mod memory;

@@ -15,6 +15,7 @@ use invivo_tool_place::outgoing::Outgoing;
 use invivo_tool_place::place::{Exit, Place};
 use invivo_tool_place::supervisors::Supervisors;
 use rustix::event::{Timespec, poll};
+use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,6 +41,9 @@ struct Args {
     /// Write every record to files in this directory as well, without bounds; for tests and benchmarks.
     #[arg(long)]
     tap: Option<PathBuf>,
+    /// Make up a sample for so many calls of each location, in the sampler's stead; for tests.
+    #[arg(long)]
+    samples: Option<NonZeroU64>,
 }
 
 fn main() -> ExitCode {
@@ -88,6 +92,9 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     place.read_time_by(now);
     if let Some(directory) = args.tap.clone() {
         place.tap(directory);
+    }
+    if let Some(every) = args.samples {
+        place.make_samples(every);
     }
     let exit = drive(&mut link, &mut place, parent, &asked_to_end)?;
     drop(place);

@@ -26,6 +26,8 @@ pub enum Trouble {
     Strategy,
     /// Everything is written to files.
     Tap,
+    /// Samples are made up.
+    Samples,
     /// A control message could not be read or sent.
     Control,
     /// The preloaded library of a rank gave up.

@@ -26,6 +26,7 @@ use invivo_proto::shm::phase;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::{Input, Node, Seat};
 use rustix::event::PollFd;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -168,6 +169,14 @@ impl Place {
         let ranks = place.ranks.len() as u32;
         place.run(now, Input::Local(Up::Hello { ranks }));
         Some(place)
+    }
+
+    /// Every location makes samples up, one for so many calls; see [`crate::generator`].
+    pub fn make_samples(&mut self, every: NonZeroU64) {
+        self.feed.budget.make_samples(every);
+        self.feed.notes.add(Trouble::Samples, || {
+            format!("INVIVO_SAMPLES is set: buffers hold samples that are made up, one for {every} calls; for tests alone")
+        });
     }
 
     /// Writes all that it takes to this directory as well; see [`crate::tap`].

@@ -1,6 +1,7 @@
 //! Where a location's calls are kept: in a buffer of fixed size, within the place's budget, by the strategy in force. A
 //! location beyond the budget keeps nothing and counts what it does not keep, until a thread ends and leaves its buffer.
 
+use crate::generator::Generator;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::{
     AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Geometry, Unfit,
@@ -10,6 +11,7 @@ use invivo_proto::control::results::Ledger;
 use invivo_proto::control::strategy::{DEPTH_LEVELS, DURATION_LEVELS, Rule, SAMPLE_LEVELS, Strategy};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Part};
+use std::num::NonZeroU64;
 
 /// A strategy as it was asked for, and as buffers take it.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +79,8 @@ pub struct Budget {
     left_bytes: u64,
     keeping: Keeping,
     recycled: u32,
+    /// Calls for each sample that is made up; none are usually.
+    sample_every: Option<NonZeroU64>,
 }
 
 impl Budget {
@@ -97,6 +101,19 @@ impl Budget {
         self.geometry(keeping.levels())?;
         self.keeping = keeping.clone();
         Ok(())
+    }
+
+    /// So many bytes for one location and for all, before the first comes.
+    pub fn begin(&mut self, buffer_bytes: u64, budget_bytes: u64) {
+        *self = Budget {
+            sample_every: self.sample_every,
+            ..Budget::new(buffer_bytes, budget_bytes)
+        };
+    }
+
+    /// Locations that come make samples up, one for so many calls.
+    pub fn make_samples(&mut self, every: NonZeroU64) {
+        self.sample_every = Some(every);
     }
 
     /// What new buffers keep.
@@ -141,6 +158,7 @@ pub struct Store {
     ends_iteration: Option<RegionId>,
     /// What became of calls while there was no buffer, and of those of a buffer that is another's now.
     apart: Ledger,
+    generator: Option<Generator>,
 }
 
 impl Store {
@@ -150,6 +168,7 @@ impl Store {
             buffer: None,
             ends_iteration: None,
             apart: Ledger::default(),
+            generator: budget.sample_every.map(Generator::new),
         };
         store.adopt(budget);
         store
@@ -223,6 +242,9 @@ impl Store {
         {
             buffer.begin_iteration(call.end);
         }
+        if let Some(generator) = &mut self.generator {
+            generator.count(call, buffer);
+        }
     }
 
     /// Stores more parts of the call before.
@@ -247,6 +269,7 @@ impl Store {
     }
 }
 
+/// Of calls alone: nobody else counts other records.
 fn books(buffer: &Buffer) -> Ledger {
     let invivo_otfx::Ledger {
         kept,
@@ -254,7 +277,7 @@ fn books(buffer: &Buffer) -> Ledger {
         dropped,
         reset,
         ..
-    } = buffer.ledger();
+    } = buffer.ledger_of(EventClass::Call);
     Ledger {
         kept,
         reduced,

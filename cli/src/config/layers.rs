@@ -5,6 +5,7 @@ use super::key::{self, AnyKey, Key, Origin, Setting};
 use super::tokens;
 use super::value::{Address, Bytes, Hold, Time, Value};
 use crate::toml_file::{self, FileError, Source, plain};
+use crate::view::units::counted;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::collections::BTreeMap;
@@ -191,7 +192,24 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         interval: said.pick(&key::INTERVAL, None, Time(INTERVAL_DEFAULT)),
     };
     effective.check_report()?;
+    effective.check_strategy()?;
     Ok(effective)
+}
+
+/// Who says what may not be.
+fn wrong<T>(key: &Key<T>, origin: &Origin, what: String) -> ConfigError {
+    match origin {
+        Origin::File { path, line } => ConfigError::File(FileError {
+            path: path.clone(),
+            line: *line,
+            what,
+        }),
+        Origin::Environment(variable) => ConfigError::Variable {
+            variable: variable.clone(),
+            what,
+        },
+        Origin::Flag(_) | Origin::Default => ConfigError::Flag { flag: key.name, what },
+    }
 }
 
 fn row<T: Value>(key: &Key<T>, setting: &Setting<T>) -> Row {
@@ -224,20 +242,32 @@ impl Effective {
         let Some(report) = &self.report.value else {
             return Ok(());
         };
-        tokens::check(report).map_err(|what| match &self.report.origin {
-            Origin::File { path, line } => ConfigError::File(FileError {
-                path: path.clone(),
-                line: *line,
-                what,
-            }),
-            Origin::Environment(variable) => ConfigError::Variable {
-                variable: variable.clone(),
-                what,
-            },
-            Origin::Flag(_) | Origin::Default => ConfigError::Flag {
-                flag: key::REPORT.name,
-                what,
-            },
+        tokens::check(report).map_err(|what| wrong(&key::REPORT, &self.report.origin, what))
+    }
+
+    /// A buffer that is too small for its strategy would keep by another one.
+    fn check_strategy(&self) -> Result<(), ConfigError> {
+        let (strategy, buffer) = (&self.strategy, &self.buffer);
+        let least = strategy.value.buffer_bytes_min();
+        if buffer.value.0 >= least {
+            return Ok(());
+        }
+        let (least, is) = (Bytes(least).text(), buffer.value.text());
+        Err(match &strategy.origin {
+            Origin::Default => wrong(
+                &key::BUFFER,
+                &buffer.origin,
+                format!("a buffer has at least {least}, not {is}"),
+            ),
+            origin => {
+                let levels = counted(strategy.value.levels().into(), "level");
+                let what = format!(
+                    "{} sorts into {levels}, which need a buffer of at least {least}, not {is}: give more memory, or fewer \
+                     rules",
+                    strategy.value
+                );
+                wrong(&key::STRATEGY, origin, what)
+            }
         })
     }
 

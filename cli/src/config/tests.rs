@@ -90,6 +90,33 @@ fn unknown_keys_and_bad_values_are_refused_where_they_stand() {
     assert!(error(&[], &hidden).starts_with("far:1: fan-in: "));
 }
 
+/// A buffer that is too small for its strategy is refused before the job starts, where the strategy was asked for.
+#[test]
+fn a_strategy_must_fit_the_buffer() {
+    let fits = |buffer: &str| {
+        let variables = [("INVIVO_BUFFER", buffer), ("INVIVO_STRATEGY", "samples,depth:0")];
+        of(&Flags::default(), &variables, &[])
+    };
+    assert!(fits("100KiB").is_ok());
+    let refused = "samples,depth:0 sorts into 25 levels, which need a buffer of at least 100KiB, not 99KiB: give more memory, or \
+                   fewer rules";
+    assert_eq!(
+        fits("99KiB").expect_err("too small").to_string(),
+        format!("the variable INVIVO_STRATEGY: {refused}")
+    );
+    let here = [file(
+        "invivo.toml",
+        "buffer = '99KiB'\n\nstrategy = 'samples,depth:0'\n",
+    )];
+    assert_eq!(error(&[], &here), format!("invivo.toml:3: {refused}"));
+    // The flight recorder is nobody's wish.
+    let small = [file("invivo.toml", "buffer = '4095'\n")];
+    assert_eq!(
+        error(&[], &small),
+        "invivo.toml:1: a buffer has at least 4KiB, not 4095"
+    );
+}
+
 #[test]
 fn an_empty_text_unsets_what_a_farther_layer_set() {
     let files = [
@@ -178,12 +205,12 @@ fn flags_for_another_process_say_the_same_again() {
 #[test]
 fn the_budget_follows_buffer_and_fan_in() {
     let flags = Flags {
-        buffer: Some(Bytes(100)),
+        buffer: Some(Bytes(10_000)),
         fan_in: Some(fan_in("2")),
         ..Flags::default()
     };
     let all = of(&flags, &[], &[]).expect("good");
-    assert_eq!(all.budget_bytes(), 800);
+    assert_eq!(all.budget_bytes(), 80_000);
     let all = of(&flags, &[("INVIVO_BUDGET", "50")], &[]).expect("good");
     assert_eq!(all.budget_bytes(), 50);
 }

@@ -26,6 +26,8 @@ use std::time::Instant;
 /// The variable that names a directory for every record of the job; for tests and benchmarks, see the manual for
 /// developers.
 const TAP: &str = "INVIVO_TAP";
+/// The variable that says for how many calls a sample is made up in the sampler's stead; for tests, as above.
+const SAMPLES: &str = "INVIVO_SAMPLES";
 
 /// The variable that names the MPI library of a program that loads it late, where the likely one is wrong.
 const MPI: &str = "INVIVO_MPI";
@@ -215,6 +217,9 @@ impl Process {
         command.arg("--runtime-dir").arg(runtime_dir(&self.job)?);
         if let Some(directory) = std::env::var_os(TAP).filter(|directory| !directory.is_empty()) {
             command.arg("--tap").arg(directory);
+        }
+        if let Some(every) = std::env::var_os(SAMPLES).filter(|every| !every.is_empty()) {
+            command.arg("--samples").arg(every);
         }
         self.tool(command, "the tool place")
     }

@@ -31,7 +31,7 @@ pub fn text(buffers: &BuffersReply) -> String {
         }
     }
     text.push_str(&format!(
-        "{} of {}; {} of {} bins in use ({}); {} calls kept of {} stored, {:.1} bytes per call\n",
+        "{} of {}; {} of {} bins in use ({}); {} calls kept of {} stored, {:.1} bytes per call; {} so far\n",
         counted(buffers.locations.into(), "buffer"),
         bytes(buffers.bytes.checked_div(buffers.locations.into()).unwrap_or(0)),
         count(buffers.bins_used),
@@ -40,6 +40,7 @@ pub fn text(buffers: &BuffersReply) -> String {
         count(buffers.kept),
         count(buffers.stored),
         buffers.bytes_per_call,
+        counted(buffers.reductions, "reduction"),
     ));
     if buffers.without > 0 {
         text.push_str(&format!(
@@ -51,6 +52,13 @@ pub fn text(buffers: &BuffersReply) -> String {
         text.push_str(&format!(
             "{} of threads that had ended, taken over by others\n",
             counted(buffers.recycled.into(), "buffer")
+        ));
+    }
+    if let Some(capped) = buffers.capped {
+        text.push_str(&format!(
+            "cap reached in {}: all events dropped, {}\n",
+            counted(capped.buffers.into(), "buffer"),
+            between(capped.first_ns, capped.last_ns)
         ));
     }
     text.push_str(&spans("history", buffers.span));
@@ -72,6 +80,20 @@ fn spans(what: &str, spans: Option<Spans>) -> String {
         duration(spans.mean_ns),
         duration(spans.max_ns),
     )
+}
+
+/// One point in job time, or two.
+fn between(first_ns: u64, last_ns: u64) -> String {
+    let (first, last) = (seconds(first_ns), seconds(last_ns));
+    if first == last {
+        format!("at {first}")
+    } else {
+        format!("the first at {first}, the last at {last}")
+    }
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{:.3} s", ns as f64 / 1e9)
 }
 
 fn location(location: Option<Location>) -> String {
@@ -97,9 +119,7 @@ fn levels(buffers: &BuffersReply) -> String {
         if level.closed > 0 {
             holds.push_str(&format!(", closed in {}", counted(level.closed.into(), "buffer")));
         }
-        let until = level
-            .gone_until_ns
-            .map_or_else(|| "-".to_owned(), |ns| format!("{:.3} s", ns as f64 / 1e9));
+        let until = level.gone_until_ns.map_or_else(|| "-".to_owned(), seconds);
         table.row([
             holds,
             count(level.bins),
@@ -127,8 +147,8 @@ fn losses(buffers: &BuffersReply) -> String {
             counted(loss.records, &loss.class),
             loss.level.clone(),
             loss.reason.clone(),
-            format!("{:.3} s", loss.first_ns as f64 / 1e9),
-            format!("{:.3} s", loss.last_ns as f64 / 1e9),
+            seconds(loss.first_ns),
+            seconds(loss.last_ns),
         ]);
     }
     format!("\n{}", table.text())
@@ -145,6 +165,7 @@ fn named(named: &[LocationBuffer]) -> String {
         ("bins", Side::Right),
         ("calls kept", Side::Right),
         ("given up", Side::Right),
+        ("reductions", Side::Right),
     ]);
     for one in named.iter().take(NAMED_TEXT) {
         let books = one.books.unwrap_or_default();
@@ -155,6 +176,7 @@ fn named(named: &[LocationBuffer]) -> String {
             format!("{}/{}", one.bins_used, one.bins),
             count(books.kept),
             count(books.reduced),
+            count(one.reductions),
         ]);
     }
     format!("\n{}", table.text())
@@ -163,7 +185,7 @@ fn named(named: &[LocationBuffer]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_grpc::v1::{BufferBooks, BufferLevel, BufferLoss, StrategyInForce};
+    use invivo_grpc::v1::{BufferBooks, BufferCaps, BufferLevel, BufferLoss, StrategyInForce};
 
     fn reply() -> BuffersReply {
         let worst = Some(Location { rank: 3, thread: 1 });
@@ -179,6 +201,12 @@ mod tests {
             stored: 5000,
             kept: 1000,
             bytes_per_call: 8.25,
+            reductions: 56,
+            capped: Some(BufferCaps {
+                buffers: 2,
+                first_ns: 1_000_000_000,
+                last_ns: 1_500_000_000,
+            }),
             complete: Some(Spans {
                 mean_ns: 2_000_000_000,
                 min_ns: 1_000_000_000,
@@ -207,6 +235,7 @@ mod tests {
                 bins_used: 100,
                 complete_ns: 1_000_000_000,
                 span_ns: 4_000_000_000,
+                reductions: 7,
                 books: Some(BufferBooks {
                     kept: 10,
                     reduced: 20,
@@ -223,7 +252,8 @@ mod tests {
         assert_eq!(
             text(&reply()),
             "strategy: duration:1ms\n\
-             2 buffers of 1.00 MiB; 200 of 256 bins in use (78.1 %); 1,000 calls kept of 5,000 stored, 8.2 bytes per call\n\
+             2 buffers of 1.00 MiB; 200 of 256 bins in use (78.1 %); 1,000 calls kept of 5,000 stored, 8.2 bytes per call; 56 reductions so far\n\
+             cap reached in 2 buffers: all events dropped, the first at 1.000 s, the last at 1.500 s\n\
              complete: 1.00 s at least (rank 3, thread 1), 2.00 s mean, 3.00 s at most\n\
              \n\
              level, the first to go first  bins  calls kept  given up    until\n\
@@ -232,8 +262,8 @@ mod tests {
              not there    of level               why           from  to, in job time\n\
              4,000 calls  shorter than 1.000 ms  made room  0.500 s          1.500 s\n\
              \n\
-             least history     complete  history     bins  calls kept  given up\n\
-             rank 3, thread 1    1.00 s   4.00 s  100/128          10        20\n"
+             least history     complete  history     bins  calls kept  given up  reductions\n\
+             rank 3, thread 1    1.00 s   4.00 s  100/128          10        20           7\n"
         );
     }
 

@@ -66,6 +66,10 @@ pub struct Buffers {
     pub kept: u64,
     /// Parts of kept calls for which there was no room.
     pub parts_reduced: u64,
+    /// How often a level has given something up, its oldest bin or all of it.
+    pub reductions: u64,
+    /// Buffers in which events have reached their cap.
+    pub capped: Option<Capped>,
     /// From the oldest record to the newest, by location.
     pub span: Spans,
     /// The time up to the newest record in which nothing is missing, by location.
@@ -108,6 +112,17 @@ impl Default for Spans {
     }
 }
 
+/// Buffers that dropped all events at their cap, and when, in job time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Capped {
+    /// How many.
+    pub buffers: u32,
+    /// The first of them.
+    pub first_ns: u64,
+    /// The last of them.
+    pub last_ns: u64,
+}
+
 /// One location's buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct OneBuffer {
@@ -125,6 +140,10 @@ pub struct OneBuffer {
     pub span_ns: u64,
     /// The time up to the newest record in which nothing is missing, in ns.
     pub complete_ns: u64,
+    /// How often a level of it has given something up.
+    pub reductions: u64,
+    /// When events reached their cap and were dropped, in job time.
+    pub capped_ns: Option<u64>,
 }
 
 /// Where the records are that a buffer was given: **stored = kept + reduced + dropped + reset**.

@@ -34,6 +34,10 @@ pub const SAMPLE_LEVELS: u8 = 16;
 /// How often a rule halves the number of iterations: one in 65,536 is left.
 pub const ITERATION_LEVELS_MAX: u8 = 16;
 
+/// Bytes that a buffer must have for each level: four of the smallest bins. It works as it should with eight times as
+/// many.
+pub const LEVEL_BYTES_MIN: u64 = 4096;
+
 /// In which order a buffer gives up detail. Without rules it is a flight recorder: the newest is kept complete.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct Strategy {
@@ -148,6 +152,11 @@ impl Strategy {
     /// Levels that it sorts into, what no rule claims included.
     pub fn levels(&self) -> u32 {
         1 + self.rules().map(|rule| u32::from(rule.levels())).sum::<u32>()
+    }
+
+    /// The smallest buffer that can keep like that, in bytes.
+    pub fn buffer_bytes_min(&self) -> u64 {
+        u64::from(self.levels()) * LEVEL_BYTES_MIN
     }
 
     /// The function at whose calls iterations end; the first one, where rules differ.

@@ -70,6 +70,12 @@ pub fn buffers() -> Buffers {
         stored: 200,
         kept: 80,
         parts_reduced: 2,
+        reductions: 38,
+        capped: Some(Capped {
+            buffers: 1,
+            first_ns: 5_000_000_000,
+            last_ns: 5_000_000_000,
+        }),
         span: spans,
         complete: spans,
         levels: [((1, Label::ShorterThanLog2(12)), level)].into(),
@@ -82,6 +88,8 @@ pub fn buffers() -> Buffers {
             books: books(),
             span_ns: 900,
             complete_ns: 900,
+            reductions: 38,
+            capped_ns: Some(5_000_000_000),
         }],
         tick_ps: 333,
     }

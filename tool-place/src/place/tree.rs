@@ -4,7 +4,6 @@ use super::{Exit, Life, Place, WANT_GROUPS_NS, WANT_LAST_GROUPS_NS};
 use crate::moment::Now;
 use crate::pause::Pauses;
 use crate::recording::Recording;
-use crate::store::Budget;
 use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::tree::{Acks, Command, Down, FAILURES_MAX, JobInfo, Partial, Query, Up, Verb};
 use invivo_proto::ids::Rank;
@@ -91,7 +90,7 @@ impl Place {
 
     /// The root has said which job this is.
     fn begin(&mut self, now: Now, job: &JobInfo) {
-        self.feed.budget = Budget::new(job.buffer_bytes, job.budget_bytes);
+        self.feed.budget.begin(job.buffer_bytes, job.budget_bytes);
         self.begin_keeping(job.strategy);
         self.ready = true;
         let actions = self.pauses.begin(now.ns, job.hold_lease_ns);

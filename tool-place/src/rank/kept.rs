@@ -4,10 +4,11 @@ use super::RankRecords;
 use crate::location::Location;
 use crate::moment::Moment;
 use crate::store::Keeping;
-use invivo_analysis::buffers::{add_span, keep_worst, merge_level, merge_losses};
+use invivo_analysis::buffers::{add_span, keep_worst, merge_capped, merge_level, merge_losses};
 use invivo_otfx::{Buffer, Contents, EventClass, Head, Unfit};
 use invivo_proto::control::buffers::{
-    Books, Buffers, Class, Cursor, Label, LevelSum, Loss, OneBuffer, PAGE_MAX, Reason, Records, Row, RowPart,
+    Books, Buffers, Capped, Class, Cursor, Label, LevelSum, Loss, OneBuffer, PAGE_MAX, Reason, Records, Row,
+    RowPart,
 };
 use invivo_proto::ids::LocationId;
 use invivo_proto::record::Part;
@@ -104,6 +105,8 @@ fn add_buffer(location: LocationId, buffer: &Buffer, moment: &Moment<'_>, sum: &
         books,
         span_ns: length(oldest, newest),
         complete_ns: length(oldest.max(gone_until.unwrap_or(0)), newest),
+        reductions: buffer.reductions(),
+        capped_ns: buffer.events_dropped_at().map(|ticks| moment.job_of_ticks(ticks)),
     };
     sum.locations += 1;
     sum.bytes += buffer.arena_bytes() as u64;
@@ -113,6 +116,13 @@ fn add_buffer(location: LocationId, buffer: &Buffer, moment: &Moment<'_>, sum: &
     sum.stored += books.stored;
     sum.kept += books.kept;
     sum.parts_reduced += books.parts_reduced;
+    sum.reductions += one.reductions;
+    let capped = one.capped_ns.map(|at| Capped {
+        buffers: 1,
+        first_ns: at,
+        last_ns: at,
+    });
+    merge_capped(&mut sum.capped, capped);
     add_span(&mut sum.span, &one, one.span_ns);
     add_span(&mut sum.complete, &one, one.complete_ns);
     let mut number = 0;
@@ -217,7 +227,7 @@ fn part(part: &Part) -> RowPart {
 }
 
 fn books(buffer: &Buffer) -> Books {
-    let ledger = buffer.ledger();
+    let ledger = buffer.ledger_of(EventClass::Call);
     Books {
         stored: ledger.stored,
         kept: ledger.kept,

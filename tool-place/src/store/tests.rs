@@ -103,6 +103,28 @@ fn iterations_end_with_calls_on_the_world() {
     assert_eq!(iterations, [0, 1, 1]);
 }
 
+/// What is refused before a job starts is what would not fit.
+#[test]
+fn the_smallest_buffer_of_a_strategy_is_as_it_is_told() {
+    for text in [
+        "time",
+        "duration:1ms",
+        "samples,depth:0",
+        "iterations:3@MPI_Barrier,cap=50%",
+    ] {
+        let keeping = keeping(text);
+        let least = keeping.asked.buffer_bytes_min();
+        assert!(
+            Budget::new(least, least).keep(&keeping).is_ok(),
+            "{text} in {least}"
+        );
+        assert!(
+            Budget::new(least - 1, least).keep(&keeping).is_err(),
+            "{text} below {least}"
+        );
+    }
+}
+
 #[test]
 fn strategies_that_do_not_fit_are_refused_and_change_nothing() {
     let mut budget = Budget::new(128 << 10, MIB);
@@ -122,5 +144,25 @@ fn strategies_that_do_not_fit_are_refused_and_change_nothing() {
     assert_eq!(
         Store::new(&mut budget).buffer().unwrap().fill().geometry.bins,
         128
+    );
+}
+
+#[test]
+fn samples_that_are_made_up_are_no_calls_in_the_books() {
+    let mut budget = Budget::new(MIB, MIB);
+    budget.make_samples(NonZeroU64::new(2).unwrap());
+    budget.keep(&keeping("samples")).unwrap();
+    let mut store = Store::new(&mut budget);
+    for number in 0..10 {
+        store.call(&call(number, 1, 5), &[], false);
+    }
+    let buffer = store.buffer().unwrap();
+    assert_eq!(buffer.ledger().kept, 15);
+    assert_eq!(
+        store.taken(),
+        Ledger {
+            kept: 10,
+            ..Ledger::default()
+        }
     );
 }

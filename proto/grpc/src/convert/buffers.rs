@@ -118,6 +118,12 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
         } else {
             buffers.bytes_used as f64 / buffers.kept as f64
         },
+        reductions: buffers.reductions,
+        capped: buffers.capped.map(|capped| v1::BufferCaps {
+            buffers: capped.buffers,
+            first_ns: capped.first_ns,
+            last_ns: capped.last_ns,
+        }),
         span: Some((&buffers.span).into()),
         complete: Some((&buffers.complete).into()),
         levels: levels.collect(),
@@ -133,6 +139,8 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
                 books: Some((&one.books).into()),
                 span_ns: one.span_ns,
                 complete_ns: one.complete_ns,
+                reductions: one.reductions,
+                capped_ns: one.capped_ns,
             })
             .collect(),
     }

@@ -1,0 +1,100 @@
+//! A producer of samples in the sampler's stead, so that buffers can be seen to thin samples in real runs. It counts a
+//! location's calls, and takes a sample of what it has counted at every so manieth of them. It obeys the buffer as a sampler
+//! has to: told that its frequency is halved, it goes on with the coarser grid. Off unless asked for; for tests alone.
+
+use invivo_otfx::{Buffer, Grid, Sample};
+use invivo_proto::record::Call;
+use std::num::NonZeroU64;
+
+/// The calling context of its samples: none.
+const CONTEXT: u32 = 0;
+
+/// See the module's head.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    grid: Grid,
+    calls: u64,
+    bytes_out: u64,
+}
+
+impl Generator {
+    /// One sample for so many calls, until the buffer says otherwise.
+    pub fn new(every: NonZeroU64) -> Generator {
+        Generator {
+            grid: Grid::new(every.get()),
+            calls: 0,
+            bytes_out: 0,
+        }
+    }
+
+    /// Counts a call that was stored, and stores the sample that is due with it, at its end.
+    pub fn count(&mut self, call: &Call, buffer: &mut Buffer) {
+        self.calls += 1;
+        self.bytes_out = self.bytes_out.wrapping_add(call.facts.bytes_out);
+        let Some(ordinal) = self.grid.take(self.calls) else {
+            return;
+        };
+        buffer.store_sample(&Sample {
+            time: call.end,
+            ordinal,
+            context: CONTEXT,
+            values: &[self.calls, self.bytes_out],
+        });
+        self.obey(buffer);
+    }
+
+    /// Does as the buffer says.
+    fn obey(&mut self, buffer: &mut Buffer) {
+        if let Some(halvings) = buffer.take_halvings() {
+            self.grid.set_halvings(halvings);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_otfx::{Dimension, EventClass, Head, Strategy};
+    use invivo_proto::record::Facts;
+
+    /// What is left lies evenly over the whole run and says what was counted there.
+    #[test]
+    fn the_buffer_thins_what_is_generated() {
+        let mut buffer = Buffer::new(1 << 20, Strategy::by(Dimension::Ordinal { levels: 16 })).unwrap();
+        let mut generator = Generator::new(NonZeroU64::new(3).unwrap());
+        let calls = 3_000_000;
+        for number in 1..=calls {
+            let call = Call {
+                facts: Facts {
+                    bytes_out: 1000,
+                    ..Facts::default()
+                },
+                end: 500 * number,
+                ..Call::default()
+            };
+            generator.count(&call, &mut buffer);
+        }
+        let halvings = buffer.halvings();
+        assert!(halvings >= 3, "{halvings}");
+        let mut due = (1 << halvings..=calls / 3).step_by(1 << halvings);
+        let mut reader = buffer.read();
+        while let Some(read) = reader.next().unwrap() {
+            let number = due.next().expect("no more than the grid has");
+            let head = Head::Sample {
+                time: 500 * 3 * number,
+                ordinal: number,
+                context: CONTEXT,
+            };
+            assert_eq!(
+                (read.head, &read.values[..]),
+                (head, &[3 * number, 3000 * number][..])
+            );
+        }
+        assert_eq!(due.next(), None);
+        // None came in vain: the producer had heard of every halving before the next one was due.
+        let closed = invivo_otfx::Reason::Closed;
+        let in_vain = buffer.losses().filter(|loss| loss.reason == closed);
+        assert!(in_vain.map(|loss| loss.records).sum::<u64>() <= u64::from(halvings));
+        assert_eq!(buffer.ledger_of(EventClass::Sample), buffer.ledger());
+    }
+}
