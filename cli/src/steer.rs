@@ -25,6 +25,8 @@ pub enum Order {
     Record(bool),
     /// Everything so far is forgotten, so long is recorded, and recording is off then.
     Window(Duration),
+    /// Buffers keep something else from now on when not everything fits.
+    Strategy(Strategy),
     /// The measurement ends, the job runs on.
     Shutdown,
 }
@@ -39,6 +41,7 @@ impl Order {
             Order::Reset => "reset",
             Order::Record(_) => "record",
             Order::Window(_) => "record-window",
+            Order::Strategy(_) => "strategy",
             Order::Shutdown => "shutdown",
         }
     }
@@ -53,11 +56,15 @@ impl Order {
             Order::Record(true) => "switched recording on for",
             Order::Record(false) => "switched recording off for",
             Order::Window(_) => "recorded a window on",
+            Order::Strategy(_) => "changed the buffers of",
             Order::Shutdown => "ended the measurement of",
         };
         let mut sentence = command::sentence(done, reply);
         if let Some(cuts) = command::cuts(reply) {
             sentence.push_str(&format!("; {cuts}"));
+        }
+        if let Order::Strategy(strategy) = self {
+            sentence.push_str(&format!("; they keep by: {strategy}"));
         }
         sentence
     }
@@ -94,6 +101,12 @@ impl Order {
                         })
                         .await
                 }
+                Order::Strategy(strategy) => {
+                    let strategy = strategy.to_string();
+                    client
+                        .set_strategy(SetStrategyRequest { command_id, strategy })
+                        .await
+                }
                 Order::Shutdown => client.shutdown(ShutdownRequest { command_id }).await,
             }
         };
@@ -101,26 +114,6 @@ impl Order {
         let _ = client.clone().hello(hello()).await;
         patiently(connect, call).await
     }
-}
-
-/// Lets buffers keep something else when not everything fits, and waits until every rank has acknowledged.
-///
-/// # Errors
-/// When nobody answers, or it is refused.
-pub async fn set_strategy(
-    connect: &Connect,
-    client: &Client,
-    strategy: &Strategy,
-) -> Result<CommandReply, CallError> {
-    let request = SetStrategyRequest {
-        command_id: fresh_id(),
-        strategy: strategy.to_string(),
-    };
-    let _ = client.clone().hello(hello()).await;
-    patiently(connect, async || {
-        client.clone().set_strategy(request.clone()).await
-    })
-    .await
 }
 
 /// Who asks.

@@ -169,6 +169,8 @@ fn next(order: Order, reply: &CommandReply) -> String {
         ),
         Order::Record(false) => "; to switch it on again: invivo record on".to_owned(),
         Order::Shutdown => "; the job runs on unobserved".to_owned(),
-        Order::Resume | Order::Reset | Order::Record(true) | Order::Window(_) => String::new(),
+        Order::Resume | Order::Reset | Order::Record(true) | Order::Window(_) | Order::Strategy(_) => {
+            String::new()
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! `invivo strategy`.
 
-use super::control::acknowledged;
+use super::control::carry_out;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use crate::config::Value;
-use crate::steer::set_strategy;
-use crate::view::{buffers, command};
+use crate::steer::Order;
+use crate::view::buffers;
 use invivo_grpc::v1;
 use invivo_proto::control::strategy::Strategy;
 
@@ -51,13 +51,5 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::Done);
     };
-    let (job, client) = args.target.client(Scope::Control)?;
-    let reply = set_strategy(&job, &client, &strategy).await?;
-    if args.target.json {
-        print_json(&reply)?;
-    } else {
-        let done = command::sentence("changed the buffers of", &reply);
-        print(&format!("{done}; they keep by: {strategy}\n"))?;
-    }
-    Ok(acknowledged(&reply))
+    carry_out(&args.target, Order::Strategy(strategy)).await
 }

@@ -1,7 +1,7 @@
 //! What can be asked, and which numbers an answer has.
 
 use super::sums::{Cells, Sum, cells, sum};
-use invivo_grpc::v1::{Coverage, FunctionsReply, JobStatus, Ledger, MatrixReply, StatusReply};
+use invivo_grpc::v1::{BuffersReply, Coverage, FunctionsReply, JobStatus, Ledger, MatrixReply, StatusReply};
 use serde::Serialize;
 
 /// What can be asked.
@@ -15,15 +15,18 @@ pub enum Kind {
     FunctionsPerRank,
     /// The communication matrix.
     Matrix,
+    /// What the event buffers hold.
+    Buffers,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 4] = [
+    pub const ALL: [Kind; 5] = [
         Kind::Status,
         Kind::Functions,
         Kind::FunctionsPerRank,
         Kind::Matrix,
+        Kind::Buffers,
     ];
 
     /// As a file spells it.
@@ -33,6 +36,7 @@ impl Kind {
             Kind::Functions => "functions",
             Kind::FunctionsPerRank => "functions-per-rank",
             Kind::Matrix => "matrix",
+            Kind::Buffers => "buffers",
         }
     }
 }
@@ -53,6 +57,8 @@ pub enum Answer {
     },
     /// To [`Kind::Matrix`].
     Matrix(MatrixReply),
+    /// To [`Kind::Buffers`].
+    Buffers(Box<BuffersReply>),
 }
 
 /// What a number counts.
@@ -85,6 +91,7 @@ enum Get {
     Status(fn(&Coverage, &Ledger, &JobStatus) -> f64),
     Functions(fn(&Sum) -> f64),
     Matrix(fn(&Cells) -> f64),
+    Buffers(fn(&BuffersReply) -> f64),
 }
 
 /// A field.
@@ -111,8 +118,13 @@ const fn matrix(name: &'static str, unit: Unit, get: fn(&Cells) -> f64) -> Field
     Field { name, unit, get }
 }
 
+const fn buffers(name: &'static str, unit: Unit, get: fn(&BuffersReply) -> f64) -> Field {
+    let get = Get::Buffers(get);
+    Field { name, unit, get }
+}
+
 /// All fields.
-pub const FIELDS: [Field; 37] = [
+pub const FIELDS: [Field; 47] = [
     status("ranks", Unit::Count, |coverage, _, _| coverage.ranks.into()),
     status("reporting", Unit::Count, |coverage, _, _| {
         coverage.ranks_reporting.into()
@@ -181,6 +193,22 @@ pub const FIELDS: [Field; 37] = [
         cells.unresolved.messages as f64
     }),
     matrix("block-ranks", Unit::Count, |cells| cells.block_ranks.into()),
+    buffers("bins", Unit::Count, |buffers| buffers.bins as f64),
+    buffers("bins-used", Unit::Count, |buffers| buffers.bins_used as f64),
+    buffers("memory", Unit::Bytes, |buffers| buffers.bytes as f64),
+    buffers("stored", Unit::Count, |buffers| buffers.stored as f64),
+    buffers("kept", Unit::Count, |buffers| buffers.kept as f64),
+    buffers("reductions", Unit::Count, |buffers| buffers.reductions as f64),
+    buffers("capped", Unit::Count, |buffers| {
+        buffers.capped.map_or(0.0, |capped| capped.buffers.into())
+    }),
+    buffers("bytes-per-call", Unit::Bytes, |buffers| buffers.bytes_per_call),
+    buffers("history", Unit::Time, |buffers| {
+        buffers.span.unwrap_or_default().min_ns as f64
+    }),
+    buffers("complete", Unit::Time, |buffers| {
+        buffers.complete.unwrap_or_default().min_ns as f64
+    }),
 ];
 
 impl Field {
@@ -190,6 +218,7 @@ impl Field {
             Get::Status(_) => kind == Kind::Status,
             Get::Functions(_) => matches!(kind, Kind::Functions | Kind::FunctionsPerRank),
             Get::Matrix(_) => kind == Kind::Matrix,
+            Get::Buffers(_) => kind == Kind::Buffers,
         }
     }
 
@@ -206,6 +235,7 @@ impl Field {
             }
             (Get::Functions(get), Answer::Functions { table, status }) => Ok(get(&sum(table, status, part)?)),
             (Get::Matrix(get), Answer::Matrix(reply)) => Ok(get(&cells(reply, part)?)),
+            (Get::Buffers(get), Answer::Buffers(reply)) => Ok(get(reply)),
             _ => Err(format!("the last answer has no field {}", self.name)),
         }
     }
@@ -234,7 +264,7 @@ impl Field {
             Part {
                 function: Some(_), ..
             } => &[Kind::Functions],
-            _ => &[Kind::Status, Kind::Functions, Kind::Matrix],
+            _ => &[Kind::Status, Kind::Functions, Kind::Matrix, Kind::Buffers],
         };
         kinds
             .iter()

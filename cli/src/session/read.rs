@@ -15,8 +15,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
-pub(super) const ACTIONS: [&str; 10] = [
-    "wait", "pause", "resume", "hold", "reset", "record", "query", "assert", "loop", "shutdown",
+pub(super) const ACTIONS: [&str; 11] = [
+    "wait", "pause", "resume", "hold", "reset", "record", "strategy", "query", "assert", "loop", "shutdown",
 ];
 
 type Read<T> = Result<T, FileError>;
@@ -171,6 +171,7 @@ impl Reader<'_> {
             "pause" => Action::Order(Order::Pause(self.lease(value, key)?)),
             "hold" => Action::Order(Order::Hold(self.lease(value, key)?)),
             "record" => Action::Order(self.record(value)?),
+            "strategy" => Action::Order(Order::Strategy(self.parsed(value, key, Value::parse)?)),
             "query" => {
                 Action::Query(self.choice(value, "query", &Kind::ALL.map(|kind| (kind.name(), kind)))?)
             }

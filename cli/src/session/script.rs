@@ -147,6 +147,7 @@ impl Display for Action {
             Action::Order(Order::Hold(lease)) => write!(f, "hold for {} at most", plain(*lease)),
             Action::Order(Order::Record(on)) => write!(f, "record {}", if *on { "on" } else { "off" }),
             Action::Order(Order::Window(length)) => write!(f, "record for {}", plain(*length)),
+            Action::Order(Order::Strategy(strategy)) => write!(f, "keep by {strategy}"),
             Action::Order(order) => f.write_str(order.capability()),
             Action::Query(kind) => write!(f, "query {}", kind.name()),
             Action::Assert(comparison) => write!(f, "assert {comparison}"),

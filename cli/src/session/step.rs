@@ -10,7 +10,7 @@ use crate::steer::Order;
 use crate::view::command::{complete, failures};
 use crate::view::status::states;
 use crate::view::units::counted;
-use invivo_grpc::v1::{FunctionsRequest, MatrixRequest, StatusRequest};
+use invivo_grpc::v1::{BuffersRequest, FunctionsRequest, MatrixRequest, StatusRequest};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::time::Duration;
@@ -176,6 +176,10 @@ impl<L> Session<'_, L> {
                 let reply = patiently(self.job, async || client().matrix(request).await).await?;
                 return Ok(Answer::Matrix(reply));
             }
+            if kind == Kind::Buffers {
+                let reply = patiently(self.job, async || client().buffers(BuffersRequest {}).await).await?;
+                return Ok(Answer::Buffers(Box::new(reply)));
+            }
             let status = patiently(self.job, async || client().status(StatusRequest {}).await).await?;
             if kind == Kind::Status {
                 return Ok(Answer::Status(Box::new(status)));
@@ -229,5 +233,9 @@ fn summary(answer: &Answer) -> String {
             format!("{} of {functions}", counted(calls, "call"))
         }
         Answer::Matrix(reply) => counted(reply.cells.len() as u64, "cell"),
+        Answer::Buffers(reply) => {
+            let kept = counted(reply.kept, "call");
+            format!("{kept} kept in {}", counted(reply.locations.into(), "buffer"))
+        }
     }
 }

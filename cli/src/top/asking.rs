@@ -17,6 +17,7 @@ pub fn question(order: Order, ranks: u32) -> String {
         Order::Record(true) => format!("Switch recording on ({ranks})? y/n"),
         Order::Record(false) => format!("Switch recording off ({ranks} run on unobserved)? y/n"),
         Order::Window(length) => format!("Forget everything so far and record {} only? y/n", time(length)),
+        Order::Strategy(strategy) => format!("Let the buffers of {ranks} keep by {strategy}? y/n"),
         Order::Shutdown => "End the measurement? y/n".to_owned(),
     }
 }
@@ -31,6 +32,7 @@ pub fn progress(order: Order) -> String {
         Order::Record(true) => "switching recording on ...".to_owned(),
         Order::Record(false) => "switching recording off ...".to_owned(),
         Order::Window(length) => format!("recording a window of {} ...", time(length)),
+        Order::Strategy(_) => "changing the buffers ...".to_owned(),
         Order::Shutdown => "ending the measurement ...".to_owned(),
     }
 }

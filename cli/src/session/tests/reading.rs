@@ -63,6 +63,22 @@ wait = "job-end"
 "#;
 
 #[test]
+fn a_strategy_is_a_list_of_rules() {
+    let script = script(
+        "[[step]]\nstrategy = \"class:metric, duration:1ms\"\n\n[[step]]\nwait = { field = \"reductions\", op = \">\", value = 3 }\n",
+    );
+    assert_eq!(
+        script.expect("a session").plan_text(),
+        "1  keep by class:metric,duration:1ms  (within 1m)\n2  wait until reductions > 3  (within 1m)\n"
+    );
+    let what = wrong_step("strategy = \"best\"");
+    assert!(
+        what.contains("strategy: \"best\" is no rule of a strategy"),
+        "{what}"
+    );
+}
+
+#[test]
 fn a_plan_has_every_step_with_its_time() {
     let script = script(ALL).expect("a session");
     assert_eq!(
