@@ -1,0 +1,94 @@
+//! What a buffer keeps, by its own word.
+
+use invivo_e2e::client::Client;
+use invivo_proto::mpi;
+use serde::Deserialize;
+use std::collections::HashMap;
+
+/// A call as far as it is compared: end, duration, region, tag, bytes out, number of parts.
+pub type Known = (u64, u64, u16, i32, u64, usize);
+
+/// What `invivo records --json` prints, a page per line.
+#[derive(Deserialize)]
+struct Page {
+    records: Vec<Record>,
+    books: Books,
+    #[serde(default)]
+    losses: Vec<Loss>,
+}
+
+/// Where the calls are that a buffer was given.
+#[derive(Deserialize)]
+pub struct Books {
+    pub stored: u64,
+    pub kept: u64,
+    pub reduced: u64,
+}
+
+/// What a level lost.
+#[derive(Deserialize)]
+pub struct Loss {
+    pub class: String,
+    pub reason: String,
+    pub records: u64,
+    pub first_ns: u64,
+    pub last_ns: u64,
+}
+
+/// What one location's buffer says.
+pub struct Kept {
+    pub calls: Vec<Known>,
+    pub books: Books,
+    pub losses: Vec<Loss>,
+}
+
+#[derive(Deserialize)]
+struct Record {
+    function: String,
+    end_ticks: u64,
+    duration_ticks: u64,
+    facts: Facts,
+    clipped: bool,
+    parts: Vec<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Facts {
+    tag: i32,
+    bytes_out: u64,
+}
+
+/// What a buffer keeps, by its own word.
+pub fn kept(client: &Client, rank: u32) -> Kept {
+    let output = client.run(&["records", &rank.to_string(), "--json"]);
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let regions: HashMap<&str, u16> = mpi::FUNCTIONS
+        .iter()
+        .map(|function| function.name)
+        .zip(0..)
+        .collect();
+    let mut calls = Vec::new();
+    let mut last = None;
+    for page in serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Page>() {
+        let page = page.expect("a page");
+        for record in page.records {
+            assert!(!record.clipped);
+            let facts = record.facts;
+            calls.push((
+                record.end_ticks,
+                record.duration_ticks,
+                regions[record.function.as_str()],
+                facts.tag,
+                facts.bytes_out,
+                record.parts.len(),
+            ));
+        }
+        last = Some((page.books, page.losses));
+    }
+    let (books, losses) = last.expect("a page at least");
+    Kept { calls, books, losses }
+}

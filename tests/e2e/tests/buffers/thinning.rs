@@ -1,0 +1,148 @@
+//! What is left of samples, and of calls that have a cap. The samples are those of the place's generator: one for every so
+//! many calls.
+
+use crate::Flooded;
+use crate::definition::{Sorter, assert_is_the_strategys};
+use crate::record::all;
+use crate::{RANKS, TOO_SMALL};
+use invivo_e2e::client::number;
+use invivo_otfx::{Buffer, Geometry, Strategy};
+use serde_json::Value;
+
+/// Levels of samples; those of the last are all that are divisible by its power of two.
+const LEVELS: u32 = 16;
+/// Marks of the cap are given in job time: a clock that is measured again moves by less than this.
+const MARK_TOLERANCE_NS: u64 = 100_000;
+
+/// The level of a sample.
+fn level(ordinal: u64) -> u32 {
+    ordinal.trailing_zeros().min(LEVELS - 1)
+}
+
+fn levels(buffers: &Value) -> &[Value] {
+    let levels = buffers["levels"].as_array().expect("levels");
+    assert_eq!(levels.len(), LEVELS as usize + 1, "{buffers}");
+    levels
+}
+
+/// Calls that a flight recorder of so much memory takes before it gives up the first, and the end of the one for which it
+/// does. How many bytes a call takes only the buffer's own encoding knows.
+fn fits(flooded: &Flooded, rank: u32, geometry: Geometry) -> (u64, u64) {
+    let mut buffer = Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("large enough");
+    let (mut fit, mut end) = (0, None);
+    all(flooded.tap.path(), rank, |call, parts| {
+        if end.is_some() {
+            return;
+        }
+        buffer.store(call, parts);
+        match buffer.reductions() {
+            0 => fit += 1,
+            _ => end = Some(call.end),
+        }
+    });
+    (fit, end.expect("more than fits"))
+}
+
+/// The ends of the first call of a rank and of that with a number; the tap goes on to the end of the job.
+fn ends(flooded: &Flooded, rank: u32, number: u64) -> (u64, u64) {
+    let (mut calls, mut first, mut last) = (0, None, 0);
+    all(flooded.tap.path(), rank, |call, _| {
+        calls += 1;
+        first.get_or_insert(call.end);
+        if calls == number {
+            last = call.end;
+        }
+    });
+    assert!(
+        calls >= number,
+        "the place took {calls} calls and stored {number}"
+    );
+    (first.expect("a call"), last)
+}
+
+/// All calls are gone since the one that no longer fitted into half of the buffer; of the samples those are left whose ordinal
+/// the highest halving divides.
+pub fn assert_thinned(flooded: &Flooded, every: u64) {
+    let buffers = &flooded.buffers;
+    assert_eq!(number(buffers, "/capped/buffers"), u64::from(RANKS), "{buffers}");
+    let mut samples = 0;
+    for (rank, kept) in &flooded.kept {
+        let books = &kept.books;
+        let taken = books.stored;
+        assert_eq!((books.kept, books.reduced), (0, taken));
+        let (first, last) = ends(flooded, *rank, taken);
+        samples = taken / every;
+        assert!(kept.calls.is_empty());
+        let mut of_calls = kept.losses.iter().filter(|loss| loss.class == "call");
+        let (lost, None) = (of_calls.next().expect("a loss"), of_calls.next()) else {
+            panic!("calls went at the cap alone");
+        };
+        assert_eq!((lost.reason.as_str(), lost.records), ("over the cap", taken));
+
+        let named = buffers["named"].as_array().expect("locations");
+        let one = named
+            .iter()
+            .find(|one| number(one, "/location/rank") == u64::from(*rank));
+        let one = one.expect("four locations are named");
+        let (bins, bytes) = (number(one, "/bins"), number(buffers, "/bytes") / u64::from(RANKS));
+        let bin_bytes = (bytes / bins) as usize;
+        let half = Geometry::with_bins(bin_bytes * bins as usize / 2, bin_bytes);
+        let (fit, dropped) = fits(flooded, *rank, half);
+        assert!(
+            taken >= TOO_SMALL * 2 * fit,
+            "{taken} calls, of which half a buffer takes {fit}"
+        );
+        // Ticks are job time by one straight line, of which the losses tell two points.
+        let slope = (lost.last_ns - lost.first_ns) as f64 / (last - first) as f64;
+        let wanted = lost.first_ns + ((dropped - first) as f64 * slope) as u64;
+        let marked = number(one, "/capped_ns");
+        assert!(
+            marked.abs_diff(wanted) <= MARK_TOLERANCE_NS,
+            "rank {rank}: dropped at {marked} ns, not at {wanted} ns"
+        );
+    }
+    let levels = levels(buffers);
+    let closed = |level: &Value| number(level, "/closed");
+    let halvings = levels
+        .iter()
+        .take_while(|level| closed(level) == u64::from(RANKS))
+        .count() as u32;
+    assert!((1..LEVELS).contains(&halvings), "{buffers}");
+    for (at, of_level) in (0..).zip(&levels[..LEVELS as usize]) {
+        let left = (1..=samples).filter(|ordinal| level(*ordinal) == at && at >= halvings);
+        let of_ranks = left.count() as u64 * u64::from(RANKS);
+        assert_eq!(
+            number(of_level, "/kept"),
+            of_ranks,
+            "level {at} of {samples} samples: {buffers}"
+        );
+        assert_eq!(closed(of_level), if at < halvings { u64::from(RANKS) } else { 0 });
+    }
+}
+
+/// No sample is left, and the calls are those of a flight recorder.
+pub fn assert_crowded_out(flooded: &Flooded) {
+    for level in &levels(&flooded.buffers)[..LEVELS as usize] {
+        assert_eq!(
+            (number(level, "/kept"), number(level, "/closed")),
+            (0, u64::from(RANKS))
+        );
+    }
+    let lost = flooded.buffers["losses"].as_array().expect("losses");
+    assert!(lost.iter().any(|loss| loss["class"] == "sample"), "{lost:?}");
+    for (rank, kept) in &flooded.kept {
+        let books = &kept.books;
+        assert!(
+            books.stored >= TOO_SMALL * books.kept && books.kept > 0,
+            "{} of {}",
+            books.kept,
+            books.stored
+        );
+        assert_is_the_strategys(
+            &mut Sorter::new("time", &flooded.buffers),
+            &kept.calls,
+            flooded.tap.path(),
+            *rank,
+        );
+    }
+}
