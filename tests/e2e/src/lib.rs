@@ -14,6 +14,7 @@ pub mod checks;
 pub mod client;
 pub mod clock_log;
 pub mod counts;
+pub mod crowd;
 pub mod ended;
 pub mod family;
 pub mod functions;

@@ -36,6 +36,11 @@ pub fn resident_bytes(process: &Process) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
+/// Files that a process has open; none of one that has ended.
+pub fn open_files(process: &Process) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", process.pid)).map_or(0, Iterator::count)
+}
+
 /// The living processes with this mark (zombies are not).
 pub fn marked(mark: &str) -> Vec<Process> {
     let wanted = format!("{MARK}={mark}");

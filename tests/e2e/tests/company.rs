@@ -4,20 +4,31 @@
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
 use invivo_e2e::client::{Client, number};
+use invivo_e2e::crowd::{Crowd, WATCHERS};
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
 use invivo_e2e::places::root;
-use invivo_e2e::processes::{Process, resident_bytes, signal};
+use invivo_e2e::processes::{Process, open_files, resident_bytes, signal};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const RANKS: u32 = 2;
 /// Watchers that do not read.
 const STALLED: usize = 5;
 /// The most memory that the gateway may take with them.
 const GATEWAY_BYTES_MAX: u64 = 64 << 20;
+/// The most files that it may have open: its limits of connections that have shown a token and of those that have not,
+/// and its own.
+const GATEWAY_FILES_MAX: usize = 128 + 64 + 48;
+/// Files that may be open a moment longer, of clients that are just going.
+const FILES_LATE: usize = 4;
+/// Visits of each kind of hostile client.
+const VISITS: u64 = 5;
+/// The longest that a well-behaved client waits in the crowd: connections are accepted at 200 per second, and the machine
+/// may be as busy as the gateway.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Watchers that have stopped reading.
 struct Stalled(Vec<Child>);
@@ -118,7 +129,7 @@ fn sessions_run(client: &Client) {
     for (file, status, says) in [
         ("steady.toml", 0, ""),
         ("too-much.toml", 1, "million"),
-        ("malformed.toml", 2, "9"),
+        ("malformed.toml", 2, ":9:"),
     ] {
         let path = root().join("docs/examples/sessions").join(file);
         let output = client.run(&["session", "run", &path.to_string_lossy()]);
@@ -194,6 +205,69 @@ fn a_job_in_company_ends_as_one_alone() {
             ["rank 0: 0 wrong, computed\n", "rank 1: 0 wrong, computed\n"]
         );
         checks::conserved(&ended.report(), RANKS);
+        ended.assert_nothing_left();
+    }
+}
+
+/// Fifty watchers that never read and five hostile clients: others are served, and neither the gateway's size nor the job
+/// shows that they were there.
+#[test]
+fn a_crowd_changes_neither_the_gateways_bounds_nor_the_job() {
+    for family in Family::ALL {
+        let mut running = Job::observed(family, RANKS, &program(family, "ticker", [])).start();
+        running.wait_for_answers();
+        running.wait_for_notes("begun");
+        let client = running.client();
+        let gateway = running.only("ui-gateway");
+        let files_before = open_files(&gateway);
+
+        let crowd = Crowd::at(&running.connect_file());
+        let (mut bytes_max, mut files_max) = (0, 0);
+        while !(crowd.has_come(VISITS) && crowd.served() == WATCHERS) {
+            let asked = Instant::now();
+            client.pause(RANKS, "1m");
+            client.resume(RANKS);
+            let status = client.json(&["status"]);
+            assert_eq!(
+                number(&status, "/coverage/ranks_reporting"),
+                u64::from(RANKS),
+                "{status}"
+            );
+            assert!(
+                asked.elapsed() < 3 * ANSWER_TIME_MAX,
+                "{family:?}: {:?}",
+                asked.elapsed()
+            );
+            bytes_max = bytes_max.max(resident_bytes(&gateway));
+            files_max = files_max.max(open_files(&gateway));
+            assert!(running.runs(), "{family:?}: the job is still there");
+        }
+        assert!(
+            bytes_max > 0 && bytes_max < GATEWAY_BYTES_MAX,
+            "{family:?}: the gateway takes {bytes_max} bytes"
+        );
+        assert!(
+            files_max > WATCHERS && files_max < GATEWAY_FILES_MAX,
+            "{family:?}: it has {files_max} files open"
+        );
+        drop(crowd);
+        running.until("the crowd's files to be closed", |_| {
+            (open_files(&gateway) <= files_before + FILES_LATE).then_some(())
+        });
+        assert_eq!(
+            running.only("ui-gateway").pid,
+            gateway.pid,
+            "{family:?}: it is the same one"
+        );
+
+        running.tell("stop");
+        let ended = running.end();
+        assert_eq!(ended.code(), 0);
+        assert_eq!(
+            ended.stdout(),
+            ["rank 0: 0 wrong, computed\n", "rank 1: 0 wrong, computed\n"]
+        );
+        checks::same_but_for_drops(&ended.report(), RANKS, &ended.own_counts());
         ended.assert_nothing_left();
     }
 }
