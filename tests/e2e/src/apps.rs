@@ -95,8 +95,24 @@ pub fn counter(family: Family, kind: Counter) -> PathBuf {
     let source = sources().join("counter/counter.c");
     let mut watched = in_folder("counter", "");
     watched.push(root().join("proto/mpi.functions"));
-    // Compiled without the wrapper's libraries: it is preloaded into programs that have no MPI, too.
-    build(family, name, &watched, |target| {
+    preloaded(family, name, &source, &watched, definitions)
+}
+
+/// The library that makes one tool place lie, `tests/apps/liar`, built first where necessary.
+pub fn liar(family: Family) -> PathBuf {
+    let source = sources().join("liar/liar.c");
+    preloaded(family, "libliar.so", &source, std::slice::from_ref(&source), &[])
+}
+
+/// A library to be preloaded. Compiled without the wrapper's libraries: it gets into programs that have no MPI, too.
+fn preloaded(
+    family: Family,
+    name: &str,
+    source: &Path,
+    watched: &[PathBuf],
+    definitions: &[&str],
+) -> PathBuf {
+    build(family, name, watched, |target| {
         let shown = family
             .compiler("mpicc")
             .arg("-show")
@@ -126,7 +142,7 @@ pub fn counter(family: Family, kind: Counter) -> PathBuf {
         ]);
         compile
             .args(definitions)
-            .arg(&source)
+            .arg(source)
             .arg("-o")
             .arg(target)
             .arg("-ldl");

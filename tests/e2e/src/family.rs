@@ -120,10 +120,14 @@ impl Family {
         arguments
     }
 
-    /// The file that a process of the job wrote `stream` (`stdout` or `stderr`) to.
-    pub fn output_file(self, output: &Path, process: u32, stream: &str) -> PathBuf {
+    /// The file that a process of a job of so many wrote `stream` (`stdout` or `stderr`) to.
+    pub fn output_file(self, output: &Path, process: u32, processes: u32, stream: &str) -> PathBuf {
         match self {
-            Family::Ompi | Family::Ompi5 => output.join(format!("1/rank.{process}/{stream}")),
+            // As many digits for all as the last one has.
+            Family::Ompi | Family::Ompi5 => {
+                let digits = processes.saturating_sub(1).to_string().len();
+                output.join(format!("1/rank.{process:0digits$}/{stream}"))
+            }
             _ => output.join(format!("{process}.{stream}")),
         }
     }
@@ -163,6 +167,15 @@ impl Family {
             }
         }
         variables
+    }
+
+    /// The variable by which its launcher tells a process its number in the whole job.
+    pub fn number_variable(self) -> &'static str {
+        if self.is_open_mpi() {
+            "OMPI_COMM_WORLD_RANK"
+        } else {
+            "PMI_RANK"
+        }
     }
 
     /// Where programs of this MPI are built.

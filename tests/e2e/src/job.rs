@@ -47,6 +47,8 @@ pub struct Job {
     options: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     limit: Duration,
+    /// The `invivo` command.
+    invivo: Option<PathBuf>,
 }
 
 impl Job {
@@ -62,6 +64,7 @@ impl Job {
             options: Vec::new(),
             environment: Vec::new(),
             limit: LIMIT,
+            invivo: None,
         }
     }
 
@@ -111,6 +114,18 @@ impl Job {
         Job { limit, ..self }
     }
 
+    /// By another installation's `invivo` than the one that is tested everywhere else.
+    pub fn by(self, invivo: PathBuf) -> Job {
+        Job {
+            invivo: Some(invivo),
+            ..self
+        }
+    }
+
+    fn invivo(&self) -> PathBuf {
+        self.invivo.clone().unwrap_or_else(places::invivo)
+    }
+
     /// Processes of the whole job, and of each host but the last, as `invivo plan` says.
     fn processes(&self) -> (u32, u32) {
         if self.how == How::Bare {
@@ -147,11 +162,11 @@ impl Job {
         match self.how {
             How::Bare => {}
             How::Exec => {
-                words.extend([places::invivo().into(), "exec".into()]);
+                words.extend([self.invivo().into(), "exec".into()]);
                 words.extend(ours);
             }
             How::Run => {
-                let front: [OsString; 2] = [places::invivo().into(), "run".into()];
+                let front: [OsString; 2] = [self.invivo().into(), "run".into()];
                 words = front.into_iter().chain(ours).chain(words).collect();
             }
         }
@@ -338,6 +353,17 @@ impl Running {
         named[0].clone()
     }
 
+    /// Its process with this number in the whole job, of all that have this name.
+    pub fn member(&self, name: &str, number: u32) -> Process {
+        let variable = self.job.family.number_variable();
+        let is_it = |process: &&Process| {
+            processes::variable(process, variable).is_some_and(|value| value == number.to_string())
+        };
+        let named = self.named(name);
+        let found = named.iter().find(is_it).cloned();
+        found.unwrap_or_else(|| panic!("no {name} has the number {number}: {named:?}"))
+    }
+
     /// Waits for the moment when `ready` has something, and asks it again while the job runs.
     pub fn until<T>(&mut self, what: &str, ready: impl Fn(&Running) -> Option<T>) -> T {
         loop {
@@ -378,6 +404,11 @@ impl Running {
     /// Leaves the program a file in the directory of its logs.
     pub fn tell(&self, name: &str) {
         File::create(self.logs().join(name)).expect("a file for the program");
+    }
+
+    /// Takes such a file away again.
+    pub fn untell(&self, name: &str) {
+        std::fs::remove_file(self.logs().join(name)).expect("a file for the program");
     }
 
     /// Whether its launcher is alive.

@@ -14,8 +14,9 @@ pub struct Output {
 
 /// What every process of the job wrote, in the order of the launcher's ranks.
 pub fn read(family: Family, directory: &Path, processes: u32) -> Vec<Output> {
-    let file =
-        |process, stream| std::fs::read(family.output_file(directory, process, stream)).unwrap_or_default();
+    let file = |process, stream| {
+        std::fs::read(family.output_file(directory, process, processes, stream)).unwrap_or_default()
+    };
     (0..processes)
         .map(|process| Output {
             stdout: file(process, "stdout"),

@@ -36,6 +36,14 @@ pub fn resident_bytes(process: &Process) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
+/// A variable of the environment that a process was started with.
+pub fn variable(process: &Process, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).ok()?;
+    let mut variables = environment.split(|byte| *byte == 0);
+    let value = variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    Some(String::from_utf8_lossy(value).into_owned())
+}
+
 /// Files that a process has open; none of one that has ended.
 pub fn open_files(process: &Process) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", process.pid)).map_or(0, Iterator::count)
