@@ -2,7 +2,7 @@
 //! comparison shows the differences alone: the tables are long.
 
 use crate::counts::{Calls, Counts, Traffic, recorded, without_large_counts};
-use crate::report::{Report, traffic};
+use crate::report::{Report, Row, traffic};
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 
@@ -29,12 +29,51 @@ pub fn conserved(report: &Report, ranks: u32) {
     let rows: u64 = report.functions.iter().map(|row| row.calls).sum();
     let totals: u64 = report.totals.iter().map(|row| row.calls).sum();
     assert_eq!(rows, totals, "calls by rank and of all ranks");
+    same_totals(report);
     let dropped = ledger.dropped.all();
     assert_eq!(
         rows + dropped + ledger.open + ledger.in_flight + ledger.reset,
         ledger.entered,
         "calls in the table: {ledger:?}"
     );
+}
+
+/// What was merged in the tree is what the rows by rank come to: whole numbers exactly, times to the nanosecond, and what
+/// floating point makes of sums of squares nearly.
+fn same_totals(report: &Report) {
+    let ns = |seconds: f64| (seconds * 1e9).round() as u64;
+    let exact = |row: &Row| {
+        let times = [row.seconds, row.min_seconds, row.max_seconds].map(ns);
+        (
+            row.function.clone(),
+            (times, row.calls, row.bytes_out, row.bytes_in, row.clipped),
+        )
+    };
+    let folded = report.folded();
+    let (expected, found) = (folded.iter().map(exact), report.totals.iter().map(exact));
+    same(
+        "totals and what the rows by rank come to",
+        &expected.collect(),
+        &found.collect(),
+    );
+    for expected in &folded {
+        let found = report
+            .totals
+            .iter()
+            .find(|row| row.function == expected.function)
+            .expect("the same functions");
+        let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 + 1e-6 * expected.max_seconds;
+        assert!(
+            near(found.mean_seconds, expected.mean_seconds)
+                && near(found.stddev_seconds, expected.stddev_seconds),
+            "{found:?} and {expected:?}"
+        );
+        let longest = report.functions.iter().find(|row| {
+            (row.rank, &row.function) == (Some(found.max_rank), &found.function)
+                && row.max_seconds == found.max_seconds
+        });
+        assert!(longest.is_some(), "the rank of the longest call: {found:?}");
+    }
 }
 
 /// The job has ended and all of it was recorded.

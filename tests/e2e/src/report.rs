@@ -2,6 +2,7 @@
 
 use crate::counts::{Calls, Traffic};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The whole report.
@@ -92,6 +93,11 @@ pub struct Row {
     pub seconds: f64,
     pub bytes_out: u64,
     pub bytes_in: u64,
+    pub mean_seconds: f64,
+    pub stddev_seconds: f64,
+    pub min_seconds: f64,
+    pub max_seconds: f64,
+    pub max_rank: u32,
     /// Of the calls, those of which only a part counts.
     #[serde(default)]
     pub clipped: u64,
@@ -142,6 +148,15 @@ impl Report {
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()))
     }
 
+    /// What the tables by rank say of all ranks together, in the order of names: what the merges of a tree have to give.
+    pub fn folded(&self) -> Vec<Row> {
+        let mut all: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+        for row in &self.functions {
+            all.entry(&row.function).or_default().push(row);
+        }
+        all.into_values().map(|rows| Row::all(&rows)).collect()
+    }
+
     /// Calls by rank and function.
     pub fn calls(&self) -> Calls {
         let mut calls = Calls::new();
@@ -161,6 +176,38 @@ impl Report {
             .find(|row| row.rank == Some(rank) && row.function == function);
         row.unwrap_or_else(|| panic!("no row for rank {rank} and {function}"))
             .seconds
+    }
+}
+
+impl Row {
+    /// Of several ranks and one function, at least one row.
+    fn all(rows: &[&Row]) -> Row {
+        let sum = |of: fn(&Row) -> u64| rows.iter().map(|row| of(row)).sum::<u64>();
+        let calls = sum(|row| row.calls);
+        let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
+        let mean = seconds / calls as f64;
+        let variance = rows.iter().map(|row| {
+            let squares = row.stddev_seconds.powi(2) + (row.mean_seconds - mean).powi(2);
+            row.calls as f64 * squares / calls as f64
+        });
+        let least = |a: &&&Row, b: &&&Row| a.min_seconds.total_cmp(&b.min_seconds);
+        let most = |a: &&&Row, b: &&&Row| a.max_seconds.total_cmp(&b.max_seconds);
+        let (shortest, longest) = (rows.iter().min_by(least), rows.iter().max_by(most));
+        let (shortest, longest) = (shortest.expect("a row"), longest.expect("a row"));
+        Row {
+            rank: None,
+            function: longest.function.clone(),
+            calls,
+            seconds,
+            bytes_out: sum(|row| row.bytes_out),
+            bytes_in: sum(|row| row.bytes_in),
+            mean_seconds: mean,
+            stddev_seconds: variance.sum::<f64>().sqrt(),
+            min_seconds: shortest.min_seconds,
+            max_seconds: longest.max_seconds,
+            max_rank: longest.max_rank,
+            clipped: sum(|row| row.clipped),
+        }
     }
 }
 

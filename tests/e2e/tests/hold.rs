@@ -1,7 +1,7 @@
 //! With `--hold` every rank stands right behind its `MPI_Init`, before the next statement of the program, until it is let go
 //! or the lease is over.
 
-use invivo_e2e::apps::begun;
+use invivo_e2e::apps::{begun, program};
 use invivo_e2e::checks;
 use invivo_e2e::client::number;
 use invivo_e2e::family::Family;
@@ -9,6 +9,8 @@ use invivo_e2e::job::{Job, Running};
 use std::time::{Duration, Instant};
 
 const RANKS: u32 = 2;
+/// Not the one that buffers begin with.
+const STRATEGY: &str = "duration:1ms";
 
 /// Processes that have executed the statement behind `MPI_Init`.
 fn begun_so_far(running: &Running) -> usize {
@@ -47,6 +49,41 @@ fn no_statement_behind_init_is_executed_before_the_job_is_let_go() {
             assert_eq!(ended.code(), 0, "{family:?}, {language}");
             checks::complete(&ended.report(), RANKS);
         }
+    }
+}
+
+/// What is configured while the job is held holds from the first event on: every call behind `MPI_Init` is in the table, and the
+/// buffers go by the strategy that was asked for.
+#[test]
+fn all_is_configured_before_the_first_event() {
+    for family in Family::ALL {
+        let mut running = Job::observed(family, RANKS, &program(family, "late_sender", ["3"]))
+            .options(["--hold", "--recording", "off"])
+            .start();
+        running.wait_for_answers();
+        let client = running.client();
+        client.all_do(RANKS, &["hold"]);
+        client.all_do(RANKS, &["strategy", STRATEGY]);
+        client.all_do(RANKS, &["record", "on"]);
+        let status = client.json(&["status"]);
+        let of = |name: &str| number(&status, &format!("/coverage/ledger/{name}"));
+        // A rank may have recorded its MPI_Init before it could be told not to.
+        assert_eq!(of("entered"), of("reset"), "{status}");
+        client.resume(RANKS);
+        running.wait_for_notes("done");
+        let strategy = client.json(&["strategy"]);
+        assert!(strategy.to_string().contains(STRATEGY), "{strategy}");
+        running.tell("stop");
+        let ended = running.end();
+        assert_eq!(ended.code(), 0);
+        let report = ended.report();
+        checks::conserved(&report, RANKS);
+        let ledger = report.coverage.ledger;
+        assert_eq!(ledger.kept + ledger.reduced + ledger.reset, ledger.entered);
+        let mut counted = ended.own_counts().calls;
+        counted.retain(|(_, function), _| function != "MPI_Init");
+        checks::same_calls(&report, &counted);
+        ended.assert_nothing_left();
     }
 }
 

@@ -152,3 +152,10 @@ fn from_place_to_place() {
     matched(Family::Ompi, 4, "2");
     matched(Family::Mpich, 2, "1");
 }
+
+/// Eight ranks, four places, two nodes, one root: every message goes from a place below one node to a place below the
+/// other.
+#[test]
+fn over_three_layers() {
+    matched(Family::Ompi, 8, "2,2");
+}
