@@ -60,6 +60,14 @@ handles!(
     /// `MPI_Message`.
     Message
 );
+/// A communicator's error handler.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct HandlerFn(pub *const core::ffi::c_void);
+/// A function that copies or deletes an attribute of a communicator.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub struct AttributeFn(pub *const core::ffi::c_void);
 /// `MPI_File`, a pointer in all families.
 pub type File = *mut core::ffi::c_void;
 

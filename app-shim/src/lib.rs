@@ -15,20 +15,29 @@
 #[cfg(not(any(feature = "family-ompi", feature = "family-mpich", feature = "family-abi")))]
 compile_error!("choose a family: --features family-ompi, family-mpich or family-abi");
 
+mod attributes;
 mod call;
+mod callbacks;
 mod clock;
 mod comms;
 mod current;
 mod facts;
 mod family;
+#[cfg(feature = "family-ompi")]
+mod fortran;
 mod gate;
 mod groups;
+#[cfg(target_arch = "x86_64")]
+mod loading;
 mod location;
+#[cfg(feature = "family-mpich")]
+mod mpii;
 mod next;
 mod process;
 mod real;
 mod requests;
 mod ring;
+mod sessions;
 mod shipping;
 mod sizes;
 mod special;

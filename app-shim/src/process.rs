@@ -1,6 +1,7 @@
 //! What the whole process shares: the mapped memory, the communicators, and whether we observe at all.
 
-use crate::family::{Comm, RawHandle};
+use crate::callbacks::{self, Passing};
+use crate::family::{AttributeFn, Comm, HandlerFn, RawHandle, fortran_number};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use invivo_proto::shm::{Page, Region};
 
@@ -24,6 +25,8 @@ static APPLICATION_WORLD: AtomicUsize = AtomicUsize::new(0);
 /// The real world as a raw handle.
 static REAL_WORLD: AtomicUsize = AtomicUsize::new(0);
 static TOOL_COMM: AtomicUsize = AtomicUsize::new(0);
+/// Fortran's numbers of the application's world and of the real one.
+static FORTRAN_NUMBERS: [AtomicI32; 2] = [const { AtomicI32::new(0) }; 2];
 /// The kernel's id of the thread that initialised MPI.
 pub static MAIN_THREAD: AtomicI32 = AtomicI32::new(0);
 /// The thread level that MPI provides.
@@ -67,8 +70,35 @@ pub fn page() -> Option<&'static Page> {
     unsafe { PAGE.load(Ordering::Relaxed).as_ref() }
 }
 
+/// The world as the application knows it, and the one that stands in for it.
+#[derive(Clone, Copy)]
+pub struct Worlds {
+    /// `MPI_COMM_WORLD`.
+    pub known: Comm,
+    /// The application's ranks alone.
+    pub ours: Comm,
+    /// Fortran's `MPI_COMM_WORLD`.
+    pub number_of_known: i32,
+    /// Fortran's number of the one that stands in.
+    pub number_of_ours: i32,
+}
+
+/// Both worlds, or nothing before the split.
+pub fn worlds() -> Option<Worlds> {
+    let ours = application_world()?;
+    Some(Worlds {
+        known: Comm(REAL_WORLD.load(Ordering::Relaxed) as RawHandle),
+        ours,
+        number_of_known: FORTRAN_NUMBERS[1].load(Ordering::Relaxed),
+        number_of_ours: FORTRAN_NUMBERS[0].load(Ordering::Relaxed),
+    })
+}
+
 /// Keeps the communicators that start-up made.
 pub fn set_comms(real: Comm, application: Comm, tool: Comm) {
+    for (number, comm) in FORTRAN_NUMBERS.iter().zip([application, real]) {
+        number.store(fortran_number(comm), Ordering::Relaxed);
+    }
     REAL_WORLD.store(real.bits() as usize, Ordering::Relaxed);
     TOOL_COMM.store(tool.bits() as usize, Ordering::Relaxed);
     APPLICATION_WORLD.store(application.bits() as usize, Ordering::Release);
@@ -106,6 +136,18 @@ impl Real for Comm {
         } else {
             self
         }
+    }
+}
+impl Real for HandlerFn {
+    #[inline(always)]
+    fn real(self) -> Self {
+        HandlerFn(callbacks::entry(self.0, Passing::Pointer))
+    }
+}
+impl Real for AttributeFn {
+    #[inline(always)]
+    fn real(self) -> Self {
+        AttributeFn(callbacks::entry(self.0, Passing::Value))
     }
 }
 impl Real for crate::family::Datatype {}

@@ -38,6 +38,7 @@ real! {
     comm_set_errhandler = c"PMPI_Comm_set_errhandler" (comm: Comm, handler: Handle);
     comm_create_keyval = c"PMPI_Comm_create_keyval" (copy: *const c_void, delete: *const c_void, keyval: *mut c_int, extra: *mut c_void);
     comm_set_attr = c"PMPI_Comm_set_attr" (comm: Comm, keyval: c_int, value: *mut c_void);
+    comm_get_attr = c"PMPI_Comm_get_attr" (comm: Comm, keyval: c_int, value: *mut c_void, flag: *mut c_int);
     topo_test = c"PMPI_Topo_test" (comm: Comm, status: *mut c_int);
     cartdim_get = c"PMPI_Cartdim_get" (comm: Comm, dims: *mut c_int);
     graph_neighbors_count = c"PMPI_Graph_neighbors_count" (comm: Comm, rank: c_int, count: *mut c_int);
@@ -50,6 +51,47 @@ real! {
     test = c"PMPI_Test" (request: *mut Request, flag: *mut c_int, status: *mut Status);
     type_size = c"PMPI_Type_size" (datatype: Datatype, size: *mut c_int);
     query_thread = c"PMPI_Query_thread" (provided: *mut c_int);
+    comm_free = c"PMPI_Comm_free" (comm: *mut Comm);
+    initialized = c"PMPI_Initialized" (flag: *mut c_int);
+    init_thread = c"PMPI_Init_thread" (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int);
+    finalize = c"PMPI_Finalize" ();
+    group_intersection = c"PMPI_Group_intersection" (one: Handle, other: Handle, new: *mut Handle);
+    group_size = c"PMPI_Group_size" (group: Handle, size: *mut c_int);
+    session_get_info = c"PMPI_Session_get_info" (session: Handle, info: *mut Handle);
+    group_from_session_pset = c"PMPI_Group_from_session_pset" (session: Handle, name: *const c_char, group: *mut Handle);
+    info_get = c"PMPI_Info_get" (info: Handle, key: *const c_char, length: c_int, value: *mut c_char, flag: *mut c_int);
+    info_set = c"PMPI_Info_set" (info: Handle, key: *const c_char, value: *const c_char);
+    info_free = c"PMPI_Info_free" (info: *mut Handle);
+}
+
+/// The next `PMPI_Comm_f2c`.
+#[cfg(feature = "family-ompi")]
+pub unsafe fn comm_f2c(number: c_int) -> Comm {
+    static NEXT: Next = Next::new(c"PMPI_Comm_f2c");
+    let address = NEXT.address();
+    if address.is_null() {
+        return comm_null();
+    }
+    // SAFETY: the library's function of this name has this signature.
+    unsafe {
+        let function: unsafe extern "C" fn(c_int) -> Comm = core::mem::transmute(address);
+        function(number)
+    }
+}
+
+/// The next `PMPI_Comm_c2f`.
+#[cfg(any(feature = "family-ompi", feature = "family-abi"))]
+pub unsafe fn comm_c2f(comm: Comm) -> c_int {
+    static NEXT: Next = Next::new(c"PMPI_Comm_c2f");
+    let address = NEXT.address();
+    if address.is_null() {
+        return 0;
+    }
+    // SAFETY: the library's function of this name has this signature.
+    unsafe {
+        let function: unsafe extern "C" fn(Comm) -> c_int = core::mem::transmute(address);
+        function(comm)
+    }
 }
 // A status of the standard ABI is MPI's secret.
 #[cfg(feature = "family-abi")]

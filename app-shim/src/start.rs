@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::family::*;
 use crate::location;
-use crate::{comms, next, process, real, ring, shipping};
+use crate::{attributes, comms, next, process, real, ring, shipping};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use invivo_proto::channel::{COLOR_APPLICATION, ENV_DESCRIPTORS, TAG_WELCOME, WELCOME_BYTES_MAX};
@@ -154,6 +154,7 @@ pub fn start(region_id: u16, begin: u64) {
         return warn("the world could not be split into application and tools");
     };
     process::set_comms(world, application, tool);
+    attributes::start(application);
     let mut level: c_int = 0;
     // SAFETY: MPI is initialised; gettid has no preconditions.
     unsafe {
@@ -235,6 +236,7 @@ unsafe extern "C" fn copy_nothing(
 }
 
 unsafe extern "C" fn drain_callback(_: Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    attributes::end();
     drain();
     SUCCESS
 }

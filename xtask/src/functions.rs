@@ -35,12 +35,13 @@ What stands in the second column:
 | word | means |
 |---|---|
 | recorded | a record per call, with what it was about |
-| world | not recorded: a query that is called often and costs next to nothing; wrapped so that it sees the application's world |
+| world | not recorded: it is called often and costs next to nothing, or makes nothing yet; wrapped so that it sees the application's world |
 | local | not wrapped: it takes no communicator and nothing but the calling process takes part |
 | clock | not wrapped: it is called often, and reads a clock |
 | variadic | impossible to wrap: a wrapper cannot pass on arguments that it does not know; it is meant for other tools |
 
-`MPI_T_*` is not wrapped: it asks the library about itself, the real world included. Conversions of handles to Fortran and back are macros or local.
+Of `MPI_T_*` only the making of handles is wrapped, for variables that belong to a communicator; the rest asks the library about itself. Conversions
+of handles to Fortran and back are macros or local.
 
 ";
 
@@ -50,7 +51,7 @@ fn fate(name: &str, role: &str) -> &'static str {
         ("MPI_Pcontrol", _) => "variadic",
         ("MPI_Wtime" | "MPI_Wtick", _) => "clock",
         (_, "none") => "local",
-        (_, "through" | "attr") => "world",
+        (_, "through" | "attr" | "keyval" | "asked") => "world",
         _ => "recorded",
     }
 }

@@ -166,6 +166,7 @@ fn rust_type(c_type: &str) -> Result<String> {
         "MPI_Status" => "Status",
         "MPI_Group" | "MPI_Info" | "MPI_Op" | "MPI_Win" | "MPI_Errhandler" | "MPI_Session" => "Handle",
         "MPI_File" => "File",
+        "MPI_Comm_errhandler_function" => return Ok("HandlerFn".to_string()),
         // Arguments of a function type decay to pointers.
         other if other.starts_with("MPI_") && (other.contains("_function") || other.contains("_fn")) => {
             return Ok("*const c_void".to_string());
@@ -181,7 +182,7 @@ fn rust_type(c_type: &str) -> Result<String> {
 }
 
 fn recorded(role: &str) -> bool {
-    !matches!(role, "none" | "through" | "attr")
+    !matches!(role, "none" | "through" | "attr" | "keyval" | "asked")
 }
 
 fn list(functions: &[Function]) -> String {
@@ -211,7 +212,10 @@ fn wrappers(functions: &[Function]) -> Result<String> {
         let Function {
             role, name, family, ..
         } = function;
-        if matches!(role.as_str(), "none" | "init" | "finalize" | "abort" | "attr") {
+        if matches!(
+            role.as_str(),
+            "none" | "init" | "finalize" | "abort" | "session" | "attr" | "keyval" | "asked"
+        ) {
             continue;
         }
         let mut arguments = Vec::new();
@@ -435,7 +439,7 @@ fn root(f: &Function) -> &'static str {
 
 /// This rank's share of a collective: what its own buffers send and receive.
 fn shares(f: &Function) -> Result<String> {
-    let short = f.name.trim_start_matches("MPI_");
+    let short = f.name.trim_start_matches("MPI_").trim_start_matches("MPIX_");
     let mut base = short
         .trim_end_matches("_c")
         .trim_end_matches("_init")

@@ -15,6 +15,8 @@ pub const ERR_IN_STATUS: c_int = 19;
 pub const ERR_OTHER: c_int = 16;
 pub const THREAD_MULTIPLE: c_int = 4096;
 pub const THREAD_SERIALIZED: c_int = 2048;
+pub const THREAD_FUNNELED: c_int = 1024;
+pub const THREAD_SINGLE: c_int = 0;
 pub const KEYVAL_INVALID: c_int = 0;
 pub const COMM_CART: c_int = 211;
 pub const COMM_GRAPH: c_int = 212;
@@ -88,4 +90,20 @@ pub const LIBRARY_NAMES: &[&CStr] = &[c"libmpi_abi.so.1"];
 /// behind.
 pub fn is_predefined(keyval: c_int) -> bool {
     (501..=507).contains(&keyval)
+}
+
+/// Whether a dup has the world's value of this predefined attribute: every communicator has.
+pub fn is_copied(_: c_int) -> bool {
+    true
+}
+
+/// What Fortran calls a communicator: the number that MPI gives it.
+pub fn fortran_number(comm: Comm) -> i32 {
+    // SAFETY: the communicator is valid.
+    unsafe { crate::real::comm_c2f(comm) }
+}
+
+/// The text of an error, where the handle of the world that stands in is not to be told from another.
+pub fn name_world(text: &mut [u8], _: Comm) -> usize {
+    text.len()
 }

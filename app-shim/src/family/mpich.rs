@@ -13,6 +13,8 @@ pub const ERR_IN_STATUS: c_int = 17;
 pub const ERR_OTHER: c_int = 15;
 pub const THREAD_MULTIPLE: c_int = 3;
 pub const THREAD_SERIALIZED: c_int = 2;
+pub const THREAD_FUNNELED: c_int = 1;
+pub const THREAD_SINGLE: c_int = 0;
 pub const KEYVAL_INVALID: c_int = 0x2400_0000;
 pub const COMM_GRAPH: c_int = 1;
 pub const COMM_CART: c_int = 2;
@@ -77,4 +79,41 @@ pub const LIBRARY_NAMES: &[&CStr] = &[c"libmpi.so.12", c"libmpich.so.12"];
 /// Whether MPI itself gives this attribute to the world: bits 24 to 31 of a predefined communicator keyval.
 pub fn is_predefined(keyval: c_int) -> bool {
     keyval as u32 >> 16 == 0x6440
+}
+
+/// What Fortran calls a communicator: the same.
+pub fn fortran_number(comm: Comm) -> i32 {
+    comm.0
+}
+
+/// Whether a dup has the world's value of this predefined attribute: every communicator has.
+pub fn is_copied(_: c_int) -> bool {
+    true
+}
+
+/// The text of an error with the world's name in the place of the handle that stands in for it: MPICH's texts have the
+/// arguments of the call. Gives its length, which does not grow.
+pub fn name_world(text: &mut [u8], ours: Comm) -> usize {
+    const NAME: &[u8] = b"MPI_COMM_WORLD";
+    const BEFORE: &[u8] = b"comm=0x";
+    const DIGITS: usize = 8;
+    let mut handle = [0u8; BEFORE.len() + DIGITS];
+    handle[..BEFORE.len()].copy_from_slice(BEFORE);
+    for (place, digit) in handle[BEFORE.len()..].iter_mut().enumerate() {
+        let value = ours.0 as u32 >> (4 * (DIGITS - 1 - place)) & 0xf;
+        *digit = b"0123456789abcdef"[value as usize];
+    }
+    let (mut from, mut to) = (0, 0);
+    while from < text.len() {
+        if text[from..].starts_with(&handle) {
+            text[to..to + NAME.len()].copy_from_slice(NAME);
+            from += handle.len();
+            to += NAME.len();
+        } else {
+            text[to] = text[from];
+            from += 1;
+            to += 1;
+        }
+    }
+    to
 }

@@ -15,6 +15,8 @@ pub const ERR_IN_STATUS: c_int = 18;
 pub const ERR_OTHER: c_int = 16;
 pub const THREAD_MULTIPLE: c_int = 3;
 pub const THREAD_SERIALIZED: c_int = 2;
+pub const THREAD_FUNNELED: c_int = 1;
+pub const THREAD_SINGLE: c_int = 0;
 pub const KEYVAL_INVALID: c_int = -1;
 pub const COMM_CART: c_int = 1;
 pub const COMM_GRAPH: c_int = 2;
@@ -102,4 +104,21 @@ pub fn is_predefined(keyval: c_int) -> bool {
     /// `MPI_TAG_UB` is 0, `MPI_UNIVERSE_SIZE` 6; windows' come behind.
     const LAST: c_int = 6;
     (0..=LAST).contains(&keyval)
+}
+
+/// What Fortran calls a communicator: its place in a table of MPI's.
+pub fn fortran_number(comm: Comm) -> i32 {
+    // SAFETY: the communicator is valid.
+    unsafe { crate::real::comm_c2f(comm) }
+}
+
+/// Whether a dup has the world's value of this predefined attribute.
+pub fn is_copied(keyval: c_int) -> bool {
+    const LASTUSEDCODE: c_int = 5;
+    keyval != LASTUSEDCODE
+}
+
+/// The text of an error: Open MPI's have no arguments.
+pub fn name_world(text: &mut [u8], _: Comm) -> usize {
+    text.len()
 }

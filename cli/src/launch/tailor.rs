@@ -100,7 +100,7 @@ fn hide(file: &mut [u8], goes: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, U
     let mut hidden = Vec::new();
     for symbol in defined(file)? {
         let name = symbol.name.strip_prefix(b"P").unwrap_or(&symbol.name);
-        if name.starts_with(b"MPI_")
+        if (name.starts_with(b"MPI_") || name.starts_with(b"MPIX_"))
             && goes(&symbol.name)
             && let Some(entry) = file.get_mut(symbol.at..symbol.at + VALUE_END)
         {
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn what_the_library_lacks_is_not_found_and_all_else_is() {
         let dir = tempfile::tempdir().expect("directory");
-        let wrapped = ["MPI_Send", "PMPI_Send", "MPI_New", "PMPI_New", "other"];
+        let wrapped = ["MPI_Send", "PMPI_Send", "MPI_New", "PMPIX_New", "other"];
         let shim = library(dir.path(), "libshim.so", &wrapped);
         let old = library(dir.path(), "libmpi.so.12", &["MPI_Send", "PMPI_Send"]);
         let new = library(dir.path(), "libmpi.so.12.5", &wrapped[..4]);

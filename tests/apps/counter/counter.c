@@ -1,5 +1,5 @@
 /* An independent count of MPI calls: an ordinary PMPI layer, preloaded, that knows nothing of Invivo. At the end of
- * MPI_Finalize it writes COUNTER_DIR/RANK.tsv in the format of counting.h (lines `call RANK FUNCTION CALLS`).
+ * MPI_Finalize, or of a program that has sessions alone, it writes COUNTER_DIR/RANK.tsv in the format of counting.h (lines `call RANK FUNCTION CALLS`).
  *
  * Two libraries are built from it for each MPI:
  *   libcounter.so       wraps MPI_*, the calls of C, C++ and mpi4py programs. It may stand behind Invivo: what is
@@ -18,6 +18,9 @@
 #define MPI_Pready_list of_the_header
 #define PMPI_Pready_list of_the_header_too
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 #undef MPI_Pready_list
 #undef PMPI_Pready_list
 #include <stdio.h>
@@ -137,6 +140,27 @@ static MPI_Comm world(void)
 #endif
 }
 
+/* A program without a world knows its rank from the launcher. */
+static int launched_as(void)
+{
+    static const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        if (getenv(variables[i]))
+            return atoi(getenv(variables[i]));
+    return -1;
+}
+
+static int written;
+
+__attribute__((destructor)) static void at_exit(void)
+{
+    long all = 0;
+    for (int id = 0; id < FUNCTIONS; id++)
+        all += calls[id];
+    if (all != 0 && !written)
+        write_counts(launched_as());
+}
+
 static int finalize(void)
 {
     enter(ID_MPI_Finalize);
@@ -144,6 +168,7 @@ static int finalize(void)
     ((int (*)(MPI_Comm, int *))find("PMPI_Comm_rank"))(world(), &rank);
     int result = ((int (*)(void))find("PMPI_Finalize"))();
     depth--;
+    written = 1;
     if (depth == 0 && !write_counts(rank))
         fprintf(stderr, "counter: cannot write the counts of rank %d\n", rank);
     return result;

@@ -60,7 +60,7 @@ fn parse(line: &str) -> Option<Function> {
     })
 }
 
-/// The names that an MPI's `mpi.h` declares as functions.
+/// The names that an MPI's headers declare as functions.
 pub fn declared(family: Family) -> BTreeSet<String> {
     let mut compile = family.compiler("mpicc");
     compile.args(["-E", "-P", "-x", "c", "-"]);
@@ -71,7 +71,7 @@ pub fn declared(family: Family) -> BTreeSet<String> {
         .unwrap_or_else(|error| panic!("cannot run {compile:?}: {error}"));
     let mut source = compiler.stdin.take().expect("a pipe");
     source
-        .write_all(b"#include <mpi.h>\n")
+        .write_all(b"#include <mpi.h>\n#if __has_include(<mpi-ext.h>)\n#include <mpi-ext.h>\n#endif\n")
         .expect("the compiler reads");
     drop(source);
     let output = compiler.wait_with_output().expect("the compiler ends");
@@ -90,7 +90,7 @@ fn names(text: &str) -> BTreeSet<String> {
     };
     text.match_indices('(')
         .map(|(at, _)| before(at))
-        .filter(|name| name.starts_with("MPI_"))
+        .filter(|name| name.starts_with("MPI_") || name.starts_with("MPIX_"))
         .collect()
 }
 
