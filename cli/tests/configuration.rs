@@ -2,7 +2,10 @@
 
 mod house;
 
+use clap::CommandFactory;
 use house::User;
+use invivo_cli::Cli;
+use std::collections::BTreeSet;
 
 fn write(user: &User, path: &str, text: &str) {
     let path = user.home.path().join(path);
@@ -74,13 +77,22 @@ async fn a_slip_in_a_file_is_named_with_its_line() {
 #[tokio::test]
 async fn shells_and_man_know_every_command() {
     let user = User::new();
+    let mut commands = Vec::new();
+    shown_below(&Cli::command(), "invivo", &mut commands);
+    assert!(commands.len() > 20, "{commands:?}");
     for shell in ["bash", "zsh", "fish"] {
         let script = user.text(&["completions", shell]).await;
-        for word in ["record", "session", "lease", "dry-run"] {
-            assert!(
-                script.contains(word),
-                "{word} is not in the completions of {shell}"
-            );
+        let words: BTreeSet<&str> = script
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+            .map(|word| word.trim_start_matches('-'))
+            .collect();
+        for (page, command) in &commands {
+            for word in options(command).chain([command.get_name()]) {
+                assert!(
+                    words.contains(word),
+                    "{word} of {page} is not in the completions of {shell}"
+                );
+            }
         }
     }
     let checked = std::process::Command::new("bash")
@@ -96,8 +108,26 @@ async fn shells_and_man_know_every_command() {
         page.contains("invivo record \\-\\-for 2s") && page.contains(".TH"),
         "{page}"
     );
-    for name in ["invivo.1", "invivo-session-run.1", "invivo-run.1"] {
-        assert!(dir.join(name).exists(), "{name}");
+    for (name, command) in &commands {
+        let page = std::fs::read_to_string(dir.join(format!("{name}.1"))).expect(name);
+        for option in options(command) {
+            let escaped = format!("\\-\\-{}", option.replace('-', "\\-"));
+            assert!(page.contains(&escaped), "{name}.1 has no {option}:\n{page}");
+        }
+    }
+}
+
+/// The long options that users are shown.
+fn options(command: &clap::Command) -> impl Iterator<Item = &str> {
+    let shown = command.get_arguments().filter(|option| !option.is_hide_set());
+    shown.filter_map(clap::Arg::get_long)
+}
+
+/// A command and all that users are shown below it, each with the name of its manual page.
+fn shown_below(command: &clap::Command, page: &str, found: &mut Vec<(String, clap::Command)>) {
+    found.push((page.to_owned(), command.clone()));
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        shown_below(below, &format!("{page}-{}", below.get_name()), found);
     }
 }
 

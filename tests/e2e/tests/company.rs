@@ -150,17 +150,32 @@ fn calls_on(screen: &str) -> Option<u64> {
     number.replace(',', "").parse().ok()
 }
 
+/// What a page shows: the lines behind the title, the bar and the names of the pages.
+fn below_the_bar(screen: &str) -> String {
+    screen.lines().skip(4).collect()
+}
+
 /// The screen shows what happens, and its keys do what they say.
 fn the_screen_is_live(client: &Client) {
     client.all_do(RANKS, &["record", "on"]);
-    let mut screen = client.on_screen(&["top", "--interval", "100ms"]);
+    let mut screen = client.on_screen(&["top", "--interval", "100ms", "--window", "500ms"]);
     let first = screen.until("calls", |text| text.contains("LIVE") && calls_on(text).is_some());
     let before = calls_on(&first).expect("calls");
     screen.until("more calls", |text| {
         calls_on(text).is_some_and(|calls| calls > before)
     });
-    screen.press("3");
-    screen.until_it_says("MPI_Isend");
+    for (page, says) in [
+        ("2", "2 of 2 ranks, the most time in MPI first"),
+        ("3", "MPI_Isend"),
+        ("4", "bytes sent from each rank (down) to each rank (across)"),
+        ("5", "recorded calls are"),
+    ] {
+        screen.press(page);
+        let first = screen.until_it_says(says);
+        screen.until(&format!("other numbers on page {page}"), |text| {
+            text.contains(says) && below_the_bar(text) != below_the_bar(&first)
+        });
+    }
     screen.press("1P");
     screen.until_it_says("y/n");
     assert_eq!(
@@ -173,6 +188,23 @@ fn the_screen_is_live(client: &Client) {
     let status = client.json(&["status"]);
     assert!(number(&status, "/status/pause/lease_left_ns") > 0, "{status}");
     client.resume(RANKS);
+
+    let recording = |what: &str| {
+        let status = client.json(&["status"]);
+        number(&status, &format!("/status/recording/{what}"))
+    };
+    screen.press("Ry");
+    screen.until_it_says("switched recording off for 2 of 2 ranks");
+    assert_eq!(recording("off"), u64::from(RANKS));
+    // The key does the other thing as soon as a snapshot knows.
+    screen.until_it_says("RECORDING OFF");
+    screen.press("Ry");
+    screen.until_it_says("switched recording on for 2 of 2 ranks");
+    assert_eq!(recording("on"), u64::from(RANKS));
+    screen.press("Wy");
+    screen.until_it_says("recorded a window on 2 of 2 ranks");
+    assert_eq!(recording("window/complete"), u64::from(RANKS));
+    assert_eq!(recording("off"), u64::from(RANKS), "a window leaves it off");
     screen.press("q");
     assert_eq!(screen.end(), 0);
 }
