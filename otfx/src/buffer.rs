@@ -94,7 +94,7 @@ struct Item {
 }
 
 impl Buffer {
-    /// Allocates at most `bytes` for records, all of it now. Beside it stand 64 bytes for each bin, 6 KiB for each
+    /// Allocates at most `bytes` for records, all of it now. Beside it stand 64 bytes for each bin, 10 KiB for each
     /// level, and 40 KiB for summaries where the strategy sorts by iterations. Nothing is allocated later, unless
     /// the strategy changes.
     ///

@@ -263,7 +263,7 @@ fn facts(context: &mut Context, input: &mut Input<'_>, token: u8) -> Result<Key,
     let fault = |offset, fault| Err(RecordError { offset, fault });
     let offset = input.at - 1;
     if usize::from(token) < SLOTS {
-        let key = context.keys[usize::from(token)];
+        let key = *context.key(token);
         if key.is_empty() {
             return fault(offset, RecordFault::EmptySlot(token));
         }
@@ -288,7 +288,7 @@ fn facts(context: &mut Context, input: &mut Input<'_>, token: u8) -> Result<Key,
     let mut key = Key::new(kind, region, comm, depth);
     key.0[1] = u64::from(peer as u32) << 32 | u64::from(tag as u32);
     (key.0[2], key.0[3]) = (out, back);
-    context.keys[key.slot()] = key;
+    context.learn(&key);
     Ok(key)
 }
 

@@ -5,19 +5,20 @@ use crate::event::{EventClass, VALUES_MAX};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Facts, Kind};
 
-/// Slots of the dictionary. A slot's number is a whole token; 128 of 32 bytes stay in the first cache level.
-pub(crate) const SLOTS: usize = 128;
+/// Slots of the dictionary. A slot's number is a whole token; as many as the other tokens leave: 32 bytes each, they stay in the
+/// first cache level. Even, as slots have neighbours.
+pub(crate) const SLOTS: usize = 240;
 
 /// Token: facts follow and take their slot.
-pub(crate) const LITERAL: u8 = 0x80;
+pub(crate) const LITERAL: u8 = 0xf0;
 /// Token: more parts of the call before.
-pub(crate) const CONTINUATION: u8 = 0x81;
+pub(crate) const CONTINUATION: u8 = 0xf1;
 /// Token: the highest bytes of the next record's two numbers.
-pub(crate) const WIDE: u8 = 0x82;
+pub(crate) const WIDE: u8 = 0xf2;
 /// Token: a record that only its maker understands.
-pub(crate) const OPAQUE: u8 = 0x83;
+pub(crate) const OPAQUE: u8 = 0xf3;
 /// Token: the records behind it belong to this iteration.
-pub(crate) const ITERATION: u8 = 0x84;
+pub(crate) const ITERATION: u8 = 0xf4;
 
 /// Second byte: the first number counts to the end, not to the begin.
 pub(crate) const OVERLAP: u8 = 0x08;
@@ -115,15 +116,15 @@ impl Key {
         }
     }
 
-    /// Its place in the dictionary.
+    /// Its own slot: below [`SLOTS`].
     #[inline(always)]
-    pub fn slot(&self) -> usize {
+    pub fn slot(&self) -> u8 {
         let [head, ends, out, back] = self.0;
         let mixed = (head ^ back.rotate_left(17))
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .wrapping_add(ends ^ out.rotate_left(43))
             .wrapping_mul(0xd6e8_feb8_6659_fd93);
-        (mixed >> 57) as usize
+        (((mixed >> 32) * SLOTS as u64) >> 32) as u8
     }
 }
 
@@ -172,7 +173,8 @@ pub(crate) struct Context {
     pub iteration: u64,
     /// Of the sample or metric before.
     pub values: [u64; VALUES_MAX],
-    pub keys: [Key; SLOTS],
+    /// The dictionary; what lies behind its slots spares checks.
+    keys: [Key; 256],
 }
 
 impl Context {
@@ -185,7 +187,7 @@ impl Context {
             sample: 0,
             iteration: 0,
             values: [0; VALUES_MAX],
-            keys: [Key::default(); SLOTS],
+            keys: [Key::default(); 256],
         }
     }
 
@@ -198,7 +200,36 @@ impl Context {
         self.sample = 0;
         self.iteration = 0;
         self.values.fill(0);
-        self.keys.fill(Key::default());
+        self.keys[..SLOTS].fill(Key::default());
+    }
+
+    /// What a slot holds.
+    #[inline(always)]
+    pub fn key(&self, slot: u8) -> &Key {
+        &self.keys[usize::from(slot)]
+    }
+
+    /// The slot in which a key is, if it is in the dictionary: its own one, or the neighbour of that.
+    #[inline(always)]
+    pub fn find(&self, key: &Key) -> Option<u8> {
+        let own = key.slot();
+        if self.key(own).is(key) {
+            return Some(own);
+        }
+        let beside = own ^ 1;
+        self.key(beside).is(key).then_some(beside)
+    }
+
+    /// Takes a key into its own slot; what was there goes to the neighbour. So two keys of one slot stay both, and what
+    /// has not come for long goes first.
+    #[inline(always)]
+    pub fn learn(&mut self, key: &Key) {
+        let own = key.slot();
+        let before = *self.key(own);
+        if !before.is_empty() {
+            self.keys[usize::from(own ^ 1)] = before;
+        }
+        self.keys[usize::from(own)] = *key;
     }
 
     #[inline(always)]

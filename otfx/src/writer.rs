@@ -210,12 +210,11 @@ impl Writer {
         parts: usize,
     ) -> bool {
         let context = &mut self.context;
-        let slot = key.slot();
         let ordinal = body
             .ordinal
             .map_or(0, |ordinal| zigzag(ordinal.wrapping_sub(context.ordinal) as i64));
-        let usual = context.keys[slot].is(&key)
-            && (first | body.second) >> 56 == 0
+        let found = context.find(&key);
+        let usual = (first | body.second) >> 56 == 0
             && body.iteration == context.iteration
             && !body.clipped
             && ordinal < 0x80
@@ -227,13 +226,13 @@ impl Writer {
         else {
             return false;
         };
-        if !usual {
+        let (Some(slot), true) = (found, usual) else {
             return false;
-        }
+        };
         // Both are at most 7; saying so spares checks.
         let (first_bytes, second_bytes) = (bytes_of(first) & 7, bytes_of(body.second) & 7);
         let third = usize::from(parts != 0);
-        out[0] = slot as u8;
+        out[0] = slot;
         out[1] = first_bytes as u8 | overlap | (second_bytes as u8) << 4 | (third as u8) << 7;
         debug_assert_eq!(EXTENDED, 1 << 7);
         out[2] = parts as u8;
@@ -298,21 +297,21 @@ impl Writer {
     fn usual_part(&mut self, bin: &mut [u8], part: &Part) -> bool {
         let context = &mut self.context;
         let key = Key::of(&part.facts, 0);
-        let slot = key.slot();
         let request = zigzag(part.request.wrapping_sub(context.last_completed) as i64);
         let age = context.time.saturating_sub(part.posted);
-        let usual = context.keys[slot].is(&key) && part.facts.kind.completes() && (request | age) >> 56 == 0;
+        let found = context.find(&key);
+        let usual = part.facts.kind.completes() && (request | age) >> 56 == 0;
         let Some(out) = bin
             .get_mut(self.at..)
             .and_then(|rest| rest.first_chunk_mut::<USUAL_MAX>())
         else {
             return false;
         };
-        if !usual {
+        let (Some(slot), true) = (found, usual) else {
             return false;
-        }
+        };
         let (request_bytes, age_bytes) = (bytes_of(request) & 7, bytes_of(age) & 7);
-        out[0] = slot as u8;
+        out[0] = slot;
         out[1] = request_bytes as u8 | (age_bytes as u8) << 4;
         out[2..10].copy_from_slice(&request.to_le_bytes());
         out[2 + request_bytes..10 + request_bytes].copy_from_slice(&age.to_le_bytes());
@@ -356,13 +355,11 @@ impl Writer {
                 out[at..at + 3].copy_from_slice(&[WIDE, (first >> 56) as u8, (body.second >> 56) as u8]);
                 at += 3;
             }
-            let slot = key.slot();
-            let known = &mut context.keys[slot];
-            if known.is(&key) {
-                out[at] = slot as u8;
+            if let Some(slot) = context.find(&key) {
+                out[at] = slot;
                 at += 1;
             } else {
-                *known = key;
+                context.learn(&key);
                 at = literal(out, at, &key);
             }
             let (first, second) = (first & u64::MAX >> 8, body.second & u64::MAX >> 8);
@@ -404,13 +401,11 @@ impl Writer {
     fn part(&mut self, bin: &mut [u8], part: &Part) -> bool {
         self.piece::<PART_MAX>(bin, |context, out| {
             let key = Key::of(&part.facts, 0);
-            let slot = key.slot();
-            let known = &mut context.keys[slot];
             let mut at = 1;
-            if known.is(&key) {
-                out[0] = slot as u8;
+            if let Some(slot) = context.find(&key) {
+                out[0] = slot;
             } else {
-                *known = key;
+                context.learn(&key);
                 at = literal(out, 0, &key);
             }
             if part.facts.kind.completes() {

@@ -169,8 +169,15 @@ impl Measure {
             .wrapping_add(key[1] ^ key[2].rotate_left(43))
             .wrapping_mul(0xd6e8_feb8_6659_fd93);
         self.used += 1;
-        if self.slots.insert(mixed >> 57, key) == Some(key) {
+        let own = ((mixed >> 32) * 240) >> 32;
+        if [own, own ^ 1]
+            .iter()
+            .any(|slot| self.slots.get(slot) == Some(&key))
+        {
             return;
+        }
+        if let Some(before) = self.slots.insert(own, key) {
+            self.slots.insert(own ^ 1, before);
         }
         let signed = |number: u64| zigzag(number as u32 as i32 as i64 as u64);
         let fields = [
