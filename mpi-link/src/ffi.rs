@@ -11,7 +11,7 @@ use crate::LinkError;
 use invivo_proto::packet::PACKET_BYTES;
 use invivo_proto::{channel, ids::WorldRank};
 use mpi::ffi;
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
@@ -23,6 +23,54 @@ fn check(code: c_int, doing: &'static str) -> Result<(), LinkError> {
         Ok(())
     } else {
         Err(LinkError::Mpi { doing, code })
+    }
+}
+
+/// The C prototype of `MPI_Psend_init`, which is younger than the header that the bindings are made of.
+type PsendInit = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    ffi::MPI_Count,
+    ffi::MPI_Datatype,
+    c_int,
+    c_int,
+    ffi::MPI_Comm,
+    ffi::MPI_Info,
+    *mut ffi::MPI_Request,
+) -> c_int;
+
+/// Open MPI 5 carries partitioned messages on a duplicate of the whole world, tool processes included. It begins to make
+/// it when a process first asks for such a message, and the application's wait until every process of the job has
+/// asked. So we ask, for one to ourselves that is never started; where the application asks for none, nobody waits.
+///
+/// # Safety
+/// MPI must be usable, and nobody may make communicators of the world in this process afterwards.
+unsafe fn take_part_in_partitioned() {
+    static NOTHING: u8 = 0;
+    if !library_version().starts_with("Open MPI") {
+        return;
+    }
+    // SAFETY: dlsym takes a C string. What it finds is the library's function, whose prototype the standard fixes; the
+    // byte that the message would carry lives for ever. Its request stays: freeing it would take the question back.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, c"MPI_Psend_init".as_ptr());
+        if found.is_null() {
+            return;
+        }
+        let psend_init = std::mem::transmute::<*mut c_void, PsendInit>(found);
+        let mut request = MaybeUninit::uninit();
+        // A failure is the application's to find out.
+        let _ = psend_init(
+            (&raw const NOTHING).cast(),
+            1,
+            1,
+            ffi::RSMPI_UINT8_T,
+            0,
+            0,
+            ffi::RSMPI_COMM_SELF,
+            ffi::RSMPI_INFO_NULL,
+            request.as_mut_ptr(),
+        );
     }
 }
 
@@ -72,6 +120,7 @@ impl Tools {
                 ffi::MPI_Comm_set_errhandler(among_us, ffi::RSMPI_ERRORS_RETURN),
                 "MPI_Comm_set_errhandler",
             )?;
+            take_part_in_partitioned();
             Ok(Tools {
                 comm,
                 among_us,
