@@ -14,6 +14,11 @@ use std::process::Command;
 /// The benches by name.
 pub const NAMES: [&str; 5] = ["shim", "steer", "bytes", "otfx", "otfx-scenario"];
 
+/// Whether a bench, or one of all, runs jobs under Invivo. Those of buffers measure a library.
+pub fn needs_tree(name: Option<&str>) -> bool {
+    !name.is_some_and(|name| name.starts_with("otfx"))
+}
+
 /// Runs one, or all.
 pub fn run(name: Option<&str>) -> Result<()> {
     std::fs::create_dir_all(folder())?;

@@ -43,7 +43,7 @@ enum Task {
     Test(test::Options),
     /// Run LAMMPS under Invivo, watch it, pause it, resume it, and read the report (sets up and builds too).
     Demo,
-    /// Measure, and write target/bench/NAME.json (sets up and builds too).
+    /// Measure, and write target/bench/NAME.json (sets up, and builds what is measured, too).
     Bench {
         /// Which; all without one.
         #[arg(value_parser = bench::NAMES)]
@@ -63,7 +63,15 @@ fn main() -> ExitCode {
         }
         Task::Test(options) => test::run(&options),
         Task::Demo => ready().and_then(|()| demo::run()),
-        Task::Bench { name } => ready().and_then(|()| bench::run(name.as_deref())),
+        Task::Bench { name } => {
+            let name = name.as_deref();
+            let prepared = if bench::needs_tree(name) {
+                ready()
+            } else {
+                setup::run(false, false)
+            };
+            prepared.and_then(|()| bench::run(name))
+        }
         Task::Generate => generate::run(run::root()),
         Task::Functions => functions::run(run::root()),
     };
