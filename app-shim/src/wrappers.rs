@@ -176,6 +176,18 @@ wrap!(163, MPI_File_call_errhandler, PMPI_File_call_errhandler, (fh: File, error
 wrap!(164, MPI_File_close, PMPI_File_close, (fh: *mut File), |call| {  }, |result| {  });
 wrap!(165, MPI_File_create_errhandler, PMPI_File_create_errhandler, (file_errhandler_fn: *const c_void, errhandler: *mut Handle), |call| {  }, |result| {  });
 wrap!(166, MPI_File_delete, PMPI_File_delete, (filename: *const c_char, info: Handle), |call| {  }, |result| {  });
+wrap!(167, MPI_File_get_amode, PMPI_File_get_amode, (fh: File, amode: *mut c_int), |call| {  }, |result| {  });
+wrap!(168, MPI_File_get_atomicity, PMPI_File_get_atomicity, (fh: File, flag: *mut c_int), |call| {  }, |result| {  });
+wrap!(169, MPI_File_get_byte_offset, PMPI_File_get_byte_offset, (fh: File, offset: i64, disp: *mut i64), |call| {  }, |result| {  });
+wrap!(171, MPI_File_get_group, PMPI_File_get_group, (fh: File, group: *mut Handle), |call| {  }, |result| {  });
+wrap!(172, MPI_File_get_info, PMPI_File_get_info, (fh: File, info_used: *mut Handle), |call| {  }, |result| {  });
+wrap!(173, MPI_File_get_position, PMPI_File_get_position, (fh: File, offset: *mut i64), |call| {  }, |result| {  });
+wrap!(174, MPI_File_get_position_shared, PMPI_File_get_position_shared, (fh: File, offset: *mut i64), |call| {  }, |result| {  });
+wrap!(175, MPI_File_get_size, PMPI_File_get_size, (fh: File, size: *mut i64), |call| {  }, |result| {  });
+wrap!(176, MPI_File_get_type_extent, PMPI_File_get_type_extent, (fh: File, datatype: Datatype, extent: *mut i64), |call| {  }, |result| {  });
+#[cfg(any(feature = "family-mpich", feature = "family-abi"))]
+wrap!(177, MPI_File_get_type_extent_c, PMPI_File_get_type_extent_c, (fh: File, datatype: Datatype, extent: *mut i64), |call| {  }, |result| {  });
+wrap!(178, MPI_File_get_view, PMPI_File_get_view, (fh: File, disp: *mut i64, etype: *mut Datatype, filetype: *mut Datatype, datarep: *mut c_char), |call| {  }, |result| {  });
 wrap!(179, MPI_File_iread, PMPI_File_iread, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 wrap!(180, MPI_File_iread_all, PMPI_File_iread_all, (fh: File, buf: *mut c_void, count: c_int, datatype: Datatype, request: *mut Request), |call| {  }, |result| {  });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
