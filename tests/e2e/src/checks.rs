@@ -72,7 +72,10 @@ fn same_totals(report: &Report) {
             (row.rank, &row.function) == (Some(found.max_rank), &found.function)
                 && row.max_seconds == found.max_seconds
         });
-        assert!(longest.is_some(), "the rank of the longest call: {found:?}");
+        assert!(
+            longest.is_some() || found.calls == 0,
+            "the rank of the longest call: {found:?}"
+        );
     }
 }
 

@@ -186,13 +186,23 @@ impl Row {
         let calls = sum(|row| row.calls);
         let seconds: f64 = rows.iter().map(|row| row.seconds).sum();
         let mean = seconds / calls as f64;
+        // A row of no calls has bytes alone: its requests were posted before a reset.
+        let called: Vec<&&Row> = rows.iter().filter(|row| row.calls > 0).collect();
+        if called.is_empty() {
+            return Row {
+                rank: None,
+                bytes_in: sum(|row| row.bytes_in),
+                bytes_out: sum(|row| row.bytes_out),
+                ..rows[0].clone()
+            };
+        }
         let variance = rows.iter().map(|row| {
             let squares = row.stddev_seconds.powi(2) + (row.mean_seconds - mean).powi(2);
             row.calls as f64 * squares / calls as f64
         });
-        let least = |a: &&&Row, b: &&&Row| a.min_seconds.total_cmp(&b.min_seconds);
-        let most = |a: &&&Row, b: &&&Row| a.max_seconds.total_cmp(&b.max_seconds);
-        let (shortest, longest) = (rows.iter().min_by(least), rows.iter().max_by(most));
+        let least = |a: &&&&Row, b: &&&&Row| a.min_seconds.total_cmp(&b.min_seconds);
+        let most = |a: &&&&Row, b: &&&&Row| a.max_seconds.total_cmp(&b.max_seconds);
+        let (shortest, longest) = (called.iter().min_by(least), called.iter().max_by(most));
         let (shortest, longest) = (shortest.expect("a row"), longest.expect("a row"));
         Row {
             rank: None,
