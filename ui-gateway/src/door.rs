@@ -1,5 +1,6 @@
-//! Who is in: newcomers, who have not shown a token yet, and clients, who have. Newcomers push out older newcomers
-//! and nobody else, so that a flood of connections costs a bounded amount and no client notices it.
+//! Who is in: newcomers, who have not shown a token yet, and clients, who have. Newcomers push out newcomers of whoever has
+//! most of them and nobody else, so that a flood of connections costs a bounded amount, pushes out itself, and neither a
+//! client nor somebody else who is about to show a token notices it.
 
 use crate::limits;
 use serde::{Serialize, Serializer};
@@ -42,6 +43,16 @@ impl Peer {
                 ip => ip,
             }),
         }
+    }
+}
+
+impl Peer {
+    fn source(&self) -> Source {
+        let pid = match self {
+            Peer::Unix { pid, .. } => *pid,
+            Peer::Tcp(_) => None,
+        };
+        (self.key(), pid)
     }
 }
 
@@ -101,8 +112,28 @@ pub struct Door {
 struct Book {
     last_id: u64,
     /// In the order of their arrival.
-    newcomers: BTreeMap<u64, CancellationToken>,
+    newcomers: BTreeMap<u64, (Source, CancellationToken)>,
     clients: BTreeMap<u64, PeerKey>,
+}
+
+/// Who opens connections: a process of this host, or an address.
+type Source = (PeerKey, Option<i32>);
+
+impl Book {
+    /// The oldest newcomer of the source that has most; of several such sources, of the one that has waited longest.
+    fn first_to_leave(&self) -> Option<u64> {
+        let count = |wanted: &Source| {
+            let sources = self.newcomers.values().map(|(source, _)| source);
+            sources.filter(|source| *source == wanted).count()
+        };
+        let counted = self
+            .newcomers
+            .iter()
+            .map(|(id, (source, _))| (count(source), *id));
+        // The first of the largest.
+        let first = counted.reduce(|best, next| if next.0 > best.0 { next } else { best });
+        first.map(|(_, id)| id)
+    }
 }
 
 /// Why a newcomer does not become a client.
@@ -136,17 +167,18 @@ impl Door {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a newcomer in. True when the oldest newcomer has to leave for it.
+    /// Lets a newcomer in. True when another one has to leave for it.
     pub fn enter(&self, peer: &Peer) -> (Place, bool) {
         let mut book = self.book();
         let crowded = book.newcomers.len() >= self.room.newcomers;
-        if crowded && let Some((_, oldest)) = book.newcomers.pop_first() {
-            oldest.cancel();
+        let leaves = book.first_to_leave().filter(|_| crowded);
+        if let Some((_, leave)) = leaves.and_then(|id| book.newcomers.remove(&id)) {
+            leave.cancel();
         }
         book.last_id += 1;
         let id = book.last_id;
         let leave = CancellationToken::new();
-        book.newcomers.insert(id, leave.clone());
+        book.newcomers.insert(id, (peer.source(), leave.clone()));
         let place = Place {
             door: self.clone(),
             id,
@@ -235,6 +267,23 @@ mod tests {
         assert_eq!(door.inside(), (2, 1), "who was pushed out is not let in again");
         drop((first, second, third, client));
         assert_eq!(door.inside(), (0, 0), "every place is given back");
+    }
+
+    #[test]
+    fn a_flood_of_one_process_pushes_out_itself_only() {
+        let door = Door::new(Room { newcomers: 4, ..ROOM });
+        let flood = Peer::Unix { uid: 7, pid: Some(2) };
+        // The oldest of all.
+        let (honest, _) = door.enter(&USER);
+        let (from_afar, _) = door.enter(&peer("192.0.2.1:1"));
+        let mut many: Vec<Place> = (0..50).map(|_| door.enter(&flood).0).collect();
+        assert!(!honest.leave.is_cancelled() && !from_afar.leave.is_cancelled());
+        let last = many.pop().expect("fifty");
+        let before = many.pop().expect("forty-nine");
+        assert!(many.iter().all(|place| place.leave.is_cancelled()));
+        assert!(!before.leave.is_cancelled() && !last.leave.is_cancelled());
+        honest.admit().expect("room");
+        assert_eq!(door.inside(), (3, 1));
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub const CLIENTS_MAX: usize = 128;
 /// connections must leave room for the others.
 pub const CLIENTS_PER_PEER_MAX: usize = 96;
 /// Connections that have not shown a token yet, at once. Who opens connections only pushes out others like them,
-/// the oldest first: at [`ACCEPTS_PER_SECOND`] each has a third of a second, several round trips, before its turn comes.
+/// the oldest of whoever (a process, an address) has most: where each has one, at [`ACCEPTS_PER_SECOND`] each has a third of a second, several round trips, before its turn comes.
 pub const NEWCOMERS_MAX: usize = 64;
 /// Newcomers at once when descriptors are few.
 pub const NEWCOMERS_MIN: usize = 4;

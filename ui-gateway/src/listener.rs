@@ -84,7 +84,7 @@ async fn handshake(
 fn enter(host: &Host, peer: Peer) -> Arc<Visit> {
     let (place, crowded) = host.door.enter(&peer);
     if crowded {
-        let what = "many connections that have shown no token: the oldest was closed";
+        let what = "many connections that have shown no token: the oldest of whoever has most was closed";
         host.complaints.tell(Kind::PushedOut, &peer.to_string(), what);
     }
     Arc::new(Visit::new(peer, place))
