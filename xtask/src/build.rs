@@ -7,25 +7,52 @@
 //! ```
 
 use crate::run::{FAMILIES, Family, Step, cargo, check, dist, root};
+use crate::zig;
 use anyhow::{Context, Result, ensure};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Where the tree is to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Linked {
+    /// On this machine: built with what it has.
+    Here,
+    /// On systems as old as [`zig::GLIBC`].
+    Widely,
+}
+
+impl Linked {
+    /// `cargo build`, or what stands for it.
+    fn build(self) -> Result<Command> {
+        match self {
+            Linked::Here => {
+                let mut build = cargo();
+                build.arg("build");
+                Ok(build)
+            }
+            Linked::Widely => zig::cargo_build(),
+        }
+    }
+
+    /// Where its results lie.
+    fn made(self, target: &Path, profile: &str) -> PathBuf {
+        match self {
+            Linked::Here => target.join(profile),
+            Linked::Widely => target.join(zig::TARGET).join(profile),
+        }
+    }
+}
+
 /// Builds what has changed and copies it into the tree.
-pub fn run(family: Option<&str>, json: bool) -> Result<()> {
+pub fn run(family: Option<&str>, linked: Linked, json: bool) -> Result<()> {
     let mut files = Vec::new();
     let step = Step::begin("building bin/invivo and bin/ui-gateway");
-    step.end(check(cargo().args([
-        "build",
-        "--release",
-        "-p",
-        "invivo-cli",
-        "-p",
-        "invivo-ui-gateway",
-    ])))?;
+    let mut build = linked.build()?;
+    build.args(["--release", "-p", "invivo-cli", "-p", "invivo-ui-gateway"]);
+    step.end(check(&mut build))?;
     for name in ["invivo", "ui-gateway"] {
         files.push(install(
-            &root().join("target/release").join(name),
+            &linked.made(&root().join("target"), "release").join(name),
             &dist().join("bin").join(name),
         )?);
     }
@@ -34,10 +61,10 @@ pub fn run(family: Option<&str>, json: bool) -> Result<()> {
         .iter()
         .filter(|one| family.is_none_or(|name| name == one.name))
     {
-        files.extend(shim(*chosen)?);
+        files.extend(shim(*chosen, linked)?);
         if let Some(compiler) = chosen.compiler {
-            files.extend(tools(*chosen, compiler)?);
-            files.push(self_test(*chosen, compiler)?);
+            files.extend(tools(*chosen, compiler, linked)?);
+            files.push(self_test(*chosen, compiler, linked)?);
         }
     }
     if json {
@@ -74,13 +101,12 @@ fn share() -> Result<Vec<PathBuf>> {
 }
 
 /// The preloaded library. It needs no MPI; its profile has no unwinding.
-fn shim(family: Family) -> Result<Vec<PathBuf>> {
+fn shim(family: Family, linked: Linked) -> Result<Vec<PathBuf>> {
     let step = Step::begin(format!("building the shim for {}", family.name));
     let feature = format!("family-{}", family.name);
-    let mut build = cargo();
+    let mut build = linked.build()?;
     build.env("CARGO_TARGET_DIR", family.target());
     build.args([
-        "build",
         "--profile",
         "shim",
         "-p",
@@ -90,24 +116,23 @@ fn shim(family: Family) -> Result<Vec<PathBuf>> {
     ]);
     step.end(check(&mut build))?;
     Ok(vec![install(
-        &family.target().join("shim/libinvivo_shim.so"),
+        &linked.made(&family.target(), "shim").join("libinvivo_shim.so"),
         &place(family, "libinvivo_shim.so"),
     )?])
 }
 
 /// What calls the family's MPI. In the tree these programs name no MPI library: each is started with the one that the
 /// application has loaded, whatever its file is called and wherever it lies.
-fn tools(family: Family, compiler: &str) -> Result<Vec<PathBuf>> {
+fn tools(family: Family, compiler: &str, linked: Linked) -> Result<Vec<PathBuf>> {
     let step = Step::begin(format!(
         "building tool-place and analysis-node for {}",
         family.name
     ));
-    let mut build = cargo();
+    let mut build = linked.build()?;
     build
         .env("CARGO_TARGET_DIR", family.target())
         .env("MPICC", compiler);
     build.args([
-        "build",
         "--release",
         "-p",
         "invivo-tool-place",
@@ -121,7 +146,7 @@ fn tools(family: Family, compiler: &str) -> Result<Vec<PathBuf>> {
             for library in ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"] {
                 free.args(["--remove-needed", library]);
             }
-            let built = family.target().join("release").join(name);
+            let built = linked.made(&family.target(), "release").join(name);
             let freed = built.with_extension("free");
             check(free.arg("--output").arg(&freed).arg(&built))?;
             install(&freed, &place(family, name))
@@ -131,10 +156,15 @@ fn tools(family: Family, compiler: &str) -> Result<Vec<PathBuf>> {
 }
 
 /// The program of `invivo doctor`: compiled here, because where it runs there may be no compiler.
-fn self_test(family: Family, compiler: &str) -> Result<PathBuf> {
+fn self_test(family: Family, compiler: &str, linked: Linked) -> Result<PathBuf> {
     let built = family.target().join("self-test");
     let mut compile = Command::new(compiler);
     compile.args(["-O1", "-Wall", "-o"]).arg(&built);
+    if linked == Linked::Widely {
+        for wrapped in ["OMPI_CC", "MPICH_CC"] {
+            compile.env(wrapped, zig::c_compiler()?);
+        }
+    }
     check(compile.arg(root().join("deploy/self-test.c")))?;
     install(&built, &place(family, "self-test"))
 }

@@ -6,10 +6,12 @@ mod demo;
 mod functions;
 mod fuzz;
 mod generate;
+mod release;
 mod run;
 mod setup;
 mod suite;
 mod test;
+mod zig;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -39,6 +41,12 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
+    /// Make the release: the tree for older systems too, as one tarball in target (sets up and builds first).
+    Dist {
+        /// Print the tarball's path as JSON on stdout.
+        #[arg(long)]
+        json: bool,
+    },
     /// Check everything, cheapest first (sets up and builds too).
     Test(test::Options),
     /// Run LAMMPS under Invivo, watch it, pause it, resume it, and read the report (sets up and builds too).
@@ -59,8 +67,9 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Setup { json } => setup::run(json, false),
         Task::Build { family, json } => {
-            setup::run(false, false).and_then(|()| build::run(family.as_deref(), json))
+            setup::run(false, false).and_then(|()| build::run(family.as_deref(), build::Linked::Here, json))
         }
+        Task::Dist { json } => setup::run(false, false).and_then(|()| release::run(json)),
         Task::Test(options) => test::run(&options),
         Task::Demo => ready().and_then(|()| demo::run()),
         Task::Bench { name } => {
@@ -88,5 +97,5 @@ fn main() -> ExitCode {
 /// The machine is set up and the tree is built.
 fn ready() -> anyhow::Result<()> {
     setup::run(false, false)?;
-    build::run(None, false)
+    build::run(None, build::Linked::Here, false)
 }

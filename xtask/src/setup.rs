@@ -2,6 +2,7 @@
 //! everything in place and starts nothing but `dpkg-query`.
 
 use crate::run::{self, Step, check};
+use crate::zig;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -202,6 +203,20 @@ fn mpi(name: &str, package: &str) -> Result<()> {
         let mut install = pip(&run::python(), "install");
         install.args(["--no-deps", "--ignore-installed", "--prefix"]);
         check(install.arg(&home).args(package.split_whitespace()))
+    })
+}
+
+/// The linker of the release, in `target/zig`.
+pub fn zig() -> Result<()> {
+    unless_stamped(&zig::home(), zig::PACKAGES, || {
+        let mut install = pip(&run::python(), "install");
+        install.args([
+            "--no-deps",
+            "--ignore-installed",
+            "--only-binary=:all:",
+            "--prefix",
+        ]);
+        check(install.arg(zig::home()).args(zig::PACKAGES.split_whitespace()))
     })
 }
 

@@ -1,7 +1,8 @@
 //! The checks of `cargo xtask test`, cheapest first.
 
+use crate::build::{self, Linked};
 use crate::run::{FAMILIES, allow_root, cargo, check, dist, python, root};
-use crate::{build, functions, fuzz, generate};
+use crate::{functions, fuzz, generate, release};
 use anyhow::{Result, ensure};
 use std::process::Command;
 
@@ -41,6 +42,15 @@ const PLAIN: [&str; 7] = [
 const ALONE: [&str; 2] = ["invivo-ui-gateway", "invivo-cli"];
 /// Crates that link MPI.
 const ON_MPI: [&str; 3] = ["invivo-mpi-link", "invivo-tool-place", "invivo-analysis-node"];
+/// What of them is tested and linted with an MPI. Only the link calls one, so that the others are looked at once.
+fn on(compiler: &str, all: bool) -> &'static [&'static str] {
+    let first = FAMILIES.iter().find_map(|family| family.compiler);
+    if all || first == Some(compiler) {
+        &ON_MPI
+    } else {
+        &ON_MPI[..1]
+    }
+}
 /// Crates that call no operating system, see [`BARE_METAL`].
 const PURE: [&str; 4] = ["invivo-proto", "invivo-otfx", "invivo-tbon", "invivo-analysis"];
 /// A target without an operating system: what builds for it calls none.
@@ -82,7 +92,7 @@ pub const CHECKS: &[Check] = &[
         name: "lints",
         about: "clippy, no warnings",
         needs: None,
-        run: |_| lints(),
+        run: lints,
     },
     Check {
         name: "scale",
@@ -103,13 +113,25 @@ pub const CHECKS: &[Check] = &[
         name: "mpi",
         about: "unit tests of shim and tool processes",
         needs: None,
-        run: |_| mpi(),
+        run: mpi,
     },
     Check {
         name: "build",
         about: "the tree in target/dist",
         needs: None,
-        run: |_| passed(build::run(None, false)),
+        run: |_| passed(build::run(None, Linked::Here, false)),
+    },
+    Check {
+        name: "release",
+        about: "the tarball for older systems, in place of that tree",
+        needs: Some("build"),
+        run: |all| {
+            if all {
+                passed(release::run(false))
+            } else {
+                Ok(Ended::Skipped("a build of its own: --all".into()))
+            }
+        },
     },
     Check {
         name: "e2e",
@@ -177,7 +199,7 @@ fn bare_metal(all: bool) -> Result<Ended> {
     ))
 }
 
-fn lints() -> Result<Ended> {
+fn lints(all: bool) -> Result<Ended> {
     let strict = ["--all-targets", "--", "-D", "warnings"];
     check(cargo().arg("clippy").args(strict))?;
     check(
@@ -205,14 +227,14 @@ fn lints() -> Result<Ended> {
         check(
             clippy
                 .args(["clippy", "--release"])
-                .args(packages(&ON_MPI))
+                .args(packages(on(compiler, all)))
                 .args(strict),
         )?;
     }
     Ok(Ended::Passed)
 }
 
-fn mpi() -> Result<Ended> {
+fn mpi(all: bool) -> Result<Ended> {
     for family in FAMILIES {
         let mut test = cargo();
         test.env("CARGO_TARGET_DIR", family.target());
@@ -223,17 +245,18 @@ fn mpi() -> Result<Ended> {
         test.env("CARGO_TARGET_DIR", family.target())
             .env("MPICC", compiler);
         check(allow_root(
-            test.args(["test", "--release"]).args(packages(&ON_MPI)),
+            test.args(["test", "--release"]).args(packages(on(compiler, all))),
         ))?;
     }
     Ok(Ended::Passed)
 }
 
 fn end_to_end(all: bool) -> Result<Ended> {
-    let mut test = bounded(if all { "7200" } else { "1200" });
+    let mut test = bounded(if all { "7200" } else { "1800" });
     test.args(["test", "--no-fail-fast", "-p", "invivo-e2e", "--"]);
     if all {
         test.arg("--include-ignored");
+        test.env("INVIVO_TARBALL", release::tarball());
     }
     // One after the other: each job has more processes than there are cores.
     test.arg("--test-threads=1");
