@@ -171,7 +171,7 @@ fn counted(family: Family) -> String {
 }
 
 /// Flags for C and C++. MPICH's `MPI_STATUSES_IGNORE` is an address that gcc takes for an array of no room.
-const C_FLAGS: [&str; 6] = [
+pub(crate) const C_FLAGS: [&str; 6] = [
     "-O1",
     "-g",
     "-Wall",
@@ -274,7 +274,7 @@ fn fortran(family: Family, binding: &str) -> OsString {
 }
 
 /// The files of a folder of the sources, all or those with an extension.
-fn in_folder(folder: &str, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn in_folder(folder: &str, extension: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(sources().join(folder)).expect("a folder of the sources");
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry of the sources").path())
@@ -287,7 +287,7 @@ fn in_folder(folder: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 /// Runs the commands that make `name` unless it is newer than everything watched, this file included.
-fn build(
+pub(crate) fn build(
     family: Family,
     name: &str,
     watched: &[PathBuf],

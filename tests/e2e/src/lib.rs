@@ -28,3 +28,4 @@ pub mod python;
 pub mod report;
 pub mod screen;
 pub mod seen;
+pub mod whole;

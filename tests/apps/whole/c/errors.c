@@ -48,6 +48,14 @@ static void beyond_the_world(MPI_Comm comm)
     say_code("no communicator", MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_NULL));
 }
 
+/* Without the text: MPICH 5's says whether the message was there before its receive. */
+static void say_class(const char *what, int code)
+{
+    int class = -1;
+    MPI_Error_class(code, &class);
+    say("%s: %s class %d", what, code == class ? "just" : "more than", class);
+}
+
 /* A receive with too little room for what came, completed in every way. */
 static void truncated(MPI_Comm comm)
 {
@@ -58,13 +66,13 @@ static void truncated(MPI_Comm comm)
     MPI_Sendrecv(out, 1, MPI_INT, right, 2, in[0], 1, MPI_INT, left, 2, comm, MPI_STATUS_IGNORE);
 
     MPI_Isend(out, 4, MPI_INT, right, 3, comm, &requests[0]);
-    say_code("truncated", MPI_Recv(in[0], 1, MPI_INT, left, 3, comm, MPI_STATUS_IGNORE));
+    say_class("truncated", MPI_Recv(in[0], 1, MPI_INT, left, 3, comm, MPI_STATUS_IGNORE));
     MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
 
     MPI_Irecv(in[0], 1, MPI_INT, left, 4, comm, &requests[0]);
     MPI_Send(out, 4, MPI_INT, right, 4, comm);
     code = MPI_Wait(&requests[0], &status);
-    say_code("wait", code);
+    say_class("wait", code);
     say("its request is gone: %d", requests[0] == MPI_REQUEST_NULL);
 
     for (int ignored = 0; ignored < 2; ignored++) {
@@ -75,7 +83,7 @@ static void truncated(MPI_Comm comm)
         MPI_Barrier(comm);
         statuses[0].MPI_ERROR = statuses[1].MPI_ERROR = -1;
         code = MPI_Waitall(2, requests, ignored ? MPI_STATUSES_IGNORE : statuses);
-        say_code(ignored ? "waitall without statuses" : "waitall", code);
+        say_class(ignored ? "waitall without statuses" : "waitall", code);
         if (!ignored)
             for (int i = 0; i < 2; i++) {
                 int class = -1;
@@ -83,7 +91,9 @@ static void truncated(MPI_Comm comm)
                 say("  status %d has class %d", i, statuses[i].MPI_ERROR == MPI_ERR_PENDING ? -2 : class);
             }
         for (int i = 0; i < 2; i++) {
-            say("  request %d is gone: %d", i, requests[i] == MPI_REQUEST_NULL);
+            /* Without statuses MPICH 5 gives up those behind the failed one, too, which the manual says of an observer. */
+            if (!ignored)
+                say("  request %d is gone: %d", i, requests[i] == MPI_REQUEST_NULL);
             if (requests[i] != MPI_REQUEST_NULL)
                 MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
         }
@@ -91,7 +101,7 @@ static void truncated(MPI_Comm comm)
     MPI_Irecv(in[0], 1, MPI_INT, left, 7, comm, &requests[0]);
     requests[1] = MPI_REQUEST_NULL;
     MPI_Send(out, 4, MPI_INT, right, 7, comm);
-    say_code("waitany", MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE));
+    say_class("waitany", MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE));
     say("it was %d", index);
 
     for (int ignored = 0; ignored < 2; ignored++) {
@@ -100,7 +110,7 @@ static void truncated(MPI_Comm comm)
         requests[1] = MPI_REQUEST_NULL;
         MPI_Send(out, 4, MPI_INT, right, 8, comm);
         code = MPI_Waitsome(2, requests, &done, indices, ignored ? MPI_STATUSES_IGNORE : statuses);
-        say_code(ignored ? "waitsome without statuses" : "waitsome", code);
+        say_class(ignored ? "waitsome without statuses" : "waitsome", code);
         say("%d done, first %d", done, indices[0]);
         MPI_Irecv(in[0], 1, MPI_INT, left, 9, comm, &requests[0]);
         requests[1] = MPI_REQUEST_NULL;
@@ -109,7 +119,7 @@ static void truncated(MPI_Comm comm)
         do
             code = MPI_Testall(2, requests, &flag, ignored ? MPI_STATUSES_IGNORE : statuses);
         while (code == MPI_SUCCESS && !flag);
-        say_code(ignored ? "testall without statuses" : "testall", code);
+        say_class(ignored ? "testall without statuses" : "testall", code);
         if (requests[0] != MPI_REQUEST_NULL)
             MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
     }

@@ -14,10 +14,8 @@
 #define STATUSES_(name_, many_) type(MPI_Status) :: name_(many_)
 #define SOURCE_OF(status_) status_%MPI_SOURCE
 #define TAG_OF(status_) status_%MPI_TAG
-#define ERROR_OF(status_) status_%MPI_ERROR
 #define SOURCE_AT(statuses_, i_) statuses_(i_)%MPI_SOURCE
 #define TAG_AT(statuses_, i_) statuses_(i_)%MPI_TAG
-#define ERROR_AT(statuses_, i_) statuses_(i_)%MPI_ERROR
 #define VALUE_OF(handle_) handle_%MPI_VAL
 #else
 #define COMM integer
@@ -33,9 +31,7 @@
 #define STATUSES_(name_, many_) integer :: name_(MPI_STATUS_SIZE, many_)
 #define SOURCE_OF(status_) status_(MPI_SOURCE)
 #define TAG_OF(status_) status_(MPI_TAG)
-#define ERROR_OF(status_) status_(MPI_ERROR)
 #define SOURCE_AT(statuses_, i_) statuses_(MPI_SOURCE, i_)
 #define TAG_AT(statuses_, i_) statuses_(MPI_TAG, i_)
-#define ERROR_AT(statuses_, i_) statuses_(MPI_ERROR, i_)
 #define VALUE_OF(handle_) handle_
 #endif

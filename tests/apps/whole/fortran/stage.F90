@@ -27,7 +27,7 @@ contains
     end if
   end subroutine
 
-  ! The same of what a call gave back: its code and its class.
+  ! The same of what a call gave back: its class. (A code of MPICH's is a number that belongs to the very error.)
   subroutine say_code(what, code)
     character(len=*), intent(in) :: what
     integer, intent(in) :: code
@@ -35,8 +35,7 @@ contains
     character(len=MPI_MAX_ERROR_STRING) :: text
     call MPI_Error_class(code, class, err)
     call MPI_Error_string(class, text, length, err)
-    write (*, '(a, ": ", a, ": code ", i0, ", class ", i0, ", """, a, """, length ", i0)') trim(current), what, code, &
-      class, trim(text), length
+    write (*, '(a, ": ", a, ": class ", i0, ", """, a, """, length ", i0)') trim(current), what, class, trim(text), length
   end subroutine
 
   integer function number_of(flag)
