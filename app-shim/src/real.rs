@@ -56,12 +56,12 @@ real! {
     init_thread = c"PMPI_Init_thread" (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int);
     finalize = c"PMPI_Finalize" ();
     group_intersection = c"PMPI_Group_intersection" (one: Handle, other: Handle, new: *mut Handle);
+    group_incl = c"PMPI_Group_incl" (group: Handle, n: c_int, ranks: *const c_int, new: *mut Handle);
     group_size = c"PMPI_Group_size" (group: Handle, size: *mut c_int);
-    session_get_info = c"PMPI_Session_get_info" (session: Handle, info: *mut Handle);
     group_from_session_pset = c"PMPI_Group_from_session_pset" (session: Handle, name: *const c_char, group: *mut Handle);
     info_get = c"PMPI_Info_get" (info: Handle, key: *const c_char, length: c_int, value: *mut c_char, flag: *mut c_int);
     info_set = c"PMPI_Info_set" (info: Handle, key: *const c_char, value: *const c_char);
-    info_free = c"PMPI_Info_free" (info: *mut Handle);
+    get_version = c"PMPI_Get_version" (version: *mut c_int, subversion: *mut c_int);
 }
 
 /// The next `PMPI_Comm_f2c`.

@@ -1,12 +1,12 @@
 //! Sessions (MPI 4): what a session calls `mpi://WORLD` has the application's processes alone, like its world; and a
 //! program that has sessions and no world is observed all the same.
 //!
-//! Tools and application meet in the world. So where a session comes first, the shim initialises the world behind it and
+//! Tools and application meet in the world. So where a session comes first, the shim initialises the world before it and
 //! keeps that to itself: the program hears that MPI is not initialised until it initialises it. What the program has not
 //! begun it does not end, so the shim does, at exit.
 
 use crate::family::*;
-use crate::{process, real, start};
+use crate::{process, real};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -27,29 +27,33 @@ pub fn take_world() -> bool {
     OURS.load(Ordering::Relaxed) && !TAKEN.swap(true, Ordering::Relaxed)
 }
 
-/// A session was opened by a call of `region` that began at `begin`. Gives whether that made observation possible, and
-/// the call is recorded.
-pub fn opened(region: u16, begin: u64, session: Handle) -> bool {
-    OPEN.fetch_add(1, Ordering::Relaxed);
+/// A session is about to be opened, with this information. Where there is no world yet, it is made first, as in the tools'
+/// processes: what MPI does of the one for the other is the same everywhere then. Gives whether it was.
+pub fn make_world(info: Handle) -> bool {
     if process::page().is_none() || process::application_world().is_some() {
         return false;
     }
     let mut flag: c_int = 1;
     let mut provided: c_int = 0;
-    // SAFETY: a session is open, so MPI may be asked; both places are ours.
+    let (argc, argv) = (core::ptr::null_mut(), core::ptr::null_mut());
+    // SAFETY: MPI may be asked at any time whether it is initialised; the places are ours.
     unsafe {
         if real::initialized(&mut flag) != SUCCESS || flag != 0 {
             return false;
         }
-        let (argc, argv) = (core::ptr::null_mut(), core::ptr::null_mut());
-        if real::init_thread(argc, argv, level_of(session), &mut provided) != SUCCESS {
+        // The level that the session would have had: another one could change what the program is granted.
+        if real::init_thread(argc, argv, level(info), &mut provided) != SUCCESS {
             return false;
         }
         OURS.store(true, Ordering::Relaxed);
         libc::atexit(at_exit);
     }
-    start::start(region, begin);
     true
+}
+
+/// A session was opened.
+pub fn opened() {
+    OPEN.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A session was closed.
@@ -57,51 +61,88 @@ pub fn closed() {
     OPEN.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// The thread level of a session, for the world behind it: another one could change what the program was granted.
-unsafe fn level_of(session: Handle) -> c_int {
-    let mut info = Handle(0 as RawHandle);
+/// The thread level that a session gets which is opened with this information.
+unsafe fn level(info: Handle) -> c_int {
     let mut value = [0 as c_char; 64];
     let mut flag: c_int = 0;
-    // SAFETY: the session is open; the value has room for so many characters and the closing zero.
+    let room = value.len() as c_int - 1;
+    // SAFETY: the caller's information, or none; the value has room for so many characters and the closing zero.
     let value = unsafe {
-        if real::session_get_info(session, &mut info) != SUCCESS {
-            return THREAD_SINGLE;
+        if info != info_null() {
+            real::info_get(
+                info,
+                c"thread_level".as_ptr(),
+                room,
+                value.as_mut_ptr(),
+                &mut flag,
+            );
         }
-        let room = value.len() as c_int - 1;
-        real::info_get(
-            info,
-            c"thread_level".as_ptr(),
-            room,
-            value.as_mut_ptr(),
-            &mut flag,
-        );
-        real::info_free(&mut info);
         CStr::from_ptr(value.as_ptr())
     };
     match value.to_bytes() {
         b"MPI_THREAD_MULTIPLE" => THREAD_MULTIPLE,
         b"MPI_THREAD_SERIALIZED" => THREAD_SERIALIZED,
         b"MPI_THREAD_FUNNELED" => THREAD_FUNNELED,
+        _ if sessions_are_multiple() => THREAD_MULTIPLE,
         _ => THREAD_SINGLE,
     }
 }
 
-/// The group of a process set, without the tools' processes.
+/// MPICH 4.0, the first that has sessions, gives every one the highest level, whatever is asked for.
+fn sessions_are_multiple() -> bool {
+    let (mut version, mut subversion): (c_int, c_int) = (0, 0);
+    // SAFETY: MPI may be asked for its version at any time.
+    let known = unsafe { real::get_version(&mut version, &mut subversion) } == SUCCESS;
+    cfg!(feature = "family-mpich") && known && (version, subversion) == (4, 0)
+}
+
+/// The group of a process set, without the tools' processes: those of the whole job, in the order of the world. (MPICH 5
+/// does not put groups of different sessions together, so it is done by numbers.) Other sets are the process alone, or
+/// Open MPI's, whose groups may be put together.
 pub fn without_tools(group: &mut Handle) {
-    let Some(world) = process::application_world() else {
+    let Some(worlds) = process::worlds() else {
         return;
     };
-    let (mut ours, mut both) = (Handle(0 as RawHandle), Handle(0 as RawHandle));
-    // SAFETY: the world that stands in is never freed before the end; MPI has just made the other group.
+    let mut ours = Handle(0 as RawHandle);
+    let mut everybody = Handle(0 as RawHandle);
+    let mut fewer = Handle(0 as RawHandle);
+    let (mut of_set, mut of_world) = (0, 0);
+    // SAFETY: the worlds are valid to the end; MPI has just made the set's group.
     unsafe {
-        if real::comm_group(world, &mut ours) != SUCCESS {
+        if real::comm_group(worlds.ours, &mut ours) != SUCCESS {
             return;
         }
-        if real::group_intersection(*group, ours, &mut both) == SUCCESS {
-            real::group_free(group);
-            *group = both;
+        if real::comm_group(worlds.known, &mut everybody) == SUCCESS {
+            real::group_size(*group, &mut of_set);
+            real::group_size(everybody, &mut of_world);
+            let made = if of_set == of_world {
+                let ranks = ranks_in(ours, everybody);
+                real::group_incl(*group, ranks.len() as c_int, ranks.as_ptr(), &mut fewer)
+            } else if cfg!(feature = "family-ompi") {
+                real::group_intersection(*group, ours, &mut fewer)
+            } else {
+                ERR_OTHER
+            };
+            if made == SUCCESS {
+                real::group_free(group);
+                *group = fewer;
+            }
+            real::group_free(&mut everybody);
         }
         real::group_free(&mut ours);
+    }
+}
+
+/// The ranks in one group of the members of another.
+unsafe fn ranks_in(members: Handle, group: Handle) -> Vec<c_int> {
+    let mut size = 0;
+    // SAFETY: both groups are valid, and both arrays have `size` elements.
+    unsafe {
+        real::group_size(members, &mut size);
+        let numbers: Vec<c_int> = (0..size).collect();
+        let mut ranks = numbers.clone();
+        real::group_translate_ranks(members, size, numbers.as_ptr(), group, ranks.as_mut_ptr());
+        ranks
     }
 }
 

@@ -128,16 +128,15 @@ special!(
         const NUMBER: u16 = number_of(c"MPI_Session_init");
         start::attach();
         let begin = ticks();
-        let call = Call::enter(NUMBER);
+        let made = sessions::make_world(info);
         // SAFETY: the arguments are the caller's.
-        let result = unsafe { real(info, errhandler, session) };
+        let open = || unsafe { real(info, errhandler, session) };
+        let result = if made { open() } else { recorded(NUMBER, open) };
         if result == SUCCESS {
-            // SAFETY: the real call has written the session.
-            sessions::opened(NUMBER, begin, unsafe { *session });
+            sessions::opened();
         }
-        if let Some(mut call) = call {
-            call.called();
-            call.leave();
+        if made {
+            start::start(NUMBER, begin);
         }
         result
     }

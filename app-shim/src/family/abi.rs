@@ -80,6 +80,7 @@ constants! {
     type_byte -> Datatype: 0x247,
     type_u64 -> Datatype: 0x259,
     op_max -> Handle: 0x23,
+    info_null -> Handle: 0x130,
     errors_return -> Handle: 0x143,
 }
 

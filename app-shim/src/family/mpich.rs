@@ -70,6 +70,7 @@ constants! {
     type_byte -> Datatype: 0x4c00_010du32,
     type_u64 -> Datatype: 0x4c00_0808u32,
     op_max -> Handle: 0x5800_0001u32,
+    info_null -> Handle: 0x1c00_0000u32,
     errors_return -> Handle: 0x5400_0001u32,
 }
 

@@ -93,6 +93,7 @@ symbols! {
     type_byte -> Datatype: c"ompi_mpi_byte",
     type_u64 -> Datatype: c"ompi_mpi_unsigned_long",
     op_max -> Handle: c"ompi_mpi_op_max",
+    info_null -> Handle: c"ompi_mpi_info_null",
     errors_return -> Handle: c"ompi_mpi_errors_return",
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 || (defined OMPI_MAJOR_VERSION && OMPI_MAJOR_VERSION >= 5)
 static int heard;
 
 static void handler(MPI_Session *session, int *code, ...)
