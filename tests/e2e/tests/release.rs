@@ -193,7 +193,7 @@ fn it_runs_where_there_is_no_compiler() {
         line.extend([
             report.clone().into(),
             "--".into(),
-            family.launcher().into(),
+            family.launcher(),
             "-n".into(),
             "2".into(),
         ]);
