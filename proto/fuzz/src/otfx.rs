@@ -73,9 +73,9 @@ mod tests {
     fn a_bin_and_its_neighbours_do_no_harm() {
         let mut bytes = vec![0; 16];
         // Facts of a region with one value each of everything; then a sample with two values; then something opaque.
-        bytes.extend([0x80, 16, 0x20, 7, 3, 0x11, 5, 9]);
-        bytes.extend([0x80, 17, 0x01, 2, 9, 0x11, 4, 1, 0x21, 8, 0, 1]);
-        bytes.extend([0x83, 0, 2, 0]);
+        bytes.extend([0xf0, 16, 0x20, 7, 3, 0x11, 5, 9]);
+        bytes.extend([0xf0, 17, 0x01, 2, 9, 0x11, 4, 1, 0x21, 8, 0, 1]);
+        bytes.extend([0xf3, 0, 2, 0]);
         bytes.extend(100u64.to_le_bytes());
         bytes.extend(3u64.to_le_bytes());
         bytes.extend([1, 2]);
