@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Watchers that never read.
 pub const WATCHERS: usize = 50;
+/// Until all watchers have snapshots waiting.
+const SERVED_WITHIN: Duration = Duration::from_secs(30);
 /// Connections that a hostile client keeps open, of which no byte more comes.
 const HALF_OPEN: usize = 20;
 /// Connections that are opened and closed at once.
@@ -51,19 +53,24 @@ impl Crowd {
         let (socket, token) = (PathBuf::from(text("socket")), text("view"));
         let watch = |_| watcher(&socket, &token).expect("a watcher");
         let watchers = (0..WATCHERS).map(watch).collect();
-        let leave = Arc::new(AtomicBool::new(false));
-        let visits: Vec<Arc<AtomicU64>> = HOSTILE.iter().map(|_| Arc::default()).collect();
+        let mut crowd = Crowd {
+            watchers,
+            leave: Arc::default(),
+            visits: HOSTILE.iter().map(|_| Arc::default()).collect(),
+            threads: Vec::new(),
+        };
+        // A flood pushes out others of its own process that have shown no token yet, and here that would be these.
+        let begun = Instant::now();
+        while crowd.served() < WATCHERS && begun.elapsed() < SERVED_WITHIN {
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let come = |(visit, count): (Visit, &Arc<AtomicU64>)| {
-            let (socket, leave, count) = (socket.clone(), leave.clone(), count.clone());
+            let (socket, leave, count) = (socket.clone(), crowd.leave.clone(), count.clone());
             std::thread::spawn(move || come_again(visit, &socket, &leave, &count))
         };
-        let threads = HOSTILE.into_iter().zip(&visits).map(come).collect();
-        Crowd {
-            watchers,
-            leave,
-            visits,
-            threads,
-        }
+        let threads = HOSTILE.into_iter().zip(&crowd.visits).map(come).collect();
+        crowd.threads = threads;
+        crowd
     }
 
     /// Every kind of hostile client has come so often at least.
