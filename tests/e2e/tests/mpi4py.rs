@@ -103,6 +103,13 @@ macro_rules! suites {
             suite(Family::$family, $ranks, $only);
         }
     )*};
+    (of_a_launcher_that_loses_output: $($test:ident: $ranks:literal on $family:ident, $only:expr;)*) => {$(
+        #[test]
+        #[ignore = "Open MPI 5's mpiexec loses output"]
+        fn $test() {
+            suite(Family::$family, $ranks, $only);
+        }
+    )*};
     (all: $($test:ident: $ranks:literal on $family:ident;)*) => {$(
         #[test]
         #[ignore = "minutes"]
@@ -114,9 +121,13 @@ macro_rules! suites {
 
 suites! {
     some_of_it_on_open_mpi_4: 2 on Ompi, &SOME;
-    some_of_it_on_open_mpi_5: 2 on Ompi5, &SOME;
     some_of_it_on_mpich_4: 2 on Mpich, &SOME;
     some_of_it_on_mpich_5: 2 on Mpich5, &SOME;
+}
+
+// The launcher of Open MPI 5 loses what ranks print now and then, in bare runs too, and outcomes are read from that.
+suites! { of_a_launcher_that_loses_output:
+    some_of_it_on_open_mpi_5: 2 on Ompi5, &SOME;
     partitioned_messages_on_open_mpi_5: 2 on Ompi5, &PARTITIONED;
 }
 
