@@ -73,6 +73,8 @@ void files(void)
     MPI_Barrier(MPI_COMM_WORLD);
     if (me == 0)
         say("deleted %d", MPI_File_delete(name, MPI_INFO_NULL) == MPI_SUCCESS);
+    /* Or others make and delete it meanwhile. */
+    MPI_Barrier(MPI_COMM_WORLD);
 
     MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
     MPI_File_close(&file);
