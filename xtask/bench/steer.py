@@ -18,6 +18,8 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoRe
 REST_S = 0.02
 # Between a job's release and its shutdown.
 AT_WORK_S = 0.3
+# The longest that a job takes to begin.
+START_S = 30
 
 
 class WithToken(grpc.UnaryUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):
@@ -66,7 +68,16 @@ def main():
         give("record on", "Record", on=True)
     if rounds == 0:
         # The first waits until every rank stands behind MPI_Init: that is the job's start, and no figure.
-        give("start", "Hold")
+        until = time.monotonic() + START_S
+        while True:
+            try:
+                give("start", "Hold")
+                break
+            except grpc.RpcError as error:
+                # The root is there as soon as a rank is in MPI_Init.
+                if error.code() != grpc.StatusCode.UNAVAILABLE or time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
         give("hold", "Hold")
         give("release", "Resume")
         time.sleep(AT_WORK_S)
