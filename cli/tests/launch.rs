@@ -10,6 +10,8 @@ use std::time::Duration;
 /// Ranks of the application in these tests, and processes in all.
 const RANKS: u32 = 2;
 const TOTAL: u32 = 4;
+/// Bare runs at most, until one ends as the observed one did.
+const TRIES: usize = 40;
 
 #[test]
 fn exit_codes_and_signals_reach_the_launcher() {
@@ -21,15 +23,17 @@ fn exit_codes_and_signals_reach_the_launcher() {
             "[ $RANK = 0 ] || exit 41; sleep 1",
             "[ $RANK = 1 ] || kill -SEGV $$; sleep 1",
         ] {
-            let bare = stage.run(launcher, RANKS, false, script);
-            let observed = stage.run(launcher, TOTAL, true, script);
-            assert_eq!(
-                observed.status.code(),
-                bare.status.code(),
-                "{}: {script}",
+            // MPICH's launcher answers 255 to the third, one time in a dozen, where it mostly answers 11: an
+            // observed run ends as one of the bare runs does.
+            let observed = end(&stage.run(launcher, TOTAL, true, script));
+            let bare = || end(&stage.run(launcher, RANKS, false, script));
+            assert!(
+                std::iter::repeat_with(bare)
+                    .take(TRIES)
+                    .any(|bare| bare == observed),
+                "{}: {script}: no bare run ends with {observed:?}",
                 launcher.name
             );
-            assert_eq!(printed(&observed), printed(&bare), "{}: {script}", launcher.name);
         }
         let missing = stage
             .launch(launcher, TOTAL, true, &["/nonexistent/app"])
@@ -42,6 +46,11 @@ fn exit_codes_and_signals_reach_the_launcher() {
         assert_eq!(told.count(), 1, "one sentence per node: {text}");
         assert!(!missing.status.success());
     }
+}
+
+/// Exit status of the launcher, and what its ranks printed.
+fn end(output: &std::process::Output) -> (Option<i32>, Vec<String>) {
+    (output.status.code(), printed(output))
 }
 
 /// What came on stdout, in whatever order the ranks had; MPICH's launcher names the process of a failed rank.
