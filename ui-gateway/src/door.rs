@@ -1,6 +1,6 @@
 //! Who is in: newcomers, who have not shown a token yet, and clients, who have. Newcomers push out newcomers of whoever has
-//! most of them and nobody else, so that a flood of connections costs a bounded amount, pushes out itself, and neither a
-//! client nor somebody else who is about to show a token notices it.
+//! most of them and nobody else, so that a flood of connections costs a bounded amount and pushes out itself as long as it
+//! comes from one process or address; clients do not notice it in any case.
 
 use crate::limits;
 use serde::{Serialize, Serializer};

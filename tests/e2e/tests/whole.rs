@@ -95,10 +95,11 @@ fn compare_but_for(
     same_for_the_user(&bare, &observed);
     let (report, mut counted) = (observed.report(), observed.counter_counts().calls);
     checks::complete(&report, RANKS);
-    seen::note(family, &counted);
+    let called = counted.clone();
     counted
         .extend((0..RANKS).flat_map(|rank| unseen.iter().map(move |name| ((rank, (*name).to_owned()), 1))));
     checks::same_calls(&report, &counted);
+    seen::note(family, &called);
     bare
 }
 
