@@ -1,13 +1,18 @@
 //! The twin: records as plain values in bins that are elements of a `VecDeque`. What a record takes it learns from
 //! [`crate::size`]; what goes it decides by looking at everything.
 
+mod level;
+mod room;
+mod told;
+mod view;
+
 use crate::size::Measure;
-use invivo_otfx::{
-    AtCap, Attributes, Contents, EventClass, Geometry, Head, Label, Ledger, LevelStatus, Reason, Stored,
-    Strategy,
-};
+use invivo_otfx::{Attributes, Contents, EventClass, Geometry, Head, Label, Reason, Stored, Strategy};
 use invivo_proto::record::Part;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use level::{Level, Losses};
+use room::Which;
+use std::collections::BTreeSet;
+use view::View;
 
 /// No record carries more parts; see [`invivo_proto::record::MAX_PARTS`].
 const MAX_PARTS: usize = 256;
@@ -28,34 +33,6 @@ pub fn class_of(contents: &Contents) -> EventClass {
 fn is_record(contents: &Contents) -> bool {
     !matches!(contents.head, Head::Rest { .. })
 }
-
-#[derive(Clone, Debug)]
-struct Bin {
-    id: u64,
-    items: Vec<Contents>,
-    measure: Measure,
-}
-
-impl Bin {
-    fn records(&self) -> impl Iterator<Item = &Contents> + Clone {
-        self.items.iter().filter(|item| is_record(item))
-    }
-}
-
-#[derive(Debug)]
-struct Level {
-    label: Label,
-    bins: VecDeque<Bin>,
-    /// Whether the newest bin takes more.
-    open: bool,
-    closed: bool,
-    last_end: u64,
-    next_request: u64,
-    losses: Losses,
-}
-
-/// Records by class and reason, with their ends.
-type Losses = BTreeMap<(EventClass, Reason), Vec<u64>>;
 
 #[derive(Debug)]
 enum Last {
@@ -83,47 +60,6 @@ pub struct Naive {
     pub frozen: Option<View>,
     /// Bins that only the view has.
     detached: BTreeSet<u64>,
-}
-
-/// What a view still has to read, by chain.
-#[derive(Debug)]
-pub struct View {
-    chains: Vec<ViewChain>,
-    lent: Option<usize>,
-}
-
-#[derive(Debug)]
-struct ViewChain {
-    bins: VecDeque<(u64, VecDeque<Contents>)>,
-    pending: Option<Contents>,
-}
-
-impl Level {
-    fn new(label: Label) -> Level {
-        Level {
-            label,
-            bins: VecDeque::new(),
-            open: false,
-            closed: false,
-            last_end: 0,
-            next_request: 0,
-            losses: Losses::new(),
-        }
-    }
-
-    fn samples(&self) -> bool {
-        matches!(self.label, Label::Ordinal(_))
-    }
-
-    fn lose(&mut self, class: EventClass, reason: Reason, end: u64) {
-        self.losses.entry((class, reason)).or_default().push(end);
-    }
-
-    fn lose_bin(&mut self, bin: &Bin, reason: Reason) {
-        for record in bin.records() {
-            self.lose(class_of(record), reason, record.head.end());
-        }
-    }
 }
 
 impl Naive {
@@ -374,127 +310,6 @@ impl Naive {
         view.flat_map(|chain| &chain.bins).any(|(id, _)| *id == bin)
     }
 
-    fn open_bin(&mut self, level: usize, end: u64, posted: Option<u64>) -> Result<(), Reason> {
-        if self.levels[level].closed {
-            let samples = self.levels[level].samples();
-            return Err(if samples { Reason::Closed } else { Reason::Cap });
-        }
-        self.levels[level].open = false;
-        if let Some(cap) = self.strategy.event_cap
-            && !self.levels[level].samples()
-        {
-            let limit = u64::from(self.geometry.bins) * u64::from(cap.bins_permille) / 1000;
-            let events = |naive: &Naive| -> u64 {
-                let levels = naive.levels.iter().filter(|level| !level.samples());
-                levels.map(|level| level.bins.len() as u64).sum()
-            };
-            while events(self) >= limit {
-                if cap.then == AtCap::Oldest {
-                    self.make_room(level, true)?;
-                    continue;
-                }
-                for index in 0..self.levels.len() {
-                    if !self.levels[index].samples() {
-                        self.remove_all(Which::Level(index), Reason::Cap);
-                        self.levels[index].closed = true;
-                    }
-                }
-                self.dropped_at = Some(end);
-                return Err(Reason::Cap);
-            }
-        }
-        while self.free() == 0 {
-            self.make_room(level, false)?;
-        }
-        let level = &mut self.levels[level];
-        level.next_request = posted.unwrap_or(level.next_request);
-        level.last_end = level.last_end.max(end);
-        level.bins.push_back(Bin {
-            id: self.bins_made,
-            items: Vec::new(),
-            measure: Measure::new(level.last_end, level.next_request),
-        });
-        level.open = true;
-        self.bins_made += 1;
-        Ok(())
-    }
-
-    fn make_room(&mut self, wanting: usize, events_only: bool) -> Result<(), Reason> {
-        if !events_only && let Some(index) = self.former.iter().position(|level| !level.bins.is_empty()) {
-            return self.remove_oldest(Which::Former(index));
-        }
-        for index in 0..=wanting {
-            let level = &self.levels[index];
-            let empty = level.bins.is_empty();
-            match (level.samples(), level.closed) {
-                (_, true) => {}
-                (false, false) if !empty => return self.remove_oldest(Which::Level(index)),
-                (false, false) => {}
-                (true, false) if events_only => {}
-                (true, false) => {
-                    if level.bins.front().is_some_and(|bin| self.held(bin.id)) {
-                        return Err(Reason::Held);
-                    }
-                    let Label::Ordinal(lambda) = level.label else {
-                        unreachable!("a level of samples")
-                    };
-                    self.halvings = u32::from(lambda) + 1;
-                    self.remove_all(Which::Level(index), Reason::Room);
-                    self.levels[index].closed = true;
-                    if index == wanting {
-                        return Err(Reason::Closed);
-                    }
-                    if !empty {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-        Err(Reason::Room)
-    }
-
-    fn level(&mut self, which: Which) -> &mut Level {
-        match which {
-            Which::Former(index) => &mut self.former[index],
-            Which::Level(index) => &mut self.levels[index],
-        }
-    }
-
-    fn remove_oldest(&mut self, which: Which) -> Result<(), Reason> {
-        let oldest = self.level(which).bins.front().expect("it has a bin").id;
-        if self.held(oldest) {
-            return Err(Reason::Held);
-        }
-        let level = self.level(which);
-        let bin = level.bins.pop_front().expect("it has a bin");
-        self.reductions += 1;
-        let level = self.level(which);
-        level.open &= !level.bins.is_empty();
-        level.lose_bin(&bin, Reason::Room);
-        if matches!(self.last, Last::Call { bin, .. } if bin == oldest) {
-            self.last = Last::Gone;
-        }
-        Ok(())
-    }
-
-    fn remove_all(&mut self, which: Which, reason: Reason) {
-        if let (Which::Level(index), Last::Call { level, .. }) = (which, &self.last)
-            && index == *level
-        {
-            self.last = Last::Gone;
-        }
-        let level = self.level(which);
-        level.open = false;
-        let bins = std::mem::take(&mut level.bins);
-        self.reductions += u64::from(!bins.is_empty() && reason != Reason::Reset);
-        for bin in bins {
-            self.level(which).lose_bin(&bin, reason);
-            if self.held(bin.id) {
-                self.detached.insert(bin.id);
-            }
-        }
-    }
-
     fn losses(&self) -> impl Iterator<Item = (Label, &Losses)> {
         let earlier = std::iter::once((Label::Earlier, &self.earlier));
         earlier.chain(self.all().map(|level| (level.label, &level.losses)))
@@ -505,176 +320,6 @@ impl Naive {
             .flat_map(|(_, losses)| losses.values())
             .map(|ends| ends.len() as u64)
             .sum()
-    }
-
-    /// How many records each level lost, by class and reason, and the first and the last of their ends.
-    pub fn lost(&self) -> BTreeMap<(Label, EventClass, Reason), (u64, u64, u64)> {
-        let mut all: BTreeMap<_, Vec<u64>> = BTreeMap::new();
-        for (label, losses) in self.losses() {
-            for ((class, reason), ends) in losses {
-                all.entry((label, *class, *reason)).or_default().extend(ends);
-            }
-        }
-        let row = |ends: &Vec<u64>| {
-            let (first, last) = (ends.iter().min(), ends.iter().max());
-            (
-                ends.len() as u64,
-                *first.expect("not empty"),
-                *last.expect("not empty"),
-            )
-        };
-        all.iter().map(|(key, ends)| (*key, row(ends))).collect()
-    }
-
-    /// What each level tells: its label, whether it is of an earlier strategy and whether it is closed, its bins, its records
-    /// by class, and the end of the last that it gave up.
-    pub fn levels(&self) -> Vec<LevelStatus> {
-        let status = |(index, level): (usize, &Level)| {
-            let records = |class| {
-                level
-                    .bins
-                    .iter()
-                    .flat_map(Bin::records)
-                    .filter(move |r| class_of(r) == class)
-            };
-            LevelStatus {
-                label: level.label,
-                former: index < self.former.len(),
-                closed: level.closed && index >= self.former.len(),
-                bins: level.bins.len() as u32,
-                kept: EventClass::ALL.map(|class| records(class).count() as u64),
-                gone_until: level.losses.values().flatten().max().copied(),
-            }
-        };
-        self.all().enumerate().map(status).collect()
-    }
-
-    pub fn ledger(&self) -> Ledger {
-        let mut ledger = Ledger {
-            stored: self.stored,
-            kept: self
-                .all()
-                .flat_map(|level| &level.bins)
-                .map(|bin| bin.records().count() as u64)
-                .sum(),
-            parts_reduced: self.parts_reduced,
-            ..Ledger::default()
-        };
-        for ((_, reason), ends) in self.losses().flat_map(|(_, losses)| losses) {
-            let records = ends.len() as u64;
-            match reason {
-                Reason::Held => ledger.dropped += records,
-                Reason::Reset => ledger.reset += records,
-                _ => ledger.reduced += records,
-            }
-        }
-        ledger
-    }
-
-    /// Bins in use, and their bytes.
-    pub fn used(&self) -> (usize, usize) {
-        let bins = self.all().flat_map(|level| &level.bins);
-        (bins.clone().count(), bins.map(|bin| bin.measure.used).sum())
-    }
-
-    /// The ends of the oldest and the newest kept record.
-    pub fn span(&self) -> Option<(u64, u64)> {
-        let bins = self.all().flat_map(|level| &level.bins);
-        let ends = bins.flat_map(Bin::records).map(|record| record.head.end());
-        ends.clone().min().zip(ends.max())
-    }
-
-    /// All that is kept: each level's records with their continuations joined, then sorted by their end.
-    pub fn kept(&self) -> Vec<Contents> {
-        let mut all = Vec::new();
-        for level in self.all() {
-            let mut joined: Vec<Contents> = Vec::new();
-            for item in level.bins.iter().flat_map(|bin| &bin.items) {
-                match joined.last_mut() {
-                    Some(before) if !is_record(item) => before.parts.extend(&item.parts),
-                    _ => joined.push(item.clone()),
-                }
-            }
-            all.extend(joined);
-        }
-        all.sort_by_key(|item| item.head.end());
-        all
-    }
-
-    pub fn freeze(&mut self) {
-        while self.free() < self.geometry.bins as usize / 4 {
-            if self.make_room(self.levels.len() - 1, false).is_err() {
-                break;
-            }
-        }
-        let chain = |level: &Level| ViewChain {
-            bins: level
-                .bins
-                .iter()
-                .map(|bin| (bin.id, bin.items.iter().cloned().collect()))
-                .collect(),
-            pending: None,
-        };
-        let chains = self
-            .all()
-            .filter(|level| !level.bins.is_empty())
-            .map(chain)
-            .collect();
-        self.frozen = Some(View { chains, lent: None });
-    }
-
-    /// The view's next record.
-    pub fn read_frozen(&mut self) -> Option<Contents> {
-        let view = self.frozen.as_mut()?;
-        if let Some(lent) = view.lent.take() {
-            view.chains[lent].pending = None;
-        }
-        for chain in &mut view.chains {
-            if chain.pending.is_none() {
-                chain.advance(&mut self.detached);
-            }
-        }
-        let end = |index: &usize| {
-            view.chains[*index]
-                .pending
-                .as_ref()
-                .map(|record| record.head.end())
-        };
-        view.lent = (0..view.chains.len())
-            .filter(|index| end(index).is_some())
-            .min_by_key(end);
-        view.chains[view.lent?].pending.clone()
-    }
-
-    pub fn thaw(&mut self) {
-        self.frozen = None;
-        self.detached.clear();
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Which {
-    Former(usize),
-    Level(usize),
-}
-
-impl ViewChain {
-    /// Takes the next record with its continuations. A bin is done with as soon as its last record is taken.
-    fn advance(&mut self, detached: &mut BTreeSet<u64>) {
-        while let Some((id, items)) = self.bins.front_mut() {
-            match (items.front(), &mut self.pending) {
-                (Some(item), Some(pending)) if !is_record(item) => {
-                    pending.parts.extend(&item.parts);
-                    items.pop_front();
-                }
-                (Some(_), Some(_)) => return,
-                (Some(_), pending) => *pending = items.pop_front(),
-                (None, _) => {
-                    detached.remove(id);
-                    self.bins.pop_front();
-                }
-            }
-        }
     }
 }
 
