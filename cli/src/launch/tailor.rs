@@ -115,37 +115,44 @@ fn hide(file: &mut [u8], goes: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, U
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::CString;
     use std::process::Command;
 
-    fn library(dir: &Path, name: &str, functions: &[&str]) -> PathBuf {
+    fn compiled(dir: &Path, name: &str, text: &str, arguments: &[&str]) -> PathBuf {
         let (source, file) = (dir.join(format!("{name}.c")), dir.join(name));
-        let text: String = functions
-            .iter()
-            .map(|function| format!("int {function}(void) {{ return 1; }}\n"))
-            .collect();
         std::fs::write(&source, text).expect("written");
         let mut compile = Command::new("cc");
-        compile.args(["-shared", "-fPIC", "-o"]).arg(&file).arg(&source);
+        compile.arg("-o").arg(&file).arg(&source).args(arguments);
         assert!(compile.status().expect("a C compiler").success());
         file
     }
 
-    /// Which functions `dlsym` finds in a library.
-    fn found(file: &Path, functions: &[&str]) -> Vec<bool> {
-        let path = CString::new(file.as_os_str().as_encoded_bytes()).expect("a path");
-        // SAFETY: the libraries are this test's own and have no constructors; the names are C strings.
-        unsafe {
-            let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-            assert!(!library.is_null(), "{} cannot be loaded", file.display());
-            functions
-                .iter()
-                .map(|name| {
-                    let name = CString::new(*name).expect("a name");
-                    !libc::dlsym(library, name.as_ptr()).is_null()
-                })
-                .collect()
+    fn library(dir: &Path, name: &str, functions: &[&str]) -> PathBuf {
+        let text: String = functions
+            .iter()
+            .map(|function| format!("int {function}(void) {{ return 1; }}\n"))
+            .collect();
+        compiled(dir, name, &text, &["-shared", "-fPIC"])
+    }
+
+    /// Loads the library that it is given and says of each name behind it whether it is found there.
+    const FINDER: &str = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(int argc, char **argv) {
+            void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+            for (int i = 2; i < argc; i++)
+                putchar(library && dlsym(library, argv[i]) ? '+' : '-');
+            return library ? 0 : 1;
         }
+    "#;
+
+    /// Which functions the dynamic linker finds in a library.
+    fn found(file: &Path, functions: &[&str]) -> Vec<bool> {
+        let dir = tempfile::tempdir().expect("directory");
+        let mut finder = Command::new(compiled(dir.path(), "finder", FINDER, &["-ldl"]));
+        let said = finder.arg(file).args(functions).output().expect("it runs");
+        assert!(said.status.success(), "{} cannot be loaded", file.display());
+        said.stdout.iter().map(|found| *found == b'+').collect()
     }
 
     #[test]

@@ -93,7 +93,7 @@ impl Stage {
     /// A program that writes each signal that it gets into `got.RANK`, and ends when there is a file `stop`.
     pub fn witness(&self) -> String {
         let program = self.path("witness");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/stage/witness.c");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/launch/witness.c");
         let compiled = Command::new("cc").args([source, "-o"]).arg(&program).status();
         assert!(compiled.expect("a C compiler").success());
         program.display().to_string()
