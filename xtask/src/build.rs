@@ -45,11 +45,38 @@ impl Linked {
 
 /// Builds what has changed and copies it into the tree.
 pub fn run(family: Option<&str>, linked: Linked, json: bool) -> Result<()> {
-    let mut files = Vec::new();
+    let of_families = || -> Result<Vec<Vec<PathBuf>>> {
+        let chosen = FAMILIES
+            .iter()
+            .filter(|one| family.is_none_or(|name| name == one.name));
+        chosen.map(|one| of_family(*one, linked)).collect()
+    };
+    let (programs, of_families) = match linked {
+        // A shim is one piece, and programs end in one: each leaves cores idle. They share no target directory.
+        Linked::Here => std::thread::scope(|scope| {
+            let programs = scope.spawn(|| programs(linked));
+            let of_families = of_families();
+            (programs.join().expect("it does not panic"), of_families)
+        }),
+        Linked::Widely => (programs(linked), of_families()),
+    };
+    let mut files = programs?;
+    files.extend(of_families?.into_iter().flatten());
+    if json {
+        println!("{}", serde_json::json!({ "dist": dist(), "files": files }));
+    } else {
+        eprintln!("xtask: the tree is in {}", dist().display());
+    }
+    Ok(())
+}
+
+/// What is outside of MPI.
+fn programs(linked: Linked) -> Result<Vec<PathBuf>> {
     let step = Step::begin("building bin/invivo and bin/ui-gateway");
     let mut build = linked.build()?;
     build.args(["--release", "-p", "invivo-cli", "-p", "invivo-ui-gateway"]);
     step.end(check(&mut build))?;
+    let mut files = Vec::new();
     for name in ["invivo", "ui-gateway"] {
         files.push(install(
             &linked.made(&root().join("target"), "release").join(name),
@@ -57,22 +84,17 @@ pub fn run(family: Option<&str>, linked: Linked, json: bool) -> Result<()> {
         )?);
     }
     files.extend(share()?);
-    for chosen in FAMILIES
-        .iter()
-        .filter(|one| family.is_none_or(|name| name == one.name))
-    {
-        files.extend(shim(*chosen, linked)?);
-        if let Some(compiler) = chosen.compiler {
-            files.extend(tools(*chosen, compiler, linked)?);
-            files.push(self_test(*chosen, compiler, linked)?);
-        }
+    Ok(files)
+}
+
+/// What there is once per family of MPIs.
+fn of_family(family: Family, linked: Linked) -> Result<Vec<PathBuf>> {
+    let mut files = shim(family, linked)?;
+    if let Some(compiler) = family.compiler {
+        files.extend(tools(family, compiler, linked)?);
+        files.push(self_test(family, compiler, linked)?);
     }
-    if json {
-        println!("{}", serde_json::json!({ "dist": dist(), "files": files }));
-    } else {
-        eprintln!("xtask: the tree is in {}", dist().display());
-    }
-    Ok(())
+    Ok(files)
 }
 
 /// Where each shell looks for completions.

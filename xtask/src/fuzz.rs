@@ -55,28 +55,45 @@ pub fn run(seconds: u32) -> Result<()> {
     );
     eprintln!("xtask: fuzz canary: found out, as it must be");
 
-    for name in TARGETS {
-        let output = once(&programs, name, seconds)?;
-        let log = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            bail!("fuzz target {name} failed; inputs are in target/fuzz/work/{name}\n{log}");
+    // As many at once as there are cores: each has one to itself, as it would alone.
+    let at_once = std::thread::available_parallelism().map_or(1, usize::from);
+    for names in TARGETS.chunks(at_once) {
+        let outputs: Vec<Result<Output>> = std::thread::scope(|scope| {
+            let mut running = Vec::new();
+            for name in names {
+                running.push(scope.spawn(|| once(&programs, name, seconds)));
+            }
+            let join = |one: std::thread::ScopedJoinHandle<_>| one.join().expect("it does not panic");
+            running.into_iter().map(join).collect()
+        });
+        for (name, output) in names.iter().zip(outputs) {
+            tell(name, &output?)?;
         }
-        let last = log
-            .lines()
-            .rev()
-            .find(|line| line.contains(" cov: "))
-            .unwrap_or_default();
-        let coverage = last
-            .split(" cov: ")
-            .nth(1)
-            .and_then(|rest| rest.split(' ').next())
-            .unwrap_or("?");
-        let done = log
-            .lines()
-            .find(|line| line.starts_with("Done "))
-            .unwrap_or_default();
-        eprintln!("xtask: fuzz {name}: {done}, {coverage} edges");
     }
+    Ok(())
+}
+
+/// Says how far a target came; an error when it found something.
+fn tell(name: &str, output: &Output) -> Result<()> {
+    let log = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("fuzz target {name} failed; inputs are in target/fuzz/work/{name}\n{log}");
+    }
+    let last = log
+        .lines()
+        .rev()
+        .find(|line| line.contains(" cov: "))
+        .unwrap_or_default();
+    let coverage = last
+        .split(" cov: ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next())
+        .unwrap_or("?");
+    let done = log
+        .lines()
+        .find(|line| line.starts_with("Done "))
+        .unwrap_or_default();
+    eprintln!("xtask: fuzz {name}: {done}, {coverage} edges");
     Ok(())
 }
 

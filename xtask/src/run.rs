@@ -10,18 +10,15 @@ pub const FAMILIES: [Family; 3] = [
     Family {
         name: "ompi",
         compiler: Some("mpicc.openmpi"),
-        target: "ompi",
     },
     Family {
         name: "mpich",
         compiler: Some("mpicc.mpich"),
-        target: "mpich",
     },
     // Its shim needs no MPI, and its tools are MPICH's.
     Family {
         name: "abi",
         compiler: None,
-        target: "mpich",
     },
 ];
 
@@ -32,13 +29,13 @@ pub struct Family {
     pub name: &'static str,
     /// What MPICC is set to for its tool processes; nothing for a family that has none of its own.
     pub compiler: Option<&'static str>,
-    target: &'static str,
 }
 
 impl Family {
-    /// Build scripts of MPI crates do not notice another MPICC: each family has a target directory.
+    /// Each family has a target directory: build scripts of MPI crates do not notice another `MPICC`, and shims push
+    /// each other out of one, because a library that C loads has the same name whatever its features are.
     pub fn target(self) -> PathBuf {
-        root().join("target").join(self.target)
+        root().join("target").join(self.name)
     }
 }
 
@@ -116,6 +113,22 @@ pub fn check(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Runs series of commands beside each other; one that fails ends its series. No build is always as wide as the machine:
+/// a library waits for its bindings, a program for its libraries.
+pub fn beside(series: Vec<Vec<Command>>) -> Result<()> {
+    std::thread::scope(|scope| {
+        let mut running = Vec::new();
+        for mut commands in series {
+            running.push(scope.spawn(move || commands.iter_mut().try_for_each(check)));
+        }
+        let mut ended = Ok(());
+        for one in running {
+            ended = ended.and(one.join().expect("it does not panic"));
+        }
+        ended
+    })
+}
+
 /// Runs to the end and returns its stdout.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command
@@ -170,5 +183,26 @@ mod tests {
             .env("A", "b c")
             .env_remove("GONE");
         assert_eq!(show(&command), r"A='b c' mpiexec -n 4 'it'\''s' ''");
+    }
+
+    #[test]
+    fn of_series_beside_each_other_one_that_fails_ends_itself_alone() {
+        let dir = root().join("target/tmp");
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = |name: &str| dir.join(format!("beside-{}-{name}", std::process::id()));
+        let touch = |name: &str| {
+            let mut touch = Command::new("touch");
+            touch.arg(file(name));
+            touch
+        };
+        let series = vec![
+            vec![Command::new("false"), touch("behind-it")],
+            vec![touch("first"), touch("second")],
+        ];
+        let error = beside(series).unwrap_err();
+        assert!(error.to_string().contains("false"), "{error}");
+        let there = ["behind-it", "first", "second"].map(|name| file(name).exists());
+        assert_eq!(there, [false, true, true]);
+        let _ = ["first", "second"].map(|name| std::fs::remove_file(file(name)));
     }
 }

@@ -1,7 +1,7 @@
 //! The checks of `cargo xtask test`, cheapest first.
 
 use crate::build::{self, Linked};
-use crate::run::{FAMILIES, allow_root, cargo, check, dist, python, root};
+use crate::run::{FAMILIES, Family, allow_root, beside, cargo, check, dist, python, root};
 use crate::{functions, fuzz, generate, release};
 use anyhow::{Result, ensure};
 use std::process::Command;
@@ -29,17 +29,22 @@ pub struct Check {
 /// Crates that need nothing of the machine; then the gRPC stack's. All in the development profile: its run-time
 /// checks are on, and a second build of the stack's 150 crates without optimisation takes less than optimising a
 /// dozen test programs that instantiate them.
-const PLAIN: [&str; 7] = [
+///
+/// Cargo compiles a crate once for each set of features that the packages which are built together ask for: so the whole
+/// stack is in one list, and lints take the lists that tests take.
+const PLAIN: [&str; 6] = [
     "invivo-proto",
     "invivo-otfx",
     "invivo-tbon",
     "invivo-analysis",
     "invivo-sim",
     "xtask",
-    "invivo-grpc",
 ];
-/// Crates whose tests start real launchers, servers and terminals, which lose signals and patience when crowded.
-const ALONE: [&str; 2] = ["invivo-ui-gateway", "invivo-cli"];
+/// What else these are tested with: the shim takes their contracts without.
+const PLAIN_FEATURES: [&str; 2] = ["--features", "invivo-proto/control,invivo-proto/std"];
+/// Crates whose tests start real launchers, servers and terminals, which lose signals and patience when crowded; and what
+/// they share.
+const ALONE: [&str; 3] = ["invivo-grpc", "invivo-ui-gateway", "invivo-cli"];
 /// Crates that link MPI.
 const ON_MPI: [&str; 3] = ["invivo-mpi-link", "invivo-tool-place", "invivo-analysis-node"];
 /// What of them is tested and linted with an MPI. Only the link calls one, so that the others are looked at once.
@@ -111,7 +116,7 @@ pub const CHECKS: &[Check] = &[
     },
     Check {
         name: "mpi",
-        about: "unit tests of shim and tool processes",
+        about: "unit tests of the tool processes",
         needs: None,
         run: mpi,
     },
@@ -161,7 +166,7 @@ fn plain(all: bool) -> Result<Ended> {
         test.env("PROPTEST_CASES", "20000");
     }
     test.args(["test", "--no-fail-fast"]).args(packages(&PLAIN));
-    check(test.args(["--features", "invivo-proto/control,invivo-proto/std"]))?;
+    check(test.args(PLAIN_FEATURES))?;
     let mut test = bounded("1500");
     test.env("RUST_TEST_THREADS", "1");
     check(test.args(["test", "--no-fail-fast"]).args(packages(&ALONE)))?;
@@ -200,53 +205,60 @@ fn bare_metal(all: bool) -> Result<Ended> {
 }
 
 fn lints(all: bool) -> Result<Ended> {
-    let strict = ["--all-targets", "--", "-D", "warnings"];
-    check(cargo().arg("clippy").args(strict))?;
-    check(
-        cargo()
-            .args([
-                "clippy",
-                "-p",
-                "invivo-proto-fuzz",
-                "-p",
-                "invivo-e2e",
-                "--release",
-            ])
-            .args(strict),
-    )?;
-    for family in FAMILIES {
-        let mut clippy = cargo();
-        clippy.env("CARGO_TARGET_DIR", family.target());
-        clippy.args(["clippy", "--release", "-p", "invivo-app-shim", "--features"]);
-        check(clippy.arg(format!("family-{}", family.name)).args(strict))?;
-        let Some(compiler) = family.compiler else { continue };
-        let mut clippy = cargo();
+    let strict = |mut clippy: Command| {
+        clippy.args(["--all-targets", "--", "-D", "warnings"]);
         clippy
-            .env("CARGO_TARGET_DIR", family.target())
-            .env("MPICC", compiler);
-        check(
-            clippy
-                .args(["clippy", "--release"])
-                .args(packages(on(compiler, all)))
-                .args(strict),
-        )?;
+    };
+    let clippy = |names: &[&str], more: &[&str]| {
+        let mut clippy = cargo();
+        clippy.arg("clippy").args(packages(names)).args(more);
+        strict(clippy)
+    };
+    let outside = vec![
+        clippy(&PLAIN, &PLAIN_FEATURES),
+        clippy(&ALONE, &[]),
+        clippy(&["invivo-proto-fuzz"], &[]),
+        clippy(&["invivo-e2e"], &[]),
+    ];
+    let mut of_families = Vec::new();
+    for family in FAMILIES {
+        let mut shim = cargo();
+        shim.env("CARGO_TARGET_DIR", family.target());
+        shim.args(["clippy", "--release", "-p", "invivo-app-shim", "--features"]);
+        shim.arg(format!("family-{}", family.name));
+        of_families.push(strict(shim));
+        of_families.extend(on_mpi(family, "clippy", all).map(strict));
     }
-    Ok(Ended::Passed)
+    passed(beside(vec![outside, of_families]))
 }
 
+/// `cargo WHAT` of what links this family's MPI, where it has one.
+fn on_mpi(family: Family, what: &str, all: bool) -> Option<Command> {
+    let compiler = family.compiler?;
+    let mut command = cargo();
+    command
+        .env("CARGO_TARGET_DIR", family.target())
+        .env("MPICC", compiler);
+    command
+        .args([what, "--release"])
+        .args(packages(on(compiler, all)));
+    Some(command)
+}
+
+/// Built beside each other, and run one after the other.
 fn mpi(all: bool) -> Result<Ended> {
-    for family in FAMILIES {
-        let mut test = cargo();
-        test.env("CARGO_TARGET_DIR", family.target());
-        test.args(["test", "--release", "-p", "invivo-app-shim", "--features"]);
-        check(test.arg(format!("family-{}", family.name)))?;
-        let Some(compiler) = family.compiler else { continue };
-        let mut test = cargo();
-        test.env("CARGO_TARGET_DIR", family.target())
-            .env("MPICC", compiler);
-        check(allow_root(
-            test.args(["test", "--release"]).args(packages(on(compiler, all))),
-        ))?;
+    let tests = || {
+        FAMILIES
+            .into_iter()
+            .filter_map(|family| on_mpi(family, "test", all))
+    };
+    let build = |mut test: Command| {
+        test.arg("--no-run");
+        vec![test]
+    };
+    beside(tests().map(build).collect())?;
+    for mut test in tests() {
+        check(allow_root(&mut test))?;
     }
     Ok(Ended::Passed)
 }

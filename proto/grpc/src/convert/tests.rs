@@ -303,7 +303,7 @@ fn json_has_words_and_numbers() {
 #[test]
 fn every_message_and_field_of_the_interface_has_a_comment() {
     use prost::Message;
-    let set = tonic_prost_build::FileDescriptorSet::decode(crate::DESCRIPTORS).expect("descriptors");
+    let set = prost_types::FileDescriptorSet::decode(crate::DESCRIPTORS).expect("descriptors");
     let file = set
         .file
         .iter()
