@@ -1,6 +1,7 @@
-/* Communicates as fast as it can: ring messages and a reduction, for SECONDS of its own clock by rank 0's decision, every
- * value checked. What it prints does not depend on how far it came. `chatter [SECONDS]` */
+/* Communicates as fast as it can: ring messages and a reduction, until LOG_DIR/stop appears (or for SECONDS at most) by
+ * rank 0's decision, every value checked. What it prints does not depend on how far it came. `chatter [SECONDS]` */
 #include "counting.h"
+#include "told.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@ int main(int argc, char **argv)
 {
     enum { BATCH = 100, WORDS = 16 };
     int rank, size, go_on = 1, wrong = 0, round = 0;
-    double seconds = argc > 1 ? atof(argv[1]) : 2;
+    double seconds = argc > 1 ? atof(argv[1]) : 60;
     CALL(MPI_Init)(&argc, &argv);
     CALL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);
     CALL(MPI_Comm_size)(MPI_COMM_WORLD, &size);
@@ -33,7 +34,7 @@ int main(int argc, char **argv)
         int sum;
         CALL(MPI_Allreduce)(&round, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         wrong += sum != round * size;
-        go_on = CALL(MPI_Wtime)() - begun < seconds;
+        go_on = CALL(MPI_Wtime)() - begun < seconds && !told("stop");
         CALL(MPI_Bcast)(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     printf("rank %d: %d wrong\n", rank, wrong);

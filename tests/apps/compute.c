@@ -1,5 +1,5 @@
-/* Computes for SECONDS without any MPI call, in two threads (one of which MPI has never seen), each with its own clock
- * log. `compute [SECONDS]` */
+/* Computes without any MPI call until LOG_DIR/stop appears, or for SECONDS of work, in two threads (one of which MPI has
+ * never seen), each with its own clock log. `compute [SECONDS]` */
 #include "clock_log.h"
 #include "counting.h"
 
@@ -18,7 +18,7 @@ static void *work(void *unused)
 int main(int argc, char **argv)
 {
     int rank, provided;
-    ticks = (argc > 1 ? atoi(argv[1]) : 20) * 100;
+    ticks = (argc > 1 ? atoi(argv[1]) : 60) * 100;
     CALL(MPI_Init_thread)(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     CALL(MPI_Comm_rank)(MPI_COMM_WORLD, &rank);
     log_file = clock_log_open(rank);

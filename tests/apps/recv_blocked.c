@@ -1,4 +1,5 @@
-/* Every rank but 0 sits in MPI_Recv while rank 0 computes for SECONDS with a clock log and then sends to each of them.
+/* Every rank but 0 sits in MPI_Recv while rank 0 computes with a clock log, until LOG_DIR/stop appears
+ * or for SECONDS of work, and then sends to each of them.
  * The others log when they began to wait and when they had their message. `recv_blocked [SECONDS]` */
 #include "clock_log.h"
 #include "counting.h"
@@ -13,7 +14,7 @@ int main(int argc, char **argv)
     CALL(MPI_Comm_size)(MPI_COMM_WORLD, &size);
     int log_file = clock_log_open(rank);
     if (rank == 0) {
-        compute(log_file, "main", (argc > 1 ? atoi(argv[1]) : 5) * 100);
+        compute(log_file, "main", (argc > 1 ? atoi(argv[1]) : 60) * 100);
         for (value = 1; value < size; value++) {
             CALL(MPI_Send)(&value, 1, MPI_INT, value, 0, MPI_COMM_WORLD);
             counting_sent(value, 4);

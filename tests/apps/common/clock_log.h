@@ -4,6 +4,8 @@
 #ifndef CLOCK_LOG_H
 #define CLOCK_LOG_H
 
+#include "told.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,13 +42,13 @@ static void clock_log_write(int log, const char *thread)
         exit(70);
 }
 
-/* Computes until `ticks` lines are written. Each tick is a fixed piece of arithmetic and a rest, so that more ranks than
+/* Computes until `ticks` lines are written, or it is told to `stop`. Each tick is a fixed piece of arithmetic and a rest, so that more ranks than
  * cores do not disturb each other's clocks. Time that the process stood still does not count: it is work that is to be
  * done, not time to pass. */
 static double compute(int log, const char *thread, int ticks)
 {
     double sum = 0;
-    for (int tick = 0; tick < ticks; tick++) {
+    for (int tick = 0; tick < ticks && !told("stop"); tick++) {
         long begun = clock_ns();
         for (int i = 1; i < 100000; i++)
             sum += 1.0 / ((double)i * i + tick);

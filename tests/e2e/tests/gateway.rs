@@ -12,7 +12,7 @@ use invivo_e2e::processes::kill;
 fn a_killed_gateway_is_replaced_and_the_job_unharmed() {
     for family in Family::ALL {
         let ranks = 2;
-        let mut running = Job::observed(family, ranks, &program(family, "chatter", ["8"])).start();
+        let mut running = Job::observed(family, ranks, &program(family, "chatter", [])).start();
         for _ in 0..2 {
             running.until("an answer", |job| job.client().try_json(&["status"]));
             let old = running.only("ui-gateway");
@@ -29,6 +29,7 @@ fn a_killed_gateway_is_replaced_and_the_job_unharmed() {
             assert_ne!(old.pid, new.pid, "{family:?}: the old gateway is dead");
         }
         assert!(running.runs(), "{family:?}: the job is still there");
+        running.tell("stop");
 
         let ended = running.end();
         assert_eq!(ended.code(), 0);

@@ -33,7 +33,7 @@ fn assert_nearly_conserved(answer: &Value) {
 fn a_running_job_answers_all_questions() {
     for family in Family::ALL {
         let ranks = 2;
-        let mut running = Job::observed(family, ranks, &program(family, "chatter", ["8"])).start();
+        let mut running = Job::observed(family, ranks, &program(family, "chatter", [])).start();
         let client = running.client();
         let status = running.until("calls", |job| {
             let status = job.client().try_json(&["status"])?;
@@ -91,6 +91,7 @@ fn a_running_job_answers_all_questions() {
             );
         }
 
+        running.tell("stop");
         let ended = running.end();
         assert_eq!(ended.code(), 0);
         let (report, own) = (ended.report(), ended.own_counts());

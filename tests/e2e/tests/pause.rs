@@ -35,10 +35,13 @@ fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
         .collect()
 }
 
-/// So many seconds of computing without an MPI call: every thread stands for as long as the pause lasts.
-fn computing(family: Family, seconds: usize) {
+/// Work for each thread of a program, in seconds: enough for a busy machine to have answered before it is done.
+const SECONDS: usize = 6;
+
+/// Computing without an MPI call: every thread stands for as long as the pause lasts.
+fn computing(family: Family) {
     let ranks = ranks(family);
-    let command = program(family, "compute", [&seconds.to_string()]);
+    let command = program(family, "compute", [&SECONDS.to_string()]);
     let mut running = Job::observed(family, ranks, &command)
         .limit(Duration::from_secs(120))
         .start();
@@ -95,7 +98,7 @@ fn computing(family: Family, seconds: usize) {
             begun + 100_000_000 > asked,
             "rank {rank} stood before it was asked to"
         );
-        assert_eq!(log.ticks(), 2 * 100 * seconds, "rank {rank} did all its work");
+        assert_eq!(log.ticks(), 2 * 100 * SECONDS, "rank {rank} did all its work");
     }
     let bare = Job::bare(family, ranks, &command).limit(Duration::from_secs(120));
     assert_eq!(ended.stdout(), bare.run().stdout());
@@ -107,12 +110,12 @@ fn computing(family: Family, seconds: usize) {
 
 #[test]
 fn a_computing_job_stands_still_on_open_mpi() {
-    computing(Family::Ompi, 20);
+    computing(Family::Ompi);
 }
 
 #[test]
 fn a_computing_job_stands_still_on_mpich() {
-    computing(Family::Mpich, 8);
+    computing(Family::Mpich);
 }
 
 /// Ranks in `MPI_Recv` count as paused, and get their message when the sender goes on.
@@ -120,7 +123,7 @@ fn a_computing_job_stands_still_on_mpich() {
 fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "recv_blocked", ["4"])).start();
+        let mut running = Job::observed(family, ranks, &program(family, "recv_blocked", [])).start();
         wait_for_ticks(&mut running, 0..1, 50);
         wait_for_ticks(&mut running, 1..ranks, 1);
         running.wait_for_answers();
@@ -136,6 +139,7 @@ fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
         assert_eq!(before, ticks(&running, ranks), "{family:?}: nobody went on");
         let resumed = now_ns();
         client.resume(ranks);
+        running.tell("stop");
 
         let ended = running.end();
         assert_eq!(ended.code(), 0);
@@ -161,7 +165,7 @@ fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
 fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "chatter", ["6"])).start();
+        let mut running = Job::observed(family, ranks, &program(family, "chatter", [])).start();
         running.wait_for_answers();
         let client = running.client();
         running.until("calls", |job| (job.client().entered() > 1000).then_some(()));
@@ -177,6 +181,7 @@ fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
         running.until("more calls", |job| {
             (job.client().entered() > begun + 1000).then_some(())
         });
+        running.tell("stop");
 
         let ended = running.end();
         assert_eq!(ended.code(), 0);
@@ -193,7 +198,7 @@ fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
 fn a_pause_ends_with_its_lease() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "compute", ["6"])).start();
+        let mut running = Job::observed(family, ranks, &program(family, "compute", [])).start();
         wait_for_ticks(&mut running, 0..ranks, 50);
         running.wait_for_answers();
         let client = running.client();
@@ -207,6 +212,7 @@ fn a_pause_ends_with_its_lease() {
             "{family:?}: {status}"
         );
         assert_eq!(number(&status, "/status/ranks/paused"), 0, "{family:?}: {status}");
+        running.tell("stop");
 
         let ended = running.end();
         assert_eq!(ended.code(), 0);
@@ -229,7 +235,7 @@ fn a_pause_ends_with_its_lease() {
 fn a_pause_ends_when_the_root_is_lost() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "compute", ["12"])).start();
+        let mut running = Job::observed(family, ranks, &program(family, "compute", [])).start();
         wait_for_ticks(&mut running, 0..ranks, 50);
         running.wait_for_answers();
         let client = running.client();

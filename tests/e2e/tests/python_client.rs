@@ -11,8 +11,8 @@ use std::time::Duration;
 
 const RANKS: u32 = 2;
 
-fn computing(family: Family, seconds: &str) -> Running {
-    let mut running = Job::observed(family, RANKS, &program(family, "compute", [seconds])).start();
+fn computing(family: Family) -> Running {
+    let mut running = Job::observed(family, RANKS, &program(family, "compute", [])).start();
     for rank in 0..RANKS {
         running.until("ticks", |job| {
             (ClockLog::read(&job.logs(), rank).ticks() >= 50).then_some(())
@@ -26,7 +26,7 @@ fn computing(family: Family, seconds: &str) -> Running {
 #[test]
 fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
     for family in Family::ALL {
-        let running = computing(family, "8");
+        let running = computing(family);
         let client = running.client();
         let hello = client
             .python("Hello", r#"{"client": "a stranger"}"#, "view")
@@ -69,6 +69,7 @@ fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
             "{sequences:?}"
         );
 
+        running.tell("stop");
         let ended = running.end();
         assert_eq!(ended.code(), 0);
         checks::complete(&ended.report(), RANKS);
@@ -78,7 +79,7 @@ fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
 /// Without the token of the scope *control*, nobody pauses anything.
 #[test]
 fn a_pause_needs_the_control_token() {
-    let running = computing(Family::Ompi, "10");
+    let running = computing(Family::Ompi);
     let client = running.client();
     for (token, code) in [
         ("none", "UNAUTHENTICATED"),
@@ -109,6 +110,7 @@ fn a_pause_needs_the_control_token() {
     let mode = connect.metadata().expect("connect.json").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "connect.json is for its owner alone");
 
+    running.tell("stop");
     let ended = running.end();
     assert_eq!(ended.code(), 0);
     for rank in 0..RANKS {

@@ -178,7 +178,7 @@ fn by_iterations_every_so_manieth_stays_whole() {
 #[test]
 fn combinations_go_in_their_order() {
     hold_to(
-        Family::Mpich,
+        Family::Ompi,
         "class:metric,iterations:2@MPI_Barrier,duration:5us",
         &[2],
     );
@@ -203,14 +203,14 @@ fn at_the_cap_all_calls_go_and_samples_are_thinned() {
 #[test]
 fn samples_make_room_for_calls() {
     let variables = [("INVIVO_SAMPLES", "1000")];
-    let flooded = flooded(Family::Mpich, "samples", &variables, &[1]);
+    let flooded = flooded(Family::Ompi, "samples", &variables, &[1]);
     thinning::assert_crowded_out(&flooded);
 }
 
 #[test]
 fn a_strategy_changes_while_the_job_runs() {
     let ranks = 2;
-    let chatter = program(Family::Ompi, "chatter", ["8"]);
+    let chatter = program(Family::Ompi, "chatter", []);
     let mut running = Job::observed(Family::Ompi, ranks, &chatter)
         .options(["--buffer", "128KiB"])
         .start();
@@ -258,5 +258,6 @@ fn a_strategy_changes_while_the_job_runs() {
     );
     let nobody = client.run(&["records", "7"]);
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("nobody has records of rank 7"));
+    running.tell("stop");
     assert_eq!(running.end().code(), 0);
 }
