@@ -8,7 +8,7 @@
 //! again gets the same entry, so that entries are as many as the program has functions; when all are taken, the next
 //! function is registered as it is.
 
-use crate::family::{Comm, RawHandle};
+use crate::family::{Comm, LAST_NUMBERED_FUNCTION, RawHandle};
 use crate::process::{self, Worlds};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
@@ -37,9 +37,9 @@ static PASSINGS: [AtomicUsize; ENTRIES] = [const { AtomicUsize::new(0) }; ENTRIE
 #[cfg(target_arch = "x86_64")]
 pub fn entry(function: *const c_void, passing: Passing) -> *const c_void {
     let wanted = function as usize;
-    // MPI's own functions that do nothing are null in some families. And an entry comes by here again where a tool
-    // stands between an `MPI_X` and its `PMPI_X`.
-    if wanted == 0 || entries::number_of(wanted).is_some() {
+    // Some of MPI's own functions are numbers. And an entry comes by here again where a tool stands between an `MPI_X` and
+    // its `PMPI_X`.
+    if wanted <= LAST_NUMBERED_FUNCTION || entries::number_of(wanted).is_some() {
         return function;
     }
     for number in 0..ENTRIES {
@@ -84,13 +84,15 @@ pub fn keyval_made(keyval: c_int, functions: [*const c_void; 2]) {
 #[cfg(target_arch = "x86_64")]
 #[allow(dead_code)] // MPICH's Fortran layer says so behind the making; Open MPI's goes another way from the start.
 pub fn keyval_is_fortran(keyval: c_int) {
-    for recent in &RECENT_KEYVALS {
-        if recent.keyval.load(Ordering::Acquire) == keyval {
-            for entry in &recent.entries {
-                if let Some(number) = entries::number_of(entry.load(Ordering::Relaxed)) {
-                    PASSINGS[number].store(Passing::Fortran as usize, Ordering::Relaxed);
-                }
-            }
+    let next = NEXT_KEYVAL.load(Ordering::Relaxed);
+    // From the newest back: MPI numbers keyvals again that were freed.
+    let newest_first = (1..=RECENT).map(|back| &RECENT_KEYVALS[next.wrapping_sub(back) % RECENT]);
+    let made = newest_first
+        .into_iter()
+        .find(|recent| recent.keyval.load(Ordering::Acquire) == keyval);
+    for entry in made.iter().flat_map(|made| &made.entries) {
+        if let Some(number) = entries::number_of(entry.load(Ordering::Relaxed)) {
+            PASSINGS[number].store(Passing::Fortran as usize, Ordering::Relaxed);
         }
     }
 }

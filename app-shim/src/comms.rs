@@ -366,10 +366,16 @@ pub fn leaving(comm: Comm) {
     }
 }
 
-/// The communicator is gone; MPI may use its handle again.
+/// What is known of a communicator that goes.
 #[cold]
-pub fn freed(comm: Comm) {
-    KNOWN.with(|table| table.remove(comm.bits()));
+pub fn put_away(comm: Comm) -> Option<Known> {
+    KNOWN.with(|table| table.remove(comm.bits()))
+}
+
+/// It stays: MPI did not let it go.
+#[cold]
+pub fn put_back(comm: Comm, known: Known) {
+    KNOWN.with(|table| table.insert(comm.bits(), known));
 }
 
 /// The application names a communicator; its rank 0 tells.

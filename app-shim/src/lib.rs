@@ -16,6 +16,7 @@
 compile_error!("choose a family: --features family-ompi, family-mpich or family-abi");
 
 mod attributes;
+mod beginning;
 mod call;
 mod callbacks;
 mod clock;
@@ -42,6 +43,7 @@ mod shipping;
 mod sizes;
 mod special;
 mod start;
+mod tools;
 mod wrap;
 #[rustfmt::skip]
 #[allow(non_snake_case, unused_variables, unused_mut, clippy::all, missing_docs)]

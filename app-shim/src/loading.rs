@@ -114,7 +114,7 @@ fn is_of_mpi(address: *const c_void) -> bool {
     LIBRARY_NAMES.iter().any(|name| file.starts_with(name.to_bytes()))
 }
 
-/// A handle of the object that an address lies in; null for the program itself. The reference it takes is kept.
+/// A handle of the object that an address lies in; null for the program itself. The caller closes it.
 fn handle_of(address: *const c_void) -> *mut c_void {
     match object(address) {
         // SAFETY: dladdr gives a C string; nothing is loaded.
@@ -140,7 +140,10 @@ unsafe fn defines(real: Dlsym, caller: *const c_void, name: *const c_char) -> bo
     if handle.is_null() {
         return false;
     }
-    // SAFETY: the handle is open, the name a C string.
-    let found = unsafe { real(handle, name) };
-    !found.is_null() && object_of(found) == object_of(caller)
+    // SAFETY: the handle is open, the name a C string. The reference goes again: it would keep a plug-in loaded for ever.
+    unsafe {
+        let found = real(handle, name);
+        libc::dlclose(handle);
+        !found.is_null() && object_of(found) == object_of(caller)
+    }
 }

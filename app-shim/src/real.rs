@@ -61,6 +61,8 @@ real! {
     group_from_session_pset = c"PMPI_Group_from_session_pset" (session: Handle, name: *const c_char, group: *mut Handle);
     info_get = c"PMPI_Info_get" (info: Handle, key: *const c_char, length: c_int, value: *mut c_char, flag: *mut c_int);
     info_set = c"PMPI_Info_set" (info: Handle, key: *const c_char, value: *const c_char);
+    t_cvar_get_info = c"PMPI_T_cvar_get_info" (index: c_int, name: *mut c_char, name_length: *mut c_int, verbosity: *mut c_int, datatype: *mut *mut c_void, enumeration: *mut *mut c_void, description: *mut c_char, length: *mut c_int, binding: *mut c_int, scope: *mut c_int);
+    t_pvar_get_info = c"PMPI_T_pvar_get_info" (index: c_int, name: *mut c_char, name_length: *mut c_int, verbosity: *mut c_int, class: *mut c_int, datatype: *mut *mut c_void, enumeration: *mut *mut c_void, description: *mut c_char, length: *mut c_int, binding: *mut c_int, readonly: *mut c_int, continuous: *mut c_int, atomic: *mut c_int);
     get_version = c"PMPI_Get_version" (version: *mut c_int, subversion: *mut c_int);
 }
 

@@ -6,9 +6,10 @@
 //! begun it does not end, so the shim does, at exit.
 
 use crate::family::*;
-use crate::{process, real};
+use crate::next::Next;
+use crate::{process, real, start};
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 /// The world was initialised by us.
 static OURS: AtomicBool = AtomicBool::new(false);
@@ -49,6 +50,12 @@ pub fn make_world(info: Handle) -> bool {
         libc::atexit(at_exit);
     }
     true
+}
+
+/// A session is about to be opened beside a world, whatever the level of either: its threads may be in MPI while others are,
+/// which the world's level does not tell.
+pub fn beside_the_world() {
+    process::MULTIPLE.store(true, Ordering::Relaxed);
 }
 
 /// A session was opened.
@@ -100,36 +107,69 @@ fn sessions_are_multiple() -> bool {
 /// does not put groups of different sessions together, so it is done by numbers.) Other sets are the process alone, or
 /// Open MPI's, whose groups may be put together.
 pub fn without_tools(group: &mut Handle) {
-    let Some(worlds) = process::worlds() else {
+    let kept = GROUPS.each_ref().map(|group| group.load(Ordering::Acquire));
+    if kept[1] != 0 {
+        return without_tools_by(kept.map(|group| Handle(group as RawHandle)), group);
+    }
+    let Some(mut groups) = groups() else { return };
+    without_tools_by(groups, group);
+    // SAFETY: both are ours.
+    unsafe {
+        real::group_free(&mut groups[0]);
+        real::group_free(&mut groups[1]);
+    }
+}
+
+/// The groups of the application's world and of the whole job, kept when the world ends: sessions may outlive it.
+static GROUPS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// The world is about to end.
+pub fn keep_groups() {
+    static SESSION_INIT: Next = Next::new(c"PMPI_Session_init");
+    if SESSION_INIT.address().is_null() {
         return;
-    };
-    let mut ours = Handle(0 as RawHandle);
-    let mut everybody = Handle(0 as RawHandle);
-    let mut fewer = Handle(0 as RawHandle);
-    let (mut of_set, mut of_world) = (0, 0);
-    // SAFETY: the worlds are valid to the end; MPI has just made the set's group.
+    }
+    for (kept, group) in GROUPS.iter().zip(groups().into_iter().flatten()) {
+        kept.store(group.0 as usize, Ordering::Release);
+    }
+}
+
+/// The groups of the application's world and of the whole job.
+fn groups() -> Option<[Handle; 2]> {
+    let worlds = process::worlds()?;
+    let (mut ours, mut everybody) = (Handle(0 as RawHandle), Handle(0 as RawHandle));
+    // SAFETY: the worlds are valid until they end.
     unsafe {
         if real::comm_group(worlds.ours, &mut ours) != SUCCESS {
-            return;
+            return None;
         }
-        if real::comm_group(worlds.known, &mut everybody) == SUCCESS {
-            real::group_size(*group, &mut of_set);
-            real::group_size(everybody, &mut of_world);
-            let made = if of_set == of_world {
-                let ranks = ranks_in(ours, everybody);
-                real::group_incl(*group, ranks.len() as c_int, ranks.as_ptr(), &mut fewer)
-            } else if cfg!(feature = "family-ompi") {
-                real::group_intersection(*group, ours, &mut fewer)
-            } else {
-                ERR_OTHER
-            };
-            if made == SUCCESS {
-                real::group_free(group);
-                *group = fewer;
-            }
-            real::group_free(&mut everybody);
+        if real::comm_group(worlds.known, &mut everybody) != SUCCESS {
+            real::group_free(&mut ours);
+            return None;
         }
-        real::group_free(&mut ours);
+    }
+    Some([ours, everybody])
+}
+
+fn without_tools_by([ours, everybody]: [Handle; 2], group: &mut Handle) {
+    let mut fewer = Handle(0 as RawHandle);
+    let (mut of_set, mut of_world) = (0, 0);
+    // SAFETY: the groups are valid; MPI has just made the set's.
+    unsafe {
+        real::group_size(*group, &mut of_set);
+        real::group_size(everybody, &mut of_world);
+        let made = if of_set == of_world {
+            let ranks = ranks_in(ours, everybody);
+            real::group_incl(*group, ranks.len() as c_int, ranks.as_ptr(), &mut fewer)
+        } else if cfg!(feature = "family-ompi") {
+            real::group_intersection(*group, ours, &mut fewer)
+        } else {
+            ERR_OTHER
+        };
+        if made == SUCCESS {
+            real::group_free(group);
+            *group = fewer;
+        }
     }
 }
 
@@ -175,7 +215,6 @@ pub unsafe fn without_tools_in_info(session: Handle, name: *const c_char, info: 
 /// Ends the world that the program knows nothing of. A program that leaves with a session open ends as it would: without.
 extern "C" fn at_exit() {
     if world_is_hidden() && OPEN.load(Ordering::Relaxed) == 0 && process::state() != process::state::SILENT {
-        // SAFETY: the world was initialised by us and not finalised.
-        unsafe { real::finalize() };
+        start::end_hidden_world();
     }
 }

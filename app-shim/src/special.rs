@@ -7,9 +7,8 @@ use crate::family::*;
 use crate::process::Real;
 use crate::start::{self, number_of};
 use crate::wrap::next;
-use crate::{attributes, callbacks, process, real, sessions};
+use crate::{attributes, beginning, callbacks, process, real, sessions};
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// Both names of a function, each with its own next function.
 macro_rules! special {
@@ -28,6 +27,7 @@ macro_rules! special {
         }
     };
 }
+pub(crate) use special;
 
 /// Runs the real call as every recorded wrapper does.
 #[inline(always)]
@@ -42,13 +42,8 @@ fn recorded(number: u16, real: impl FnOnce() -> c_int) -> c_int {
     result
 }
 
-/// Runs the real initialisation between attaching and splitting; once, however the names call each other.
-unsafe fn initialise(number: u16, real: impl FnOnce() -> c_int) -> c_int {
-    use core::sync::atomic::AtomicBool;
-    static INSIDE: AtomicBool = AtomicBool::new(false);
-    if INSIDE.swap(true, Ordering::Relaxed) {
-        return real();
-    }
+/// Runs the real initialisation between attaching and splitting.
+fn initialise(number: u16, real: impl FnOnce() -> c_int) -> c_int {
     start::attach();
     let begin = ticks();
     let result = real();
@@ -60,11 +55,13 @@ unsafe fn initialise(number: u16, real: impl FnOnce() -> c_int) -> c_int {
 
 special!(MPI_Init, PMPI_Init, (argc: *mut c_int, argv: *mut *mut *mut c_char), |real| {
     const NUMBER: u16 = number_of(c"MPI_Init");
-    if sessions::take_world() {
-        return recorded(NUMBER, || SUCCESS);
-    }
     // SAFETY: the arguments are the caller's.
-    unsafe { initialise(NUMBER, || real(argc, argv)) }
+    let real = || unsafe { real(argc, argv) };
+    let begin = || match sessions::take_world() {
+        true => recorded(NUMBER, || SUCCESS),
+        false => initialise(NUMBER, real),
+    };
+    beginning::alone(begin, real)
 });
 
 special!(
@@ -73,12 +70,14 @@ special!(
     (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int),
     |real| {
         const NUMBER: u16 = number_of(c"MPI_Init_thread");
-        if sessions::take_world() {
-            // SAFETY: the caller's own place, and MPI is initialised.
-            return recorded(NUMBER, || unsafe { real::query_thread(provided) });
-        }
         // SAFETY: the arguments are the caller's.
-        unsafe { initialise(NUMBER, || real(argc, argv, required, provided)) }
+        let real = || unsafe { real(argc, argv, required, provided) };
+        let begin = || match sessions::take_world() {
+            // SAFETY: the caller's own place, and MPI is initialised.
+            true => recorded(NUMBER, || unsafe { real::query_thread(provided) }),
+            false => initialise(NUMBER, real),
+        };
+        beginning::alone(begin, real)
     }
 );
 
@@ -88,7 +87,9 @@ special!(MPI_Finalize, PMPI_Finalize, (), |real| {
         start::finalizing(call);
     }
     // SAFETY: no arguments. Draining happens inside, when MPI_COMM_SELF loses its attributes.
-    unsafe { real() }
+    let result = unsafe { real() };
+    start::finalized();
+    result
 });
 
 special!(MPI_Abort, PMPI_Abort, (comm: Comm, errorcode: c_int), |real| {
@@ -126,17 +127,29 @@ special!(
     (info: Handle, errhandler: Handle, session: *mut Handle),
     |real| {
         const NUMBER: u16 = number_of(c"MPI_Session_init");
-        start::attach();
-        let begin = ticks();
-        let made = sessions::make_world(info);
         // SAFETY: the arguments are the caller's.
         let open = || unsafe { real(info, errhandler, session) };
-        let result = if made { open() } else { recorded(NUMBER, open) };
+        let beside_the_world = || {
+            sessions::beside_the_world();
+            recorded(NUMBER, open)
+        };
+        let first = || {
+            start::attach();
+            let begin = ticks();
+            if !sessions::make_world(info) {
+                return beside_the_world();
+            }
+            let result = open();
+            start::start(NUMBER, begin);
+            result
+        };
+        let result = if process::observing() {
+            beside_the_world()
+        } else {
+            beginning::alone(first, open)
+        };
         if result == SUCCESS {
             sessions::opened();
-        }
-        if made {
-            start::start(NUMBER, begin);
         }
         result
     }
@@ -228,36 +241,6 @@ macro_rules! create_keyval {
 }
 create_keyval!(MPI_Comm_create_keyval, PMPI_Comm_create_keyval);
 create_keyval!(MPI_Keyval_create, PMPI_Keyval_create);
-
-/// The object that a variable of the tools interface is bound to: a pointer to a handle, whose kind the variable says.
-/// Handles of other kinds are never equal to the world's.
-fn bound(object: *mut c_void) -> *mut c_void {
-    static OURS: AtomicUsize = AtomicUsize::new(0);
-    match process::worlds() {
-        // SAFETY: not null, so it is the caller's handle, and all handles have the size of a communicator's.
-        Some(worlds) if !object.is_null() && unsafe { *object.cast::<Comm>() } == worlds.known => {
-            OURS.store(worlds.ours.bits() as usize, Ordering::Relaxed);
-            OURS.as_ptr().cast()
-        }
-        _ => object,
-    }
-}
-
-special!(
-    MPI_T_cvar_handle_alloc,
-    PMPI_T_cvar_handle_alloc,
-    (index: c_int, object: *mut c_void, handle: *mut c_void, count: *mut c_int),
-    // SAFETY: the arguments are the caller's.
-    |real| { unsafe { real(index, bound(object), handle, count) } }
-);
-
-special!(
-    MPI_T_pvar_handle_alloc,
-    PMPI_T_pvar_handle_alloc,
-    (session: *mut c_void, index: c_int, object: *mut c_void, handle: *mut c_void, count: *mut c_int),
-    // SAFETY: the arguments are the caller's.
-    |real| { unsafe { real(session, index, bound(object), handle, count) } }
-);
 
 special!(
     MPI_Error_string,

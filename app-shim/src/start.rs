@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::family::*;
 use crate::location;
-use crate::{attributes, comms, next, process, real, ring, shipping};
+use crate::{attributes, comms, next, process, real, ring, sessions, shipping};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use invivo_proto::channel::{COLOR_APPLICATION, ENV_DESCRIPTORS, TAG_WELCOME, WELCOME_BYTES_MAX};
@@ -236,8 +236,10 @@ unsafe extern "C" fn copy_nothing(
 }
 
 unsafe extern "C" fn drain_callback(_: Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
-    attributes::end();
+    // In this order: what is on its way may still have to ask the world that ends.
     drain();
+    sessions::keep_groups();
+    attributes::end();
     SUCCESS
 }
 
@@ -271,11 +273,27 @@ pub fn drain() {
         sleep_us(200);
     }
     page.phase.store(phase::DRAINED, Ordering::Release);
+}
+
+/// The real `MPI_Finalize` has returned. The thread was in MPI to its end: a pause must not stop it there.
+pub fn finalized() {
+    if process::state() == process::state::DRAINED {
+        in_mpi(inside::APPLICATION);
+    }
+}
+
+/// Ends a world that the program knows nothing of, as `MPI_Finalize` does.
+pub fn end_hidden_world() {
+    in_mpi(inside::MPI);
+    // SAFETY: the world was initialised by us and not finalised.
+    unsafe { real::finalize() };
+    in_mpi(inside::APPLICATION);
+}
+
+/// Shows where the calling thread is.
+fn in_mpi(inside: u32) {
     if let Some(location) = location::current() {
-        location
-            .status
-            .inside
-            .store(inside::APPLICATION, Ordering::Release);
+        location.status.inside.store(inside, Ordering::Release);
     }
 }
 

@@ -129,12 +129,12 @@ wrap!(115, MPI_Comm_delete_attr, PMPI_Comm_delete_attr, (comm: Comm, comm_keyval
 wrap!(116, MPI_Comm_detach_buffer, PMPI_Comm_detach_buffer, (comm: Comm, buffer_addr: *mut c_void, size: *mut c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(117, MPI_Comm_detach_buffer_c, PMPI_Comm_detach_buffer_c, (comm: Comm, buffer_addr: *mut c_void, size: *mut i64), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-wrap!(118, MPI_Comm_disconnect, PMPI_Comm_disconnect, (comm: *mut Comm), |call| { let held = *comm; call.comm_leaving(held); }, |result| { if result == 0 { call.comm_free(held); } });
+wrap!(118, MPI_Comm_disconnect, PMPI_Comm_disconnect, (comm: *mut Comm), |call| { let held = *comm; let known = call.comm_leaving(held); }, |result| { if result != 0 { call.comm_stays(held, known); } });
 wrap!(119, MPI_Comm_dup, PMPI_Comm_dup, (comm: Comm, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
 wrap!(120, MPI_Comm_dup_with_info, PMPI_Comm_dup_with_info, (comm: Comm, info: Handle, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(121, MPI_Comm_flush_buffer, PMPI_Comm_flush_buffer, (comm: Comm), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
-wrap!(122, MPI_Comm_free, PMPI_Comm_free, (comm: *mut Comm), |call| { let held = *comm; call.comm_leaving(held); }, |result| { if result == 0 { call.comm_free(held); } });
+wrap!(122, MPI_Comm_free, PMPI_Comm_free, (comm: *mut Comm), |call| { let held = *comm; let known = call.comm_leaving(held); }, |result| { if result != 0 { call.comm_stays(held, known); } });
 through!(MPI_Comm_get_errhandler, PMPI_Comm_get_errhandler, (comm: Comm, errhandler: *mut Handle));
 through!(MPI_Comm_get_info, PMPI_Comm_get_info, (comm: Comm, info_used: *mut Handle));
 through!(MPI_Comm_get_name, PMPI_Comm_get_name, (comm: Comm, comm_name: *mut c_char, resultlen: *mut c_int));

@@ -1,11 +1,12 @@
 //! Communicators and datatypes that come and go.
 
 use crate::call::Call;
-use crate::comms;
+use crate::comms::{self, Known};
 use crate::family::*;
 use crate::requests::{self, Posted};
 use crate::{process, real, sizes};
 use core::ffi::c_char;
+use invivo_proto::ids::CommLocal;
 use invivo_proto::record::{Facts, Kind};
 
 impl Call {
@@ -46,15 +47,20 @@ impl Call {
         comms::came(unsafe { *new });
     }
 
-    /// A communicator is about to be freed.
-    pub fn comm_leaving(&mut self, held: Comm) {
-        self.on(held);
+    /// A communicator is about to be freed: what is known of it is put away before MPI may use its handle again, for
+    /// another thread perhaps. Nothing is asked of MPI, which may not know it.
+    pub fn comm_leaving(&mut self, held: Comm) -> Option<Known> {
         comms::leaving(held);
+        let known = comms::put_away(held)?;
+        self.facts.comm = CommLocal(known.local);
+        Some(known)
     }
 
-    /// It was freed.
-    pub fn comm_free(&mut self, held: Comm) {
-        comms::freed(held);
+    /// It was not freed.
+    pub fn comm_stays(&mut self, held: Comm, known: Option<Known>) {
+        if let Some(known) = known {
+            comms::put_back(held, known);
+        }
     }
 
     /// A communicator got an error handler. The world's handler also takes errors of calls without a communicator

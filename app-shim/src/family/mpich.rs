@@ -19,6 +19,10 @@ pub const KEYVAL_INVALID: c_int = 0x2400_0000;
 pub const COMM_GRAPH: c_int = 1;
 pub const COMM_CART: c_int = 2;
 pub const COMM_DIST_GRAPH: c_int = 3;
+/// Functions of MPI's own that copy and delete attributes are addresses; some are 0.
+pub const LAST_NUMBERED_FUNCTION: usize = 0;
+/// `MPI_T_BIND_MPI_COMM`.
+pub const T_BIND_COMM: c_int = 9701;
 pub const STATUS_IGNORE: *mut Status = core::ptr::without_provenance_mut(1);
 pub const IN_PLACE: *const c_void = core::ptr::without_provenance(usize::MAX);
 

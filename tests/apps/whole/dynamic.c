@@ -1,11 +1,47 @@
 /* Knows of MPI only at run time: argument 1 is the library, argument 2 `local` or `global`. All that it calls it has from
- * dlsym, of the library's own handle. */
+ * dlsym, of the library's own handle. A plug-in of it, built from this file too, asks as well and goes again. */
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#ifdef PLUG_IN
+static int *gone;
+
+int ask(void *library, int *counter);
+int ask(void *library, int *counter)
+{
+    gone = counter;
+    return dlsym(library, "MPI_Barrier") && dlsym(library, "MPI_Send");
+}
+
+__attribute__((destructor)) static void leave(void)
+{
+    if (gone)
+        ++*gone;
+}
+#else
 
 static void *library;
+
+/* A plug-in goes when its last user closes it, whatever it has asked for. */
+static void ask_by_a_plug_in(void)
+{
+    static int gone;
+    char path[4096] = "";
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 8);
+    if (length < 0)
+        return;
+    strcpy(path + length, ".so");
+    void *plug_in = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int (*ask)(void *, int *) = plug_in ? (int (*)(void *, int *))dlsym(plug_in, "ask") : NULL;
+    int found = ask ? ask(library, &gone) : -1;
+    if (plug_in)
+        dlclose(plug_in);
+    printf("a plug-in has found %d, gone %d\n", found, gone);
+}
 
 static void *find(const char *name)
 {
@@ -34,6 +70,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", dlerror());
         return 1;
     }
+    ask_by_a_plug_in();
     FIND(MPI_Init);
     FIND(MPI_Comm_rank);
     FIND(MPI_Comm_size);
@@ -53,3 +90,4 @@ int main(int argc, char **argv)
     MPI_Finalize_();
     return 0;
 }
+#endif

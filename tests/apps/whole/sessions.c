@@ -1,6 +1,7 @@
-/* Sessions, of MPI 4: alone, beside MPI_Init, around it, and one after the other. A process of the set mpi://WORLD is one
+/* Sessions, of MPI 4: alone, beside MPI_Init, around it, one after the other, and two at once. A process of the set mpi://WORLD is one
  * of the program's; there are no others. */
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,6 +100,37 @@ static void use(const char *what, const char *tag)
     printf("finalized %d, heard %d\n", session == MPI_SESSION_NULL, heard);
 }
 
+static pthread_barrier_t start;
+
+static void *open_one(void *session)
+{
+    pthread_barrier_wait(&start);
+    return MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, session) == MPI_SUCCESS ? session : NULL;
+}
+
+/* Two threads open sessions at the same time: MPI begins in one of them. */
+static void at_once(void)
+{
+    MPI_Session sessions[2];
+    pthread_t threads[2];
+    pthread_barrier_init(&start, NULL, 2);
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, open_one, &sessions[i]);
+    for (int i = 0; i < 2; i++) {
+        void *opened = NULL;
+        pthread_join(threads[i], &opened);
+        printf("session %d: opened %d\n", i, opened == &sessions[i]);
+    }
+    MPI_Comm world = comm_of(sessions[1], "mpi://WORLD", "at once");
+    int rank = -1, sum = 0;
+    MPI_Comm_rank(world, &rank);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, world);
+    printf("sum %d\n", sum);
+    MPI_Comm_free(&world);
+    for (int i = 0; i < 2; i++)
+        MPI_Session_finalize(&sessions[i]);
+}
+
 static void in_the_world(void)
 {
     int rank = -1, size = -1, sum = 0;
@@ -115,6 +147,8 @@ int main(int argc, char **argv)
     world_model("at first");
     if (strcmp(how, "alone") == 0) {
         use("alone", "one");
+    } else if (strcmp(how, "at_once") == 0) {
+        at_once();
     } else if (strcmp(how, "again") == 0) {
         use("first", "one");
         use("second", "two");

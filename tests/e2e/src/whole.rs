@@ -6,7 +6,7 @@ use crate::family::Family;
 use crate::places::{root, sources};
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program, in the language that it is written in.
@@ -112,7 +112,10 @@ pub const NASTINESSES: &[Nastiness] = &[
     row("datatypes of all constructors, packing", "datatypes", ""),
     row("generalised requests", "grequests", ""),
     row("the tools interface", "tools", ""),
-    row("handles from C to Fortran and back", "handles", "handles"),
+    but(
+        row("handles from C to Fortran and back", "handles", "handles"),
+        &[(Family::Abi5, Shown::Absent("no Fortran"))],
+    ),
     row(
         "what MPI says of the job (`MPI_INFO_ENV`) and of itself",
         "information",
@@ -260,10 +263,17 @@ fn dynamic(family: Family) -> PathBuf {
             .output()
             .expect("mpicc shows its command");
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-        let mut compile = Command::new("gcc");
-        compile.args(shown.split_whitespace().filter(|word| word.starts_with("-I")));
-        compile.args(["-O1", "-g", "-Wall", "-Wextra"]).arg(&source);
-        compile.arg("-o").arg(target).arg("-ldl");
-        vec![compile]
+        let compile = |options: &[&str], target: &Path| {
+            let mut compile = Command::new("gcc");
+            compile.args(shown.split_whitespace().filter(|word| word.starts_with("-I")));
+            compile.args(["-O1", "-g", "-Wall", "-Wextra"]).args(options);
+            compile.arg(&source).arg("-o").arg(target).arg("-ldl");
+            compile
+        };
+        let plug_in = ["-DPLUG_IN", "-shared", "-fPIC"];
+        vec![
+            compile(&plug_in, &target.with_extension("so")),
+            compile(&[], target),
+        ]
     })
 }

@@ -116,8 +116,7 @@ fn sections_in_c_say_the_same() {
     sections_in_c(&Family::ALL);
 }
 
-/// The same on a newer MPI. Open MPI 5 keeps only the first part of what a rank writes, and the standard ABI has no handles of
-/// Fortran.
+/// The same on a newer MPI, and by the standard's own interface. Open MPI 5 keeps only the first part of what a rank writes.
 #[test]
 fn sections_in_c_say_the_same_on_mpich_5() {
     sections_in_c(&[Family::Mpich5]);
@@ -210,7 +209,7 @@ fn halves_that_meet_by_a_port_do() {
 fn sessions_see_the_programs_processes() {
     for (family, ways) in [
         // A second session behind the end of the first is the end of MPICH 4.0, and MPICH 5.0 hangs in one of ten: bare.
-        (Family::Mpich, &["alone", "beside", "around"][..]),
+        (Family::Mpich, &["alone", "beside", "around", "at_once"][..]),
         (Family::Mpich5, &["alone"]),
     ] {
         for how in ways.iter().copied() {
@@ -269,7 +268,10 @@ fn programs_that_load_mpi_at_run_time_are_observed() {
         for scope in ["local", "global"] {
             let program = command(Program::Dynamic, family, [library, scope]);
             let bare = Job::bare(family, RANKS, &program).run();
-            assert_eq!(bare.stdout()[1], "1 of 3, sum 3, from the left 0\n");
+            assert_eq!(
+                bare.stdout()[1],
+                "a plug-in has found 1, gone 1\n1 of 3, sum 3, from the left 0\n"
+            );
             let observed = Job::observed(family, RANKS, &program).run();
             same_for_the_user(&bare, &observed);
             checks::complete(&observed.report(), RANKS);

@@ -130,8 +130,8 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             ("", format!("call.comm_foreign({});", new.name))
         }
         "comm_free" => (
-            "let held = *comm; call.comm_leaving(held);",
-            "call.comm_free(held);".into(),
+            "let held = *comm; let known = call.comm_leaving(held);",
+            "call.comm_stays(held, known);".into(),
         ),
         "comm_name" => ("", "call.comm_name(comm, comm_name);".into()),
         "comm_errhandler" => ("", "call.comm_errhandler(comm, errhandler);".into()),
@@ -178,6 +178,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             "if result == 0 {{ call.count_collective(comm); if call.recorded() {{ {} }} }}",
             hooks.1
         ),
+        "comm_free" => format!("if result != 0 {{ {} }}", hooks.1),
         _ => format!("if result == 0 {{ {} }}", hooks.1),
     };
     Ok((hooks.0.to_string(), after))

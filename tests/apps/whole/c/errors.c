@@ -48,6 +48,14 @@ static void beyond_the_world(MPI_Comm comm)
     say_code("no communicator", MPI_Send(&value, 1, MPI_INT, 0, 1, MPI_COMM_NULL));
 }
 
+/* Who frees what is not there hears of it once. */
+static void free_nothing(void)
+{
+    MPI_Comm nothing = MPI_COMM_NULL;
+    say_code("free nothing", MPI_Comm_free(&nothing));
+    say_code("disconnect nothing", MPI_Comm_disconnect(&nothing));
+}
+
 /* Without the text: MPICH 5's says whether the message was there before its receive. */
 static void say_class(const char *what, int code)
 {
@@ -186,6 +194,7 @@ void errors(void)
     say("the handler is there: %d", now == own);
     MPI_Errhandler_free(&now);
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
+    free_nothing();
     beyond_the_world(MPI_COMM_WORLD);
     truncated(MPI_COMM_WORLD);
     beyond_the_world(dup);
