@@ -32,3 +32,52 @@ pub fn name(region: crate::ids::RegionId) -> &'static str {
         .get(usize::from(region.0))
         .map_or("unknown function", |f| f.name)
 }
+
+/// Whether the region begins a rank's life in MPI.
+#[inline]
+pub fn is_initialisation(region: crate::ids::RegionId) -> bool {
+    const INIT: [usize; 2] = [index_of("MPI_Init"), index_of("MPI_Init_thread")];
+    INIT.contains(&usize::from(region.0))
+}
+
+/// The index of a function that there is.
+const fn index_of(name: &str) -> usize {
+    let mut index = 0;
+    while !same(FUNCTIONS[index].name.as_bytes(), name.as_bytes()) {
+        index += 1;
+    }
+    index
+}
+
+const fn same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        if one[at] != other[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::RegionId;
+
+    #[test]
+    fn two_functions_begin_a_life_in_mpi() {
+        let regions = (0..FUNCTIONS.len()).map(|index| RegionId(index as u16));
+        let mut found = [""; 2];
+        let mut number = 0;
+        for region in regions.filter(|region| is_initialisation(*region)) {
+            found[number] = name(region);
+            number += 1;
+        }
+        found.sort_unstable();
+        assert_eq!(found, ["MPI_Init", "MPI_Init_thread"]);
+    }
+}

@@ -12,6 +12,7 @@ use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
 use invivo_proto::control::tree::Partial;
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, Rank, WorldRank};
+use invivo_proto::mpi::is_initialisation;
 use invivo_proto::record::{Call, Part};
 use invivo_tbon::clock::JobClock;
 use invivo_tbon::layout::Layout;
@@ -33,12 +34,16 @@ pub struct Analyses {
     ranks: Vec<OfRank>,
     /// Resets made so far.
     resets: u64,
+    /// See [`Analyses::begun`].
+    begun: Option<u64>,
 }
 
 #[derive(Default)]
 struct OfRank {
     pauses: Pauses,
     mpi_ns: u64,
+    /// Its first call has come.
+    begun: bool,
 }
 
 impl Analyses {
@@ -55,6 +60,7 @@ impl Analyses {
             first: ranks.start,
             ranks: ranks.map(|_| OfRank::default()).collect(),
             resets: 0,
+            begun: None,
         }
     }
 
@@ -121,7 +127,13 @@ impl Analyses {
         self.traffic.resume(at, &self.clock);
     }
 
-    /// Time in MPI of a rank so far, in ns.
+    /// When the first rank had begun, in ticks: behind its initialisation, or where its first recorded call began. The
+    /// place itself may be busy beginning then, so that ranks are some calls ahead when it sees them.
+    pub fn begun(&self) -> Option<u64> {
+        self.begun
+    }
+
+    /// Time in MPI of a rank so far, but for its initialisation, in ns.
     pub fn mpi_ns(&self, rank: Rank) -> u64 {
         self.ranks[(rank.0 - self.first) as usize].mpi_ns
     }
@@ -185,7 +197,15 @@ impl OneSink<'_> {
         let begin = call.end.saturating_sub(call.duration);
         let net = of_rank.pauses.net(begin, call.end);
         let duration_ns = analyses.clock.duration_ns(net.ticks);
-        of_rank.mpi_ns = of_rank.mpi_ns.saturating_add(duration_ns);
+        let initialises = is_initialisation(call.facts.region);
+        if !of_rank.begun {
+            of_rank.begun = true;
+            let begun = if initialises { call.end } else { begin };
+            analyses.begun = Some(analyses.begun.map_or(begun, |earlier| earlier.min(begun)));
+        }
+        if !initialises {
+            of_rank.mpi_ns = of_rank.mpi_ns.saturating_add(duration_ns);
+        }
         analyses
             .functions
             .record(self.rank, call, parts, duration_ns, clipped);

@@ -4,8 +4,7 @@ use super::table::{Side, Table};
 use super::units::{bytes, count, duration, duration_f64, share};
 use invivo_grpc::v1::FunctionRow;
 
-/// Time in MPI, but for initialisation: that lies before the first rank is seen, so that it is no part of the time
-/// observed.
+/// Time in MPI, but for initialisation: that lies before the time observed.
 pub fn observed_mpi_ns(rows: &[FunctionRow]) -> u64 {
     let rows = rows
         .iter()

@@ -50,7 +50,7 @@ pub fn alert(recording: &RecordingStatus) -> Option<String> {
     }
 }
 
-/// The time that the tables are about, in ns: since the first rank was seen, or since a cut, or a window.
+/// The time that the tables are about, in ns: since the first rank had initialised MPI, or since a cut, or a window.
 pub fn span_ns(status: &JobStatus) -> u64 {
     let recording = status.recording.unwrap_or_default();
     // Behind a window nothing is recorded until recording is switched on again.

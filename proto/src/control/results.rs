@@ -220,7 +220,7 @@ pub struct RankStatus {
     pub since_ns: u64,
     /// Calls entered so far.
     pub entered: u64,
-    /// Time in MPI so far, in ns.
+    /// Time in MPI so far but for initialisation, in ns.
     pub mpi_ns: u64,
 }
 
@@ -233,7 +233,7 @@ pub struct JobStatus {
     pub named: Vec<RankStatus>,
     /// A pause in force.
     pub pause: Option<PauseStatus>,
-    /// Time since the first rank was seen, in ns.
+    /// Time since the first rank had initialised MPI, or was seen, whatever came first, in ns.
     pub observed_ns: u64,
     /// Sentences about what went wrong, once each; at most [`NOTES_MAX`].
     pub notes: Vec<String>,

@@ -97,6 +97,22 @@ pub fn complete(report: &Report, ranks: u32) {
     );
 }
 
+/// No rank has been in MPI for longer than it was observed, but for its initialisation. Of programs with one thread per rank.
+pub fn within_the_time_observed(report: &Report) {
+    let mut in_mpi: BTreeMap<u32, f64> = BTreeMap::new();
+    let rows = report.functions.iter();
+    for row in rows.filter(|row| !matches!(row.function.as_str(), "MPI_Init" | "MPI_Init_thread")) {
+        *in_mpi.entry(row.rank.unwrap_or_default()).or_default() += row.seconds;
+    }
+    for (rank, seconds) in in_mpi {
+        assert!(
+            seconds <= report.observed_seconds,
+            "rank {rank}: {seconds} s in MPI of {} s observed",
+            report.observed_seconds
+        );
+    }
+}
+
 /// The report has exactly the calls that were counted, of the functions that are recorded.
 pub fn same_calls(report: &Report, counted: &Calls) {
     let counted = recorded(counted);

@@ -166,6 +166,7 @@ fn a_program_that_only_begins_and_ends_is_observed() {
             checks::complete(&report, ranks);
             let calls = |function: &'static str| (0..ranks).map(move |rank| ((rank, function.to_owned()), 1));
             checks::same_calls(&report, &calls("MPI_Init").chain(calls("MPI_Finalize")).collect());
+            checks::within_the_time_observed(&report);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::results::{Coverage, Ledger, RankState, RankStatus};
 use invivo_proto::ids::RegionId;
-use invivo_proto::mpi::FUNCTIONS;
+use invivo_proto::mpi::is_initialisation;
 use invivo_proto::shm::{Status, inside, phase};
 use invivo_tbon::coverage;
 use std::sync::atomic::Ordering;
@@ -189,7 +189,7 @@ impl RankRecords {
             entered_at.max(last_end.unwrap_or(0))
         };
         line.since_ns = clock.duration_ns(now_ticks.saturating_sub(since));
-        if line.state == RankState::InMpi {
+        if line.state == RankState::InMpi && !is_initialisation(line.region) {
             line.mpi_ns = line.since_ns;
         }
         line
@@ -217,10 +217,4 @@ fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
 /// The region on a status page; a number that is none is no function.
 pub(super) fn region(status: &Status) -> RegionId {
     RegionId(u16::try_from(status.region.load(Ordering::Relaxed)).unwrap_or(0))
-}
-
-/// Whether the region is one that begins a rank's life in MPI.
-pub(super) fn is_initialisation(region: RegionId) -> bool {
-    let function = FUNCTIONS.get(usize::from(region.0));
-    function.is_some_and(|function| matches!(function.name, "MPI_Init" | "MPI_Init_thread"))
 }

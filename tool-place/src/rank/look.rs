@@ -1,12 +1,13 @@
 //! A look at a rank at a point in time: what is open there, whether everything before it is taken, and whether the rank
 //! stands behind its `MPI_Init`.
 
-use super::account::{is_initialisation, region};
+use super::account::region;
 use super::{Eagerness, Feed, RankRecords, slots};
 use crate::cuts::CutNumber;
 use crate::memory::{Memory, Slot};
 use crate::pause::Stand;
 use crate::recording::Seen;
+use invivo_proto::mpi::is_initialisation;
 use invivo_proto::shm::{Status, inside, phase};
 use std::ops::Range;
 use std::sync::atomic::Ordering;

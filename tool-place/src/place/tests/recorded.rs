@@ -2,6 +2,7 @@
 
 use super::*;
 use invivo_proto::control::results::{Coverage, FunctionStats, RecordingStatus};
+use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::record::{Kind, Part};
 use invivo_proto::shm::recording::word;
 use invivo_tbon::coverage::balance;
@@ -55,6 +56,30 @@ fn asked(scene: &mut Scene) -> (Option<FunctionStats>, Coverage) {
 
 fn recording(scene: &mut Scene) -> RecordingStatus {
     scene.status().recording
+}
+
+/// A place begins while the ranks do: they may be some calls ahead when it sees them.
+#[test]
+fn the_time_observed_begins_behind_the_initialisation() {
+    let mut scene = Scene::new();
+    scene.step(30);
+    let (_supervisor, mut rank) = scene.attach(0);
+    let mut init = call(0, 10);
+    init.facts.region = RegionId(
+        FUNCTIONS
+            .iter()
+            .position(|function| function.name == "MPI_Init")
+            .unwrap() as u16,
+    );
+    rank.open();
+    rank.call(&init, &[]);
+    rank.call(&call(11, 30), &[]);
+    rank.leave();
+    rank.page().phase.store(phase::DRAINED, Ordering::Release);
+    until(&mut scene, 40);
+    let status = scene.status();
+    assert_eq!(status.observed_ns, 30 * MS);
+    assert_eq!(status.named[0].mpi_ns, 19 * MS);
 }
 
 #[test]
