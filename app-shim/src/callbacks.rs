@@ -8,7 +8,7 @@
 //! again gets the same entry, so that entries are as many as the program has functions; when all are taken, the next
 //! function is registered as it is.
 
-use crate::family::{Comm, LAST_NUMBERED_FUNCTION, RawHandle};
+use crate::family::{Comm, FIRST_ADDRESS_OF_A_FUNCTION, RawHandle};
 use crate::process::{self, Worlds};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
@@ -39,7 +39,7 @@ pub fn entry(function: *const c_void, passing: Passing) -> *const c_void {
     let wanted = function as usize;
     // Some of MPI's own functions are numbers. And an entry comes by here again where a tool stands between an `MPI_X` and
     // its `PMPI_X`.
-    if wanted <= LAST_NUMBERED_FUNCTION || entries::number_of(wanted).is_some() {
+    if wanted < FIRST_ADDRESS_OF_A_FUNCTION || entries::number_of(wanted).is_some() {
         return function;
     }
     for number in 0..ENTRIES {

@@ -130,6 +130,7 @@ pub fn keep_groups() {
         return;
     }
     for (kept, group) in GROUPS.iter().zip(groups().into_iter().flatten()) {
+        #[allow(clippy::unnecessary_cast)] // MPICH's handles have 32 bits.
         kept.store(group.0 as usize, Ordering::Release);
     }
 }

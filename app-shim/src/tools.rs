@@ -12,18 +12,18 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// is one of communicators, and anything where it is bound to nothing. `binding` asks MPI which.
 fn bound(object: *mut c_void, binding: impl FnOnce() -> Option<c_int>) -> *mut c_void {
     static OURS: AtomicUsize = AtomicUsize::new(0);
-    match process::worlds() {
-        // SAFETY: the variable is bound to a communicator, so that this is the caller's pointer to one.
-        Some(worlds)
-            if !object.is_null()
-                && binding() == Some(T_BIND_COMM)
-                && unsafe { *object.cast::<Comm>() } == worlds.known =>
-        {
-            OURS.store(worlds.ours.bits() as usize, Ordering::Relaxed);
-            OURS.as_ptr().cast()
-        }
-        _ => object,
+    let Some(worlds) = process::worlds() else {
+        return object;
+    };
+    if object.is_null() || binding() != Some(T_BIND_COMM) {
+        return object;
     }
+    // SAFETY: the variable is bound to a communicator, so that this is the caller's pointer to one.
+    if unsafe { *object.cast::<Comm>() } != worlds.known {
+        return object;
+    }
+    OURS.store(worlds.ours.bits() as usize, Ordering::Relaxed);
+    OURS.as_ptr().cast()
 }
 
 /// What a control variable is bound to.

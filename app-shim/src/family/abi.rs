@@ -22,7 +22,7 @@ pub const COMM_CART: c_int = 211;
 pub const COMM_GRAPH: c_int = 212;
 pub const COMM_DIST_GRAPH: c_int = 213;
 /// `MPI_COMM_NULL_COPY_FN` is 0 and `MPI_COMM_DUP_FN` is 1.
-pub const LAST_NUMBERED_FUNCTION: usize = 1;
+pub const FIRST_ADDRESS_OF_A_FUNCTION: usize = 2;
 /// `MPI_T_BIND_MPI_COMM`.
 pub const T_BIND_COMM: c_int = 2;
 pub const STATUS_IGNORE: *mut Status = core::ptr::null_mut();

@@ -22,7 +22,7 @@ pub const COMM_CART: c_int = 1;
 pub const COMM_GRAPH: c_int = 2;
 pub const COMM_DIST_GRAPH: c_int = 3;
 /// Functions of MPI's own that copy and delete attributes are addresses; some are 0.
-pub const LAST_NUMBERED_FUNCTION: usize = 0;
+pub const FIRST_ADDRESS_OF_A_FUNCTION: usize = 1;
 /// `MPI_T_BIND_MPI_COMM`.
 pub const T_BIND_COMM: c_int = 1;
 pub const STATUS_IGNORE: *mut Status = core::ptr::null_mut();
