@@ -16,6 +16,7 @@ pub mod clock_log;
 pub mod counts;
 pub mod crowd;
 pub mod ended;
+pub mod every;
 pub mod family;
 pub mod functions;
 pub mod hosts;

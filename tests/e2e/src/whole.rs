@@ -93,7 +93,14 @@ pub const NASTINESSES: &[Nastiness] = &[
     row("neighbourhood collectives", "neighbours", "topologies"),
     row("intercommunicators", "intercomms", ""),
     but(row("`MPI_Comm_spawn`", "spawn", ""), DYNAMIC),
-    but(row("`MPI_Comm_connect`, `MPI_Comm_accept`", "ports", ""), DYNAMIC),
+    but(
+        row(
+            "strangers that meet: by a port, by a published name, by a socket (`MPI_Comm_join`)",
+            "ports",
+            "",
+        ),
+        DYNAMIC,
+    ),
     but(row("sessions and world process sets", "sessions", ""), MPI_4),
     row("error handlers, codes and texts", "errors", "errors"),
     row(
