@@ -359,6 +359,8 @@ fn the_document_has_seen_the_source() {
     let files = [
         "varint.rs",
         "record.rs",
+        "record/reader.rs",
+        "record/writer.rs",
         "packet.rs",
         "definition.rs",
         "shm.rs",

@@ -1,0 +1,256 @@
+//! The reader: it believes nothing, and says what is wrong and where.
+
+use super::{
+    Call, Context, DICTIONARY_SLOTS, Facts, Kind, MAX_PARTS, Part, TOKEN_CONTINUATION, TOKEN_LITERAL,
+};
+use crate::ids::{CommLocal, RegionId};
+use crate::varint::{self, VarintError, unzigzag};
+
+/// Why bytes are no record, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordError {
+    /// Offset in the packet's payload.
+    pub offset: usize,
+    /// What is wrong there.
+    pub fault: RecordFault,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordFault {
+    /// The bytes end inside a record.
+    Truncated,
+    /// A number has more bits than its field.
+    Overflow,
+    /// A token of a version that this program does not know.
+    UnknownToken(u8),
+    /// A kind of a version that this program does not know, or one that cannot stand here.
+    UnknownKind(u8),
+    /// The token names facts that were not given before.
+    EmptySlot(u8),
+    /// More parts than a record may have.
+    TooManyParts(u64),
+}
+
+impl core::fmt::Display for RecordError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let at = self.offset;
+        match self.fault {
+            RecordFault::Truncated => write!(f, "record ends early at payload offset {at}"),
+            RecordFault::Overflow => write!(f, "number too large for its field at payload offset {at}"),
+            RecordFault::UnknownToken(token) => write!(f, "unknown token {token} at payload offset {at}"),
+            RecordFault::UnknownKind(kind) => {
+                write!(f, "unknown or misplaced kind {kind} at payload offset {at}")
+            }
+            RecordFault::EmptySlot(slot) => write!(
+                f,
+                "dictionary slot {slot} used before it was filled at payload offset {at}"
+            ),
+            RecordFault::TooManyParts(parts) => {
+                write!(
+                    f,
+                    "{parts} parts in one record, at most {MAX_PARTS} allowed, at payload offset {at}"
+                )
+            }
+        }
+    }
+}
+
+impl core::error::Error for RecordError {}
+
+/// What a record turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// A call with this many parts behind it.
+    Call(Call, usize),
+    /// This many more parts of the location's previous call, whose end is `end`.
+    Continuation {
+        /// The end of the call.
+        end: u64,
+        /// How many parts follow.
+        parts: usize,
+    },
+}
+
+/// Reads the records of one packet, in as many steps as its bytes arrive in.
+#[derive(Clone, Debug)]
+pub struct Decoder(Context);
+
+impl Decoder {
+    /// Begins a packet with what its header says.
+    pub fn new(base_time: u64, next_request: u64) -> Self {
+        Decoder(Context::new(base_time, next_request))
+    }
+
+    /// The end of the call read last.
+    pub fn time(&self) -> u64 {
+        self.0.time
+    }
+
+    /// Reads the record at `*at` and moves `*at` behind it; its parts must be read next, each with
+    /// [`Decoder::part`]. After an error neither `*at` nor the decoder may be used for this packet again.
+    #[inline]
+    pub fn record(&mut self, bytes: &[u8], at: &mut usize) -> Result<Decoded, RecordError> {
+        let start = *at;
+        let token = next(bytes, at)?;
+        if token == TOKEN_CONTINUATION {
+            let parts = self.parts(bytes, at)?;
+            return Ok(Decoded::Continuation {
+                end: self.0.time,
+                parts,
+            });
+        }
+        let facts = self.facts(bytes, at, token & 0x7f)?;
+        if facts.kind.completes() {
+            return Err(RecordError {
+                offset: start,
+                fault: RecordFault::UnknownKind(facts.kind as u8),
+            });
+        }
+        let since = number(bytes, at)?;
+        self.0.time = self.0.time.checked_add(since).ok_or(RecordError {
+            offset: start,
+            fault: RecordFault::Overflow,
+        })?;
+        let mut call = Call {
+            facts,
+            end: self.0.time,
+            duration: number(bytes, at)?,
+            ordinal: 0,
+            request: 0,
+        };
+        if facts.kind.has_ordinal() {
+            self.0.ordinal = self.0.ordinal.wrapping_add(unzigzag(number(bytes, at)?) as u64);
+            call.ordinal = self.0.ordinal;
+        }
+        if facts.kind.posts() {
+            call.request = self.take_request();
+        }
+        let parts = if token & 0x80 != 0 {
+            self.parts(bytes, at)?
+        } else {
+            0
+        };
+        Ok(Decoded::Call(call, parts))
+    }
+
+    /// Reads one announced part.
+    #[inline]
+    pub fn part(&mut self, bytes: &[u8], at: &mut usize) -> Result<Part, RecordError> {
+        let token = next(bytes, at)?;
+        let facts = self.facts(bytes, at, token)?;
+        let mut part = Part {
+            facts,
+            request: 0,
+            posted: 0,
+        };
+        if facts.kind.completes() {
+            self.0.last_completed = self
+                .0
+                .last_completed
+                .wrapping_add(unzigzag(number(bytes, at)?) as u64);
+            part.request = self.0.last_completed;
+            part.posted = self.0.time.saturating_sub(number(bytes, at)?);
+        } else if facts.kind.posts() {
+            part.request = self.take_request();
+        }
+        Ok(part)
+    }
+
+    fn take_request(&mut self) -> u64 {
+        let request = self.0.next_request;
+        self.0.next_request = request.wrapping_add(1);
+        request
+    }
+
+    fn parts(&self, bytes: &[u8], at: &mut usize) -> Result<usize, RecordError> {
+        let offset = *at;
+        let parts = number(bytes, at)?;
+        if parts > MAX_PARTS as u64 {
+            return Err(RecordError {
+                offset,
+                fault: RecordFault::TooManyParts(parts),
+            });
+        }
+        Ok(parts as usize)
+    }
+
+    #[inline(always)]
+    fn facts(&mut self, bytes: &[u8], at: &mut usize, token: u8) -> Result<Facts, RecordError> {
+        let offset = *at - 1;
+        if usize::from(token) < DICTIONARY_SLOTS {
+            let facts = self.0.dictionary[usize::from(token)];
+            // Region 0 is no function: the slot was never filled.
+            if facts.region.0 == 0 {
+                return Err(RecordError {
+                    offset,
+                    fault: RecordFault::EmptySlot(token),
+                });
+            }
+            return Ok(facts);
+        }
+        if token != TOKEN_LITERAL {
+            return Err(RecordError {
+                offset,
+                fault: RecordFault::UnknownToken(token),
+            });
+        }
+        let kind = next(bytes, at)?;
+        let Some(&kind) = Kind::ALL.get(usize::from(kind)) else {
+            return Err(RecordError {
+                offset: *at - 1,
+                fault: RecordFault::UnknownKind(kind),
+            });
+        };
+        let facts = Facts {
+            kind,
+            region: RegionId(narrow(bytes, at)?),
+            comm: CommLocal(narrow(bytes, at)?),
+            peer: narrow_signed(bytes, at)?,
+            tag: narrow_signed(bytes, at)?,
+            bytes_out: number(bytes, at)?,
+            bytes_in: number(bytes, at)?,
+        };
+        self.0.dictionary[facts.slot() & (DICTIONARY_SLOTS - 1)] = facts;
+        Ok(facts)
+    }
+}
+
+#[inline(always)]
+fn next(bytes: &[u8], at: &mut usize) -> Result<u8, RecordError> {
+    let byte = *bytes.get(*at).ok_or(RecordError {
+        offset: *at,
+        fault: RecordFault::Truncated,
+    })?;
+    *at += 1;
+    Ok(byte)
+}
+
+#[inline(always)]
+fn number(bytes: &[u8], at: &mut usize) -> Result<u64, RecordError> {
+    varint::get(bytes, at).map_err(|error| RecordError {
+        offset: *at,
+        fault: match error {
+            VarintError::Truncated => RecordFault::Truncated,
+            VarintError::Overflow => RecordFault::Overflow,
+        },
+    })
+}
+
+#[inline(always)]
+fn narrow<T: TryFrom<u64>>(bytes: &[u8], at: &mut usize) -> Result<T, RecordError> {
+    let offset = *at;
+    number(bytes, at)?.try_into().map_err(|_| RecordError {
+        offset,
+        fault: RecordFault::Overflow,
+    })
+}
+
+#[inline(always)]
+fn narrow_signed(bytes: &[u8], at: &mut usize) -> Result<i32, RecordError> {
+    let offset = *at;
+    unzigzag(number(bytes, at)?).try_into().map_err(|_| RecordError {
+        offset,
+        fault: RecordFault::Overflow,
+    })
+}
