@@ -232,45 +232,56 @@ fn cpp(family: Family) -> OsString {
 }
 
 fn fortran(family: Family, binding: &str) -> OsString {
+    let name = format!("conversation_{}", binding.to_lowercase());
     let mut watched = in_folder("conversation/fortran", "");
     watched.extend(in_folder("common", "f90"));
-    let name = format!("conversation_{}", binding.to_lowercase());
-    let built = build(family, &name, &watched, |target| {
-        let folder = sources().join("conversation/fortran");
-        let modules = target.with_extension("mod.d");
-        std::fs::create_dir_all(&modules).expect("a directory for Fortran's module files");
-        let mut compile = family.compiler("mpifort");
-        // Without interfaces (mpif.h) one name takes buffers of all types, which gfortran forbids by itself.
-        compile.args([
-            "-O0",
-            "-g",
-            "-w",
-            "-fallow-argument-mismatch",
-            "-ffree-line-length-none",
-        ]);
-        compile
-            .arg(format!("-D{binding}"))
-            .arg("-I")
-            .arg(&folder)
-            .arg("-J")
-            .arg(&modules);
-        compile.arg(sources().join("common/counting.f90"));
-        // In the order in which they use each other.
-        for file in [
-            "stage",
-            "communicators",
-            "messages",
-            "wildcard",
-            "requests",
-            "collectives",
-            "main",
-        ] {
-            compile.arg(folder.join(format!("{file}.F90")));
-        }
-        compile.arg("-o").arg(target);
-        vec![compile]
-    });
-    built.into()
+    let counting = sources().join("common/counting.f90");
+    let files = [
+        "stage",
+        "communicators",
+        "messages",
+        "wildcard",
+        "requests",
+        "collectives",
+        "main",
+    ];
+    let folder = sources().join("conversation/fortran");
+    let files = files.map(|file| folder.join(format!("{file}.F90")));
+    let files: Vec<PathBuf> = std::iter::once(counting).chain(files).collect();
+    build(family, &name, &watched, |target| {
+        vec![by_binding(family, target, binding, &folder, &files)]
+    })
+    .into()
+}
+
+/// The command that makes a program of these files, given in the order in which they use each other, by a binding that the
+/// preprocessor chooses.
+pub(crate) fn by_binding(
+    family: Family,
+    target: &Path,
+    binding: &str,
+    folder: &Path,
+    files: &[PathBuf],
+) -> Command {
+    let modules = target.with_extension("mod.d");
+    std::fs::create_dir_all(&modules).expect("a directory for Fortran's module files");
+    let mut compile = family.compiler("mpifort");
+    // Without interfaces (mpif.h) one name takes buffers of all types, which gfortran forbids by itself.
+    compile.args([
+        "-O0",
+        "-g",
+        "-w",
+        "-fallow-argument-mismatch",
+        "-ffree-line-length-none",
+    ]);
+    compile
+        .arg(format!("-D{binding}"))
+        .arg("-I")
+        .arg(folder)
+        .arg("-J")
+        .arg(&modules);
+    compile.args(files).arg("-o").arg(target);
+    compile
 }
 
 /// The files of a folder of the sources, all or those with an extension.

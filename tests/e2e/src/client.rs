@@ -199,3 +199,20 @@ pub fn number(answer: &Value, pointer: &str) -> u64 {
     let number = value.as_u64().or_else(|| value.as_str()?.parse().ok());
     number.unwrap_or_else(|| panic!("{pointer} is no number in {answer}"))
 }
+
+/// Both sides of the books beside an answer: calls entered, and calls of which it is known where they are.
+pub fn entered_and_placed(answer: &Value) -> (u64, u64) {
+    let part = |name: &str| number(answer, &format!("/coverage/ledger/{name}"));
+    let parts = [
+        "open",
+        "in_flight",
+        "kept",
+        "reduced",
+        "dropped/no_packet",
+        "dropped/no_location",
+        "dropped/switched",
+        "dropped_by_place",
+        "reset",
+    ];
+    (part("entered"), parts.iter().map(|name| part(name)).sum())
+}

@@ -1,7 +1,7 @@
 //! The programs of `tests/apps/whole`: each does one thing that MPI can do and that somebody between a program and its MPI
 //! can spoil. The table of them is the manual's.
 
-use crate::apps::{C_FLAGS, build, in_folder};
+use crate::apps::{C_FLAGS, build, by_binding, in_folder};
 use crate::family::Family;
 use crate::places::{root, sources};
 use std::ffi::OsString;
@@ -215,35 +215,16 @@ fn compiled(family: Family, name: &str, files: &[PathBuf]) -> PathBuf {
 }
 
 fn fortran(family: Family, binding: &str) -> PathBuf {
+    let name = format!("whole_{}", binding.to_lowercase());
     let mut watched = in_folder("whole/fortran", "");
     watched.push(root().join("tests/e2e/src/whole.rs"));
-    build(
-        family,
-        &format!("whole_{}", binding.to_lowercase()),
-        &watched,
-        |target| {
-            let folder = folder().join("fortran");
-            let modules = target.with_extension("mod.d");
-            std::fs::create_dir_all(&modules).expect("a directory for Fortran's module files");
-            let mut compile = family.compiler("mpifort");
-            // Without interfaces (mpif.h) one name takes buffers of all types, which gfortran forbids by itself.
-            compile.args([
-                "-O0",
-                "-g",
-                "-w",
-                "-fallow-argument-mismatch",
-                "-ffree-line-length-none",
-            ]);
-            compile.arg(format!("-DBINDING_{binding}"));
-            compile.arg("-I").arg(&folder).arg("-J").arg(&modules);
-            // In the order in which they use each other.
-            for file in ["stage", "callbacks", "arguments", "objects", "main"] {
-                compile.arg(folder.join(format!("{file}.F90")));
-            }
-            compile.arg("-o").arg(target);
-            vec![compile]
-        },
-    )
+    let folder = folder().join("fortran");
+    let files = ["stage", "callbacks", "arguments", "objects", "main"];
+    let files = files.map(|file| folder.join(format!("{file}.F90")));
+    let binding = format!("BINDING_{binding}");
+    build(family, &name, &watched, |target| {
+        vec![by_binding(family, target, &binding, &folder, &files)]
+    })
 }
 
 fn early(family: Family) -> PathBuf {

@@ -2,7 +2,7 @@
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
-use invivo_e2e::client::number;
+use invivo_e2e::client::{entered_and_placed, number};
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
 use serde_json::Value;
@@ -10,19 +10,7 @@ use std::collections::BTreeSet;
 
 /// The parts of a running job's ledger are read one after the other: a few calls may be between two counters.
 fn assert_nearly_conserved(answer: &Value) {
-    let part = |name: &str| number(answer, &format!("/coverage/ledger/{name}"));
-    let parts = [
-        "open",
-        "in_flight",
-        "kept",
-        "reduced",
-        "dropped/no_packet",
-        "dropped/no_location",
-        "dropped/switched",
-        "dropped_by_place",
-        "reset",
-    ];
-    let (entered, placed) = (part("entered"), parts.iter().map(|name| part(name)).sum::<u64>());
+    let (entered, placed) = entered_and_placed(answer);
     assert!(
         entered.abs_diff(placed) <= 1000 + entered / 100,
         "entered {entered}, placed {placed}: {answer}"

@@ -193,16 +193,23 @@ fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
     }
 }
 
+/// A job that computes until it is told to stop, paused with this lease.
+fn paused(family: Family, lease: &str) -> Running {
+    let ranks = ranks(family);
+    let mut running = Job::observed(family, ranks, &program(family, "compute", [])).start();
+    wait_for_ticks(&mut running, 0..ranks, 50);
+    running.wait_for_answers();
+    running.client().pause(ranks, lease);
+    running
+}
+
 /// A pause that nobody ends is over with its lease.
 #[test]
 fn a_pause_ends_with_its_lease() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "compute", [])).start();
-        wait_for_ticks(&mut running, 0..ranks, 50);
-        running.wait_for_answers();
+        let running = paused(family, "1s");
         let client = running.client();
-        client.pause(ranks, "1s");
         std::thread::sleep(Duration::from_millis(2500));
         let status = client.json(&["status"]);
         assert!(
@@ -235,11 +242,7 @@ fn a_pause_ends_with_its_lease() {
 fn a_pause_ends_when_the_root_is_lost() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "compute", [])).start();
-        wait_for_ticks(&mut running, 0..ranks, 50);
-        running.wait_for_answers();
-        let client = running.client();
-        client.pause(ranks, "10m");
+        let mut running = paused(family, "10m");
         std::thread::sleep(Duration::from_secs(1));
         let standing = ticks(&running, ranks);
         std::thread::sleep(Duration::from_secs(1));
