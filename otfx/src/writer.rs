@@ -104,17 +104,24 @@ impl Writer {
 
     /// Writes a record that lasts, with all its parts; `false` where they do not fit. After `false` the bin must be
     /// closed: the dictionary is ahead of what it holds. (As in all that follows.)
+    ///
+    /// `record` is asked again where it is not a usual one: so nothing of it is kept in hand on the way that nearly all
+    /// take.
     #[inline(always)]
-    pub fn timed(&mut self, bin: &mut [u8], class: EventClass, key: Key, body: Body, parts: &[Part]) -> bool {
+    pub fn timed(
+        &mut self,
+        bin: &mut [u8],
+        class: EventClass,
+        record: impl Fn() -> (Key, Body),
+        parts: &[Part],
+    ) -> bool {
         let (start, time) = (self.at, self.context.time);
+        let (key, body) = record();
         let since = body.end.saturating_sub(time);
         self.context.time = time + since;
-        let (first, overlap) = match since.checked_sub(body.second) {
-            Some(gap) => (gap, 0),
-            None => (since, OVERLAP),
-        };
+        let (first, overlap) = gap(since, body.second);
         let written = (self.usual(bin, key, &body, first, overlap, parts.len())
-            || self.unusual(bin, key, body, first, overlap, parts.len()))
+            || self.unusual(bin, record, since, parts.len()))
             && (parts.is_empty() || self.parts(bin, parts));
         self.committed(class, start, time, written)
     }
@@ -142,7 +149,7 @@ impl Writer {
         self.context.sample = ordinal;
         let body = Body { second, ..body };
         let written = (self.usual(bin, key, &body, since, OVERLAP, 0)
-            || self.unusual(bin, key, body, since, OVERLAP, 0))
+            || self.head(bin, key, &body, since, OVERLAP, 0))
             && self.values(bin, values);
         self.committed(class, start, time, written)
     }
@@ -210,23 +217,30 @@ impl Writer {
         parts: usize,
     ) -> bool {
         let context = &mut self.context;
-        let ordinal = body
-            .ordinal
-            .map_or(0, |ordinal| zigzag(ordinal.wrapping_sub(context.ordinal) as i64));
-        let found = context.find(&key);
-        let usual = (first | body.second) >> 56 == 0
-            && body.iteration == context.iteration
-            && !body.clipped
-            && ordinal < 0x80
-            && parts < PARTS_BELOW
-            && body.request.is_none_or(|request| request == context.next_request);
+        let Some(slot) = context.find(&key) else {
+            return false;
+        };
+        if (first | body.second) >> 56 != 0
+            || body.iteration != context.iteration
+            || body.clipped
+            || parts >= PARTS_BELOW
+            || body
+                .request
+                .is_some_and(|request| request != context.next_request)
+        {
+            return false;
+        }
+        let mut ordinal = 0;
+        if let Some(number) = body.ordinal {
+            ordinal = zigzag(number.wrapping_sub(context.ordinal) as i64);
+            if ordinal >= 0x80 {
+                return false;
+            }
+        }
         let Some(out) = bin
             .get_mut(self.at..)
             .and_then(|rest| rest.first_chunk_mut::<USUAL_MAX>())
         else {
-            return false;
-        };
-        let (Some(slot), true) = (found, usual) else {
             return false;
         };
         // Both are at most 7; saying so spares checks.
@@ -253,17 +267,17 @@ impl Writer {
         true
     }
 
-    /// Writes any head.
+    /// Writes any head of a record that lasts and ends so many ticks after the one before.
     #[inline(never)]
     fn unusual(
         &mut self,
         bin: &mut [u8],
-        key: Key,
-        body: Body,
-        first: u64,
-        overlap: u8,
+        record: impl Fn() -> (Key, Body),
+        since: u64,
         parts: usize,
     ) -> bool {
+        let (key, body) = record();
+        let (first, overlap) = gap(since, body.second);
         self.head(bin, key, &body, first, overlap, parts.min(MAX_PARTS))
     }
 
@@ -297,17 +311,18 @@ impl Writer {
     fn usual_part(&mut self, bin: &mut [u8], part: &Part) -> bool {
         let context = &mut self.context;
         let key = Key::of(&part.facts, 0);
+        let Some(slot) = context.find(&key) else {
+            return false;
+        };
         let request = zigzag(part.request.wrapping_sub(context.last_completed) as i64);
         let age = context.time.saturating_sub(part.posted);
-        let found = context.find(&key);
-        let usual = part.facts.kind.completes() && (request | age) >> 56 == 0;
+        if !part.facts.kind.completes() || (request | age) >> 56 != 0 {
+            return false;
+        }
         let Some(out) = bin
             .get_mut(self.at..)
             .and_then(|rest| rest.first_chunk_mut::<USUAL_MAX>())
         else {
-            return false;
-        };
-        let (Some(slot), true) = (found, usual) else {
             return false;
         };
         let (request_bytes, age_bytes) = (bytes_of(request) & 7, bytes_of(age) & 7);
@@ -344,7 +359,8 @@ impl Writer {
         true
     }
 
-    #[inline(always)]
+    /// Writes any head.
+    #[inline(never)]
     fn head(&mut self, bin: &mut [u8], key: Key, body: &Body, first: u64, overlap: u8, parts: usize) -> bool {
         self.piece::<HEAD_MAX>(bin, |context, out| {
             let mut at = 0;
@@ -480,6 +496,16 @@ fn literal(out: &mut [u8], at: usize, key: &Key) -> usize {
     }
     out[at + 2] = present;
     end
+}
+
+/// The first number of a record that ends `since` ticks after the one before and took so long: to its begin, or to its
+/// end where the two overlap.
+#[inline(always)]
+fn gap(since: u64, duration: u64) -> (u64, u8) {
+    match since.checked_sub(duration) {
+        Some(gap) => (gap, 0),
+        None => (since, OVERLAP),
+    }
 }
 
 #[inline(always)]

@@ -43,7 +43,7 @@ impl Buffer {
         pass: &Pass,
         attributes: Attributes,
     ) -> Stored {
-        let (key, body) = region_record(pass, attributes, self.iteration);
+        let iteration = self.iteration;
         let item = Item {
             level,
             class: EventClass::Region,
@@ -51,7 +51,8 @@ impl Buffer {
             request: None,
         };
         self.store_in_new_bin(&item, &|writer, bin| {
-            writer.timed(bin, EventClass::Region, key, body, &[])
+            let record = || region_record(pass, attributes, iteration);
+            writer.timed(bin, EventClass::Region, record, &[])
         })
     }
 
@@ -84,13 +85,14 @@ impl Buffer {
         parts: &[Part],
         attributes: Attributes,
     ) -> Stored {
-        let (key, body) = call_record(call, attributes, self.iteration);
+        let iteration = self.iteration;
+        let record = || call_record(call, attributes, iteration);
         self.last = Last::Gone;
         let item = Item {
             level,
             class: EventClass::Call,
             end: call.end,
-            request: body.request.or_else(|| first_posted(parts)),
+            request: record().1.request.or_else(|| first_posted(parts)),
         };
         let gone = self.given_up();
         if call.facts.kind.completes() {
@@ -103,7 +105,7 @@ impl Buffer {
         let writer = &mut self.levels[level].writer;
         let (base_time, next_request) = (writer.last_end(), writer.next_request());
         let memory = self.arena.bin_mut(bin);
-        if writer.timed(memory, EventClass::Call, key, body, parts) {
+        if writer.timed(memory, EventClass::Call, record, parts) {
             self.last = Last::Call { level, bin };
             return Stored {
                 kept: true,
@@ -113,7 +115,7 @@ impl Buffer {
         // More than a bin holds: the head takes what surely fits, continuations the rest.
         writer.begin(memory, base_time, next_request);
         let (beside, rest) = parts.split_at(writer.certain(memory, parts.len()));
-        let written = writer.timed(memory, EventClass::Call, key, body, beside);
+        let written = writer.timed(memory, EventClass::Call, record, beside);
         assert!(written, "the smallest bin holds any call and ten of its parts");
         self.last = Last::Call { level, bin };
         let parts_reduced = self.parts_reduced;

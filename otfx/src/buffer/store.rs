@@ -32,11 +32,12 @@ impl Buffer {
         {
             summaries.record(call.duration, call.facts.bytes_out);
         }
-        let (key, body) = call_record(call, attributes, self.iteration);
+        let iteration = self.iteration;
+        let record = move || call_record(call, attributes, iteration);
         let Level { open, writer, .. } = &mut self.levels[level];
         if let Some(bin) = *open
             && !call.facts.kind.completes()
-            && writer.timed(self.arena.bin_mut(bin), EventClass::Call, key, body, parts)
+            && writer.timed(self.arena.bin_mut(bin), EventClass::Call, record, parts)
         {
             self.last = Last::Call { level, bin };
             return KEPT;
@@ -54,10 +55,11 @@ impl Buffer {
             ordinal: 0,
         };
         let level = self.begin_storing_no_call(&traits);
-        let (key, body) = region_record(pass, attributes, self.iteration);
+        let iteration = self.iteration;
+        let record = move || region_record(pass, attributes, iteration);
         let Level { open, writer, .. } = &mut self.levels[level];
         if let Some(bin) = *open
-            && writer.timed(self.arena.bin_mut(bin), EventClass::Region, key, body, &[])
+            && writer.timed(self.arena.bin_mut(bin), EventClass::Region, record, &[])
         {
             return KEPT;
         }
