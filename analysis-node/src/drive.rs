@@ -6,7 +6,7 @@ mod wire;
 
 use crate::own::Own;
 use invivo_mpi_link::clock::cpu_ns;
-use invivo_mpi_link::{Link, LinkError};
+use invivo_mpi_link::{Link, LinkError, farewell};
 use std::time::Duration;
 
 /// How long the last messages may take when MPI is not finalised, which would see to them.
@@ -25,6 +25,7 @@ fn leave(mut link: Link, finalize: bool) -> Result<(), LinkError> {
         link.finish()?;
     } else {
         link.flush(FAREWELL)?;
+        farewell::outlive();
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! Packets: opened from the pool, closed when full, sent over MPI or left for the place to take.
 //!
-//! The pool is the memory bound. When no packet is free the record waits, but never long: at most
-//! [`WAIT_ONCE_NS`] at a time and one part in [`WAIT_PART`] of the run in all; then records are dropped and
-//! counted until a packet comes back.
+//! The pool is the memory bound. What happens when no packet is free is the back-pressure policy. Unless another one was
+//! asked for the record waits, but never long: at most [`WAIT_ONCE_NS`] at a time and one part in [`WAIT_PART`] of the
+//! run in all; then records are dropped and counted until a packet comes back.
 
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::family::{Request, STATUS_IGNORE, SUCCESS, request_null, type_byte};
@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::channel::TAG_PACKET;
 use invivo_proto::ids::{LocationId, Rank};
 use invivo_proto::packet::{HEADER_BYTES, Header};
-use invivo_proto::shm::{SlotHeader, owner};
+use invivo_proto::shm::{SlotHeader, back_pressure, owner, recording};
 
 /// The longest that one call waits for a packet: 10 ms.
 const WAIT_ONCE_NS: u64 = 10_000_000;
@@ -51,13 +51,19 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
         return true;
     }
     let started = monotonic_ns();
-    let budget = (started - STARTED_NS.load(Ordering::Relaxed)) / WAIT_PART;
-    let left = budget
-        .saturating_sub(WAITED_NS.load(Ordering::Relaxed))
-        .min(WAIT_ONCE_NS);
+    let left = match location.control.back_pressure.load(Ordering::Relaxed) {
+        back_pressure::DROP => 0,
+        back_pressure::BLOCK => u64::MAX,
+        _ => {
+            let budget = (started - STARTED_NS.load(Ordering::Relaxed)) / WAIT_PART;
+            let waited = WAITED_NS.load(Ordering::Relaxed);
+            budget.saturating_sub(waited).min(WAIT_ONCE_NS)
+        }
+    };
     let mut opened = false;
     let mut waited = 0;
-    while !opened && waited < left {
+    // Nobody takes packets once recording is off, nor when the measurement was shut down.
+    while !opened && waited < left && recording::is_on(location.control.recording.load(Ordering::Relaxed)) {
         sleep_us(WAIT_STEP_US);
         look_after(location);
         opened = open(location, base_time);

@@ -7,7 +7,7 @@ use crate::location;
 use crate::{attributes, comms, next, process, real, ring, sessions, shipping};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
-use invivo_proto::channel::{COLOR_APPLICATION, ENV_DESCRIPTORS, TAG_WELCOME, WELCOME_BYTES_MAX};
+use invivo_proto::channel::{ABORTING, COLOR_APPLICATION, ENV_DESCRIPTORS, TAG_WELCOME, WELCOME_BYTES_MAX};
 use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::shm::{Region, inside, phase};
 
@@ -18,6 +18,9 @@ const LAND_NS: u64 = 2_000_000_000;
 const DEFINE_NS: u64 = 1_000_000_000;
 /// What a shell answers for wrong usage.
 const USAGE: c_int = 2;
+/// The longest that `MPI_Abort` waits for the place to take what was recorded: as long as the supervisor of a rank that died
+/// would.
+const ABORT_NS: u64 = 10_000_000_000;
 /// `MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED`.
 const MEMBARRIER_REGISTER: c_int = 1 << 2;
 /// The file name by which we find ourselves in `LD_PRELOAD`.
@@ -297,11 +300,41 @@ fn in_mpi(inside: u32) {
     }
 }
 
-/// `MPI_Abort` was called.
+/// `MPI_Abort` was called. It may kill every process of the job before any of them can do anything (MPICH's launcher does), so
+/// the supervisor is told first, and answers when the place has taken what there is. Only system calls that a signal handler
+/// may make: programs abort in them.
 pub fn aborting(code: c_int) {
-    if let Some(page) = process::page() {
-        page.abort_code.store(code as u32, Ordering::Relaxed);
-        page.phase.store(phase::ABORTING, Ordering::Release);
+    let Some(page) = process::page().filter(|_| process::observing()) else {
+        return;
+    };
+    page.abort_code.store(code as u32, Ordering::Relaxed);
+    page.phase.store(phase::ABORTING, Ordering::Release);
+    let control = CONTROL.load(Ordering::Relaxed);
+    // SAFETY: the bytes are valid for their length; the descriptor is ours, or none.
+    let told = unsafe {
+        libc::send(
+            control,
+            ABORTING.as_ptr().cast(),
+            ABORTING.len(),
+            libc::MSG_NOSIGNAL,
+        )
+    };
+    if told < 0 {
+        return;
+    }
+    let until = monotonic_ns() + ABORT_NS;
+    let mut answer = libc::pollfd {
+        fd: control,
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    loop {
+        let left_ms = until.saturating_sub(monotonic_ns()) / 1_000_000;
+        // SAFETY: one entry, which is ours. An answer and a supervisor that is gone are the same to us.
+        let ready = unsafe { libc::poll(&mut answer, 1, left_ms as c_int) };
+        if ready > 0 || left_ms == 0 {
+            return;
+        }
     }
 }
 

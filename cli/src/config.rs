@@ -3,19 +3,21 @@
 //! knows where it came from.
 //!
 //! ```text
-//! value  size  tokens      pure: types, and their texts
-//! key                      which keys there are
-//! layers                   pure: files and variables as text -> the effective configuration
+//! value  back_pressure  size  tokens      pure: types, and their texts
+//! key                                     which keys there are
+//! layers                                  pure: files and variables as text -> the effective configuration
 //! ```
 //!
 //! Not here: what the options do.
 
+mod back_pressure;
 mod key;
 mod layers;
 mod size;
 mod tokens;
 mod value;
 
+pub use back_pressure::BackPressure;
 pub use key::{Origin, Setting};
 pub use layers::{ConfigError, Effective, File, Layers, effective_of};
 pub use tokens::{Names, expand};
@@ -65,6 +67,10 @@ pub struct Flags {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "true",
           value_parser = Hold::parse)]
     pub hold: Option<Hold>,
+    /// What a rank does when its records are not taken as fast as they come: bounded (waits 10 ms at once and 1 % of the
+    /// run in all, then drops and counts), drop (at once), or block (waits) [default: bounded]
+    #[arg(long, value_name = "POLICY", value_parser = <BackPressure as Value>::parse)]
+    pub back_pressure: Option<BackPressure>,
     /// Let the gateway also listen on TCP at this address, with TLS, for clients on other hosts; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", value_parser = Address::parse)]
     pub listen: Option<Address>,

@@ -8,6 +8,8 @@
 pub mod clock;
 pub mod credit;
 #[allow(unsafe_code)]
+pub mod farewell;
+#[allow(unsafe_code)]
 mod ffi;
 pub mod idle;
 pub mod signals;

@@ -21,6 +21,12 @@ pub const COLOR_APPLICATION: i32 = 0;
 /// Colour of the tool processes.
 pub const COLOR_TOOLS: i32 = 1;
 
+/// What a rank tells its supervisor before it calls the real `MPI_Abort`, which may end every process of the job at once.
+/// No path begins like this. The supervisor answers with any packet, or by closing, when the place has taken what the rank
+/// recorded.
+pub const ABORTING: &[u8] = b"aborting";
+
 /// Environment of an application process: `MEMFD,CONTROL`, the numbers of two inherited descriptors: the
-/// rank's shared memory and one end of a `SOCK_SEQPACKET` pair whose other end is the supervisor's.
+/// rank's shared memory and one end of a `SOCK_SEQPACKET` pair whose other end is the supervisor's: on it the rank
+/// passes the welcome on, and says [`ABORTING`].
 pub const ENV_DESCRIPTORS: &str = "INVIVO_FDS";

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Threads of a rank that can have a location of their own. More are counted as dropped.
 pub const LOCATIONS_MAX: usize = 64;
 /// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts (1.6 MiB).
@@ -74,6 +74,16 @@ pub mod recording {
     }
 }
 
+/// What a rank does when it needs a packet and none is free, in [`Control::back_pressure`].
+pub mod back_pressure {
+    /// It waits, but never long, and then drops and counts.
+    pub const BOUNDED: u32 = 0;
+    /// It drops and counts at once.
+    pub const DROP: u32 = 1;
+    /// It waits for as long as it takes.
+    pub const BLOCK: u32 = 2;
+}
+
 /// Owners of a packet, in [`SlotHeader::owner`]. Changed by compare-and-swap only.
 pub mod owner {
     /// Nobody's: a thread may open it.
@@ -100,7 +110,9 @@ pub struct Control {
     /// When recording was switched on last, in ticks: where a call that was under way begins for us. Written before
     /// `recording`.
     pub recording_since: AtomicU64,
-    reserved: [u32; 8],
+    /// See [`back_pressure`]. The supervisor writes it before the rank begins.
+    pub back_pressure: AtomicU32,
+    reserved: [u32; 7],
 }
 
 /// A location's status page: written by its own thread, read by anybody at any time.

@@ -4,7 +4,7 @@
 use clap::Parser;
 use invivo_mpi_link::clock::{NodeClock, monotonic_ns, ticks};
 use invivo_mpi_link::idle::Idle;
-use invivo_mpi_link::{Link, LinkError, packet_buffers, signals};
+use invivo_mpi_link::{Link, LinkError, farewell, packet_buffers, signals};
 use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP, TAG_WELCOME};
 use invivo_proto::control::encode;
 use invivo_proto::ids::{Rank, WorldRank};
@@ -174,7 +174,10 @@ fn leave(link: Link, exit: Exit) -> Result<ExitCode, Box<dyn std::error::Error>>
             link.finish()?;
             Ok(ExitCode::SUCCESS)
         }
-        Exit::Abandon => Ok(ExitCode::SUCCESS),
+        Exit::Abandon => {
+            farewell::outlive();
+            Ok(ExitCode::SUCCESS)
+        }
         Exit::RootLost => Ok(ExitCode::FAILURE),
     }
 }

@@ -1,5 +1,6 @@
 //! A key, and what is set under it.
 
+use super::back_pressure::BackPressure;
 use super::value::{Address, Bytes, Hold, Time, Value};
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
@@ -108,6 +109,8 @@ pub const BUFFER: Key<Bytes> = Key::new("buffer");
 pub const BUDGET: Key<Option<Bytes>> = Key::new("budget");
 /// What buffers keep when not everything fits.
 pub const STRATEGY: Key<Strategy> = Key::new("strategy");
+/// What a rank does when its records are not taken as fast as they come.
+pub const BACK_PRESSURE: Key<BackPressure> = Key::new("back-pressure");
 /// Whether ranks are held behind initialisation.
 pub const HOLD: Key<Hold> = Key::new("hold");
 /// Where the gateway listens beside its Unix socket.
@@ -116,6 +119,15 @@ pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 9] = [
-    &REPORT, &QUIET, &FAN_IN, &BUFFER, &BUDGET, &STRATEGY, &HOLD, &LISTEN, &INTERVAL,
+pub const ALL: [&dyn AnyKey; 10] = [
+    &REPORT,
+    &QUIET,
+    &FAN_IN,
+    &BUFFER,
+    &BUDGET,
+    &STRATEGY,
+    &BACK_PRESSURE,
+    &HOLD,
+    &LISTEN,
+    &INTERVAL,
 ];

@@ -1,6 +1,7 @@
 //! From what each layer says to what holds. Pure: files and variables are handed in.
 
 use super::Flags;
+use super::back_pressure::BackPressure;
 use super::key::{self, AnyKey, Key, Origin, Setting};
 use super::tokens;
 use super::value::{Address, Bytes, Hold, Time, Value};
@@ -84,6 +85,8 @@ pub struct Effective {
     pub budget: Setting<Option<Bytes>>,
     /// What buffers keep when not everything fits.
     pub strategy: Setting<Strategy>,
+    /// What a rank does when its records are not taken as fast as they come.
+    pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
     pub hold: Setting<Hold>,
     /// Where the gateway listens beside its Unix socket.
@@ -187,6 +190,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         buffer: said.pick(&key::BUFFER, flags.buffer, Bytes(BUFFER_DEFAULT)),
         budget: said.pick(&key::BUDGET, flags.budget.map(Some), None),
         strategy: said.pick(&key::STRATEGY, flags.strategy, Strategy::FLIGHT_RECORDER),
+        back_pressure: said.pick(&key::BACK_PRESSURE, flags.back_pressure, BackPressure::default()),
         hold: said.pick(&key::HOLD, flags.hold, Hold(None)),
         listen: said.pick(&key::LISTEN, flags.listen.clone().map(Some), None),
         interval: said.pick(&key::INTERVAL, None, Time(INTERVAL_DEFAULT)),
@@ -287,6 +291,7 @@ impl Effective {
             row(&key::BUFFER, &self.buffer),
             row(&key::BUDGET, &self.budget),
             row(&key::STRATEGY, &self.strategy),
+            row(&key::BACK_PRESSURE, &self.back_pressure),
             row(&key::HOLD, &self.hold),
             row(&key::LISTEN, &self.listen),
             row(&key::INTERVAL, &self.interval),

@@ -135,6 +135,28 @@ pub fn command(program: &[OsString]) -> Command {
     command
 }
 
+/// How long MPICH's launcher is kept from seeing that a process is gone: everybody leaves within some tens of milliseconds where there are cores for all.
+const OUTLIVE_SECONDS: &str = "1";
+
+/// Keeps the connection to MPICH's launcher (`PMI_FD`) open for a moment after this process. When it closes without
+/// `MPI_Finalize`, the launcher kills all other processes of the job and takes over the status of a kill; this way it sees
+/// first how each ended. Where that is not possible, its status is not ours to save.
+pub fn outlive() {
+    let connection = std::env::var("PMI_FD")
+        .ok()
+        .and_then(|fd| fd.parse::<RawFd>().ok());
+    let Some(connection) = connection else { return };
+    let nothing = std::process::Stdio::null;
+    let mut sleep = Command::new("sleep");
+    sleep.arg(OUTLIVE_SECONDS).env_remove(super::environment::PRELOAD);
+    // Launchers leave descriptors of one process open in others, and wait for all of them to close.
+    for descriptor in descriptors_but(&[connection]).unwrap_or_default() {
+        // SAFETY: fcntl with F_SETFD touches no memory; an invalid number is an error, not a hazard.
+        unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    let _ = sleep.stdin(nothing()).stdout(nothing()).stderr(nothing()).spawn();
+}
+
 /// Leaves as the child left: with its code, or killed by its signal, so that the launcher sees what it would
 /// have seen.
 pub fn leave_as(ended: Ended) -> ! {

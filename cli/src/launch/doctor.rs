@@ -96,7 +96,7 @@ fn family_of(flavour: Flavour) -> Option<Family> {
     match flavour {
         Flavour::OpenMpi => Some(Family::Ompi),
         Flavour::Hydra => Some(Family::Mpich),
-        Flavour::Either => None,
+        Flavour::Either | Flavour::Slurm => None,
     }
 }
 

@@ -6,6 +6,8 @@
 //! [`LOCAL_COUNTS`] are written for the program and may be changed. `PMI_RANK` and `PMI_SIZE` may not: MPICH reads the
 //! real world's numbers there (with others, initialisation fails), and neither may what PMIx passes.
 
+mod slurm;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -65,6 +67,8 @@ pub struct World {
     pub local: Option<(u32, u32)>,
     /// Nodes of the job, where the launcher says so.
     pub nodes: Option<u32>,
+    /// Slurm's `srun` is the launcher: its processes know of each other only by the protocol that fits their MPI.
+    pub by_srun: bool,
 }
 
 impl World {
@@ -115,8 +119,7 @@ struct Source {
     /// The first that is set.
     size: &'static [&'static str],
     local_rank: &'static str,
-    local_size: Option<&'static str>,
-    nodes: Option<&'static str>,
+    local_size: &'static str,
 }
 
 /// The first whose rank is set holds: a launcher's own variables go before those of a resource manager around it.
@@ -126,36 +129,38 @@ const SOURCES: &[Source] = &[
         rank: "OMPI_COMM_WORLD_RANK",
         size: &["OMPI_COMM_WORLD_SIZE"],
         local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
-        local_size: Some("OMPI_COMM_WORLD_LOCAL_SIZE"),
-        nodes: None,
+        local_size: "OMPI_COMM_WORLD_LOCAL_SIZE",
     },
     Source {
         family: Family::Mpich,
         rank: "PMI_RANK",
         size: &["PMI_SIZE"],
         local_rank: "MPI_LOCALRANKID",
-        local_size: Some("MPI_LOCALNRANKS"),
-        nodes: None,
+        local_size: "MPI_LOCALNRANKS",
     },
     // `srun --mpi=pmix`: PMIx tells the rank, Slurm the size.
     Source {
         family: Family::Ompi,
         rank: "PMIX_RANK",
         size: &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"],
-        local_rank: "SLURM_LOCALID",
-        local_size: None,
-        nodes: Some("SLURM_STEP_NUM_NODES"),
+        local_rank: "OMPI_COMM_WORLD_LOCAL_RANK",
+        local_size: "OMPI_COMM_WORLD_LOCAL_SIZE",
     },
 ];
 
 /// Variables that hold the number of processes.
 const COUNTS: &[&str] = &[
     "OMPI_COMM_WORLD_SIZE",
-    "OMPI_APP_CTX_NUM_PROCS",
     "OMPI_MCA_orte_ess_num_procs",
     "OMPI_MCA_num_procs",
     "OMPI_WORLD_SIZE",
 ];
+/// Open MPI's note of how many processes each program of the job has: the last ones are the tools'.
+const COUNTS_OF_PROGRAMS: &str = "OMPI_APP_CTX_NUM_PROCS";
+/// Open MPI's note of which rank of each program is its first.
+const FIRST_RANKS: &str = "OMPI_FIRST_RANKS";
+/// Open MPI's note of the number of programs.
+const PROGRAMS: &str = "OMPI_NUM_APP_CTX";
 /// Variables that hold the number of processes on this node.
 const LOCAL_COUNTS: &[&str] = &[
     "OMPI_COMM_WORLD_LOCAL_SIZE",
@@ -219,10 +224,14 @@ pub fn world(env: &Environment) -> Result<World, WorldError> {
             WorldError::Alone
         });
     }
-    let local_size = source.local_size.and_then(|name| number(name).ok());
-    let local = number(source.local_rank)
-        .ok()
-        .zip(local_size)
+    // A launcher of MPI's own says who is on the node; without one it was srun that started us.
+    let by_srun = !is_set(source.local_rank) && is_set(slurm::LOCAL_RANK);
+    let local = if by_srun {
+        slurm::local(env)
+    } else {
+        number(source.local_rank).ok().zip(number(source.local_size).ok())
+    };
+    let local = local
         .filter(|(rank, size)| rank < size)
         // Open MPI 5 numbers the processes of a node by its packages. Where all are here, the job's numbers do.
         .map(|(local, here)| (if here == size { rank } else { local }, here));
@@ -231,7 +240,8 @@ pub fn world(env: &Environment) -> Result<World, WorldError> {
         rank,
         size,
         local,
-        nodes: source.nodes.and_then(|name| number(name).ok()),
+        nodes: by_srun.then(|| slurm::nodes(env)).flatten(),
+        by_srun,
     })
 }
 
@@ -244,6 +254,31 @@ pub struct Numbers {
     pub ranks: u32,
     /// Its ranks on this host.
     pub on_host: u32,
+    /// Hosts of the job.
+    pub hosts: u32,
+}
+
+/// The processes of each program, without those behind the application's ranks.
+fn without_tools(counts: &str, ranks: u32) -> Option<Vec<u32>> {
+    let mut left = ranks;
+    let mut of_application = Vec::new();
+    for count in counts.split_whitespace() {
+        let count = count.parse::<u32>().ok()?.min(left);
+        if count > 0 {
+            of_application.push(count);
+        }
+        left -= count;
+    }
+    (left == 0).then_some(of_application)
+}
+
+fn joined<T: ToString>(values: &[T]) -> OsString {
+    values
+        .iter()
+        .map(T::to_string)
+        .collect::<Vec<_>>()
+        .join(" ")
+        .into()
 }
 
 /// Changes to the environment that make the application see what it would see without us: a new value, or
@@ -267,6 +302,20 @@ pub fn for_application(
     };
     for name in COUNTS {
         replace(name, Some(numbers.ranks.to_string().into()));
+    }
+    if let Some(counts) =
+        text(env, COUNTS_OF_PROGRAMS).and_then(|counts| without_tools(counts, numbers.ranks))
+    {
+        replace(COUNTS_OF_PROGRAMS, Some(joined(&counts)));
+        replace(PROGRAMS, Some(counts.len().to_string().into()));
+        let firsts = text(env, FIRST_RANKS).unwrap_or_default().split_whitespace();
+        replace(
+            FIRST_RANKS,
+            Some(joined(&firsts.take(counts.len()).collect::<Vec<_>>())),
+        );
+    }
+    for (name, value) in slurm::for_application(env, numbers) {
+        replace(name, Some(value));
     }
     for name in LOCAL_COUNTS {
         replace(name, Some(numbers.on_host.to_string().into()));

@@ -185,8 +185,10 @@ impl Process {
             beginning: Beginning {
                 held: self.asked.hold_lease_ns() > 0,
                 recording: self.asked.recording == Switch::On,
+                back_pressure: *self.asked.config.back_pressure,
             },
             on_host: self.host.ranks,
+            hosts: self.layout.hosts(),
             world: self.world,
             environment,
             program,

@@ -4,7 +4,10 @@
 //! An option that is in no table ends the reading with an error: nobody can know whether a value follows it,
 //! and a guess would start something else than what was asked for.
 
+mod slurm;
+
 use std::ffi::{OsStr, OsString};
+use std::ops::Range;
 use std::path::Path;
 
 /// Whose command line it is.
@@ -14,6 +17,8 @@ pub enum Flavour {
     OpenMpi,
     /// Hydra: MPICH, Intel MPI, MVAPICH.
     Hydra,
+    /// `srun`: Slurm.
+    Slurm,
     /// `mpiexec` or `mpirun` that does not tell: the options of both are known.
     Either,
 }
@@ -36,11 +41,11 @@ const NAMES: &[(&str, Flavour)] = &[
     ("mpiexec.hydra", Flavour::Hydra),
     ("mpiexec.mpich", Flavour::Hydra),
     ("mpirun.mpich", Flavour::Hydra),
+    ("srun", Flavour::Slurm),
 ];
 
 /// Launchers that exist and are not read: told apart from programs, so that the advice fits.
 const OTHERS: &[&str] = &[
-    "srun",
     "aprun",
     "jsrun",
     "flux",
@@ -128,16 +133,23 @@ const PLACEMENTS: &[&str] = &[
 pub struct Line {
     /// Whose line it is.
     pub flavour: Flavour,
+    /// The programs, one at least: several are separated by colons.
+    pub parts: Vec<Part>,
+    /// The user decides about placement and oversubscription.
+    pub placed: bool,
+}
+
+/// One program of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
     /// Processes asked for.
     pub count: u32,
     /// The argument that says so: replaced by `count_prefix` and the new number.
     pub count_at: usize,
     /// What stands before the number in its argument (`-np=`), or nothing.
     pub count_prefix: String,
-    /// The argument at which the program begins.
-    pub program_at: usize,
-    /// The user decides about placement and oversubscription.
-    pub placed: bool,
+    /// The arguments that are the program and its own.
+    pub program: Range<usize>,
 }
 
 /// Why a command line cannot be extended.
@@ -162,7 +174,7 @@ pub enum LineError {
     NoProgram,
     /// The programs stand in a file.
     ProgramFile(String),
-    /// Several programs, separated by colons.
+    /// Several programs where there can be one only.
     SeveralPrograms,
 }
 
@@ -199,9 +211,31 @@ pub fn read(args: &[OsString], resolved: Option<&Path>) -> Result<Line, LineErro
     let flavour = flavour(command, resolved).ok_or(LineError::NotALauncher {
         launcher: is_launcher(command),
     })?;
-    let mut count = None;
-    let mut placed = false;
+    if flavour == Flavour::Slurm {
+        return slurm::read(args);
+    }
+    let mut line = Line {
+        flavour,
+        parts: Vec::new(),
+        placed: false,
+    };
     let mut at = 1;
+    loop {
+        let colon = args[at..].iter().position(|arg| arg == ":");
+        let end = colon.map_or(args.len(), |colon| at + colon);
+        let part = part(&args[..end], at, &mut line)?;
+        line.parts.push(part);
+        if colon.is_none() {
+            return Ok(line);
+        }
+        at = end + 1;
+    }
+}
+
+/// Reads one program with the options before it, from `at` to the end of `args`.
+fn part(args: &[OsString], mut at: usize, line: &mut Line) -> Result<Part, LineError> {
+    let flavour = line.flavour;
+    let mut count = None;
     loop {
         let Some(arg) = args.get(at) else {
             return Err(LineError::NoProgram);
@@ -215,7 +249,7 @@ pub fn read(args: &[OsString], resolved: Option<&Path>) -> Result<Line, LineErro
             Some((name, value)) => (name, Some(value)),
             None => (option, None),
         };
-        placed |= PLACEMENTS.contains(&name);
+        line.placed |= PLACEMENTS.contains(&name);
         if PROGRAM_FILES.contains(&name) {
             return Err(LineError::ProgramFile(shown()));
         }
@@ -223,25 +257,8 @@ pub fn read(args: &[OsString], resolved: Option<&Path>) -> Result<Line, LineErro
             .iter()
             .any(|(whose, names)| flavour.knows(*whose) && names.contains(&name))
         {
-            let (number_at, number) = match value {
-                Some(value) => (at, value.to_owned()),
-                None => {
-                    let next = args.get(at + 1).ok_or_else(|| LineError::NoValue(shown()))?;
-                    (at + 1, next.to_string_lossy().into_owned())
-                }
-            };
-            let processes: u32 = number.parse().map_err(|_| LineError::BadCount(number.clone()))?;
-            if processes == 0 {
-                return Err(LineError::BadCount(number));
-            }
-            let prefix = shown()
-                .strip_suffix(&number)
-                .filter(|_| number_at == at)
-                .unwrap_or("")
-                .to_owned();
-            if count.replace((processes, number_at, prefix)).is_some() {
-                return Err(LineError::TwoCounts);
-            }
+            let number_at = if value.is_some() { at } else { at + 1 };
+            set_count(&mut count, args, number_at, value, &shown())?;
             at = number_at + 1;
             continue;
         }
@@ -255,18 +272,42 @@ pub fn read(args: &[OsString], resolved: Option<&Path>) -> Result<Line, LineErro
         }
         at += 1 + follow;
     }
-    if args[at..].iter().any(|arg| arg == ":") {
-        return Err(LineError::SeveralPrograms);
-    }
     let (count, count_at, count_prefix) = count.ok_or(LineError::NoCount)?;
-    Ok(Line {
-        flavour,
+    Ok(Part {
         count,
         count_at,
         count_prefix,
-        program_at: at,
-        placed,
+        program: at..args.len(),
     })
+}
+
+/// Processes, the argument that says so, and what stands before the number there.
+type Count = (u32, usize, String);
+
+/// Takes note of the number in the argument at `number_at`, of which `value` is the number's text where it is not all of it.
+fn set_count(
+    count: &mut Option<Count>,
+    args: &[OsString],
+    number_at: usize,
+    value: Option<&str>,
+    option: &str,
+) -> Result<(), LineError> {
+    let argument = args
+        .get(number_at)
+        .ok_or_else(|| LineError::NoValue(option.to_owned()))?
+        .to_string_lossy();
+    let number = value.unwrap_or(&argument);
+    let processes: u32 = number
+        .parse()
+        .map_err(|_| LineError::BadCount(number.to_owned()))?;
+    if processes == 0 {
+        return Err(LineError::BadCount(number.to_owned()));
+    }
+    let prefix = argument.strip_suffix(number).unwrap_or_default().to_owned();
+    match count.replace((processes, number_at, prefix)) {
+        Some(_) => Err(LineError::TwoCounts),
+        None => Ok(()),
+    }
 }
 
 /// An option without its one or two dashes.
@@ -276,18 +317,44 @@ fn stem(arg: &str) -> Option<&str> {
 }
 
 impl Line {
-    /// The same line with `total` processes and `inserted` before the program.
-    pub fn extended(&self, args: &[OsString], total: u32, inserted: &[OsString]) -> Vec<OsString> {
-        let mut line = args[..self.program_at].to_vec();
-        line[self.count_at] = format!("{}{total}", self.count_prefix).into();
-        line.extend_from_slice(inserted);
-        line.extend_from_slice(&args[self.program_at..]);
+    /// Ranks of all programs together.
+    pub fn ranks(&self) -> u32 {
+        self.parts
+            .iter()
+            .fold(0, |sum, part| sum.saturating_add(part.count))
+    }
+
+    /// The same line with `tools` more processes and `inserted` before every program. Where there are several programs, the
+    /// tool processes are one more: they are the last ones of the world.
+    pub fn extended(&self, args: &[OsString], tools: u32, inserted: &[OsString]) -> Vec<OsString> {
+        let mut line = Vec::new();
+        let mut from = 0;
+        let several = self.parts.len() > 1;
+        for part in &self.parts {
+            let count = if several { part.count } else { part.count + tools };
+            line.extend_from_slice(&args[from..part.program.start]);
+            let count_at = line.len() - (part.program.start - part.count_at);
+            line[count_at] = format!("{}{count}", part.count_prefix).into();
+            line.extend_from_slice(inserted);
+            line.extend_from_slice(&args[part.program.clone()]);
+            from = part.program.end;
+        }
+        if several {
+            line.extend([":".into(), "-n".into(), tools.to_string().into()]);
+            line.extend_from_slice(inserted);
+            line.extend_from_slice(self.program(args));
+        }
         line
     }
 
-    /// The program with its arguments.
+    /// The first program with its arguments.
     pub fn program<'a>(&self, args: &'a [OsString]) -> &'a [OsString] {
-        &args[self.program_at..]
+        self.programs(args).next().unwrap_or_default()
+    }
+
+    /// The programs with their arguments.
+    pub fn programs<'a>(&self, args: &'a [OsString]) -> impl Iterator<Item = &'a [OsString]> {
+        self.parts.iter().map(|part| &args[part.program.clone()])
     }
 }
 

@@ -1,6 +1,7 @@
 //! A rank's shared memory: a memfd, allocated whole and sealed before anybody else sees it. Only mapping it
 //! needs unsafe code.
 
+use crate::config::BackPressure;
 use invivo_proto::shm::{PACKETS_DEFAULT, Region, region_bytes};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,6 +30,8 @@ pub struct Beginning {
     pub held: bool,
     /// Calls are recorded.
     pub recording: bool,
+    /// What it does when no packet is free.
+    pub back_pressure: BackPressure,
 }
 
 impl Default for Beginning {
@@ -37,6 +40,7 @@ impl Default for Beginning {
         Beginning {
             held: false,
             recording: true,
+            back_pressure: BackPressure::default(),
         }
     }
 }
@@ -65,6 +69,9 @@ impl Memory {
         control
             .recording
             .store(u32::from(beginning.recording), Ordering::Relaxed);
+        control
+            .back_pressure
+            .store(beginning.back_pressure.word(), Ordering::Relaxed);
         if beginning.held {
             let until = monotonic_ns() + UNATTENDED.as_nanos() as u64;
             control.gate_until_ns.store(until, Ordering::Relaxed);
@@ -177,11 +184,16 @@ mod tests {
         let beginning = Beginning {
             held: true,
             recording: false,
+            back_pressure: BackPressure::Drop,
         };
         let memory = Memory::create(identity, beginning).expect("memory");
         let control = &memory.region().page().control;
         assert_eq!(control.recording.load(Ordering::Relaxed), 0);
         assert_ne!(control.gate.load(Ordering::Relaxed), 0);
+        assert_eq!(
+            control.back_pressure.load(Ordering::Relaxed),
+            invivo_proto::shm::back_pressure::DROP
+        );
         let left = control
             .gate_until_ns
             .load(Ordering::Relaxed)

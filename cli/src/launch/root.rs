@@ -7,6 +7,7 @@ use super::child::{self, Ended, Inheritance};
 use super::exec::{loaded, tool_on};
 use super::final_message::{FinalMessage, Progress};
 use super::gateway::how;
+use super::janitor::Janitor;
 use super::job::{Job, host};
 use super::mpi::Library;
 use super::opening::{Opening, Stage, look_again};
@@ -56,6 +57,8 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
     let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
     let dir = assignment.job.runtime_dir().map_err(|error| error.to_string())?;
     let relations = Relations::here();
+    let public = Public::open(assignment, &dir, for_tools(signals.mask_before));
+    let _janitor = Janitor::start(&dir, public.as_ref().map(|public| public.job.id.as_str()));
     let mut root = Root {
         assignment,
         opening: assignment
@@ -64,10 +67,11 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
             .map(|opening| (opening, Instant::now())),
         launcher: relations.launcher_fd(),
         relations,
-        public: Public::open(assignment, &dir, for_tools(signals.mask_before)),
+        public,
         node: None,
         message: None,
         result: None,
+        outlive: false,
         last_words: None,
         asked_to_end: false,
         launcher_gone: None,
@@ -77,6 +81,9 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
     let ended = root.run();
     root.say_last_words();
     root.close();
+    if root.outlive {
+        child::outlive();
+    }
     ended
 }
 
@@ -94,6 +101,8 @@ struct Root<'a> {
     message: Option<FinalMessage>,
     /// The result, once it is here.
     result: Option<Result<(), String>>,
+    /// Ranks left MPI as it was: MPICH's launcher should not see that before all have left.
+    outlive: bool,
     /// What is left to say at the job's end, where the result came before it.
     last_words: Option<String>,
     /// The launcher, or a user, has asked for the end.
@@ -318,6 +327,7 @@ impl Root<'_> {
     }
 
     fn present(&mut self, result: &Final) {
+        self.outlive = !result.ended.is_empty();
         let line = report::one_line(result);
         if result.shut_down {
             // The job goes on: its line comes when it ends.

@@ -65,7 +65,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         .first()
         .and_then(|name| program::find(name, path)?.canonicalize().ok());
     let line = read(&args.line, resolved.as_deref()).map_err(|error| usage(explain(&error, &args.line)))?;
-    if is_ours(&line.program(&args.line)[0]) {
+    if line.programs(&args.line).any(|program| is_ours(&program[0])) {
         return Err(usage(
             "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo run --` away".to_owned(),
         ));
@@ -75,16 +75,17 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         Some(hosts) if hosts > 1 => Policy::PerNode { hosts },
         _ => Policy::Tail,
     };
-    let layout = Layout::for_app(line.count, *asked.config.fan_in, policy)
+    if line.parts.len() > 1 && policy != Policy::Tail {
+        return Err(usage(explain(&LineError::SeveralPrograms, &args.line)));
+    }
+    let layout = Layout::for_app(line.ranks(), *asked.config.fan_in, policy)
         .map_err(|error| usage(error.to_string()))?;
+    let tools = layout.total() - layout.app();
     let invivo =
         std::env::current_exe().map_err(|error| (1, format!("cannot find this program: {error}")))?;
     if args.dry_run {
         let inserted = inserted(&invivo, &asked, &[]);
-        println!(
-            "{}",
-            quoted(&line.extended(&args.line, layout.total(), &inserted))
-        );
+        println!("{}", quoted(&line.extended(&args.line, tools, &inserted)));
         return Ok(());
     }
     if let Some(family) = family(line.flavour) {
@@ -95,7 +96,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         announce(&line, &layout, environment);
     }
     let inserted = inserted(&invivo, &asked, &of_this_run(environment));
-    let real = line.extended(&args.line, layout.total(), &inserted);
+    let real = line.extended(&args.line, tools, &inserted);
     let error = child::become_program(child::command(&real), signals::mask());
     let (code, what) = child::failure(&error);
     let name = args.line[0].to_string_lossy();
@@ -138,7 +139,7 @@ fn family(flavour: Flavour) -> Option<Family> {
     match flavour {
         Flavour::OpenMpi => Some(Family::Ompi),
         Flavour::Hydra => Some(Family::Mpich),
-        Flavour::Either => None,
+        Flavour::Either | Flavour::Slurm => None,
     }
 }
 
@@ -243,7 +244,7 @@ fn explain(error: &LineError, args: &[OsString]) -> String {
             )
         }
         LineError::SeveralPrograms => {
-            "several programs in one job (`:`) cannot be run under Invivo yet; start one program".to_owned()
+            format!("several programs in one job (`:`) are read for mpiexec on one node only; {by_hand}")
         }
     }
 }

@@ -24,11 +24,12 @@ use super::place_socket::{Packet, PlaceSocket, Received, packet};
 use super::say;
 use super::signals::{Relations, Signals, asks_to_end};
 use super::stop::{Pause, TICK};
-use invivo_proto::channel::WELCOME_BYTES_MAX;
+use invivo_proto::channel::{ABORTING, WELCOME_BYTES_MAX};
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::ids::Rank;
 use invivo_proto::shm::phase;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::SendFlags;
 use rustix::process::Pid;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -56,6 +57,8 @@ pub struct Assignment {
     pub beginning: Beginning,
     /// Ranks of the application on this host.
     pub on_host: u32,
+    /// Hosts of the job.
+    pub hosts: u32,
     /// What the launcher said.
     pub world: World,
     /// The environment that the launcher gave.
@@ -102,6 +105,12 @@ struct Supervisor<'a> {
     pause: Pause,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
+    /// The rank is in `MPI_Abort` and waits for our answer.
+    aborting: bool,
+    /// The place has taken everything.
+    let_go: bool,
+    /// The application left MPI as it was: MPICH's launcher should not see that before all have left.
+    outlive: bool,
     /// How the application ended, once it has.
     ended: Option<Ended>,
     /// The rank has called `MPI_Init`.
@@ -137,6 +146,7 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         rank: assignment.identity.rank,
         ranks: assignment.identity.ranks,
         on_host: assignment.on_host,
+        hosts: assignment.hosts,
     };
     for (name, value) in environment::for_application(
         &assignment.environment,
@@ -170,6 +180,9 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         place: None,
         pause: Pause::of(child),
         asked_to_end: false,
+        aborting: false,
+        let_go: false,
+        outlive: false,
         ended: None,
         in_mpi: false,
         since: Instant::now(),
@@ -195,6 +208,9 @@ impl Supervisor<'_> {
                     opening.ended(self.assignment.identity.rank);
                 }
                 self.farewell(ended);
+                if self.outlive {
+                    child::outlive();
+                }
                 return ended;
             }
         }
@@ -234,10 +250,11 @@ impl Supervisor<'_> {
     /// Looks at everything that may have come.
     fn look(&mut self) {
         self.take_signals();
-        self.take_welcome();
+        self.hear_shim();
         while let Some(message) = self.hear_place() {
             self.act(message);
         }
+        self.let_abort();
     }
 
     fn take_signals(&mut self) {
@@ -256,20 +273,40 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Takes the place's address from the shim and attaches.
-    fn take_welcome(&mut self) {
-        let Some(shim) = &self.shim else { return };
-        let path = match packet::<WELCOME_BYTES_MAX>(shim.as_fd()) {
-            Packet::Bytes(bytes) => PathBuf::from(OsStr::from_bytes(&bytes)),
-            Packet::Nothing => return,
-            // The program closed it, replaced itself, or ended.
-            Packet::Closed => {
-                self.shim = None;
-                return;
+    /// Hears the shim: the place's address, to which to attach, or that the rank is in `MPI_Abort`.
+    fn hear_shim(&mut self) {
+        while let Some(shim) = &self.shim {
+            match packet::<WELCOME_BYTES_MAX>(shim.as_fd()) {
+                Packet::Bytes(bytes) if bytes == ABORTING => self.abort(),
+                Packet::Bytes(bytes) if self.place.is_none() => {
+                    self.attach(&PathBuf::from(OsStr::from_bytes(&bytes)));
+                }
+                Packet::Bytes(_) => {}
+                Packet::Nothing => return,
+                // The program closed it, replaced itself, or ended.
+                Packet::Closed => self.shim = None,
             }
-        };
-        if self.place.is_none() {
-            self.attach(&path);
+        }
+    }
+
+    /// The rank is about to call the real `MPI_Abort`: for its place it has ended now.
+    fn abort(&mut self) {
+        // The place reads the code where the rank left it.
+        self.tell(&FromSupervisor::Ended(Ended::Code(0)));
+        self.aborting = true;
+        self.let_abort();
+    }
+
+    /// Lets a rank in `MPI_Abort` go on where nothing is left to wait for.
+    fn let_abort(&mut self) {
+        let waits = self.place.is_some() && !self.let_go;
+        if self.aborting && !waits {
+            self.aborting = false;
+            if let Some(shim) = &self.shim {
+                // One that is gone needs no answer.
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let _ = rustix::net::send(shim, ABORTING, flags);
+            }
         }
     }
 
@@ -313,8 +350,11 @@ impl Supervisor<'_> {
                 self.pause.end();
                 (generation, invivo_proto::control::local::Outcome::Running)
             }
-            // It comes after the end only; see `farewell`.
-            ToSupervisor::Leave => return,
+            // It comes after the end, see `farewell`, and after what counts as one.
+            ToSupervisor::Leave => {
+                self.let_go = true;
+                return;
+            }
         };
         self.tell(&FromSupervisor::Acted { generation, outcome });
     }
@@ -332,16 +372,23 @@ impl Supervisor<'_> {
     /// After the application's end: tells the place, and waits until it has taken what the application left.
     fn farewell(&mut self, ended: Ended) {
         // It may have died right after the welcome.
-        self.take_welcome();
+        self.hear_shim();
         self.tell(&FromSupervisor::Ended(ended));
         let left = self.memory.region().page().phase.load(Ordering::Acquire);
-        // Drained: nothing is left. Starting: there was nothing. Silent: nobody knows.
-        if matches!(left, phase::DRAINED | phase::STARTING | phase::SILENT) {
+        // Starting: there was nothing. Silent: nobody knows.
+        if matches!(left, phase::STARTING | phase::SILENT) {
+            return;
+        }
+        if left != phase::DRAINED && matches!(ended, Ended::Code(_)) {
+            self.outlive = true;
+        }
+        // Drained: nothing is left of this rank. But a death makes the launcher end the job, and others may have something.
+        if left == phase::DRAINED && matches!(ended, Ended::Code(_)) {
             return;
         }
         let start = Instant::now();
         while self.place.is_some() {
-            if self.hear_place() == Some(ToSupervisor::Leave) {
+            if self.let_go || self.hear_place() == Some(ToSupervisor::Leave) {
                 return;
             }
             self.take_signals();

@@ -60,19 +60,56 @@ pub fn program<const N: usize>(family: Family, name: &str, arguments: [&str; N])
     command
 }
 
+/// The same, compiled with the sanitizers of addresses and of undefined behaviour.
+pub fn sanitized<const N: usize>(family: Family, name: &str, arguments: [&str; N]) -> Vec<OsString> {
+    let source = sources().join(format!("{name}.c"));
+    let mut watched = vec![source.clone()];
+    watched.extend(in_folder("common", ""));
+    let built = build(family, &format!("{name}_sanitized"), &watched, |target| {
+        let mut compile = family.compiler("mpicc");
+        compile
+            .args(["-O1", "-g", "-fsanitize=address,undefined"])
+            .arg("-I")
+            .arg(sources().join("common"))
+            .arg(&source)
+            .arg(sources().join("common/counting.c"))
+            .arg("-o")
+            .arg(target);
+        vec![compile]
+    });
+    std::iter::once(built.into())
+        .chain(arguments.map(OsString::from))
+        .collect()
+}
+
+/// A language in which a program stands twice, in files of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// C.
+    C,
+    /// Fortran, with `use mpi`.
+    Fortran,
+}
+
+/// The command line of `tests/apps/NAME/NAME.c` or its twin in Fortran, built first where necessary.
+pub fn in_language(family: Family, name: &str, language: Language, arguments: &[&str]) -> Vec<OsString> {
+    let source = |extension: &str| sources().join(name).join(name).with_extension(extension);
+    let program = match language {
+        Language::C => c(family, &format!("{name}_c"), &[source("c")]),
+        Language::Fortran => fortran_file(family, &format!("{name}_f"), source("f90")),
+    };
+    let arguments = arguments.iter().map(OsString::from);
+    std::iter::once(program).chain(arguments).collect()
+}
+
 /// The programs that leave a file right behind their `MPI_Init`, `tests/apps/begun`, each with its language.
 pub fn begun(family: Family) -> Vec<(&'static str, Vec<OsString>)> {
     let source = |extension: &str| sources().join("begun/begun").with_extension(extension);
-    let fortran = build(family, "begun_f", &[source("f90")], |target| {
-        let mut compile = family.compiler("mpifort");
-        compile.arg(source("f90")).arg("-J").arg(family.built());
-        compile.arg("-o").arg(target);
-        vec![compile]
-    });
+    let fortran = fortran_file(family, "begun_f", source("f90"));
     let python = [crate::python::interpreter(), source("py")];
     vec![
         ("C", vec![c(family, "begun_c", &[source("c")])]),
-        ("Fortran", vec![fortran.into()]),
+        ("Fortran", vec![fortran]),
         ("Python", python.map(OsString::from).to_vec()),
     ]
 }
@@ -227,6 +264,22 @@ fn cpp(family: Family) -> OsString {
             .arg("-o")
             .arg(target);
         vec![counting, compile]
+    });
+    built.into()
+}
+
+/// One file of Fortran that needs no other.
+fn fortran_file(family: Family, name: &str, source: PathBuf) -> OsString {
+    let built = build(family, name, std::slice::from_ref(&source), |target| {
+        let mut compile = family.compiler("mpifort");
+        compile
+            .arg("-g")
+            .arg(&source)
+            .arg("-J")
+            .arg(family.built())
+            .arg("-o")
+            .arg(target);
+        vec![compile]
     });
     built.into()
 }

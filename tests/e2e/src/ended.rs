@@ -41,6 +41,17 @@ impl Ended {
             .collect()
     }
 
+    /// What the launcher itself wrote to its standard error output, without Invivo's lines.
+    pub fn launcher_stderr(&self) -> String {
+        let stderr = std::fs::read(self.running.directory().join("launcher.stderr"));
+        output::without_our_lines(&stderr.unwrap_or_default())
+    }
+
+    /// Whether there is a report.
+    pub fn has_report(&self) -> bool {
+        self.running.directory().join("report.json").exists()
+    }
+
     fn of_ranks(&self) -> impl Iterator<Item = &Output> {
         let processes = self.running.processes_of_ranks();
         processes.filter_map(|process| self.outputs.get(process as usize))
@@ -62,6 +73,11 @@ impl Ended {
                 .collect::<Vec<_>>()
         })
         .collect()
+    }
+
+    /// Processes of the whole job.
+    pub fn processes(&self) -> u32 {
+        self.running.processes()
     }
 
     /// The hosts that it ran on, where they were made.
@@ -95,6 +111,18 @@ impl Ended {
     /// Where its ranks wrote their clock logs.
     pub fn logs(&self) -> PathBuf {
         self.running.logs()
+    }
+
+    /// Files and folders in the working directory whose names contain this.
+    pub fn files(&self, part: &str) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.running.directory()).into_iter().flatten();
+        let paths = entries.flatten().map(|entry| entry.path());
+        paths
+            .filter(|path| {
+                path.file_name()
+                    .is_some_and(|name| name.to_string_lossy().contains(part))
+            })
+            .collect()
     }
 
     /// Nothing of Invivo's is left in the file system but the report and the audit log of commands: no sockets,

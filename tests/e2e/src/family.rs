@@ -55,6 +55,15 @@ impl Family {
         self.interface() == "ompi"
     }
 
+    /// As its makers call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Family::Ompi => "Open MPI",
+            Family::Mpich => "MPICH",
+            other => other.name(),
+        }
+    }
+
     /// As Debian's alternatives and mpi4py call it.
     pub fn debian_name(self) -> &'static str {
         if self.is_open_mpi() { "openmpi" } else { "mpich" }

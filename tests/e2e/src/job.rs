@@ -8,9 +8,12 @@ use crate::hosts::{self, Hosts};
 use crate::output;
 use crate::places;
 use crate::processes::{self, MARK, Process};
+use crate::slurm::{self, Slurm};
+use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,10 +48,23 @@ pub struct Job {
     fan_in: &'static str,
     hosts: u32,
     options: Vec<OsString>,
+    launcher_options: Vec<OsString>,
+    /// More programs of the same job, each with its ranks; not counted in `ranks` of the first.
+    others: Vec<(u32, Vec<OsString>)>,
+    slurm: Option<InSlurm>,
+    stdin: Option<&'static str>,
+    beside: bool,
     environment: Vec<(OsString, OsString)>,
     limit: Duration,
     /// The `invivo` command.
     invivo: Option<PathBuf>,
+}
+
+/// Where a Slurm is, and what its `srun --mpi` speaks.
+#[derive(Debug)]
+struct InSlurm {
+    prefix: Vec<OsString>,
+    mpi: &'static str,
 }
 
 impl Job {
@@ -62,6 +78,11 @@ impl Job {
             fan_in: FAN_IN,
             hosts: 1,
             options: Vec::new(),
+            launcher_options: Vec::new(),
+            others: Vec::new(),
+            slurm: None,
+            stdin: None,
+            beside: false,
             environment: Vec::new(),
             limit: LIMIT,
             invivo: None,
@@ -109,6 +130,37 @@ impl Job {
         self
     }
 
+    /// With more options of the launcher.
+    pub fn launcher_options<const N: usize>(mut self, options: [&str; N]) -> Job {
+        self.launcher_options.extend(options.map(OsString::from));
+        self
+    }
+
+    /// With another program beside the first one in the same job, behind a colon.
+    pub fn and(mut self, ranks: u32, program: &[OsString]) -> Job {
+        self.others.push((ranks, program.to_vec()));
+        self
+    }
+
+    /// By Slurm's `srun`.
+    pub fn in_slurm(mut self, slurm: &Slurm, mpi: &'static str) -> Job {
+        let prefix = slurm.prefix();
+        self.slurm = Some(InSlurm { prefix, mpi });
+        self
+    }
+
+    /// With something on its standard input.
+    pub fn stdin(mut self, text: &'static str) -> Job {
+        self.stdin = Some(text);
+        self
+    }
+
+    /// At the same time as another job of this test, which has its turn.
+    pub fn beside(mut self) -> Job {
+        self.beside = true;
+        self
+    }
+
     /// With another limit of its time.
     pub fn limit(self, limit: Duration) -> Job {
         Job { limit, ..self }
@@ -126,15 +178,20 @@ impl Job {
         self.invivo.clone().unwrap_or_else(places::invivo)
     }
 
+    /// Ranks of all its programs.
+    fn all_ranks(&self) -> u32 {
+        self.ranks + self.others.iter().map(|(ranks, _)| ranks).sum::<u32>()
+    }
+
     /// Processes of the whole job, and of each host but the last, as `invivo plan` says.
     fn processes(&self) -> (u32, u32) {
         if self.how == How::Bare {
-            return (self.ranks, self.ranks / self.hosts);
+            return (self.all_ranks(), self.all_ranks() / self.hosts);
         }
         let mut plan = Command::new(places::invivo());
         plan.args(["plan", "--json", "--fan-in", self.fan_in]).args([
             "-n",
-            &self.ranks.to_string(),
+            &self.all_ranks().to_string(),
             "--nodes",
             &self.hosts.to_string(),
         ]);
@@ -147,11 +204,27 @@ impl Job {
     /// The command line of a job of so many processes.
     fn command(&self, directory: &Path, (total, each): (u32, u32), hosts: Option<&Hosts>) -> Command {
         let (output, report) = (directory.join("out"), directory.join("report.json"));
-        let mut words: Vec<OsString> = vec![self.family.launcher()];
+        assert!(
+            self.others.is_empty() || self.how != How::Exec,
+            "several programs are left to `invivo run`"
+        );
         let processes = if self.how == How::Exec { total } else { self.ranks };
-        let places = hosts.map(|hosts| hosts.launcher_arguments(self.family, [each, total - each]));
-        words.extend(places.into_iter().flatten());
-        words.extend(self.family.launcher_arguments(processes, &output));
+        let mut words: Vec<OsString> = Vec::new();
+        match &self.slurm {
+            Some(slurm) => {
+                words.extend(["srun".into(), format!("--mpi={}", slurm.mpi).into()]);
+                words.extend(slurm::launcher_arguments(processes, &output));
+            }
+            None => {
+                words.push(self.family.launcher());
+                let places = hosts.map(|hosts| hosts.launcher_arguments(self.family, [each, total - each]));
+                words.extend(places.into_iter().flatten());
+                words.extend(self.family.launcher_arguments(processes, &output));
+            }
+        }
+        // Before `-n`, which comes last.
+        let at = words.len() - 2;
+        words.splice(at..at, self.launcher_options.iter().cloned());
         let mut ours: Vec<OsString> = vec!["--no-config".into(), "--fan-in".into(), self.fan_in.into()];
         ours.extend(["--report".into(), report.into()]);
         if self.hosts > 1 && self.how == How::Run {
@@ -171,6 +244,14 @@ impl Job {
             }
         }
         words.extend(self.program.iter().cloned());
+        for (ranks, program) in &self.others {
+            words.extend([":".into(), "-n".into(), ranks.to_string().into()]);
+            words.extend(program.iter().cloned());
+        }
+        if let Some(slurm) = &self.slurm {
+            let there: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
+            words = slurm.prefix.iter().cloned().chain(there).chain(words).collect();
+        }
         if let Some(hosts) = hosts {
             // To enter another `/tmp` is to leave the working directory.
             let there: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
@@ -189,7 +270,9 @@ impl Job {
         let mark = format!("e2e-{}-{number}", std::process::id());
         std::fs::create_dir_all(places::built()).expect("a directory for what the tests build");
         let lock = File::create(places::built().join("one-job-at-a-time")).expect("a file to lock");
-        lock.lock().expect("the lock of the jobs");
+        if !self.beside {
+            lock.lock().expect("the lock of the jobs");
+        }
 
         let directory = tempfile::Builder::new()
             .prefix("ivv")
@@ -235,10 +318,15 @@ impl Job {
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         let file =
             |name: &str| Stdio::from(File::create(at(name)).expect("a file for the launcher's output"));
+        let stdin = self.stdin.map_or_else(Stdio::null, |text| {
+            std::fs::write(at("stdin"), text).expect("a file for the job's input");
+            Stdio::from(File::open(at("stdin")).expect("the job's input"))
+        });
         command
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(file("launcher.stdout"))
-            .stderr(file("launcher.stderr"));
+            .stderr(file("launcher.stderr"))
+            .process_group(0);
         let shown = format!("{command:?}");
         let child = command
             .spawn()
@@ -286,12 +374,12 @@ pub struct Running {
 impl Running {
     /// Ranks of the application.
     pub fn ranks(&self) -> u32 {
-        self.job.ranks
+        self.job.all_ranks()
     }
 
     /// The launcher's numbers of the application's ranks: every host has its own first.
     pub(crate) fn processes_of_ranks(&self) -> impl Iterator<Item = u32> {
-        let (ranks, each) = (self.job.ranks / self.job.hosts, self.processes_per_host);
+        let (ranks, each) = (self.ranks() / self.job.hosts, self.processes_per_host);
         (0..self.job.hosts).flat_map(move |host| host * each..host * each + ranks)
     }
 
@@ -364,6 +452,25 @@ impl Running {
         found.unwrap_or_else(|| panic!("no {name} has the number {number}: {named:?}"))
     }
 
+    /// The name of its program.
+    pub fn program_name(&self) -> &str {
+        let program = self.job.program.first().map(Path::new);
+        program
+            .and_then(Path::file_name)
+            .and_then(OsStr::to_str)
+            .unwrap_or_default()
+    }
+
+    /// Sends a signal to the launcher.
+    pub fn signal_launcher(&self, signal: Signal) {
+        processes::signal(&Process::of(self.child.id()), signal);
+    }
+
+    /// Sends a signal to the launcher and to all that is in its process group, as a terminal does.
+    pub fn signal_from_terminal(&self, signal: Signal) {
+        processes::signal_group(self.child.id(), signal);
+    }
+
     /// Waits for the moment when `ready` has something, and asks it again while the job runs.
     pub fn until<T>(&mut self, what: &str, ready: impl Fn(&Running) -> Option<T>) -> T {
         loop {
@@ -382,7 +489,7 @@ impl Running {
 
     /// Waits until every rank's tool place answers: the gateway is there as soon as the job is, the tree a moment later.
     pub fn wait_for_answers(&mut self) {
-        let ranks = u64::from(self.job.ranks);
+        let ranks = u64::from(self.ranks());
         self.until("an answer", |job| {
             let status = job.client().try_json(&["status"])?;
             (number(&status, "/coverage/ranks_reporting") == ranks).then_some(())
@@ -391,14 +498,14 @@ impl Running {
 
     /// Waits until every rank has left this file in the directory of its logs.
     pub fn wait_for_notes(&mut self, name: &str) {
-        let ranks = self.job.ranks;
+        let ranks = self.ranks();
         self.until(name, |job| (job.notes(name) == ranks).then_some(()));
     }
 
     /// Ranks that have left this file in the directory of their logs.
     pub fn notes(&self, name: &str) -> u32 {
         let is_there = |rank| self.logs().join(format!("{rank}.{name}")).exists();
-        (0..self.job.ranks).map(|rank| u32::from(is_there(rank))).sum()
+        (0..self.ranks()).map(|rank| u32::from(is_there(rank))).sum()
     }
 
     /// Leaves the program a file in the directory of its logs.
@@ -433,11 +540,19 @@ impl Running {
         assert!(left.is_empty(), "processes outlived the job: {left:?}");
         self.lock = None;
         let status = self.status.expect("it has ended");
-        let outputs = output::read(self.job.family, &self.directory().join("out"), self.processes);
+        let outputs = output::read(self.output_files(), &self.directory().join("out"), self.processes);
         Ended {
             status,
             outputs,
             running: self,
+        }
+    }
+
+    /// How its launcher names the files of its processes: srun is told to do it as MPICH's does.
+    fn output_files(&self) -> Family {
+        match self.job.slurm {
+            Some(_) => Family::Mpich,
+            None => self.job.family,
         }
     }
 
@@ -458,9 +573,10 @@ impl Running {
         let here = |name: &str| std::fs::read(self.directory().join(name)).unwrap_or_default();
         add("the launcher's output".into(), &here("launcher.stdout"));
         add("the launcher's errors".into(), &here("launcher.stderr"));
-        for (process, output) in output::read(self.job.family, &self.directory().join("out"), self.processes)
-            .iter()
-            .enumerate()
+        for (process, output) in
+            output::read(self.output_files(), &self.directory().join("out"), self.processes)
+                .iter()
+                .enumerate()
         {
             add(format!("output of process {process}"), &output.stdout);
             add(format!("errors of process {process}"), &output.stderr);

@@ -1,6 +1,6 @@
 //! Processes of a job, whatever became of their parents: each carries the job's mark in its environment.
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::time::{Duration, Instant};
 
 /// The variable that marks every process of a job.
@@ -105,6 +105,13 @@ pub fn kill(process: &Process) {
 pub fn signal(process: &Process, signal: Signal) {
     if let Some(pid) = Pid::from_raw(process.pid) {
         let _ = kill_process(pid, signal);
+    }
+}
+
+/// Sends a signal to a process group, as a terminal does.
+pub fn signal_group(leader: u32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(leader as i32) {
+        let _ = kill_process_group(pid, signal);
     }
 }
 

@@ -43,6 +43,7 @@ fn every_launcher_is_understood() {
         size: 6,
         local: Some((2, 6)),
         nodes: None,
+        by_srun: false,
     };
     assert_eq!(world(&ompi(2, 6, 6)), Ok(one));
     let hydra = [
@@ -58,18 +59,37 @@ fn every_launcher_is_understood() {
         size: 6,
         local: Some((1, 2)),
         nodes: None,
+        by_srun: false,
     };
     assert_eq!(world(&env(&hydra)), Ok(two));
-    let pmi2 = [("PMI_RANK", "1"), ("PMI_SIZE", "6"), ("SLURM_NTASKS", "6")];
+    let unknown = [("PMI_RANK", "1"), ("PMI_SIZE", "6"), ("SLURM_NTASKS", "6")];
     assert_eq!(
-        world(&env(&pmi2)).map(|world| (world.family, world.local)),
+        world(&env(&unknown)).map(|world| (world.family, world.local)),
         Ok((Family::Mpich, None))
     );
+    let pmi2 = [
+        ("PMI_RANK", "4"),
+        ("PMI_SIZE", "6"),
+        ("SLURM_LOCALID", "1"),
+        ("SLURM_NODEID", "1"),
+        ("SLURM_STEP_TASKS_PER_NODE", "3(x2)"),
+        ("SLURM_STEP_NUM_NODES", "2"),
+    ];
+    let three = World {
+        family: Family::Mpich,
+        rank: 4,
+        size: 6,
+        local: Some((1, 3)),
+        nodes: Some(2),
+        by_srun: true,
+    };
+    assert_eq!(world(&env(&pmi2)), Ok(three));
     let pmix = [
         ("PMIX_RANK", "1"),
         ("SLURM_STEP_NUM_TASKS", "6"),
         ("SLURM_NTASKS", "8"),
         ("SLURM_STEP_NUM_NODES", "2"),
+        ("SLURM_LOCALID", "1"),
     ];
     assert_eq!(
         world(&env(&pmix)).map(|world| (world.family, world.size, world.nodes)),
@@ -121,6 +141,7 @@ fn the_application_sees_its_own_numbers_and_its_own_command_line() {
         rank: 1,
         ranks: 4,
         on_host: 2,
+        hosts: 2,
     };
     let seen = applied(&given, numbers, &["./bin/app", "a b", "c"]);
     for (name, value) in [
@@ -142,6 +163,33 @@ fn the_application_sees_its_own_numbers_and_its_own_command_line() {
 }
 
 #[test]
+fn every_program_of_a_job_has_its_own_numbers_and_the_tools_are_no_program() {
+    let mut given = ompi(2, 6, 6);
+    given.extend(env(&[
+        ("OMPI_APP_CTX_NUM_PROCS", "1 3 2"),
+        ("OMPI_FIRST_RANKS", "0 1 4"),
+        ("OMPI_NUM_APP_CTX", "3"),
+    ]));
+    let numbers = Numbers {
+        rank: 2,
+        ranks: 4,
+        on_host: 4,
+        hosts: 1,
+    };
+    let seen = applied(&given, numbers, &["./app"]);
+    for (name, value) in [
+        ("OMPI_APP_CTX_NUM_PROCS", "1 3"),
+        ("OMPI_FIRST_RANKS", "0 1"),
+        ("OMPI_NUM_APP_CTX", "2"),
+    ] {
+        assert_eq!(text(&seen, name), Some(value), "{name}");
+    }
+    assert_eq!(without_tools("6", 4), Some(vec![4]));
+    assert_eq!(without_tools("3", 4), None, "what makes no sense is left alone");
+    assert_eq!(without_tools("x", 4), None);
+}
+
+#[test]
 fn what_mpi_needs_or_nobody_set_stays() {
     let hydra = env(&[
         ("PMI_RANK", "1"),
@@ -153,6 +201,7 @@ fn what_mpi_needs_or_nobody_set_stays() {
         rank: 0,
         ranks: 2,
         on_host: 1,
+        hosts: 2,
     };
     let seen = applied(&hydra, numbers, &["./app"]);
     for (name, value) in [("PMI_SIZE", "6"), ("PMI_RANK", "1"), ("MPI_LOCALRANKID", "1")] {

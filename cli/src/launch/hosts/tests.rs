@@ -27,6 +27,7 @@ fn launched(hosts: &[u32]) -> Vec<World> {
                 size,
                 local: Some((local, local_size)),
                 nodes: None,
+                by_srun: false,
             });
         }
     }
@@ -116,6 +117,7 @@ fn where_two_numbers_of_hosts_fit_the_user_is_asked() {
         size: 18,
         local: Some((0, 8)),
         nodes: None,
+        by_srun: false,
     };
     let fitting = layout(&world, wish("1,2")).expect_err("undecided");
     let HostsError::HowMany { candidates, .. } = &fitting else {

@@ -7,10 +7,11 @@ fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
 }
 
-fn extended(line: &str, total: u32) -> Result<String, LineError> {
+/// With two more processes.
+fn extended(line: &str) -> Result<String, LineError> {
     let args = words(line);
     let read = read(&args, None)?;
-    let line = read.extended(&args, total, &words("invivo exec --"));
+    let line = read.extended(&args, 2, &words("invivo exec --"));
     Ok(line
         .iter()
         .map(|word| word.to_string_lossy())
@@ -48,8 +49,12 @@ fn the_count_is_replaced_and_the_tool_stands_before_the_program() {
             "mpiexec.mpich -n 6 -bind-to=core invivo exec -- ./app",
         ),
         ("mpiexec -n 4 - x", "mpiexec -n 6 invivo exec -- - x"),
+        (
+            "mpirun -n 1 ./a x : --np 3 -x A=b ./b y",
+            "mpirun -n 1 invivo exec -- ./a x : --np 3 -x A=b invivo exec -- ./b y : -n 2 invivo exec -- ./a x",
+        ),
     ] {
-        match extended(line, 6) {
+        match extended(line) {
             Ok(got) => assert_eq!(got, expected, "{line}"),
             Err(error) => assert_eq!((expected, error), ("", LineError::NoCount), "{line}"),
         }
@@ -60,7 +65,7 @@ fn the_count_is_replaced_and_the_tool_stands_before_the_program() {
 fn what_cannot_be_extended_says_why() {
     for (line, error) in [
         ("./app", LineError::NotALauncher { launcher: false }),
-        ("srun -n 4 ./app", LineError::NotALauncher { launcher: true }),
+        ("aprun -n 4 ./app", LineError::NotALauncher { launcher: true }),
         ("mpiexec", LineError::NoProgram),
         ("mpiexec -n 4", LineError::NoProgram),
         ("mpiexec -n", LineError::NoValue("-n".into())),
@@ -80,7 +85,8 @@ fn what_cannot_be_extended_says_why() {
             "mpiexec.openmpi -n 4 -genv a b ./app",
             LineError::UnknownOption("-genv".into()),
         ),
-        ("mpiexec -n 2 ./a : -n 2 ./b", LineError::SeveralPrograms),
+        ("mpiexec -n 2 ./a : ./b", LineError::NoCount),
+        ("mpiexec -n 2 ./a :", LineError::NoProgram),
         ("mpiexec --app file", LineError::ProgramFile("--app".into())),
     ] {
         assert_eq!(read(&words(line), None), Err(error), "{line}");
@@ -174,12 +180,13 @@ proptest! {
         args.extend(program.into_iter().map(OsString::from));
 
         let line = read(&args, None).expect("only known options");
-        prop_assert_eq!((line.count, line.program_at), (ranks, program_at));
+        let [part] = line.parts.as_slice() else { panic!("one program") };
+        prop_assert_eq!((part.count, part.program.clone()), (ranks, program_at..args.len()));
         let inserted: Vec<OsString> = words("/opt/invivo/bin/invivo exec --");
-        let mut extended = line.extended(&args, ranks + 3, &inserted);
+        let mut extended = line.extended(&args, 3, &inserted);
         prop_assert_eq!(&extended[program_at..program_at + 3], &inserted[..]);
         extended.drain(program_at..program_at + 3);
-        extended[line.count_at] = ranks.to_string().into();
+        extended[part.count_at] = ranks.to_string().into();
         prop_assert_eq!(extended, args);
     }
 }

@@ -98,9 +98,9 @@ fn a_wrong_line_is_answered_with_a_right_one() {
     for (line, part) in [
         ("./app x", "invivo run -- mpiexec -n 4 ./app x"),
         ("mpiexec ./app", "invivo run -- mpiexec -n 4 ./app"),
-        ("srun -n 4 ./app", "invivo plan -n N"),
+        ("aprun -n 4 ./app", "invivo plan -n N"),
         ("mpiexec -n 4 invivo exec -- ./app", "invivo"),
-        ("mpiexec -n 2 ./a : -n 2 ./b", "several programs"),
+        ("srun -n 2 ./a : -n 2 ./b", "several programs"),
         ("mpiexec -n 4 --strange ./app", "--strange"),
     ] {
         let (code, why) = launch(&parse(&format!("--dry-run -- {line}")), &env).expect_err("refused");

@@ -41,6 +41,7 @@ impl Job {
             size: 3,
             local: Some((0, 3)),
             nodes: None,
+            by_srun: false,
         };
         let assignment = Assignment {
             identity: Identity {
@@ -50,6 +51,7 @@ impl Job {
             },
             beginning: Beginning::default(),
             on_host: 1,
+            hosts: 1,
             world,
             environment: Environment::new(),
             program,
@@ -196,9 +198,11 @@ fn a_missing_program_is_answered_as_by_a_shell() {
             size: 4,
             local: Some((1, 4)),
             nodes: None,
+            by_srun: false,
         },
         beginning: Beginning::default(),
         on_host: 2,
+        hosts: 1,
         environment: Environment::new(),
         program: vec!["/nonexistent/app".into()],
         shim: "/nonexistent/shim.so".into(),

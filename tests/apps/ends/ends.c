@@ -1,0 +1,103 @@
+/* Rank 0 sends ROUNDS messages to rank 1, all meet at a barrier, and then the job ends as it is told: `ends WAY [CODE]`.
+ *
+ *   normal           through MPI_Finalize, status CODE
+ *   exit             exit(CODE) behind MPI_Finalize
+ *   exit-early       rank 1 calls exit(CODE) while the others are in a barrier
+ *   return           without MPI_Finalize, status CODE
+ *   abort            rank 1 calls MPI_Abort(CODE), the others are in a barrier
+ *   fault            rank 1 writes to address 0, the others are in a barrier
+ *   kill             rank 1 kills itself with SIGKILL, the others are in a barrier
+ *   stay             rank 1 waits outside of MPI and the others in MPI_Recv, for ever
+ *   hang             rank 1 waits for ever in a callback of MPI_Finalize
+ *
+ * In the last two each rank leaves LOG_DIR/RANK.ready. SIGUSR2 is answered with a line, and the job goes on. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ROUNDS = 40 };
+
+static int rank;
+
+static void ready(void)
+{
+    const char *logs = getenv("LOG_DIR");
+    char name[4096];
+    snprintf(name, sizeof name, "%s/%d.ready", logs ? logs : ".", rank);
+    FILE *file = fopen(name, "w");
+    if (file)
+        fclose(file);
+}
+
+static void stay(void)
+{
+    for (;;)
+        pause();
+}
+
+static void told(int number)
+{
+    static const char line[] = "told to come to an end\n";
+    (void)number;
+    if (write(1, line, sizeof line - 1) < 0)
+        _exit(99);
+}
+
+static int last_callback(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm, (void)keyval, (void)value, (void)extra;
+    ready();
+    if (rank == 1)
+        stay();
+    return MPI_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "normal";
+    int code = argc > 2 ? atoi(argv[2]) : 0, value = 0;
+    signal(SIGUSR2, told);
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int round = 0; round < ROUNDS; round++) {
+        if (rank == 0)
+            MPI_Send(&round, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        if (rank == 1)
+            MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    printf("rank %d: %d messages\n", rank, ROUNDS);
+    fflush(stdout);
+    /* From here on launchers may kill. */
+    MPI_Barrier(MPI_COMM_WORLD);
+
+    if (!strcmp(way, "return"))
+        return code;
+    if (!strcmp(way, "hang")) {
+        int keyval;
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_callback, &keyval, NULL);
+        MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    } else if (!strcmp(way, "stay")) {
+        ready();
+        if (rank == 1)
+            stay();
+        MPI_Recv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (strcmp(way, "normal") && strcmp(way, "exit")) {
+        if (rank == 1 && !strcmp(way, "exit-early"))
+            exit(code);
+        if (rank == 1 && !strcmp(way, "abort"))
+            MPI_Abort(MPI_COMM_WORLD, code);
+        if (rank == 1 && !strcmp(way, "fault"))
+            *(int *volatile)NULL = 0;
+        if (rank == 1 && !strcmp(way, "kill"))
+            kill(getpid(), SIGKILL);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Finalize();
+    if (!strcmp(way, "exit"))
+        exit(code);
+    return code;
+}

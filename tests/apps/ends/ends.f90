@@ -1,0 +1,133 @@
+! The same as ends.c, word for word, in Fortran.
+module system
+  use, intrinsic :: iso_c_binding
+  implicit none
+  integer(c_int), parameter :: sigkill = 9, sigusr2 = 12
+  interface
+    function c_getpid() bind(c, name='getpid') result(pid)
+      import :: c_int
+      integer(c_int) :: pid
+    end function
+    function c_kill(pid, number) bind(c, name='kill') result(failed)
+      import :: c_int
+      integer(c_int), value :: pid, number
+      integer(c_int) :: failed
+    end function
+    function c_pause() bind(c, name='pause') result(failed)
+      import :: c_int
+      integer(c_int) :: failed
+    end function
+    function c_signal(number, handler) bind(c, name='signal') result(before)
+      import :: c_int, c_funptr
+      integer(c_int), value :: number
+      type(c_funptr), value :: handler
+      type(c_funptr) :: before
+    end function
+    function c_write(descriptor, bytes, length) bind(c, name='write') result(written)
+      import :: c_int, c_size_t, c_char
+      integer(c_int), value :: descriptor
+      character(kind=c_char), intent(in) :: bytes(*)
+      integer(c_size_t), value :: length
+      integer(c_size_t) :: written
+    end function
+    subroutine c_exit(code) bind(c, name='exit')
+      import :: c_int
+      integer(c_int), value :: code
+    end subroutine
+  end interface
+  integer :: rank
+
+contains
+
+  subroutine ready()
+    character(len=4096) :: logs
+    character(len=16) :: number
+    integer :: unit
+    call get_environment_variable('LOG_DIR', logs)
+    write (number, '(i0)') rank
+    open (newunit=unit, file=trim(logs)//'/'//trim(number)//'.ready')
+    close (unit)
+  end subroutine
+
+  subroutine stay()
+    integer :: ignored
+    do
+      ignored = c_pause()
+    end do
+  end subroutine
+
+  subroutine told(number) bind(c)
+    integer(c_int), value :: number
+    character(kind=c_char, len=23), parameter :: line = 'told to come to an end'//c_new_line
+    if (number < 0) return
+    if (c_write(1_c_int, line, 23_c_size_t) < 0) call c_exit(99_c_int)
+  end subroutine
+
+  subroutine last_callback(comm, keyval, value, extra, ierror)
+    use mpi
+    integer :: comm, keyval, ierror
+    integer(kind=MPI_ADDRESS_KIND) :: value, extra
+    call ready()
+    if (rank == 1) call stay()
+    ierror = MPI_SUCCESS
+    if (.false.) value = extra + comm + keyval
+  end subroutine
+end module
+
+program ends
+  use mpi
+  use system
+  implicit none
+  integer, parameter :: rounds = 40
+  integer :: round, received, code, keyval, ierror
+  integer(c_intptr_t) :: nowhere = 0
+  integer(c_int), pointer :: cell
+  character(len=32) :: way, text
+  type(c_funptr) :: before
+  way = 'normal'
+  text = '0'
+  if (command_argument_count() > 0) call get_command_argument(1, way)
+  if (command_argument_count() > 1) call get_command_argument(2, text)
+  read (text, *) code
+  before = c_signal(sigusr2, c_funloc(told))
+  call MPI_Init(ierror)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  do round = 0, rounds - 1
+    if (rank == 0) call MPI_Send(round, 1, MPI_INTEGER, 1, 0, MPI_COMM_WORLD, ierror)
+    if (rank == 1) call MPI_Recv(received, 1, MPI_INTEGER, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+  end do
+  call MPI_Barrier(MPI_COMM_WORLD, ierror)
+  write (*, '(a,i0,a,i0,a)') 'rank ', rank, ': ', rounds, ' messages'
+  flush (6)
+  ! From here on launchers may kill.
+  call MPI_Barrier(MPI_COMM_WORLD, ierror)
+
+  select case (way)
+  case ('return')
+    call c_exit(int(code, c_int))
+  case ('hang')
+    call MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_callback, keyval, 0_MPI_ADDRESS_KIND, ierror)
+    call MPI_Comm_set_attr(MPI_COMM_SELF, keyval, 0_MPI_ADDRESS_KIND, ierror)
+  case ('stay')
+    call ready()
+    if (rank == 1) call stay()
+    call MPI_Recv(received, 1, MPI_INTEGER, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+  case ('exit-early', 'abort', 'fault', 'kill')
+    if (rank == 1) then
+      select case (way)
+      case ('exit-early')
+        call c_exit(int(code, c_int))
+      case ('abort')
+        call MPI_Abort(MPI_COMM_WORLD, code, ierror)
+      case ('fault')
+        call c_f_pointer(transfer(nowhere, c_null_ptr), cell)
+        cell = 0
+      case ('kill')
+        ierror = c_kill(c_getpid(), sigkill)
+      end select
+    end if
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+  end select
+  call MPI_Finalize(ierror)
+  call c_exit(int(code, c_int))
+end program
