@@ -57,7 +57,7 @@ async fn flags_environment_and_three_files_in_this_order() {
     assert_eq!(setting("report"), ("null".into(), "default".into()));
 
     let text = user.text(&["config", "--no-config"]).await;
-    assert!(text.contains("\nfan-in    \"4,16\"   default\n"), "{text}");
+    assert!(text.contains("\nfan-in         \"4,16\"     default\n"), "{text}");
 }
 
 #[tokio::test]

@@ -10,21 +10,29 @@ use std::process::{Command, Stdio};
 /// Debian packages with the reason for each.
 const PACKAGES: &[(&str, &str)] = &[
     ("g++", "C and C++ programs of the tests, libFuzzer"),
+    ("eztrace", "an event tracer beside us in the tests"),
+    ("gdb", "a debugger that attaches to a rank in the tests"),
     ("gfortran", "Fortran programs of the tests"),
     ("lammps", "a real application: demo, tests, benches"),
     ("lammps-examples", "its inputs"),
     ("libclang-dev", "bindings of the tool processes to MPI"),
+    ("libjemalloc2", "another allocator in the tests' programs"),
     ("libmpich-dev", "MPI family mpich"),
     (
         "libopen-trace-format2-dev",
         "libotf2, the rival in the bench of buffers",
     ),
     ("libopenmpi-dev", "MPI family ompi"),
+    ("libpmi2-0", "MPICH under Slurm"),
+    ("libpmix2", "Open MPI under Slurm"),
     ("mpich", "MPI family mpich"),
+    ("munge", "Slurm's authentication"),
     ("openmpi-bin", "MPI family ompi"),
     ("patchelf", "tool processes that take the application's MPI"),
     ("python3", "Python programs and clients of the tests"),
     ("python3-venv", "their environment"),
+    ("slurm-wlm", "a launcher of the tests"),
+    ("slurm-wlm-basic-plugins", "its ways to start MPI programs"),
 ];
 
 /// MPIs that pip installs below `target/mpi`, each in a directory of its own: newer members of the families than

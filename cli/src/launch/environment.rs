@@ -287,7 +287,7 @@ pub fn for_application(
     env: &Environment,
     numbers: Numbers,
     program: &[OsString],
-    shim: &Path,
+    shim: Option<&Path>,
     descriptors: &str,
 ) -> Vec<(OsString, Option<OsString>)> {
     let mut changes: Vec<(OsString, Option<OsString>)> = env
@@ -328,6 +328,7 @@ pub fn for_application(
             (!arguments.is_empty()).then(|| arguments.join(OsStr::new(" "))),
         );
     }
+    let Some(shim) = shim else { return changes };
     // Ours first: what the user preloads stays behind it and still sees every call.
     let mut preload = shim.as_os_str().to_owned();
     if let Some(theirs) = env.get(OsStr::new(PRELOAD)).filter(|theirs| !theirs.is_empty()) {

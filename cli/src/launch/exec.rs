@@ -3,7 +3,7 @@
 use super::artefacts::Artefacts;
 use super::asked::{Asked, JobArgs, Switch};
 use super::child::{self, Ended};
-use super::environment::{self, Environment, World, can_preload};
+use super::environment::{self, Environment, Family, World, can_preload};
 use super::hosts::{self, Host};
 use super::job::Job;
 use super::keeper;
@@ -13,7 +13,7 @@ use super::opening::{Opening, Stage, look_again};
 use super::signals::{Signals, for_tools};
 use super::supervisor::{Assignment, supervise};
 use super::tailor::tailored;
-use super::{launcher, program, root, say};
+use super::{launcher, program, root, run, say};
 use clap::Args;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_tbon::layout::{Layout, Role};
@@ -110,6 +110,15 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     };
     let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
     let library = library(&args.program, &environment, &world);
+    let name = args.program.first().map_or(OsStr::new(""), |name| name);
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    if program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)) {
+        return Err(run::static_mpi(name));
+    }
+    let foreign = foreign(&library, &world, &environment);
+    if foreign && world.by_srun {
+        return Err(singletons(name, &library));
+    }
     artefacts
         .check(library.family)
         .map_err(|error| error.to_string())?;
@@ -127,6 +136,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
         world,
         artefacts,
         library,
+        foreign,
         job,
         opening,
     };
@@ -152,6 +162,8 @@ struct Process {
     artefacts: Artefacts,
     /// The MPI that the program will load, as far as that can be told before.
     library: Library,
+    /// The program is of another MPI than the launcher: each of its processes is a world of its own.
+    foreign: bool,
     job: Job,
     /// How to wait for the application; nothing where it cannot be told.
     opening: Option<Opening>,
@@ -164,18 +176,17 @@ impl Process {
         program: Vec<OsString>,
         environment: Environment,
     ) -> Result<Infallible, String> {
-        if rank.0 == 0 {
-            warn_of_mismatch(
-                program.first().map_or(OsStr::new(""), |name| name),
-                &self.library,
-                self.world,
-            );
+        if rank.0 == 0 && self.foreign {
+            let name = program.first().map_or(OsStr::new(""), |name| name);
+            warn_of_mismatch(name, &self.library, self.world);
         }
-        let shim = self.artefacts.shim(self.library.family);
-        let shim = match runtime_dir(&self.job) {
-            Ok(directory) => tailored(&shim, &self.library.file, &directory),
-            Err(_) => shim,
-        };
+        let shim = (!self.foreign).then(|| {
+            let shim = self.artefacts.shim(self.library.family);
+            match runtime_dir(&self.job) {
+                Ok(directory) => tailored(&shim, &self.library.file, &directory),
+                Err(_) => shim,
+            }
+        });
         let assignment = Assignment {
             identity: Identity {
                 rank: rank.0,
@@ -330,16 +341,43 @@ fn library(program: &[OsString], environment: &Environment, world: &World) -> Li
         .unwrap_or_else(|| Library::anywhere(world.family))
 }
 
+/// Whether the launcher speaks another protocol than the program's MPI, unless the user has said which MPI it is.
+fn foreign(library: &Library, world: &World, environment: &Environment) -> bool {
+    let said = environment
+        .get(OsStr::new(MPI))
+        .is_some_and(|name| !name.is_empty());
+    !said && library.family.launched_by() != world.family
+}
+
 /// MPI itself breaks when launcher and program are of different families; the user should know why.
 fn warn_of_mismatch(program: &OsStr, library: &Library, world: World) {
     let launched_by = library.family.launched_by();
-    if launched_by != world.family {
-        say(&format!(
-            "{} was built for {}, but the launcher is {}'s; use the launcher of {}",
-            program.display(),
-            launched_by.title(),
-            world.family.title(),
-            launched_by.title(),
-        ));
+    say(&format!(
+        "{} was built for {}, but the launcher is {}'s: every process is a world of its own, and nothing is observed; \
+         use the launcher of {}",
+        program.display(),
+        launched_by.title(),
+        world.family.title(),
+        launched_by.title(),
+    ));
+}
+
+/// Slurm starts such processes without a word, and each ends well.
+fn singletons(program: &OsStr, library: &Library) -> String {
+    let family = library.family.launched_by();
+    format!(
+        "{} was built for {}, and srun speaks another protocol to it: every task would be a world of its own; type \
+         srun --mpi={}",
+        program.display(),
+        family.title(),
+        slurm_protocol(family),
+    )
+}
+
+/// What `srun --mpi` is to be told for an MPI.
+fn slurm_protocol(family: Family) -> &'static str {
+    match family {
+        Family::Ompi => "pmix",
+        Family::Mpich | Family::Abi => "pmi2",
     }
 }

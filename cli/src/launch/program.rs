@@ -1,9 +1,9 @@
 //! Looking at a program before it starts: where it is, and how it was linked.
 
 use object::Endianness;
-use object::elf::{ELFMAG, EM_X86_64, FileHeader64, PT_INTERP};
+use object::elf::{ELFMAG, EM_X86_64, FileHeader64, PT_INTERP, SHT_SYMTAB};
 use object::read::ReadCache;
-use object::read::elf::{FileHeader, ProgramHeader};
+use object::read::elf::{FileHeader, ProgramHeader, Sym};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -21,6 +21,38 @@ pub fn find(command: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
     std::env::split_paths(path?)
         .map(|dir| dir.join(command))
         .find(|file| runs(file))
+}
+
+/// A name that is in every MPI library, for its messages and for the communicator itself.
+const MPI_NAME: &[u8] = b"MPI_COMM_WORLD";
+
+/// Whether a program has an MPI linked into itself: a preloaded library cannot see it, and its world would have the tool
+/// processes in it.
+pub fn has_mpi_inside(file: &Path) -> bool {
+    match linkage(file) {
+        Linkage::Dynamic => defines_mpi(file).unwrap_or(false),
+        // Often stripped: but every MPI knows this name.
+        Linkage::Static => {
+            std::fs::read(file).is_ok_and(|bytes| bytes.windows(MPI_NAME.len()).any(|name| name == MPI_NAME))
+        }
+        Linkage::Foreign | Linkage::Script => false,
+    }
+}
+
+/// Whether a dynamic program defines `PMPI_Init` itself, which no layer above MPI does.
+fn defines_mpi(file: &Path) -> Option<bool> {
+    let data = ReadCache::new(std::fs::File::open(file).ok()?);
+    let header = FileHeader64::<Endianness>::parse(&data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, &data).ok()?;
+    let table = sections.symbols(endian, &data, SHT_SYMTAB).ok()?;
+    let strings = table.strings();
+    let mut defined = table.iter().filter(|symbol| !symbol.is_undefined(endian));
+    Some(defined.any(|symbol| {
+        symbol
+            .name(endian, strings)
+            .is_ok_and(|name| name == b"PMPI_Init")
+    }))
 }
 
 /// How a program was linked, as far as that decides whether something can be preloaded into it.
@@ -82,6 +114,30 @@ pub fn interpreter(file: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_mpi_that_is_linked_in_is_found() {
+        let dir = tempfile::tempdir().expect("directory");
+        let build = |name: &str, text: &str, option: &str| {
+            let (source, file) = (dir.path().join(format!("{name}.c")), dir.path().join(name));
+            std::fs::write(&source, text).expect("written");
+            let mut compile = std::process::Command::new("cc");
+            compile.arg(option).arg(&source).arg("-o").arg(&file);
+            assert!(compile.status().expect("a C compiler").success());
+            file
+        };
+        let inside = "int PMPI_Init(void) { return 0; } const char *name = \"MPI_COMM_WORLD\"; int main(void) { return name[0] == 0; }";
+        let layer = "int PMPI_Init(void) __attribute__((weak)); int main(void) { return PMPI_Init ? PMPI_Init() : 0; }";
+        assert!(has_mpi_inside(&build("static", inside, "-static")));
+        assert!(has_mpi_inside(&build("half", inside, "-O1")));
+        assert!(!has_mpi_inside(&build(
+            "none",
+            "int main(void) { return 0; }",
+            "-static"
+        )));
+        assert!(!has_mpi_inside(&build("layer", layer, "-O1")));
+        assert!(!has_mpi_inside(Path::new("/etc/passwd")));
+    }
 
     #[test]
     fn commands_are_found_as_execvp_finds_them() {

@@ -70,6 +70,10 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
             "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo run --` away".to_owned(),
         ));
     }
+    if let Some(name) = with_mpi_inside(&line, &args.line, path) {
+        say(&static_mpi(name));
+        return Err(become_launcher(&args.line));
+    }
     let asked = args.job.resolve().map_err(usage)?;
     let policy = match asked.nodes {
         Some(hosts) if hosts > 1 => Policy::PerNode { hosts },
@@ -97,13 +101,35 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     }
     let inserted = inserted(&invivo, &asked, &of_this_run(environment));
     let real = line.extended(&args.line, tools, &inserted);
-    let error = child::become_program(child::command(&real), signals::mask());
+    Err(become_launcher(&real))
+}
+
+/// Becomes the launcher. Returns why that is not possible.
+fn become_launcher(line: &[OsString]) -> (u8, String) {
+    let error = child::become_program(child::command(line), signals::mask());
     let (code, what) = child::failure(&error);
-    let name = args.line[0].to_string_lossy();
-    Err((
+    let name = line[0].to_string_lossy();
+    (
         code as u8,
         format!("cannot start {name}: {what} ({error}); is an MPI installed and in PATH?"),
-    ))
+    )
+}
+
+/// The first program of the line that has its MPI linked into itself.
+fn with_mpi_inside<'a>(line: &Line, words: &'a [OsString], path: Option<&OsStr>) -> Option<&'a OsStr> {
+    let names = line.programs(words).filter_map(|program| program.first());
+    names
+        .map(OsString::as_os_str)
+        .find(|name| program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)))
+}
+
+/// What to say of such a program.
+pub(super) fn static_mpi(program: &OsStr) -> String {
+    format!(
+        "{} has its MPI linked into itself (statically): it cannot be observed, and runs only without Invivo; link it with \
+         the shared library (mpicc without -static) to observe it",
+        program.display()
+    )
 }
 
 /// What belongs to this very run. Not by variables: launchers pass few of them on to other nodes.

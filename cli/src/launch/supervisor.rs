@@ -65,8 +65,8 @@ pub struct Assignment {
     pub environment: Environment,
     /// The application with its arguments.
     pub program: Vec<OsString>,
-    /// The library to preload.
-    pub shim: PathBuf,
+    /// The library to preload; nothing into a program that is not to be observed.
+    pub shim: Option<PathBuf>,
     /// Where to note that the rank is in MPI; nothing where nobody waits for that.
     pub opening: Option<Opening>,
 }
@@ -152,7 +152,7 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         &assignment.environment,
         numbers,
         &assignment.program,
-        &assignment.shim,
+        assignment.shim.as_deref(),
         &descriptors.map(|fd| fd.as_raw_fd().to_string()).join(","),
     ) {
         match value {

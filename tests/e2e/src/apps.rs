@@ -60,6 +60,22 @@ pub fn program<const N: usize>(family: Family, name: &str, arguments: [&str; N])
     command
 }
 
+/// A program that has what every MPI has linked into itself, and does nothing with it.
+pub fn with_mpi_inside() -> Vec<OsString> {
+    let source = sources().join("static_mpi.c");
+    let built = build(
+        Family::Ompi,
+        "static_mpi",
+        std::slice::from_ref(&source),
+        |target| {
+            let mut compile = Command::new("gcc");
+            compile.arg("-static").arg(&source).arg("-o").arg(target);
+            vec![compile]
+        },
+    );
+    vec![built.into()]
+}
+
 /// The same, compiled with the sanitizers of addresses and of undefined behaviour.
 pub fn sanitized<const N: usize>(family: Family, name: &str, arguments: [&str; N]) -> Vec<OsString> {
     let source = sources().join(format!("{name}.c"));

@@ -86,6 +86,8 @@ impl Slurm {
             slurmctld -D >log/slurmctld.out 2>&1 &
             slurmd -D -N slurmnode >log/slurmd.out 2>&1 &
             until sinfo -h -t idle -o %n 2>/dev/null | grep -q slurmnode; do sleep 0.1; done
+            # The first steps of a new node may fail, with status 0.
+            until [ "$(srun --mpi=pmix -n 2 echo up 2>/dev/null | grep -c up)" = 2 ]; do sleep 0.1; done
             : > made
             wait
         "#;

@@ -26,7 +26,7 @@ fn ompi(rank: u32, size: u32, local_size: u32) -> Environment {
 fn applied(env: &Environment, numbers: Numbers, program: &[&str]) -> Environment {
     let program: Vec<OsString> = program.iter().map(OsString::from).collect();
     let mut seen = env.clone();
-    for (name, value) in for_application(env, numbers, &program, Path::new("/i/shim.so"), "5,6") {
+    for (name, value) in for_application(env, numbers, &program, Some(Path::new("/i/shim.so")), "5,6") {
         match value {
             Some(value) => seen.insert(name, value),
             None => seen.remove(&name),

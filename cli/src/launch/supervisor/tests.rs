@@ -55,7 +55,7 @@ impl Job {
             world,
             environment: Environment::new(),
             program,
-            shim: self.dir.path().join("shim.so"),
+            shim: Some(self.dir.path().join("shim.so")),
             opening: Some(Opening::new(self.dir.path(), 1)),
         };
         std::thread::spawn(move || supervise(&assignment, || ()))
@@ -205,7 +205,7 @@ fn a_missing_program_is_answered_as_by_a_shell() {
         hosts: 1,
         environment: Environment::new(),
         program: vec!["/nonexistent/app".into()],
-        shim: "/nonexistent/shim.so".into(),
+        shim: None,
         opening: None,
     };
     assert_eq!(supervise(&assignment, || ()), Ended::Code(127));

@@ -1,0 +1,75 @@
+//! Jobs that Slurm starts: with the protocol that fits their MPI they are like any other; with another one they would be
+//! silent singletons, and are refused.
+
+use invivo_e2e::apps::Conversation;
+use invivo_e2e::checks;
+use invivo_e2e::family::Family;
+use invivo_e2e::job::Job;
+use invivo_e2e::slurm::{Slurm, possible};
+
+const RANKS: u32 = 2;
+/// A status of the program's own.
+const STATUS: i32 = 3;
+
+fn yielding(job: Job) -> Job {
+    // More processes than cores, of which srun tells Open MPI nothing.
+    job.env("OMPI_MCA_mpi_yield_when_idle", "1")
+}
+
+/// By hand and by `invivo run`: the output and the status of the bare run, every call counted, nothing left.
+#[test]
+fn jobs_of_srun_are_observed() {
+    if !possible() {
+        return;
+    }
+    let slurm = Slurm::start();
+    for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
+        let mut command = Conversation::C.command(family);
+        command.push(STATUS.to_string().into());
+        let bare = yielding(Job::bare(family, RANKS, &command).in_slurm(&slurm, mpi)).run();
+        assert_eq!(bare.code(), STATUS, "{family:?}: the bare run");
+        for job in [
+            Job::observed(family, RANKS, &command),
+            Job::run_by_invivo(family, RANKS, &command),
+        ] {
+            let observed = yielding(job.in_slurm(&slurm, mpi)).run();
+            assert_eq!(observed.code(), STATUS, "{family:?}");
+            assert_eq!(observed.stdout(), bare.stdout(), "{family:?}: standard outputs");
+            let (report, own) = (observed.report(), observed.own_counts());
+            assert_eq!((report.job.ranks, report.job.places), (RANKS, 1), "{family:?}");
+            checks::complete(&report, RANKS);
+            checks::same_calls(&report, &own.calls);
+            checks::same_traffic(&report, &own);
+            observed.assert_nothing_left();
+        }
+    }
+}
+
+/// Each of these would be several worlds of one process, of which each ends well.
+#[test]
+fn silent_singletons_are_refused() {
+    if !possible() {
+        return;
+    }
+    let slurm = Slurm::start();
+    for (family, mpi, right) in [
+        (Family::Mpich, "pmix", "--mpi=pmi2"),
+        (Family::Ompi, "pmi2", "--mpi=pmix"),
+        (Family::Mpich, "none", "--mpi=pmi2"),
+        (Family::Ompi, "none", "--mpi=pmix"),
+    ] {
+        let command = Conversation::C.command(family);
+        let refused = Job::observed(family, RANKS, &command).in_slurm(&slurm, mpi).run();
+        assert_eq!(refused.code(), 2, "{family:?}, {mpi}: wrong usage");
+        let lines = refused.our_lines();
+        assert!(
+            lines.len() == 1 && lines[0].contains(right),
+            "{family:?}, {mpi}: {lines:?}"
+        );
+        assert!(
+            refused.stdout().concat().is_empty(),
+            "{family:?}, {mpi}: nothing was started"
+        );
+        refused.assert_nothing_left();
+    }
+}
