@@ -3,7 +3,7 @@
 //! role and, as a supervisor, outlives the application's process or the root.
 //!
 //! ```text
-//! environment  launcher  hosts  plan       pure: what the launcher says, what the user typed, how many and where
+//! environment  launcher  binding  hosts  plan       pure: what the launcher says, what the user typed, how many and where
 //! asked                                    the options of a job
 //! run  exec                                the two ways in
 //! supervisor <- stop, place_socket, memory, signals, child, process     a rank's supervisor
@@ -16,6 +16,7 @@
 
 mod artefacts;
 mod asked;
+mod binding;
 mod child;
 mod doctor;
 mod environment;

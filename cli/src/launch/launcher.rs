@@ -128,6 +128,35 @@ const PLACEMENTS: &[&str] = &[
     "amca",
 ];
 
+/// Options that decide, or may decide, to which processors processes are bound.
+const BINDINGS: &[&str] = &[
+    "bind-to",
+    "bind-to-core",
+    "bind-to-socket",
+    "bycore",
+    "bynode",
+    "byslot",
+    "map-by",
+    "rank-by",
+    "cpu-list",
+    "cpu-set",
+    "cpus-per-proc",
+    "cpus-per-rank",
+    "npernode",
+    "pernode",
+    "npersocket",
+    "N",
+    "ppr",
+    "rankfile",
+    "rf",
+    "use-hwthread-cpus",
+    "mca",
+    "gmca",
+    "am",
+    "amca",
+    "tune",
+];
+
 /// What stands on a launcher's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
@@ -137,6 +166,8 @@ pub struct Line {
     pub parts: Vec<Part>,
     /// The user decides about placement and oversubscription.
     pub placed: bool,
+    /// The user decides about binding, or may.
+    pub bound: bool,
 }
 
 /// One program of a line.
@@ -218,6 +249,7 @@ pub fn read(args: &[OsString], resolved: Option<&Path>) -> Result<Line, LineErro
         flavour,
         parts: Vec::new(),
         placed: false,
+        bound: false,
     };
     let mut at = 1;
     loop {
@@ -250,6 +282,7 @@ fn part(args: &[OsString], mut at: usize, line: &mut Line) -> Result<Part, LineE
             None => (option, None),
         };
         line.placed |= PLACEMENTS.contains(&name);
+        line.bound |= BINDINGS.contains(&name);
         if PROGRAM_FILES.contains(&name) {
             return Err(LineError::ProgramFile(shown()));
         }

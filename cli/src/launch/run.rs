@@ -6,7 +6,7 @@ use super::asked::{Asked, JobArgs};
 use super::environment::{self, Environment, Family};
 use super::job::{ENV_JOB, fresh_id};
 use super::launcher::{Flavour, Line, LineError, is_launcher, read};
-use super::{child, plan, program, say, signals};
+use super::{binding, child, plan, program, say, signals};
 use clap::Args;
 use invivo_tbon::layout::{Layout, Policy};
 use std::ffi::{OsStr, OsString};
@@ -64,7 +64,9 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         .line
         .first()
         .and_then(|name| program::find(name, path)?.canonicalize().ok());
-    let line = read(&args.line, resolved.as_deref()).map_err(|error| usage(explain(&error, &args.line)))?;
+    let read =
+        |words: &[OsString]| read(words, resolved.as_deref()).map_err(|error| usage(explain(&error, words)));
+    let line = read(&args.line)?;
     if line.programs(&args.line).any(|program| is_ours(&program[0])) {
         return Err(usage(
             "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo run --` away".to_owned(),
@@ -85,11 +87,17 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     let layout = Layout::for_app(line.ranks(), *asked.config.fan_in, policy)
         .map_err(|error| usage(error.to_string()))?;
     let tools = layout.total() - layout.app();
+    let mut words = args.line.clone();
+    if policy == Policy::Tail {
+        let kept = binding::kept(&line, resolved.as_deref(), cores().unwrap_or(0), environment);
+        words.splice(1..1, kept);
+    }
+    let line = read(&words)?;
     let invivo =
         std::env::current_exe().map_err(|error| (1, format!("cannot find this program: {error}")))?;
     if args.dry_run {
         let inserted = inserted(&invivo, &asked, &[]);
-        println!("{}", quoted(&line.extended(&args.line, tools, &inserted)));
+        println!("{}", quoted(&line.extended(&words, tools, &inserted)));
         return Ok(());
     }
     if let Some(family) = family(line.flavour) {
@@ -100,7 +108,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         announce(&line, &layout, environment);
     }
     let inserted = inserted(&invivo, &asked, &of_this_run(environment));
-    let real = line.extended(&args.line, tools, &inserted);
+    let real = line.extended(&words, tools, &inserted);
     Err(become_launcher(&real))
 }
 

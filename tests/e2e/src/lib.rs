@@ -30,5 +30,5 @@ pub mod python;
 pub mod report;
 pub mod screen;
 pub mod seen;
-pub mod whole;
 pub mod slurm;
+pub mod whole;

@@ -210,6 +210,7 @@ pub fn read(args: &[OsString]) -> Result<Line, LineError> {
         parts: vec![part],
         // Slurm says by itself what an allocation has room for.
         placed: true,
+        bound: true,
     })
 }
 

@@ -1,0 +1,275 @@
+//! Every way to launch a job, and every wrong one: the program finds what it would find without Invivo, and what cannot be
+//! launched is answered with what to type.
+
+use invivo_e2e::apps::{Conversation, program, with_mpi_inside};
+use invivo_e2e::checks;
+use invivo_e2e::ended::Ended;
+use invivo_e2e::family::Family;
+use invivo_e2e::job::Job;
+use invivo_e2e::places::root;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+
+const RANKS: u32 = 2;
+/// What all jobs here read on their standard input.
+const INPUT: &str = "the first rank's\nalone\n";
+
+/// What one rank found, by what it calls it.
+type Found = BTreeMap<String, String>;
+
+fn found(ended: &Ended, ranks: u32) -> Vec<Found> {
+    let of_rank = |rank: u32| {
+        let path = ended.logs().join(format!("{rank}.found"));
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        text.lines()
+            .map(|line| {
+                let at = line.find(['=', ':']).unwrap_or(line.len());
+                (line[..at].to_owned(), line[at..].to_owned())
+            })
+            .collect()
+    };
+    (0..ranks).map(of_rank).collect()
+}
+
+/// Things that differ between two runs of every job, by rank and name.
+fn changing(first: &[Found], second: &[Found]) -> BTreeSet<String> {
+    let pairs = first.iter().zip(second);
+    pairs
+        .flat_map(|(first, second)| {
+            let differs = |name: &&String| first.get(*name) != second.get(*name);
+            first
+                .keys()
+                .chain(second.keys())
+                .filter(differs)
+                .cloned()
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// What differs under Invivo, as the manual lists it: variables that MPI itself reads, or that its library is told by.
+fn allowed() -> BTreeSet<String> {
+    let page = std::fs::read_to_string(root().join("docs/manual/launching.md")).expect("the manual");
+    let section = page
+        .split("### What differs\n")
+        .nth(1)
+        .expect("the list of what differs");
+    let section = section.split("\n#").next().unwrap_or_default();
+    let names = section
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    names.map(|name| format!("env {name}")).collect()
+}
+
+/// Variables that only these tests set.
+const OF_THE_TESTS: [&str; 4] = [
+    "env XDG_RUNTIME_DIR",
+    "env XDG_STATE_HOME",
+    "env INVIVO_DIST",
+    "env INVIVO_PYTHON",
+];
+
+/// The bare job twice and the observed one: all that every run of it finds alike, it finds under Invivo.
+fn same_surroundings(what: &str, bare: impl Fn() -> Job, observed: Job, ranks: u32) -> Ended {
+    let [first, second] = [bare().run(), bare().run()];
+    assert_eq!(first.code(), 0, "{what}: the bare run");
+    let changing = changing(&found(&first, ranks), &found(&second, ranks));
+    let allowed = allowed();
+    let ended = observed.run();
+    assert_eq!(ended.code(), 0, "{what}");
+    assert_eq!(ended.stdout(), first.stdout(), "{what}: standard outputs");
+    for (rank, (bare, seen)) in found(&first, ranks).iter().zip(&found(&ended, ranks)).enumerate() {
+        let of = |found: &Found| -> Found {
+            let same = found.iter().filter(|(name, _)| {
+                !changing.contains(*name)
+                    && !allowed.contains(*name)
+                    && !OF_THE_TESTS.contains(&name.as_str())
+            });
+            same.map(|(name, value)| (name.clone(), value.clone())).collect()
+        };
+        checks::same(&format!("{what}: what rank {rank} finds"), &of(bare), &of(seen));
+    }
+    let report = ended.report();
+    checks::complete(&report, ranks);
+    checks::same_calls(&report, &ended.own_counts().calls);
+    ended.assert_nothing_left();
+    ended
+}
+
+/// By `invivo run` and by hand, a rank finds the processors, the directory, the limits, the input and the variables of its
+/// bare run.
+#[test]
+fn a_rank_finds_what_it_would_find() {
+    for family in Family::ALL {
+        let command = program(family, "surroundings", ["one", "two words"]);
+        let bare = || Job::bare(family, RANKS, &command).stdin(INPUT);
+        let observed = Job::run_by_invivo(family, RANKS, &command).stdin(INPUT);
+        same_surroundings(&format!("{family:?}, invivo run"), bare, observed, RANKS);
+        // By hand, Open MPI binds as the total asks for, unless it is told.
+        let told =
+            |job: Job| job.launcher_options(["--map-by", "core", "--bind-to", "core:overload-allowed"]);
+        let bound = |job: Job| if family.is_open_mpi() { told(job) } else { job };
+        let observed = bound(Job::observed(family, RANKS, &command)).stdin(INPUT);
+        same_surroundings(&format!("{family:?}, invivo exec"), bare, observed, RANKS);
+    }
+}
+
+/// Several programs in one job: each rank is of its own program, and the tools are none of them.
+#[test]
+fn several_programs_are_one_job() {
+    for family in Family::ALL {
+        let [one, other] = ["one", "other"].map(|name| program(family, "surroundings", [name]));
+        let bare = || Job::bare(family, 1, &one).and(2, &other).stdin(INPUT);
+        let observed = Job::run_by_invivo(family, 1, &one).and(2, &other).stdin(INPUT);
+        let ended = same_surroundings(&format!("{family:?}, two programs"), bare, observed, 3);
+        let programs: Vec<String> = found(&ended, 3)
+            .iter()
+            .map(|found| found["argument 1"].clone())
+            .collect();
+        assert_eq!(programs, [": one", ": other", ": other"], "{family:?}");
+    }
+}
+
+/// A file with hosts, of which this machine is the only one.
+#[test]
+fn a_file_of_hosts_is_the_launchers() {
+    for family in Family::ALL {
+        let hosts = tempfile::NamedTempFile::new().expect("a file");
+        let (option, line) = match family.is_open_mpi() {
+            true => ("--hostfile", "localhost slots=16\n"),
+            false => ("-f", "localhost:16\n"),
+        };
+        std::fs::write(hosts.path(), line).expect("written");
+        let file = hosts.path().to_str().expect("text");
+        let command = program(family, "surroundings", []);
+        let with = |job: Job| job.launcher_options([option, file]).stdin(INPUT);
+        let bare = || with(Job::bare(family, RANKS, &command));
+        let observed = with(Job::run_by_invivo(family, RANKS, &command));
+        same_surroundings(&format!("{family:?}, a file of hosts"), bare, observed, RANKS);
+    }
+}
+
+/// Two jobs of one user on one machine know nothing of each other.
+#[test]
+fn two_jobs_run_at_once() {
+    for family in Family::ALL {
+        let command = Conversation::C.command(family);
+        let first = Job::observed(family, RANKS, &command).start();
+        let second = Job::run_by_invivo(family, RANKS, &command).beside().start();
+        for running in [second, first] {
+            let ended = running.end();
+            assert_eq!(ended.code(), 0, "{family:?}");
+            let (report, own) = (ended.report(), ended.own_counts());
+            checks::complete(&report, RANKS);
+            checks::same_calls(&report, &own.calls);
+            checks::same_traffic(&report, &own);
+            ended.assert_nothing_left();
+        }
+    }
+}
+
+/// Where processes cannot copy from each other's memory, Open MPI moves long messages in small pieces, and only while both
+/// sides are in MPI. Packets are such messages.
+#[test]
+fn a_machine_without_copies_between_processes_is_no_trouble() {
+    let family = Family::Ompi;
+    let command = Conversation::C.command(family);
+    let without = |job: Job| job.env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+    let bare = without(Job::bare(family, RANKS, &command)).run();
+    let observed = without(Job::observed(family, RANKS, &command)).run();
+    assert_eq!((bare.code(), observed.code()), (0, 0));
+    assert_eq!(bare.stdout(), observed.stdout());
+    let (report, own) = (observed.report(), observed.own_counts());
+    assert_eq!(report.job.ranks, RANKS);
+    checks::same_but_for_drops(&report, RANKS, &own);
+    observed.assert_nothing_left();
+}
+
+/// A script that starts the program in its place, and one that waits for it.
+#[test]
+fn a_script_may_start_the_program() {
+    for family in Family::ALL {
+        for script in ["exec \"$@\"", "\"$@\"; exit $?"] {
+            let front: [OsString; 4] = ["sh".into(), "-c".into(), script.into(), "script".into()];
+            let command: Vec<OsString> = front
+                .into_iter()
+                .chain(program(family, "init_finalize", ["3"]))
+                .collect();
+            let observed = Job::observed(family, RANKS, &command).run();
+            assert_eq!(observed.code(), 3, "{family:?}: {script}");
+            checks::complete(&observed.report(), RANKS);
+            observed.assert_nothing_left();
+        }
+    }
+}
+
+/// What is wrong, with a word of its answer and the status that it has; and whether the program has run all the same.
+#[test]
+fn every_wrong_line_has_its_answer() {
+    for family in Family::ALL {
+        let other = if family.is_open_mpi() {
+            Family::Mpich
+        } else {
+            Family::Ompi
+        };
+        let here = |text: &str| vec![OsString::from(text)];
+        let cases: [(&str, Vec<OsString>, i32, &str, bool); 5] = [
+            (
+                "no MPI program",
+                vec!["echo".into(), "hello".into()],
+                0,
+                "without calling MPI",
+                true,
+            ),
+            (
+                "a missing file",
+                here("/nonexistent/app"),
+                127,
+                "no such program",
+                false,
+            ),
+            (
+                "the wrong MPI",
+                program(other, "init_finalize", ["0"]),
+                0,
+                "the launcher is",
+                true,
+            ),
+            ("a static MPI", with_mpi_inside(), 2, "linked into itself", false),
+            (
+                "invivo run behind the launcher",
+                wrong_side(),
+                2,
+                "invivo run -- mpiexec",
+                false,
+            ),
+        ];
+        for (what, command, status, says, runs) in cases {
+            let ended = Job::observed(family, RANKS, &command).run();
+            let lines = ended.our_lines();
+            assert_eq!(ended.code(), status, "{family:?}, {what}: {lines:?}");
+            assert!(
+                lines.iter().any(|line| line.contains(says)),
+                "{family:?}, {what}: {lines:?}"
+            );
+            if what == "no MPI program" {
+                assert_eq!(ended.stdout(), ["hello\n", "hello\n"], "{family:?}");
+            }
+            assert!(runs || ended.stdout().concat().is_empty(), "{family:?}, {what}");
+            ended.assert_nothing_left();
+        }
+        // `invivo run` leaves what it cannot observe to the launcher.
+        let ended = Job::run_by_invivo(family, RANKS, &with_mpi_inside()).run();
+        assert_eq!((ended.code(), ended.our_lines().len()), (0, 1), "{family:?}");
+    }
+}
+
+fn wrong_side() -> Vec<OsString> {
+    vec![
+        invivo_e2e::places::invivo().into(),
+        "run".into(),
+        "--".into(),
+        "./app".into(),
+    ]
+}
