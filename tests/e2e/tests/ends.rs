@@ -1,6 +1,7 @@
 //! Every end that a job can have, with and without Invivo, in C and in Fortran: the same status, the same output, nothing
 //! left, soon; and what had been recorded before the end is in the report. The table of `docs/manual/ends.md` is what these
-//! tests find: `INVIVO_BLESS=1` writes it.
+//! tests find: `INVIVO_BLESS=1` writes it. Usually a part of the ends are looked at, in C; the long tests look at all of them, in
+//! both languages, and repeat those of which bare runs themselves end in several ways.
 
 use invivo_e2e::apps::{Language, in_language};
 use invivo_e2e::checks;
@@ -10,6 +11,7 @@ use invivo_e2e::job::{Job, Running};
 use invivo_e2e::manual::{Column, same_column};
 use invivo_e2e::processes::kill;
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// Ranks of the jobs.
@@ -20,6 +22,8 @@ const ROUNDS: u64 = 40;
 const PATIENCE: Duration = Duration::from_secs(15);
 /// How much longer an end may take than the bare run's.
 const LINGERS_AT_MOST: Duration = Duration::from_secs(5);
+/// How often the long tests run an end of which bare runs differ.
+const REPEATED: usize = 5;
 
 /// What somebody else does, once the job stands where its end begins.
 type Act = fn(&Running, observed: bool);
@@ -32,6 +36,8 @@ struct End {
     way: &'static [&'static str],
     /// What ends the job, where it is not the program.
     act: Option<Act>,
+    /// Looked at by the long tests alone: another one is much like it.
+    long: bool,
 }
 
 const fn by_itself(title: &'static str, way: &'static [&'static str]) -> End {
@@ -39,36 +45,48 @@ const fn by_itself(title: &'static str, way: &'static [&'static str]) -> End {
         title,
         way,
         act: None,
+        long: false,
     }
 }
 
 const fn from_outside(title: &'static str, way: &'static [&'static str], act: Act) -> End {
     End {
-        title,
-        way,
         act: Some(act),
+        ..by_itself(title, way)
+    }
+}
+
+impl End {
+    const fn long(self) -> End {
+        End { long: true, ..self }
     }
 }
 
 const SIGTERM: &str = "SIGTERM to the launcher";
 const CTRL_C: &str = "Ctrl-C";
 
+/// Jobs without Invivo have no such process, so that there is nothing to compare with.
+const PLACE_KILLED: &str = "SIGKILL of a tool place";
+
 const ENDS: &[End] = &[
-    by_itself("normal, status 0", &["normal"]),
+    by_itself("normal, status 0", &["normal"]).long(),
     by_itself("normal, status 3", &["normal", "3"]),
-    by_itself("`exit(3)` behind `MPI_Finalize`", &["exit", "3"]),
+    by_itself("`exit(3)` behind `MPI_Finalize`", &["exit", "3"]).long(),
     by_itself(
         "`exit(3)` of one rank without `MPI_Finalize`",
         &["exit-early", "3"],
     ),
-    by_itself("return without `MPI_Finalize`, status 0", &["return"]),
+    by_itself("return without `MPI_Finalize`, status 0", &["return"]).long(),
     by_itself("return without `MPI_Finalize`, status 3", &["return", "3"]),
     by_itself("`MPI_Abort(7)`", &["abort", "7"]),
     by_itself("SIGSEGV in a rank", &["fault"]),
-    by_itself("SIGKILL of a rank", &["kill"]),
+    by_itself("SIGKILL of a rank", &["kill"]).long(),
     from_outside("SIGKILL of a rank's supervisor", &["stay"], |job, observed| {
         let name = if observed { "invivo" } else { job.program_name() };
         kill(&job.member(name, 1));
+    }),
+    from_outside(PLACE_KILLED, &["stay"], |job, _| {
+        kill(&job.member("tool-place", RANKS));
     }),
     from_outside(SIGTERM, &["stay"], |job, _| {
         job.signal_launcher(Signal::TERM);
@@ -111,18 +129,19 @@ fn run(job: Job, end: &End, observed: bool) -> (Ended, Duration) {
     (running.end(), begun.elapsed())
 }
 
-/// The statuses of an end that is a race in bare runs, the usual one first. MPICH's launcher kills the other processes when one
-/// leaves without `MPI_Finalize`, and adds the statuses of those that it happens to see dying to its own; it may miss all of
-/// them when it is told to end. Ranks of Open MPI that are told to end in `MPI_Finalize` may fault there.
-fn race(end: &End, family: Family) -> Option<[i32; 2]> {
+/// The statuses of an end of which bare runs end now with one, now with another, the usual one first. MPICH's launcher kills
+/// the other processes when one leaves without `MPI_Finalize`, and adds the statuses of those that it happens to see dying to
+/// its own; it may miss all of them when it is told to end. Ranks of Open MPI that are told to end in `MPI_Finalize` may fault
+/// there.
+fn varies(end: &End, family: Family) -> Option<Vec<i32>> {
     let own = || end.way.get(1).map_or(0, |code| code.parse().expect("a status"));
     let (term, int) = (Signal::TERM.as_raw(), Signal::INT.as_raw());
     match (family, end.way[0]) {
-        (Family::Mpich, "exit-early" | "return") => Some([own(), killed()]),
-        (Family::Mpich, _) if end.title == CTRL_C => Some([int, int | killed()]),
-        (Family::Mpich, "hang") => Some([term, 0]),
-        (Family::Mpich, _) if end.title == SIGTERM => Some([term, 0]),
-        (Family::Ompi, "hang") => Some([1, 128 + Signal::SEGV.as_raw()]),
+        (Family::Mpich, "exit-early" | "return") => Some(vec![own(), killed()]),
+        (Family::Mpich, _) if end.title == CTRL_C => Some(vec![int, int | killed(), 0]),
+        (Family::Mpich, "hang") => Some(vec![term, 0]),
+        (Family::Mpich, _) if end.title == SIGTERM => Some(vec![term, 0]),
+        (Family::Ompi, "hang") => Some(vec![1, 128 + Signal::SEGV.as_raw()]),
         _ => None,
     }
 }
@@ -134,39 +153,60 @@ fn killed() -> i32 {
 
 /// What there is to see of an end, as the table of the manual has it.
 fn look(end: &End, family: Family, language: Language) -> String {
-    let command = in_language(family, "ends", language, end.way);
-    let (bare, bare_took) = run(Job::bare(family, RANKS, &command), end, false);
-    let (observed, took) = run(Job::observed(family, RANKS, &command), end, true);
     let what = format!("{}, {family:?}, {language:?}", end.title);
-    let race = race(end, family);
-    match race {
-        Some(statuses) => {
-            let hung = end.way[0] == "hang" && bare.code() == 128 + killed();
-            assert!(hung || statuses.contains(&bare.code()), "{what}: {}", bare.code());
-            // Where all leave by themselves, Invivo lets the launcher see it.
-            let allowed = if end.way[0] == "return" {
-                &statuses[..1]
-            } else {
-                &statuses
-            };
-            assert!(
-                allowed.contains(&observed.code()),
-                "{what}: exit status {}",
-                observed.code()
-            );
-        }
-        None => assert_eq!(bare.code(), observed.code(), "{what}: exit status"),
+    let command = in_language(family, "ends", language, end.way);
+    if end.title == PLACE_KILLED {
+        let (observed, took) = run(Job::observed(family, RANKS, &command), end, true);
+        assert!(took < LINGERS_AT_MOST, "{what}: {took:?}");
+        let said = |rank| format!("rank {rank}: {ROUNDS} messages\n");
+        assert_eq!(
+            observed.stdout(),
+            (0..RANKS).map(said).collect::<Vec<_>>(),
+            "{what}"
+        );
+        assert_ne!(observed.code(), 0, "{what}");
+        return seen(&what, &observed, &observed.code().to_string());
     }
+    // They wait more than they compute, so that both find a core.
+    let (bare, observed) = std::thread::scope(|scope| {
+        let bare = scope.spawn(|| run(Job::bare(family, RANKS, &command).beside(), end, false));
+        let observed = run(Job::observed(family, RANKS, &command), end, true);
+        (bare.join().expect("the bare run"), observed)
+    });
+    let ((bare, bare_took), (observed, took)) = (bare, observed);
     assert_eq!(bare.stdout(), observed.stdout(), "{what}: standard outputs");
     assert!(
         took < bare_took + LINGERS_AT_MOST,
         "{what}: {took:?}, and {bare_took:?} in the bare run"
     );
-    observed.assert_nothing_left();
-    let status = race.map_or_else(
-        || bare.code().to_string(),
-        |[one, other]| format!("{one} or {other}"),
+    let Some(statuses) = varies(end, family) else {
+        assert_eq!(bare.code(), observed.code(), "{what}: exit status");
+        return seen(&what, &observed, &bare.code().to_string());
+    };
+    let hung = end.way[0] == "hang" && bare.code() == 128 + killed();
+    assert!(
+        hung || statuses.contains(&bare.code()),
+        "{what}: {}, bare",
+        bare.code()
     );
+    // Where all leave by themselves, Invivo lets the launcher see it.
+    let allowed = if end.way[0] == "return" {
+        &statuses[..1]
+    } else {
+        &statuses
+    };
+    assert!(
+        allowed.contains(&observed.code()),
+        "{what}: exit status {}",
+        observed.code()
+    );
+    let statuses: Vec<String> = statuses.iter().map(i32::to_string).collect();
+    seen(&what, &observed, &format!("varies: {}", statuses.join(" or ")))
+}
+
+/// Nothing is left of the job, and what was recorded is in its report, if it has one.
+fn seen(what: &str, observed: &Ended, status: &str) -> String {
+    observed.assert_nothing_left();
     if !observed.has_report() {
         return format!("{status}, no report");
     }
@@ -186,8 +226,10 @@ fn look(end: &End, family: Family, language: Language) -> String {
     format!("{status}, {} calls", calls.values().sum::<u64>())
 }
 
-fn ends(family: Family, language: Language) {
-    let cells = ENDS.iter().map(|end| (end.title, look(end, family, language)));
+/// Looks at some of the ends.
+fn ends(family: Family, language: Language, which: fn(&End) -> bool) {
+    let chosen = ENDS.iter().filter(|end| which(end));
+    let cells = chosen.map(|end| (end.title, look(end, family, language)));
     let column = Column {
         page: "ends.md",
         rows: "end",
@@ -199,20 +241,38 @@ fn ends(family: Family, language: Language) {
 
 #[test]
 fn in_c_on_open_mpi() {
-    ends(Family::Ompi, Language::C);
-}
-
-#[test]
-fn in_fortran_on_open_mpi() {
-    ends(Family::Ompi, Language::Fortran);
+    ends(Family::Ompi, Language::C, |end| !end.long);
 }
 
 #[test]
 fn in_c_on_mpich() {
-    ends(Family::Mpich, Language::C);
+    ends(Family::Mpich, Language::C, |end| !end.long);
 }
 
 #[test]
-fn in_fortran_on_mpich() {
-    ends(Family::Mpich, Language::Fortran);
+#[ignore = "long: much like the others"]
+fn the_rest_in_c() {
+    for family in Family::ALL {
+        ends(family, Language::C, |end| end.long);
+    }
+}
+
+#[test]
+#[ignore = "long: in Fortran as in C"]
+fn in_fortran() {
+    for family in Family::ALL {
+        ends(family, Language::Fortran, |_| true);
+    }
+}
+
+/// One run shows one of the ways; several of each show whether there are others, with Invivo or without.
+#[test]
+#[ignore = "long: repeats"]
+fn what_varies_varies_alike() {
+    for family in Family::ALL {
+        for end in ENDS.iter().filter(|end| varies(end, family).is_some()) {
+            let cells: BTreeSet<String> = (0..REPEATED).map(|_| look(end, family, Language::C)).collect();
+            assert_eq!(cells.len(), 1, "{}, {family:?}: {cells:?}", end.title);
+        }
+    }
 }

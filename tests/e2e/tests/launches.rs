@@ -70,31 +70,54 @@ const OF_THE_TESTS: [&str; 4] = [
     "env INVIVO_PYTHON",
 ];
 
-/// The bare job twice and the observed one: all that every run of it finds alike, it finds under Invivo.
-fn same_surroundings(what: &str, bare: impl Fn() -> Job, observed: Job, ranks: u32) -> Ended {
-    let [first, second] = [bare().run(), bare().run()];
-    assert_eq!(first.code(), 0, "{what}: the bare run");
-    let changing = changing(&found(&first, ranks), &found(&second, ranks));
-    let allowed = allowed();
-    let ended = observed.run();
-    assert_eq!(ended.code(), 0, "{what}");
-    assert_eq!(ended.stdout(), first.stdout(), "{what}: standard outputs");
-    for (rank, (bare, seen)) in found(&first, ranks).iter().zip(&found(&ended, ranks)).enumerate() {
-        let of = |found: &Found| -> Found {
-            let same = found.iter().filter(|(name, _)| {
-                !changing.contains(*name)
-                    && !allowed.contains(*name)
-                    && !OF_THE_TESTS.contains(&name.as_str())
-            });
-            same.map(|(name, value)| (name.clone(), value.clone())).collect()
-        };
-        checks::same(&format!("{what}: what rank {rank} finds"), &of(bare), &of(seen));
+/// What the ranks of two bare runs of a job found.
+struct Bare {
+    stdout: Vec<String>,
+    found: Vec<Found>,
+    /// What they found differently.
+    changing: BTreeSet<String>,
+}
+
+impl Bare {
+    fn run(what: &str, job: impl Fn() -> Job + Sync) -> Bare {
+        let [first, second] = std::thread::scope(|scope| {
+            [(); 2]
+                .map(|()| scope.spawn(|| job().beside().run()))
+                .map(|run| run.join().expect("a bare run"))
+        });
+        assert_eq!(first.code(), 0, "{what}: the bare run");
+        let ranks = first.stdout().len() as u32;
+        let found_first = found(&first, ranks);
+        Bare {
+            stdout: first.stdout(),
+            changing: changing(&found_first, &found(&second, ranks)),
+            found: found_first,
+        }
     }
-    let report = ended.report();
-    checks::complete(&report, ranks);
-    checks::same_calls(&report, &ended.own_counts().calls);
-    ended.assert_nothing_left();
-    ended
+
+    /// All that every bare run finds alike, the observed one finds, too.
+    fn same(&self, what: &str, observed: Job) -> Ended {
+        let (ended, allowed) = (observed.run(), allowed());
+        let ranks = self.found.len() as u32;
+        assert_eq!(ended.code(), 0, "{what}");
+        assert_eq!(ended.stdout(), self.stdout, "{what}: standard outputs");
+        let concerns = |name: &str| !allowed.contains(name) && !OF_THE_TESTS.contains(&name);
+        for (rank, (bare, seen)) in self.found.iter().zip(&found(&ended, ranks)).enumerate() {
+            // What bare runs do not find alike tells nothing, but what they never find must not be there.
+            let of = |found: &Found| -> Found {
+                let same = found
+                    .iter()
+                    .filter(|(name, _)| concerns(name) && !self.changing.contains(*name));
+                same.map(|(name, value)| (name.clone(), value.clone())).collect()
+            };
+            checks::same(&format!("{what}: what rank {rank} finds"), &of(bare), &of(seen));
+        }
+        let report = ended.report();
+        checks::complete(&report, ranks);
+        checks::same_calls(&report, &ended.own_counts().calls);
+        ended.assert_nothing_left();
+        ended
+    }
 }
 
 /// By `invivo run` and by hand, a rank finds the processors, the directory, the limits, the input and the variables of its
@@ -103,15 +126,17 @@ fn same_surroundings(what: &str, bare: impl Fn() -> Job, observed: Job, ranks: u
 fn a_rank_finds_what_it_would_find() {
     for family in Family::ALL {
         let command = program(family, "surroundings", ["one", "two words"]);
-        let bare = || Job::bare(family, RANKS, &command).stdin(INPUT);
+        let bare = Bare::run(&format!("{family:?}"), || {
+            Job::bare(family, RANKS, &command).stdin(INPUT)
+        });
         let observed = Job::run_by_invivo(family, RANKS, &command).stdin(INPUT);
-        same_surroundings(&format!("{family:?}, invivo run"), bare, observed, RANKS);
+        bare.same(&format!("{family:?}, invivo run"), observed);
         // By hand, Open MPI binds as the total asks for, unless it is told.
         let told =
             |job: Job| job.launcher_options(["--map-by", "core", "--bind-to", "core:overload-allowed"]);
         let bound = |job: Job| if family.is_open_mpi() { told(job) } else { job };
         let observed = bound(Job::observed(family, RANKS, &command)).stdin(INPUT);
-        same_surroundings(&format!("{family:?}, invivo exec"), bare, observed, RANKS);
+        bare.same(&format!("{family:?}, invivo exec"), observed);
     }
 }
 
@@ -120,9 +145,10 @@ fn a_rank_finds_what_it_would_find() {
 fn several_programs_are_one_job() {
     for family in Family::ALL {
         let [one, other] = ["one", "other"].map(|name| program(family, "surroundings", [name]));
-        let bare = || Job::bare(family, 1, &one).and(2, &other).stdin(INPUT);
+        let what = format!("{family:?}, two programs");
+        let bare = Bare::run(&what, || Job::bare(family, 1, &one).and(2, &other).stdin(INPUT));
         let observed = Job::run_by_invivo(family, 1, &one).and(2, &other).stdin(INPUT);
-        let ended = same_surroundings(&format!("{family:?}, two programs"), bare, observed, 3);
+        let ended = bare.same(&what, observed);
         let programs: Vec<String> = found(&ended, 3)
             .iter()
             .map(|found| found["argument 1"].clone())
@@ -144,9 +170,9 @@ fn a_file_of_hosts_is_the_launchers() {
         let file = hosts.path().to_str().expect("text");
         let command = program(family, "surroundings", []);
         let with = |job: Job| job.launcher_options([option, file]).stdin(INPUT);
-        let bare = || with(Job::bare(family, RANKS, &command));
-        let observed = with(Job::run_by_invivo(family, RANKS, &command));
-        same_surroundings(&format!("{family:?}, a file of hosts"), bare, observed, RANKS);
+        let what = format!("{family:?}, a file of hosts");
+        let bare = Bare::run(&what, || with(Job::bare(family, RANKS, &command)));
+        bare.same(&what, with(Job::run_by_invivo(family, RANKS, &command)));
     }
 }
 

@@ -16,23 +16,28 @@ fn yielding(job: Job) -> Job {
     job.env("OMPI_MCA_mpi_yield_when_idle", "1")
 }
 
-/// By hand and by `invivo run`: the output and the status of the bare run, every call counted, nothing left.
 #[test]
-fn jobs_of_srun_are_observed() {
+fn jobs_of_srun_are_observed_or_refused() {
     if !possible() {
         return;
     }
     let slurm = Slurm::start();
+    right_ones_are_observed(&slurm);
+    silent_singletons_are_refused(&slurm);
+}
+
+/// By hand and by `invivo run`: the output and the status of the bare run, every call counted, nothing left.
+fn right_ones_are_observed(slurm: &Slurm) {
     for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
         let mut command = Conversation::C.command(family);
         command.push(STATUS.to_string().into());
-        let bare = yielding(Job::bare(family, RANKS, &command).in_slurm(&slurm, mpi)).run();
+        let bare = yielding(Job::bare(family, RANKS, &command).in_slurm(slurm, mpi)).run();
         assert_eq!(bare.code(), STATUS, "{family:?}: the bare run");
         for job in [
             Job::observed(family, RANKS, &command),
             Job::run_by_invivo(family, RANKS, &command),
         ] {
-            let observed = yielding(job.in_slurm(&slurm, mpi)).run();
+            let observed = yielding(job.in_slurm(slurm, mpi)).run();
             assert_eq!(observed.code(), STATUS, "{family:?}");
             assert_eq!(observed.stdout(), bare.stdout(), "{family:?}: standard outputs");
             let (report, own) = (observed.report(), observed.own_counts());
@@ -46,12 +51,7 @@ fn jobs_of_srun_are_observed() {
 }
 
 /// Each of these would be several worlds of one process, of which each ends well.
-#[test]
-fn silent_singletons_are_refused() {
-    if !possible() {
-        return;
-    }
-    let slurm = Slurm::start();
+fn silent_singletons_are_refused(slurm: &Slurm) {
     for (family, mpi, right) in [
         (Family::Mpich, "pmix", "--mpi=pmi2"),
         (Family::Ompi, "pmi2", "--mpi=pmix"),
@@ -59,7 +59,7 @@ fn silent_singletons_are_refused() {
         (Family::Ompi, "none", "--mpi=pmix"),
     ] {
         let command = Conversation::C.command(family);
-        let refused = Job::observed(family, RANKS, &command).in_slurm(&slurm, mpi).run();
+        let refused = Job::observed(family, RANKS, &command).in_slurm(slurm, mpi).run();
         assert_eq!(refused.code(), 2, "{family:?}, {mpi}: wrong usage");
         let lines = refused.our_lines();
         assert!(
