@@ -34,12 +34,29 @@ struct Flight {
     slot: &'static SlotHeader,
 }
 
-static FLIGHTS: Locked<Vec<Flight>> = Locked::new(Vec::new());
+/// Those on their way, the oldest first.
+struct Flights {
+    sent: Vec<Flight>,
+    /// Looks in a row that found none arrived, as far as it matters.
+    misses: u32,
+    /// Looks to leave out before the next.
+    rest: u32,
+}
+
+/// While nothing arrives, up to `2^MISSES_MAX - 1` looks are left out: a look may give the processor away, where there are more
+/// processes than processors, and a place that stands still takes nothing for long.
+const MISSES_MAX: u32 = 6;
+
+static FLIGHTS: Locked<Flights> = Locked::new(Flights {
+    sent: Vec::new(),
+    misses: 0,
+    rest: 0,
+});
 
 /// Prepares, once, with room for `packets` packets on their way, so that later nothing is allocated.
 pub fn start(packets: usize) {
     STARTED_NS.store(monotonic_ns(), Ordering::Relaxed);
-    FLIGHTS.with(|flights| flights.reserve(packets));
+    FLIGHTS.with(|flights| flights.sent.reserve(packets));
 }
 
 /// Closes the location's packet, if it has one, and opens the next. False where none can be had now.
@@ -65,7 +82,7 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
     // Nobody takes packets once recording is off, nor when the measurement was shut down.
     while !opened && waited < left && recording::is_on(location.control.recording.load(Ordering::Relaxed)) {
         sleep_us(WAIT_STEP_US);
-        look_after(location);
+        take_back(location);
         opened = open(location, base_time);
         waited = monotonic_ns() - started;
     }
@@ -160,7 +177,8 @@ fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool 
         let payload = core::slice::from_raw_parts(slot.payload.get().cast::<u8>(), written);
         header.encode(payload, &mut *slot.wire.get());
         FLIGHTS.try_with(|flights| {
-            if flights.len() == flights.capacity() || !slot.pass(owner::RANK, owner::MPI) {
+            let sent = &mut flights.sent;
+            if sent.len() == sent.capacity() || !slot.pass(owner::RANK, owner::MPI) {
                 return false;
             }
             let mut request = request_null();
@@ -180,7 +198,7 @@ fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool 
                 slot.pass(owner::MPI, owner::RANK);
                 return false;
             }
-            flights.push(Flight { request, slot });
+            sent.push(Flight { request, slot });
             true
         })
     };
@@ -190,32 +208,62 @@ fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool 
     sent == Some(true)
 }
 
-/// Takes back packets that have arrived, and gives waiting definitions another chance.
+/// Now and then: takes back packets that have arrived, and gives waiting definitions another chance.
 #[cold]
 #[inline(never)]
 pub fn look_after(location: &Location) {
     ring::flush();
     if may_call_mpi(location) {
         comms::look_after();
-        FLIGHTS.try_with(test_flights);
+        FLIGHTS.try_with(Flights::look);
     }
 }
 
-fn test_flights(flights: &mut Vec<Flight>) {
-    flights.retain_mut(|flight| {
-        let mut done: c_int = 0;
-        // SAFETY: the request is ours and active.
-        let result = unsafe { real::test(&mut flight.request, &mut done, STATUS_IGNORE) };
-        if result != SUCCESS {
-            // Whether it arrived is unknown; the place knows by the packet's number and takes it if need be.
-            leave_for_place(flight.slot, owner::MPI);
-            return false;
+/// The same for somebody who needs a packet.
+fn take_back(location: &Location) {
+    ring::flush();
+    if may_call_mpi(location) {
+        comms::look_after();
+        FLIGHTS.try_with(Flights::take_back);
+    }
+}
+
+impl Flights {
+    fn look(&mut self) {
+        if self.rest > 0 {
+            self.rest -= 1;
+        } else if !self.sent.is_empty() {
+            let arrived = self.take_back();
+            self.misses = if arrived {
+                0
+            } else {
+                (self.misses + 1).min(MISSES_MAX)
+            };
+            self.rest = (1 << self.misses) - 1;
         }
-        if done != 0 {
-            flight.slot.pass(owner::MPI, owner::FREE);
+    }
+
+    /// Takes back what has arrived, up to the first that has not: all go to one place, which takes them in their order. Says
+    /// whether there was any.
+    fn take_back(&mut self) -> bool {
+        let mut arrived = 0;
+        while let Some(flight) = self.sent.get_mut(arrived) {
+            let mut done: c_int = 0;
+            // SAFETY: the request is ours and active.
+            let result = unsafe { real::test(&mut flight.request, &mut done, STATUS_IGNORE) };
+            if result != SUCCESS {
+                // Whether it arrived is unknown; the place knows by the packet's number and takes it if need be.
+                leave_for_place(flight.slot, owner::MPI);
+            } else if done == 0 {
+                break;
+            } else {
+                flight.slot.pass(owner::MPI, owner::FREE);
+            }
+            arrived += 1;
         }
-        done == 0
-    });
+        self.sent.drain(..arrived);
+        arrived > 0
+    }
 }
 
 /// Waits, at most `bound_ns`, until nothing is on its way any more.
@@ -223,8 +271,8 @@ pub fn land(bound_ns: u64) -> bool {
     let started = monotonic_ns();
     loop {
         let empty = FLIGHTS.with(|flights| {
-            test_flights(flights);
-            flights.is_empty()
+            flights.take_back();
+            flights.sent.is_empty()
         });
         if empty || monotonic_ns() - started > bound_ns {
             return empty;

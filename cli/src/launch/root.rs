@@ -81,7 +81,8 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
     let ended = root.run();
     root.say_last_words();
     root.close();
-    if root.outlive {
+    // Nor that we are gone before the ranks that it has asked to end.
+    if root.outlive || root.asked_to_end {
         child::outlive();
     }
     ended

@@ -81,13 +81,16 @@ impl RankRecords {
     fn books(&self, memory: &Memory, thread: usize, status: &Status) -> Ledger {
         const LOOKS_MAX: usize = 4;
         let location = self.locations.get(thread);
+        // The last record of a drained rank is that of the call that it is still in, and may have been dropped.
+        let is_drained = memory.page().phase.load(Ordering::Acquire) == phase::DRAINED;
+        let is_open = |last_begin| !is_drained && is_open(status, last_begin);
         if location.is_none() && status.packets.load(Ordering::Acquire) == 0 {
             // A page in no use, or one that only counts what it drops.
             let dropped = status
                 .dropped
                 .each_ref()
                 .map(|dropped| dropped.load(Ordering::Relaxed));
-            let open = u64::from(is_open(status, None));
+            let open = u64::from(is_open(None));
             return Ledger {
                 entered: status.entered.load(Ordering::Acquire),
                 open,
@@ -107,7 +110,7 @@ impl RankRecords {
             let untaken = |intake: &Intake| intake.in_flight(there.iter().copied());
             let ledger = Ledger {
                 entered,
-                open: u64::from(is_open(status, last_begin)),
+                open: u64::from(is_open(last_begin)),
                 in_flight: match location {
                     Some(location) => untaken(&location.intake),
                     None => there.iter().map(|(_, records)| u64::from(*records)).sum(),

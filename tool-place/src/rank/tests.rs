@@ -371,6 +371,30 @@ fn the_call_that_a_dead_rank_was_in_is_open() {
     assert_eq!(rank.inside(), Some(RegionId(9)));
 }
 
+/// `MPI_Finalize` is recorded from within. Where there is no packet for it, it was dropped, and is not open as well.
+#[test]
+fn no_call_of_a_drained_rank_is_open() {
+    let (mut rank, mut writer) = attached(2);
+    let mut feed = feed(Budget::new(1 << 20, 1 << 20));
+    let page = writer.page();
+    let status = &page.status[0];
+    writer.open();
+    writer.call(&call(7), &[]);
+    rank.peek(0, 0, Eagerness::All, &mut feed);
+    status.entered.store(2, Ordering::Release);
+    status.dropped[0].store(1, Ordering::Release);
+    status.inside.store(inside::MPI, Ordering::Release);
+    status.region.store(9, Ordering::Release);
+    status.entered_at.store(100, Ordering::Release);
+    page.phase.store(phase::DRAINED, Ordering::Release);
+    let ledger = rank.ledger();
+    assert_eq!(
+        (ledger.entered, ledger.open, ledger.kept, ledger.dropped[0]),
+        (2, 0, 1, 1),
+        "{ledger:?}"
+    );
+}
+
 #[test]
 fn memory_that_is_no_ranks_is_refused() {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
