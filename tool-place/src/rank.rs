@@ -345,7 +345,7 @@ impl RankRecords {
                 feed.notes.add(Trouble::Budget, || {
                     format!(
                         "rank {rank}: the memory for buffers is spent; its calls are analysed and not kept \
-                         (--budget asks for more)"
+                         (--budget asks for more, ulimit -v must allow it)"
                     )
                 });
             }

@@ -72,6 +72,9 @@ fn of_class(class: Class) -> EventClass {
     }
 }
 
+/// Left of the process' memory beside the buffers: tables of the analyses, messages, MPI's own, 16 MiB.
+const SPARE_BYTES: usize = 16 << 20;
+
 /// Memory for buffers: locations get the configured size until it is spent.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
@@ -144,10 +147,24 @@ impl Budget {
         let left_bytes = self.left_bytes.checked_sub(self.buffer_bytes as u64)?;
         // Too small a size for any buffer leaves all locations without one, which the ledger tells.
         let geometry = self.geometry(self.keeping.levels()).ok()?;
+        if !there_is_room_for(self.buffer_bytes) {
+            // Nor will there be for the next one.
+            self.left_bytes = 0;
+            return None;
+        }
         let buffer = Buffer::with_geometry(geometry, self.keeping.of_buffer.clone()).ok()?;
         self.left_bytes = left_bytes;
         Some(Box::new(buffer))
     }
+}
+
+/// Whether the system gives this process so much more memory and some to spare: a limit (`ulimit -v`) must not end the place.
+fn there_is_room_for(bytes: usize) -> bool {
+    let mut room: Vec<u8> = Vec::new();
+    let there_is = room.try_reserve_exact(bytes.saturating_add(SPARE_BYTES)).is_ok();
+    // What nobody looks at need not be asked of the system.
+    std::hint::black_box(&room);
+    there_is
 }
 
 /// See the module's head.

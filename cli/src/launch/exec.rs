@@ -13,7 +13,7 @@ use super::opening::{Opening, Stage, look_again};
 use super::signals::{Signals, for_tools};
 use super::supervisor::{Assignment, supervise};
 use super::tailor::tailored;
-use super::{launcher, program, root, run, say};
+use super::{launcher, program, room, root, run, say};
 use clap::Args;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_tbon::layout::{Layout, Role};
@@ -119,9 +119,15 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     if foreign && world.by_srun {
         return Err(singletons(name, &library));
     }
+    room::addresses()?;
     artefacts
         .check(library.family)
         .map_err(|error| error.to_string())?;
+    if let (true, Some((_, here)), false) = (world.speaks(), world.local, *asked.config.quiet)
+        && let Some(warning) = room::shared_memory(here)
+    {
+        say(&warning);
+    }
     let job = Job::of_this_process(args.called.as_deref());
     let host = Host::of(&layout, host);
     // Where the launcher does not say who is on this node, nobody can wait for them.

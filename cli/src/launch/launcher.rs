@@ -102,7 +102,7 @@ const OPTIONS: &[(Flavour, usize, &[&str])] = &[
 const PROGRAM_FILES: &[&str] = &["app", "configfile"];
 
 /// Options that decide where processes may run, so that the machine's own number of cores says nothing.
-const PLACEMENTS: &[&str] = &[
+pub(super) const PLACEMENTS: &[&str] = &[
     "oversubscribe",
     "H",
     "host",
@@ -344,7 +344,7 @@ fn set_count(
 }
 
 /// An option without its one or two dashes.
-fn stem(arg: &str) -> Option<&str> {
+pub(super) fn stem(arg: &str) -> Option<&str> {
     let stem = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
     (!stem.is_empty()).then_some(stem)
 }

@@ -6,7 +6,7 @@ use super::asked::{Asked, JobArgs};
 use super::environment::{self, Environment, Family};
 use super::job::{ENV_JOB, fresh_id};
 use super::launcher::{Flavour, Line, LineError, is_launcher, read};
-use super::{binding, child, plan, program, say, signals};
+use super::{binding, child, plan, program, say, signals, slots};
 use clap::Args;
 use invivo_tbon::layout::{Layout, Policy};
 use std::ffi::{OsStr, OsString};
@@ -92,12 +92,12 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         let kept = binding::kept(&line, resolved.as_deref(), cores().unwrap_or(0), environment);
         words.splice(1..1, kept);
     }
-    let line = read(&words)?;
+    let placed = read(&words)?;
     let invivo =
         std::env::current_exe().map_err(|error| (1, format!("cannot find this program: {error}")))?;
     if args.dry_run {
         let inserted = inserted(&invivo, &asked, &[]);
-        println!("{}", quoted(&line.extended(&words, tools, &inserted)));
+        println!("{}", quoted(&placed.extended(&words, tools, &inserted)));
         return Ok(());
     }
     if let Some(family) = family(line.flavour) {
@@ -105,10 +105,10 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         artefacts.check(family).map_err(|error| (1, error.to_string()))?;
     }
     if !*asked.config.quiet {
-        announce(&line, &layout, environment);
+        announce(&line, &args.line, &layout, environment);
     }
     let inserted = inserted(&invivo, &asked, &of_this_run(environment));
-    let real = line.extended(&words, tools, &inserted);
+    let real = placed.extended(&words, tools, &inserted);
     Err(become_launcher(&real))
 }
 
@@ -178,35 +178,19 @@ fn family(flavour: Flavour) -> Option<Family> {
 }
 
 /// Says what is about to start: on a terminal always, and where the launcher is going to refuse.
-fn announce(line: &Line, layout: &Layout, environment: &Environment) {
-    let cores = cores();
-    if let Some(cores) = cores.filter(|cores| will_be_refused(line, layout.total(), *cores, environment)) {
+fn announce(line: &Line, words: &[OsString], layout: &Layout, environment: &Environment) {
+    let file = |path: &Path| std::fs::read_to_string(path).ok();
+    if let Some(few) = slots::too_few(line, words, layout.total(), cores(), environment, file) {
         say(&format!(
-            "{} take {} slots and this machine has {}: Open MPI will refuse; type --oversubscribe behind `{}`, or \
-             ask for {} slots",
+            "{} take {total} slots and {}: Open MPI will refuse; type --oversubscribe behind `{}`, or ask for {total} slots",
             plan::sum(layout),
-            layout.total(),
-            plan::counted(cores, "core"),
-            Path::new("mpiexec").display(),
-            layout.total(),
+            few.given,
+            words[0].display(),
+            total = layout.total(),
         ));
     } else if std::io::stderr().is_terminal() {
         say(&format!("{}; in another terminal: invivo top", plan::sum(layout)));
     }
-}
-
-/// Only where it is sure: Open MPI, on this machine alone, with nothing said about slots anywhere.
-fn will_be_refused(line: &Line, total: u32, cores: u32, environment: &Environment) -> bool {
-    let settings = ["OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_"];
-    line.flavour == Flavour::OpenMpi
-        && !line.placed
-        && total > cores
-        && !is_managed(environment)
-        && !environment.keys().any(|name| {
-            settings
-                .iter()
-                .any(|prefix| name.as_bytes().starts_with(prefix.as_bytes()))
-        })
 }
 
 /// A resource manager decides about slots here.

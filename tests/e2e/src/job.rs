@@ -54,6 +54,7 @@ pub struct Job {
     slurm: Option<InSlurm>,
     stdin: Option<&'static str>,
     beside: bool,
+    front: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
     limit: Duration,
     /// The `invivo` command.
@@ -83,6 +84,7 @@ impl Job {
             slurm: None,
             stdin: None,
             beside: false,
+            front: Vec::new(),
             environment: Vec::new(),
             limit: LIMIT,
             invivo: None,
@@ -159,6 +161,20 @@ impl Job {
     pub fn beside(mut self) -> Job {
         self.beside = true;
         self
+    }
+
+    /// With a shell that does this before it becomes the job: in it, `"$@"` is the whole line.
+    pub fn behind(mut self, script: &str) -> Job {
+        let words = ["sh", "-ec", script, "sh"].map(OsString::from);
+        self.front.extend(words);
+        self
+    }
+
+    /// The same, where what is mounted stays its own.
+    pub fn behind_mounts(mut self, script: &str) -> Job {
+        let words = ["unshare", "--mount", "--propagation", "private"].map(OsString::from);
+        self.front.extend(words);
+        self.behind(script)
     }
 
     /// With another limit of its time.
@@ -257,7 +273,7 @@ impl Job {
             let there: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
             words = hosts.prefix(0).into_iter().chain(there).chain(words).collect();
         }
-        let mut words = words.into_iter();
+        let mut words = self.front.iter().cloned().chain(words);
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         command

@@ -29,6 +29,18 @@ fn call(number: u64, region: u16, duration: u64) -> Call {
     }
 }
 
+/// More than a process can address: no system gives it.
+const TOO_MUCH: u64 = 1 << 50;
+
+#[test]
+fn memory_that_the_system_does_not_give_is_as_good_as_spent() {
+    let mut budget = Budget::new(TOO_MUCH, 4 * TOO_MUCH);
+    let mut store = Store::new(&mut budget);
+    assert!(store.buffer().is_none() && budget.is_spent());
+    store.call(&call(1, 1, 5), &[], false);
+    assert_eq!(store.taken().dropped_by_place, 1);
+}
+
 #[test]
 fn a_buffer_that_is_given_back_is_accounted_for_and_taken_again() {
     let mut budget = Budget::new(MIB, 2 * MIB);

@@ -1,4 +1,4 @@
-//! What is inserted, what is said, and when a launcher is known to refuse.
+//! What is inserted, and what is said.
 
 use super::*;
 use clap::Parser;
@@ -111,46 +111,6 @@ fn a_wrong_line_is_answered_with_a_right_one() {
     launched.extend([("PMI_RANK".into(), "0".into()), ("PMI_SIZE".into(), "4".into())]);
     let (_, why) = launch(&parse("./app x"), &launched).expect_err("refused");
     assert!(why.ends_with("type: invivo run -- mpiexec -n 4 ./app x"), "{why}");
-}
-
-#[test]
-fn a_refusal_is_announced_only_where_it_is_sure() {
-    let line = |text: &str, resolved: &str| read(&words(text), Some(Path::new(resolved))).expect("a line");
-    let env = Environment::new();
-    let sure = line("mpiexec -n 4 ./app", "/usr/bin/mpiexec.openmpi");
-    assert!(will_be_refused(&sure, 6, 2, &env));
-    assert!(!will_be_refused(&sure, 6, 6, &env));
-    assert!(!will_be_refused(
-        &line("mpiexec -n 4 ./app", "/usr/bin/mpiexec.mpich"),
-        6,
-        2,
-        &env
-    ));
-    assert!(!will_be_refused(
-        &line("mpiexec -n 4 ./app", "/opt/wrapper"),
-        6,
-        2,
-        &env
-    ));
-    for placed in [
-        "mpirun --oversubscribe -n 4 ./app",
-        "mpirun -n 4 -H a:8 ./app",
-        "mpirun -n 4 --mca a b ./app",
-    ] {
-        assert!(
-            !will_be_refused(&line(placed, "/usr/bin/orterun"), 6, 2, &env),
-            "{placed}"
-        );
-    }
-    for name in [
-        "SLURM_JOB_ID",
-        "OMPI_MCA_rmaps_base_oversubscribe",
-        "PRTE_MCA_rmaps_default_mapping_policy",
-    ] {
-        let env = Environment::from([(name.into(), "1".into())]);
-        assert!(!will_be_refused(&sure, 6, 2, &env), "{name}");
-    }
-    assert!(cores().is_none_or(|cores| cores > 0));
 }
 
 #[test]
