@@ -108,6 +108,11 @@ impl Ended {
         )
     }
 
+    /// Its working directory.
+    pub fn directory(&self) -> &Path {
+        self.running.directory()
+    }
+
     /// Where its ranks wrote their clock logs.
     pub fn logs(&self) -> PathBuf {
         self.running.logs()

@@ -9,6 +9,7 @@
 //! of test threads: a job has more processes than a small machine has cores.
 
 pub mod apps;
+pub mod beside;
 pub mod call_log;
 pub mod checks;
 pub mod client;

@@ -1,0 +1,211 @@
+//! Other tools in the same processes: PMPI layers, another allocator, sanitizers, a debugger. The program does what it does
+//! with them alone, and every call is counted all the same.
+
+use invivo_e2e::apps::{Conversation, Counter, counter, program, sanitized};
+use invivo_e2e::beside::{behind, eztrace, jemalloc};
+use invivo_e2e::checks;
+use invivo_e2e::counts::Calls;
+use invivo_e2e::ended::Ended;
+use invivo_e2e::family::Family;
+use invivo_e2e::job::Job;
+use std::ffi::OsString;
+use std::process::Command;
+
+const RANKS: u32 = 2;
+
+fn same_for_the_user(bare: &Ended, observed: &Ended) {
+    assert_eq!(bare.code(), observed.code(), "exit status");
+    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
+    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
+    observed.assert_nothing_left();
+}
+
+/// A program that makes some calls of known numbers.
+fn late(family: Family) -> Vec<OsString> {
+    program(family, "late", ["3", "10"])
+}
+
+/// What `late` calls on each rank, and records.
+fn calls_of_late() -> Calls {
+    let calls = [
+        ("MPI_Init", 1),
+        ("MPI_Allreduce", 1),
+        ("MPI_Barrier", 3),
+        ("MPI_Finalize", 1),
+    ];
+    let of_rank = |rank| calls.map(|(name, calls)| ((rank, name.to_owned()), calls));
+    (0..RANKS).flat_map(of_rank).collect()
+}
+
+/// Runs a job bare and observed, compares both for the user, and the calls with those of `late`.
+fn as_alone(make: impl Fn(bool) -> Job) -> Ended {
+    let (bare, observed) = (make(false).run(), make(true).run());
+    assert_eq!(bare.code(), 0, "the bare run");
+    same_for_the_user(&bare, &observed);
+    checks::complete(&observed.report(), RANKS);
+    checks::same_calls(&observed.report(), &calls_of_late());
+    observed
+}
+
+fn job(observed: bool, family: Family, command: &[OsString]) -> Job {
+    if observed {
+        Job::observed(family, RANKS, command)
+    } else {
+        Job::bare(family, RANKS, command)
+    }
+}
+
+/// A PMPI layer may come before Invivo: it sees the program's calls, and Invivo the calls that it makes in their place. (That
+/// one may come behind is tested in `transparency`.)
+fn a_pmpi_layer_before_changes_nothing(family: Family) {
+    let layer = counter(family, Counter::Shallow);
+    let command = behind(&layer, &Conversation::C.command(family));
+    let bare = job(false, family, &command).run();
+    let observed = job(true, family, &command).run();
+    same_for_the_user(&bare, &observed);
+    let (report, own) = (observed.report(), observed.own_counts());
+    let counted = observed.counter_counts();
+    checks::same(
+        "calls by the program and by the layer",
+        &own.calls,
+        &counted.calls,
+    );
+    checks::complete(&report, RANKS);
+    checks::same_calls(&report, &counted.calls);
+    checks::same_traffic(&report, &own);
+}
+
+/// EZTrace finds the next function by itself and talks in the world with it: behind the shim that would be MPI's own world,
+/// where nobody answers. So it comes before, and its calls count as the program's.
+fn eztrace_records_beside(family: Family) {
+    let command = behind(&eztrace(family), &late(family));
+    let bare = job(false, family, &command).run();
+    let observed = job(true, family, &command).run();
+    assert_eq!(
+        (bare.code(), bare.stdout()),
+        (observed.code(), observed.stdout()),
+        "{family:?}"
+    );
+    let report = observed.report();
+    checks::complete(&report, RANKS);
+    let reported = report.calls();
+    for (call, number) in calls_of_late() {
+        let more = reported.get(&call).copied().unwrap_or_default();
+        assert!(
+            more >= number,
+            "{family:?}, {call:?}: {more} reported, {number} made"
+        );
+    }
+    for ended in [&bare, &observed] {
+        let trace = ended.directory().join("late_trace/eztrace_log.otf2");
+        assert!(trace.exists(), "{family:?}: EZTrace has written its trace");
+    }
+}
+
+fn another_allocator_is_no_trouble(family: Family) {
+    let command = late(family);
+    as_alone(|observed| job(observed, family, &command).env("LD_PRELOAD", jemalloc()));
+    let before = behind(&jemalloc(), &command);
+    as_alone(|observed| job(observed, family, &before));
+}
+
+/// AddressSanitizer ends a program where another library is loaded before its own, unless it is told not to. What it finds,
+/// it finds in the program.
+fn sanitizers_in_the_program_still_work(family: Family) {
+    // Leaks are MPI's own, and a matter of luck.
+    let with = |job: Job| job.env("ASAN_OPTIONS", "detect_leaks=0:verify_asan_link_order=0");
+    let good = sanitized(family, "late", ["3", "10"]);
+    as_alone(|observed| with(job(observed, family, &good)));
+
+    let bad = sanitized(family, "overflow", []);
+    let bare = with(job(false, family, &bad)).run();
+    let observed = with(job(true, family, &bad)).run();
+    assert_ne!(bare.code(), 0, "{family:?}: the bare run");
+    assert_eq!(bare.code(), observed.code(), "{family:?}: exit status");
+    for ended in [&bare, &observed] {
+        let stderr = ended.stderr().concat();
+        assert!(
+            stderr.contains("stack-buffer-overflow") && stderr.contains("signed integer overflow"),
+            "{family:?}: {stderr}"
+        );
+    }
+}
+
+/// A debugger that starts the ranks.
+fn ranks_start_in_a_debugger(family: Family) {
+    let front = ["gdb", "-nx", "-batch", "-ex", "run", "--args"].map(OsString::from);
+    let command: Vec<OsString> = front.into_iter().chain(late(family)).collect();
+    let observed = job(true, family, &command).run();
+    assert_eq!(observed.code(), 0, "{family:?}");
+    for output in observed.stdout() {
+        assert!(
+            output.contains("3 rounds") && output.contains("exited normally"),
+            "{family:?}: {output}"
+        );
+    }
+    checks::complete(&observed.report(), RANKS);
+    checks::same_calls(&observed.report(), &calls_of_late());
+}
+
+fn debug(pid: i32, what: &str) -> String {
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-nx", "-batch", "-p", &pid.to_string(), "-ex", what]);
+    let output = gdb.env_remove("LD_PRELOAD").output().expect("gdb is installed");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+/// A debugger attaches to a rank, looks around and goes, also while the job stands still; the rank runs on.
+fn a_debugger_may_attach(family: Family) {
+    let mut running = job(true, family, &program(family, "ticker", [])).start();
+    running.wait_for_answers();
+    running.wait_for_notes("begun");
+    let (client, rank) = (running.client(), running.member("ticker", 1).pid);
+    let seen = debug(rank, "bt");
+    assert!(
+        seen.contains("main"),
+        "{family:?}: a stack of the program: {seen}"
+    );
+    client.pause(RANKS, "1m");
+    debug(rank, "info threads");
+    client.resume(RANKS);
+    let before = client.entered();
+    running.until("the job to go on", |job| {
+        (job.client().entered() > before + 100).then_some(())
+    });
+    running.tell("stop");
+    let ended = running.end();
+    assert_eq!(ended.code(), 0, "{family:?}");
+    for (rank, output) in ended.stdout().iter().enumerate() {
+        assert_eq!(output, &format!("rank {rank}: 0 wrong, computed\n"), "{family:?}");
+    }
+    checks::complete(&ended.report(), RANKS);
+    checks::same_calls(&ended.report(), &ended.own_counts().calls);
+    ended.assert_nothing_left();
+}
+
+macro_rules! on_both {
+    ($($test:ident: $check:ident on $family:ident $(, $long:literal)?;)*) => {$(
+        #[test]
+        $(#[ignore = $long])?
+        fn $test() {
+            $check(Family::$family);
+        }
+    )*};
+}
+
+on_both! {
+    layer_before_on_open_mpi: a_pmpi_layer_before_changes_nothing on Ompi;
+    layer_before_on_mpich: a_pmpi_layer_before_changes_nothing on Mpich, "seconds: the other MPI stands for it";
+    eztrace_on_open_mpi: eztrace_records_beside on Ompi;
+    eztrace_on_mpich: eztrace_records_beside on Mpich, "seconds: the other MPI stands for it";
+    allocator_on_open_mpi: another_allocator_is_no_trouble on Ompi, "seconds: the other MPI stands for it";
+    allocator_on_mpich: another_allocator_is_no_trouble on Mpich;
+    sanitizers_on_open_mpi: sanitizers_in_the_program_still_work on Ompi;
+    sanitizers_on_mpich: sanitizers_in_the_program_still_work on Mpich, "seconds: the other MPI stands for it";
+    debugger_starts_on_open_mpi: ranks_start_in_a_debugger on Ompi, "seconds: the other MPI stands for it";
+    debugger_starts_on_mpich: ranks_start_in_a_debugger on Mpich;
+    debugger_attaches_on_open_mpi: a_debugger_may_attach on Ompi;
+    debugger_attaches_on_mpich: a_debugger_may_attach on Mpich, "seconds: the other MPI stands for it";
+}
