@@ -1,4 +1,7 @@
-//! What is recorded: resets, switches, windows, the end of the measurement. Ticks are ns of the place.
+//! What is recorded: resets and switches here, windows and the end of the measurement beside. Ticks are ns of the place.
+
+mod shutdown;
+mod windows;
 
 use super::*;
 use invivo_proto::control::results::{Coverage, FunctionStats, RecordingStatus};
@@ -16,6 +19,24 @@ fn call(begin_ms: u64, end_ms: u64) -> Call {
         end: end_ms * MS,
         duration: (end_ms - begin_ms) * MS,
         ..Call::default()
+    }
+}
+
+/// Recording goes on or off.
+fn switched(on: bool, epoch: u32, at_ms: u64) -> Verb {
+    Verb::Record {
+        on,
+        epoch,
+        at_ns: job(at_ms),
+    }
+}
+
+/// A window is recorded.
+fn window(from_ms: u64, to_ms: u64, epoch: u32) -> Verb {
+    Verb::Window {
+        from_ns: job(from_ms),
+        to_ns: job(to_ms),
+        epoch,
     }
 }
 
@@ -163,14 +184,7 @@ fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
         let mut scene = Scene::new();
         let (_supervisor, mut rank) = scene.attach(0);
         let control = &rank.page().control;
-        scene.command(
-            1,
-            Verb::Record {
-                on: false,
-                epoch: 0,
-                at_ns: job(30),
-            },
-        );
+        scene.command(1, switched(false, 0, 30));
         until(&mut scene, 29);
         assert_eq!(control.recording.load(Ordering::Acquire), word(0, true));
         assert_eq!(acks(&until(&mut scene, 31), 1).done, 2);
@@ -181,14 +195,7 @@ fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
         rank.call(&call(41, 42), &[]);
         rank.leave();
         assert_eq!((recording(&mut scene).on, recording(&mut scene).off), (0, 1));
-        scene.command(
-            2,
-            Verb::Record {
-                on: true,
-                epoch: 6,
-                at_ns: job(60),
-            },
-        );
+        scene.command(2, switched(true, 6, 60));
         assert_eq!(control.recording.load(Ordering::Acquire), word(6, true));
         let since = control.recording_since.load(Ordering::Acquire);
         assert!(since < scene.now.ticks, "what is under way now began before");
@@ -219,119 +226,6 @@ fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
 }
 
 #[test]
-fn a_window_is_the_same_time_on_all_ranks_and_is_acknowledged_when_it_is_taken() {
-    on_both_sides(|| {
-        let mut scene = Scene::new();
-        let (_first, mut rank) = scene.attach(0);
-        let (_second, mut other) = scene.attach(1);
-        for writer in [&mut rank, &mut other] {
-            writer.open();
-            writer.call(&call(5, 6), &[]);
-        }
-        scene.command(
-            1,
-            Verb::Window {
-                from_ns: job(100),
-                to_ns: job(200),
-                epoch: 1,
-            },
-        );
-        until(&mut scene, 100);
-        // In front of the window, across its beginning, in it, across its end; behind it.
-        for (begin, end) in [(90, 95), (98, 105), (110, 120), (195, 210), (211, 212)] {
-            rank.call(&call(begin, end), &[]);
-        }
-        let message = rank.send();
-        rank.sent();
-        // The other rank waits all the time.
-        other.enter(3, 50 * MS);
-        assert_eq!(until(&mut scene, 199), []);
-        let status = recording(&mut scene);
-        assert_eq!((status.on, status.since_ns), (2, job(100)));
-        assert_eq!(
-            until(&mut scene, 205),
-            [],
-            "a packet is between the two processes"
-        );
-        assert_eq!(
-            rank.page().control.recording.load(Ordering::Acquire),
-            word(1, false)
-        );
-        assert_eq!(
-            recording(&mut scene).window.map(|window| window.complete),
-            Some(1)
-        );
-        scene.place.packet(WorldRank(0), Some(&message));
-        let acks = acks(&until(&mut scene, 230), 1);
-        assert_eq!((acks.done, acks.failures.len()), (2, 0));
-        assert_eq!((acks.clipped, acks.open), (3, 1));
-        assert_eq!(
-            (acks.from.unwrap().latest_ns, acks.to.unwrap().latest_ns),
-            (job(100), job(200))
-        );
-        assert_eq!(acks.complete_ns, job(230));
-        let (row, coverage) = asked(&mut scene);
-        let row = row.unwrap();
-        assert_eq!((row.time.count, row.clipped), (3, 2));
-        assert_eq!(row.time.sum_ns, (5 + 10 + 5) * MS);
-        assert_eq!(
-            (coverage.ledger.kept, coverage.ledger.reset, coverage.ledger.open),
-            (3, 4, 1)
-        );
-        // What was open then belongs to the window as far as it lies in it.
-        other.call(&call(50, 300), &[]);
-        other.resume();
-        until(&mut scene, 500);
-        let (row, _) = asked(&mut scene);
-        let row = row.unwrap();
-        assert_eq!((row.time.count, row.clipped, row.time.max_ns), (4, 3, 100 * MS));
-        let window = recording(&mut scene).window.unwrap();
-        assert_eq!(
-            (window.from_ns, window.to_ns, window.complete),
-            (job(100), job(200), 2)
-        );
-    });
-}
-
-#[test]
-fn a_call_that_nobody_noted_is_open_across_a_window_if_it_was_entered_before() {
-    on_both_sides(|| {
-        let mut scene = Scene::of(JobInfo::default());
-        let (_first, waits) = scene.attach(0);
-        let (_second, computes) = scene.attach(1);
-        assert_eq!(waits.page().control.recording.load(Ordering::Acquire), 0);
-        // Entered while nothing was recorded: no region, and the epoch in the place of the time.
-        waits.status().inside.store(inside::MPI, Ordering::Release);
-        scene.command(
-            1,
-            Verb::Window {
-                from_ns: job(50),
-                to_ns: job(100),
-                epoch: 1,
-            },
-        );
-        assert_eq!(
-            waits.page().control.recording.load(Ordering::Acquire),
-            word(1, true)
-        );
-        until(&mut scene, 60);
-        // Entered behind the switch.
-        computes
-            .status()
-            .entered_at
-            .store(u64::from(word(1, true)), Ordering::Release);
-        computes.status().inside.store(inside::MPI, Ordering::Release);
-        let acks = acks(&until(&mut scene, 101), 1);
-        assert_eq!((acks.done, acks.open, acks.clipped), (2, 1, 1));
-        assert_eq!(
-            asked(&mut scene).1.ledger.open,
-            0,
-            "it counts as entered when it leaves"
-        );
-    });
-}
-
-#[test]
 fn a_job_that_begins_unobserved_has_nothing_from_before_the_ranks_knew() {
     on_both_sides(|| {
         let mut scene = Scene::before();
@@ -346,48 +240,6 @@ fn a_job_that_begins_unobserved_has_nothing_from_before_the_ranks_knew() {
         assert_eq!(row, None);
         assert_eq!((coverage.ledger.entered, coverage.ledger.reset), (1, 1));
         assert_eq!((recording(&mut scene).on, recording(&mut scene).off), (0, 1));
-    });
-}
-
-#[test]
-fn the_measurement_ends_and_the_job_goes_on_to_its_own_end() {
-    on_both_sides(|| {
-        let mut scene = Scene::new();
-        let (supervisor, mut rank) = scene.attach(0);
-        let (_second, other) = scene.attach(1);
-        scene.command(
-            1,
-            Verb::Pause {
-                lease_ns: 60_000 * MS,
-            },
-        );
-        assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
-        rank.open();
-        rank.call(&call(1, 2), &[]);
-        scene.command(2, Verb::Shutdown);
-        assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
-        assert_eq!(rank.page().control.recording.load(Ordering::Acquire), 0);
-        assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
-        assert!(!scene.place.is_over());
-        let acks_of = acks(&until(&mut scene, 5), 2);
-        assert_eq!((acks_of.done, acks_of.failures.len()), (2, 0));
-        assert!(scene.place.is_over());
-        assert!(recording(&mut scene).shut_down);
-        assert_eq!(asked(&mut scene).1.ledger.kept, 1);
-        scene.command(
-            3,
-            Verb::Pause {
-                lease_ns: 60_000 * MS,
-            },
-        );
-        assert_eq!(acks(&scene.said(), 3).failures.len(), 2);
-        assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
-        for rank in [&rank, &other] {
-            rank.page().phase.store(phase::DRAINED, Ordering::Release);
-        }
-        assert_eq!(until(&mut scene, 10), [Up::Drained]);
-        scene.down(Down::Shutdown);
-        assert_eq!(scene.place.exit(), Some(Exit::Finalize));
     });
 }
 
@@ -440,107 +292,5 @@ fn what_follows_of_a_call_from_before_a_reset_is_from_before() {
         rank.leave();
         until(&mut scene, 400);
         assert_eq!(matrix(&mut scene), empty);
-    });
-}
-
-#[test]
-fn places_that_hear_at_other_times_cut_alike() {
-    // A few commands with their cuts; whatever comes of the first arrivals comes of all others that are in time.
-    on_both_sides(|| {
-        let mut all = Vec::new();
-        for delay in [0, 9, 39] {
-            let mut scene = Scene::new();
-            let (_supervisor, rank) = scene.attach(0);
-            for (id, at, verb) in [
-                (
-                    1,
-                    100,
-                    Verb::Record {
-                        on: false,
-                        epoch: 0,
-                        at_ns: job(140),
-                    },
-                ),
-                (
-                    2,
-                    200,
-                    Verb::Record {
-                        on: true,
-                        epoch: 1,
-                        at_ns: job(240),
-                    },
-                ),
-                (
-                    3,
-                    300,
-                    Verb::Window {
-                        from_ns: job(340),
-                        to_ns: job(420),
-                        epoch: 2,
-                    },
-                ),
-                (
-                    4,
-                    390,
-                    Verb::Record {
-                        on: true,
-                        epoch: 3,
-                        at_ns: job(430),
-                    },
-                ),
-            ] {
-                until(&mut scene, at + delay);
-                scene.command(id, verb);
-            }
-            until(&mut scene, 500);
-            all.push((
-                rank.page().control.recording.load(Ordering::Acquire),
-                recording(&mut scene).since_ns,
-            ));
-        }
-        assert_eq!(all, [(word(3, true), job(340)); 3]);
-    });
-}
-
-#[test]
-fn what_ends_behind_the_measurement_is_in_no_answer() {
-    on_both_sides(|| {
-        let mut scene = Scene::new();
-        let (_first, mut rank) = scene.attach(0);
-        let (_second, mut other) = scene.attach(1);
-        for writer in [&mut rank, &mut other] {
-            writer.open();
-            writer.call(&call(1, 2), &[]);
-            writer.enter(3, 3 * MS);
-        }
-        until(&mut scene, 5);
-        scene.command(1, Verb::Shutdown);
-        let acks = acks(&until(&mut scene, 10), 1);
-        assert_eq!((acks.done, acks.open), (2, 2));
-        let (before, _) = asked(&mut scene);
-        // One is left in shared memory, one comes over MPI; both are over between two questions for the result.
-        rank.call(&call(3, 12), &[]);
-        rank.resume();
-        rank.leave();
-        other.call(&call(3, 13), &[]);
-        other.resume();
-        let message = other.send();
-        scene.place.packet(WorldRank(1), Some(&message));
-        other.sent();
-        until(&mut scene, 300);
-        let (after, coverage) = asked(&mut scene);
-        assert_eq!(before, after);
-        assert_eq!(
-            (
-                coverage.ledger.entered,
-                coverage.ledger.kept,
-                coverage.ledger.in_flight
-            ),
-            (4, 2, 2)
-        );
-        for rank in [&rank, &other] {
-            rank.page().phase.store(phase::DRAINED, Ordering::Release);
-        }
-        assert_eq!(until(&mut scene, 310), [Up::Drained]);
     });
 }
