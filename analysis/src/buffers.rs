@@ -4,7 +4,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use invivo_proto::control::buffers::{
-    Buffers, Capped, LOCATIONS_NAMED_MAX, LevelSum, Loss, OneBuffer, STRATEGIES_NAMED_MAX, Spans,
+    Buffers, Capped, Halvings, LOCATIONS_NAMED_MAX, LevelSum, Loss, OneBuffer, STRATEGIES_NAMED_MAX, Spans,
+    Thinned,
 };
 
 /// Adds what `from` says of other locations.
@@ -37,6 +38,7 @@ pub fn merge(into: &mut Buffers, from: Buffers) {
         *sum = sum.saturating_add(more);
     }
     merge_capped(&mut into.capped, from.capped);
+    merge_thinned(&mut into.thinned, from.thinned);
     merge_spans(&mut into.span, &from.span);
     merge_spans(&mut into.complete, &from.complete);
     for (level, from) in from.levels {
@@ -69,6 +71,30 @@ pub fn merge_capped(into: &mut Option<Capped>, from: Option<Capped>) {
     into.buffers = into.buffers.saturating_add(from.buffers);
     into.first_ns = into.first_ns.min(from.first_ns);
     into.last_ns = into.last_ns.max(from.last_ns);
+}
+
+/// Adds one location's halvings of the frequency of samples.
+pub fn add_halvings(into: &mut Option<Thinned>, of: Option<Halvings>) {
+    let one = of.map(|of| Thinned {
+        locations: 1,
+        untold: u32::from(of.known != of.buffer),
+        least: of.buffer,
+        most: of.buffer,
+    });
+    merge_thinned(into, one);
+}
+
+fn merge_thinned(into: &mut Option<Thinned>, from: Option<Thinned>) {
+    let Some(from) = from else { return };
+    let into = into.get_or_insert(Thinned {
+        locations: 0,
+        untold: 0,
+        ..from
+    });
+    into.locations = into.locations.saturating_add(from.locations);
+    into.untold = into.untold.saturating_add(from.untold);
+    into.least = into.least.min(from.least);
+    into.most = into.most.max(from.most);
 }
 
 fn merge_spans(into: &mut Spans, from: &Spans) {
@@ -117,7 +143,7 @@ pub fn keep_worst(named: &mut Vec<OneBuffer>) {
         );
         let size = (one.bins, one.bins_used, one.bytes_used, books.parts_reduced);
         // What follows the location only decides between two statements about one.
-        let gone = (one.reductions, one.capped_ns);
+        let gone = (one.reductions, one.capped_ns, one.halvings);
         (one.complete_ns, one.location, one.span_ns, kept, size, gone)
     };
     named.sort_unstable_by_key(|one| (one.location, order(one)));
@@ -153,6 +179,10 @@ pub(crate) mod tests {
             complete_ns,
             reductions: kept,
             capped_ns: (kept > 6).then_some(complete_ns),
+            halvings: (kept > 3).then_some(Halvings {
+                buffer: complete_ns as u32,
+                known: kept as u32,
+            }),
         })
     }
 
@@ -178,6 +208,7 @@ pub(crate) mod tests {
             last_ns: at,
         });
         merge_capped(&mut sum.capped, capped);
+        add_halvings(&mut sum.thinned, one.halvings);
     }
 
     /// The answer of a place.
@@ -259,6 +290,18 @@ pub(crate) mod tests {
             prop_assert_eq!(
                 sum.capped.map(|capped| (capped.buffers as usize, capped.first_ns, capped.last_ns)),
                 capped.clone().min().zip(capped.clone().max()).map(|(first, last)| (capped.count(), first, last))
+            );
+            let thinned = all.iter().filter_map(|one| one.halvings);
+            let untold = thinned.clone().filter(|of| of.buffer != of.known).count() as u32;
+            let buffers = thinned.map(|of| of.buffer);
+            prop_assert_eq!(
+                sum.thinned,
+                buffers.clone().min().zip(buffers.clone().max()).map(|(least, most)| Thinned {
+                    locations: buffers.count() as u32,
+                    untold,
+                    least,
+                    most,
+                })
             );
             prop_assert_eq!(sum.complete.sum_ns, all.iter().map(|one| one.complete_ns).sum::<u64>());
             let shortest = all.iter().min_by_key(|one| (one.complete_ns, one.location));

@@ -6,7 +6,8 @@ use invivo_proto::control::buffers::Records;
 /// Takes over what `from` says, if it is the one who knows. Two who know of one location are a fault of this program;
 /// then the one with more records is believed.
 pub fn merge(into: &mut Records, mut from: Records) {
-    let weight = |records: &Records| (records.location, records.rows.len(), records.books.stored);
+    let rows = |records: &Records| records.rows.len() + records.samples.len();
+    let weight = |records: &Records| (records.location, rows(records), records.books.stored);
     if weight(&from) > weight(into) {
         mem::swap(into, &mut from);
     }

@@ -17,7 +17,8 @@ use invivo_proto::shm::{inside, recording};
 
 /// One call in this many is also timed for what we cost ourselves.
 const SAMPLED_CALLS: u64 = 256;
-/// Packets on their way are looked after once in this many calls; MPI makes progress then, too.
+/// Packets on their way are looked after once in this many calls; MPI makes progress then, too. So is the frequency of
+/// samples.
 const POLLED_CALLS: u32 = 32;
 
 /// An outermost call of the application, from enter to leave.
@@ -168,6 +169,7 @@ impl Call {
         location.since_polled += 1;
         if location.since_polled >= POLLED_CALLS {
             location.since_polled = 0;
+            location.hear_frequency();
             shipping::look_after(location);
         }
         location

@@ -172,6 +172,16 @@ impl Location {
         self.begin_epoch(recording::epoch(word));
     }
 
+    /// Takes the place's word on how often the frequency of this thread's samples is halved. A sampler keeps to what is
+    /// known here, and it takes no lock to read that.
+    #[inline]
+    pub fn hear_frequency(&self) {
+        let halvings = self.status.halvings.load(Ordering::Acquire);
+        if halvings != self.status.halvings_known.load(Ordering::Relaxed) {
+            self.status.halvings_known.store(halvings, Ordering::Release);
+        }
+    }
+
     /// The rank is about to run, and this is the call that made it so. To be said before the rank's phase is.
     pub fn announce(&self, region: u16, begin: u64) {
         self.status.region.store(u32::from(region), Ordering::Relaxed);

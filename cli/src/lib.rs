@@ -60,7 +60,7 @@ enum Verb {
     Messages(commands::messages::Args),
     /// Show what the event buffers hold, and what they gave up
     Buffers(commands::buffers::Args),
-    /// Show the calls that a rank's buffer keeps
+    /// Show the calls and samples that a rank's buffer keeps
     Records(commands::records::Args),
     /// Show or change what buffers keep when not everything fits
     Strategy(commands::strategy::Args),

@@ -51,7 +51,6 @@ pub struct Buffer {
     iterations: u64,
     summaries: Option<Box<Summaries>>,
     halvings: u32,
-    halvings_told: u32,
     events_dropped_at: Option<u64>,
     /// Bins taken before this one belong to the frozen view that is out.
     frozen_before: Option<u64>,
@@ -128,7 +127,6 @@ impl Buffer {
             iteration: 0,
             iterations: 0,
             halvings: 0,
-            halvings_told: 0,
             events_dropped_at: None,
             frozen_before: None,
             views: 0,
@@ -153,15 +151,6 @@ impl Buffer {
             summaries.end(self.iteration, now);
         }
         self.iteration = 0;
-    }
-
-    /// How often the frequency of samples has been halved, if that has changed since it was asked last: to be told to
-    /// the producer. A new strategy and a reset begin at 0 again.
-    pub fn take_halvings(&mut self) -> Option<u32> {
-        (self.halvings != self.halvings_told).then(|| {
-            self.halvings_told = self.halvings;
-            self.halvings
-        })
     }
 
     /// Forgets everything, in time that does not depend on how much there is (unless a frozen view is out). Levels that

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Threads of a rank that can have a location of their own. More are counted as dropped.
 pub const LOCATIONS_MAX: usize = 64;
 /// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts (1.6 MiB).
@@ -115,7 +115,7 @@ pub struct Control {
     reserved: [u32; 7],
 }
 
-/// A location's status page: written by its own thread, read by anybody at any time.
+/// A location's status page: written by its own thread, but for `halvings`, and read by anybody at any time.
 #[repr(C, align(64))]
 pub struct Status {
     /// See [`inside`].
@@ -145,7 +145,12 @@ pub struct Status {
     pub overhead_ticks: AtomicU64,
     /// How many calls were sampled for it.
     pub overhead_samples: AtomicU64,
-    reserved: [u64; 2],
+    /// How often the place has halved the frequency of the location's samples, counted from the first frequency. Not a
+    /// step but how things stand: it may be written twice, and the thread may miss all but the last.
+    pub halvings: AtomicU32,
+    /// `halvings` as far as the thread has heard of them: to their grid its samples keep.
+    pub halvings_known: AtomicU32,
+    reserved: u64,
 }
 
 /// The channel of definitions: one writer (under the shim's lock), one reader (the place). Offsets run on and

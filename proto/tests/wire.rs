@@ -275,7 +275,7 @@ macro_rules! layout {
 fn shared_memory_is_drawn_as_it_lies() {
     layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets, left_packets, abort_code, control, status, ring);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure);
-    layout!(Status: inside, region, entered_at, caller, peer, comm, tid, open_slot, entered, dropped, packets, overhead_ticks, overhead_samples);
+    layout!(Status: inside, region, entered_at, caller, peer, comm, tid, open_slot, entered, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known);
     layout!(Ring: head, tail, bytes);
     layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request, last_time, records, epoch, wire, payload);
 }

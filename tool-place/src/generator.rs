@@ -1,6 +1,7 @@
 //! A producer of samples in the sampler's stead, so that buffers can be seen to thin samples in real runs. It counts a
-//! location's calls, and takes a sample of what it has counted at every so manieth of them. It obeys the buffer as a sampler
-//! has to: told that its frequency is halved, it goes on with the coarser grid. Off unless asked for; for tests alone.
+//! location's calls, and takes a sample of what it has counted at every so manieth of them. It keeps to the halvings that
+//! the rank says that it knows of, as a sampler in the rank has to: until the rank has heard of one, samples come too often.
+//! Off unless asked for; for tests alone.
 
 use invivo_otfx::{Buffer, Grid, Sample};
 use invivo_proto::record::Call;
@@ -18,7 +19,7 @@ pub struct Generator {
 }
 
 impl Generator {
-    /// One sample for so many calls, until the buffer says otherwise.
+    /// One sample for so many calls, until the rank has heard otherwise.
     pub fn new(every: NonZeroU64) -> Generator {
         Generator {
             grid: Grid::new(every.get()),
@@ -40,14 +41,11 @@ impl Generator {
             context: CONTEXT,
             values: &[self.calls, self.bytes_out],
         });
-        self.obey(buffer);
     }
 
-    /// Does as the buffer says.
-    fn obey(&mut self, buffer: &mut Buffer) {
-        if let Some(halvings) = buffer.take_halvings() {
-            self.grid.set_halvings(halvings);
-        }
+    /// So many halvings the rank knows of.
+    pub fn hear(&mut self, halvings: u32) {
+        self.grid.set_halvings(halvings);
     }
 }
 
@@ -57,13 +55,14 @@ mod tests {
     use invivo_otfx::{Dimension, EventClass, Head, Strategy};
     use invivo_proto::record::Facts;
 
-    /// What is left lies evenly over the whole run and says what was counted there.
-    #[test]
-    fn the_buffer_thins_what_is_generated() {
+    const CALLS: u64 = 3_000_000;
+
+    /// Generates samples of a long run for a generator that hears after so many calls, and gives the buffer and how many
+    /// samples came in vain.
+    fn thinned(heard_after: u64) -> (Buffer, u64) {
         let mut buffer = Buffer::new(1 << 20, Strategy::by(Dimension::Ordinal { levels: 16 })).unwrap();
         let mut generator = Generator::new(NonZeroU64::new(3).unwrap());
-        let calls = 3_000_000;
-        for number in 1..=calls {
+        for number in 1..=CALLS {
             let call = Call {
                 facts: Facts {
                     bytes_out: 1000,
@@ -73,10 +72,13 @@ mod tests {
                 ..Call::default()
             };
             generator.count(&call, &mut buffer);
+            if number % heard_after == 0 {
+                generator.hear(buffer.halvings());
+            }
         }
         let halvings = buffer.halvings();
         assert!(halvings >= 3, "{halvings}");
-        let mut due = (1 << halvings..=calls / 3).step_by(1 << halvings);
+        let mut due = (1 << halvings..=CALLS / 3).step_by(1 << halvings);
         let mut reader = buffer.read();
         while let Some(read) = reader.next().unwrap() {
             let number = due.next().expect("no more than the grid has");
@@ -91,10 +93,21 @@ mod tests {
             );
         }
         assert_eq!(due.next(), None);
-        // None came in vain: the producer had heard of every halving before the next one was due.
+        assert_eq!(buffer.ledger_of(EventClass::Sample), buffer.ledger());
         let closed = invivo_otfx::Reason::Closed;
         let in_vain = buffer.losses().filter(|loss| loss.reason == closed);
-        assert!(in_vain.map(|loss| loss.records).sum::<u64>() <= u64::from(halvings));
-        assert_eq!(buffer.ledger_of(EventClass::Sample), buffer.ledger());
+        let in_vain = in_vain.map(|loss| loss.records).sum();
+        (buffer, in_vain)
+    }
+
+    /// What is left lies evenly over the whole run and says what was counted there; the sooner the producer hears, the
+    /// fewer samples are made in vain.
+    #[test]
+    fn the_buffer_thins_what_is_generated() {
+        let (at_once, in_vain) = thinned(1);
+        assert!(in_vain <= u64::from(at_once.halvings()), "{in_vain}");
+        let (late, in_vain) = thinned(50_000);
+        assert_eq!(late.halvings(), at_once.halvings());
+        assert!((1000..100_000).contains(&in_vain), "{in_vain}");
     }
 }

@@ -4,6 +4,7 @@
 //! shared memory. Nothing here waits: everything is a look at how things stand now.
 
 mod account;
+mod frequency;
 mod kept;
 mod look;
 mod recycle;
@@ -134,6 +135,7 @@ impl RankRecords {
             location.losses = header.losses;
         }
         self.notice_losses(thread, header.last_time, feed);
+        self.hear_frequency(thread);
         let location = &mut self.locations[thread];
         let mut sink = Both {
             cuts: &mut feed.cuts,
@@ -146,6 +148,7 @@ impl RankRecords {
         if location.intake.counts().lost != lost {
             self.tell_lost(thread, missing, feed);
         }
+        self.tell_frequency(thread);
         self.tell(read, feed);
     }
 
@@ -183,6 +186,8 @@ impl RankRecords {
         let mut took = self.define(feed);
         for thread in 0..self.locations.len() {
             self.notice_losses(thread, now_ticks, feed);
+            // A strategy may have been changed, or a buffer have changed hands.
+            self.tell_frequency(thread);
         }
         for slot in &slots {
             took |= self.peek_slot(slot, now_ticks, eagerness, feed);
@@ -197,6 +202,7 @@ impl RankRecords {
             return false;
         }
         self.location(thread, feed);
+        self.hear_frequency(thread);
         let Some(memory) = &self.memory else { return false };
         let location = &mut self.locations[thread];
         let (next, at) = location.intake.wants();
@@ -234,6 +240,7 @@ impl RankRecords {
         if slot.owner == owner::PLACE {
             memory.free(slot);
         }
+        self.tell_frequency(thread);
         self.tell(read, feed);
         true
     }

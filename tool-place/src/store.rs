@@ -271,6 +271,19 @@ impl Store {
         }
     }
 
+    /// How often the frequency of samples is halved, where there is a buffer and its strategy thins them.
+    pub fn halvings(&self) -> Option<u32> {
+        let buffer = self.buffer.as_deref().filter(|buffer| buffer.thins_samples())?;
+        Some(buffer.halvings())
+    }
+
+    /// The producer of samples has heard of so many halvings.
+    pub fn hear(&mut self, halvings: u32) {
+        if let Some(generator) = &mut self.generator {
+            generator.hear(halvings);
+        }
+    }
+
     /// Forgets everything.
     pub fn reset(&mut self) {
         if let Some(buffer) = &mut self.buffer {

@@ -51,7 +51,7 @@ pub const SEND_BUFFER_BYTES_MAX: usize = 32 * 1024;
 /// Bytes of the pieces in which a long answer is handed to HTTP/2, so that its buffer holds little more than its
 /// limit.
 pub const PIECE_BYTES: usize = 16 * 1024;
-/// Calls and parts of calls in a page of records, unless a client says.
+/// Calls, parts of calls, samples and their values in a page of records, unless a client says.
 pub const PAGE_DEFAULT: u32 = 4096;
 /// The same at most: what a place gives.
 pub const PAGE_MAX: u32 = invivo_proto::control::buffers::PAGE_MAX;

@@ -11,7 +11,8 @@ use invivo_grpc::v1;
 /// Options of `invivo records`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Calls come in order of their ends. With --json each line is one page: an object with `records`, and what is missing.
+Calls come in order of their ends, samples between them by their time. With --json each line is one page: an object with
+`records` (the calls), `samples`, and what is missing.
 
 Examples:
   invivo records 3 --last 1s
@@ -30,7 +31,7 @@ pub struct Args {
     target: Target,
 }
 
-/// Shows the calls that a location's buffer keeps.
+/// Shows the calls and samples that a location's buffer keeps.
 ///
 /// # Errors
 /// Why they cannot be shown.

@@ -2,7 +2,7 @@
 
 use super::table::{Side, Table};
 use super::units::{bytes, count, counted, duration, share};
-use invivo_grpc::v1::{BuffersReply, Location, LocationBuffer, Spans};
+use invivo_grpc::v1::{BuffersReply, Location, LocationBuffer, Spans, ThinnedSamples};
 
 /// Locations shown of those that an answer names.
 const NAMED_TEXT: usize = 8;
@@ -31,7 +31,7 @@ pub fn text(buffers: &BuffersReply) -> String {
         }
     }
     text.push_str(&format!(
-        "{} of {}; {} of {} bins in use ({}); {} calls kept of {} stored, {:.1} bytes per call; {} so far\n",
+        "{} of {}; {} of {} bins in use ({}); {} calls kept of {} stored, {:.1} bytes per record; {} so far\n",
         counted(buffers.locations.into(), "buffer"),
         bytes(buffers.bytes.checked_div(buffers.locations.into()).unwrap_or(0)),
         count(buffers.bins_used),
@@ -61,12 +61,33 @@ pub fn text(buffers: &BuffersReply) -> String {
             between(capped.first_ns, capped.last_ns)
         ));
     }
+    if let Some(of) = buffers.thinned {
+        text.push_str(&thinned(&of));
+    }
     text.push_str(&spans("history", buffers.span));
     text.push_str(&spans("complete", buffers.complete));
     text.push_str(&levels(buffers));
     text.push_str(&losses(buffers));
     text.push_str(&named(&buffers.named));
     text
+}
+
+/// How far samples are thinned, and whether those who take them know.
+fn thinned(of: &ThinnedSamples) -> String {
+    let part = |halvings: u32| format!("1/{}", count(1u64.checked_shl(halvings).unwrap_or(u64::MAX)));
+    let frequency = match (of.least, of.most) {
+        (0, 0) => "their first frequency".to_owned(),
+        (least, most) if least == most => format!("{} of their first frequency", part(most)),
+        (least, most) => format!("{} to {} of their first frequency", part(most), part(least)),
+    };
+    let told = match of.untold {
+        0 => "all ranks know".to_owned(),
+        untold => format!("{} not told yet", counted(untold.into(), "location")),
+    };
+    format!(
+        "samples of {}: {frequency}; {told}\n",
+        counted(of.locations.into(), "location")
+    )
 }
 
 fn spans(what: &str, spans: Option<Spans>) -> String {
@@ -107,7 +128,7 @@ fn levels(buffers: &BuffersReply) -> String {
     let mut table = Table::new([
         ("level, the first to go first", Side::Left),
         ("bins", Side::Right),
-        ("calls kept", Side::Right),
+        ("kept", Side::Right),
         ("given up", Side::Right),
         ("until", Side::Right),
     ]);
@@ -207,6 +228,12 @@ mod tests {
                 first_ns: 1_000_000_000,
                 last_ns: 1_500_000_000,
             }),
+            thinned: Some(ThinnedSamples {
+                locations: 2,
+                untold: 1,
+                least: 2,
+                most: 3,
+            }),
             complete: Some(Spans {
                 mean_ns: 2_000_000_000,
                 min_ns: 1_000_000_000,
@@ -252,12 +279,13 @@ mod tests {
         assert_eq!(
             text(&reply()),
             "strategy: duration:1ms\n\
-             2 buffers of 1.00 MiB; 200 of 256 bins in use (78.1 %); 1,000 calls kept of 5,000 stored, 8.2 bytes per call; 56 reductions so far\n\
+             2 buffers of 1.00 MiB; 200 of 256 bins in use (78.1 %); 1,000 calls kept of 5,000 stored, 8.2 bytes per record; 56 reductions so far\n\
              cap reached in 2 buffers: all events dropped, the first at 1.000 s, the last at 1.500 s\n\
+             samples of 2 locations: 1/8 to 1/4 of their first frequency; 1 location not told yet\n\
              complete: 1.00 s at least (rank 3, thread 1), 2.00 s mean, 3.00 s at most\n\
              \n\
-             level, the first to go first  bins  calls kept  given up    until\n\
-             shorter than 1.000 ms          200       1,000     4,000  1.500 s\n\
+             level, the first to go first  bins   kept  given up    until\n\
+             shorter than 1.000 ms          200  1,000     4,000  1.500 s\n\
              \n\
              not there    of level               why           from  to, in job time\n\
              4,000 calls  shorter than 1.000 ms  made room  0.500 s          1.500 s\n\

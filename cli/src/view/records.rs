@@ -1,9 +1,9 @@
-//! The calls that a buffer keeps, one line each.
+//! The calls and samples that a buffer keeps, one line each.
 
 use super::units::{bytes, count, counted, duration};
-use invivo_grpc::v1::{CallFacts, CallRecord, RecordsReply};
+use invivo_grpc::v1::{CallFacts, CallRecord, RecordsReply, SampleRecord};
 
-/// What stands above the calls: whose they are, and what is missing.
+/// What stands above the page: whose they are, and what is missing.
 pub fn head(page: &RecordsReply) -> String {
     let location = page.location.unwrap_or_default();
     let books = page.books.unwrap_or_default();
@@ -36,9 +36,33 @@ pub fn head(page: &RecordsReply) -> String {
     text
 }
 
-/// The calls of a page.
+/// The calls and samples of a page, by time; a sample that was taken as a call ended stands behind it.
 pub fn lines(page: &RecordsReply) -> String {
-    page.records.iter().map(line).collect()
+    let mut text = String::new();
+    let mut samples = page.samples.iter().peekable();
+    for record in &page.records {
+        while let Some(before) = samples.next_if(|sample| sample.at_ticks < record.end_ticks) {
+            text.push_str(&sample(before));
+        }
+        text.push_str(&line(record));
+    }
+    text.extend(samples.map(sample));
+    text
+}
+
+fn sample(of: &SampleRecord) -> String {
+    let values: Vec<String> = of.values.iter().map(|&value| count(value)).collect();
+    let context = match of.context {
+        0 => String::new(),
+        number => format!(" in context {number}"),
+    };
+    format!(
+        "{:>16}  {:>8}  sample {}{context}: {}\n",
+        time(of.at_ns),
+        "",
+        count(of.ordinal),
+        values.join("; ")
+    )
 }
 
 /// Job time, to the microsecond.
@@ -142,6 +166,7 @@ mod tests {
                 CallRecord {
                     function: "MPI_Send".into(),
                     end_ns: 2_000_000_500,
+                    end_ticks: 1000,
                     duration_ns: 700,
                     facts: Some(send.clone()),
                     clipped: true,
@@ -150,6 +175,7 @@ mod tests {
                 CallRecord {
                     function: String::new(),
                     end_ns: 2_000_001_500,
+                    end_ticks: 3000,
                     parts: vec![CallPart {
                         function: "MPI_Isend".into(),
                         facts: Some(CallFacts {
@@ -164,6 +190,15 @@ mod tests {
                     ..CallRecord::default()
                 },
             ],
+            samples: [(1000, 8), (4000, 1032)]
+                .map(|(at_ticks, ordinal)| SampleRecord {
+                    at_ns: 2_000_000_000 + at_ticks / 2,
+                    at_ticks,
+                    ordinal,
+                    context: ordinal as u32 / 1000,
+                    values: vec![112, 4096],
+                })
+                .into(),
             ..RecordsReply::default()
         };
         assert_eq!(
@@ -171,9 +206,11 @@ mod tests {
             "rank 2, thread 0: 1 call kept of 5,000 stored; complete since 1.500000 s\n\
              missing: 4,999 calls of level all else, made room, from 0.500000 s to 1.500000 s\n      \
              2.000001 s    700 ns  MPI_Send to 3 tag 7, 2.00 KiB out, clipped\n      \
+             2.000001 s            sample 8: 112; 4,096\n      \
              2.000002 s       0 s  (the rest of a call)\n                              \
              sent MPI_Isend to 3 tag 7, 2.00 KiB out, communicator 2, request 9\n                              \
-             and 2 more\n"
+             and 2 more\n      \
+             2.000002 s            sample 1,032 in context 1: 112; 4,096\n"
         );
     }
 }

@@ -166,8 +166,8 @@ pub fn play(scenario: &Scenario) -> Outcome {
             });
         }
         // The place tells the producer at once.
-        if let Some(halvings) = buffer.take_halvings() {
-            grid.set_halvings(halvings);
+        if buffer.halvings() != grid.halvings() {
+            grid.set_halvings(buffer.halvings());
             outcome.halvings_s.push(time as f64 / SECOND as f64);
             // Every bin was in use, and one is in use again at most.
             let free = f64::from(geometry.bins - buffer.fill().bins_used + 1);

@@ -177,7 +177,13 @@ impl Buffer {
         self.events_dropped_at
     }
 
-    /// How often the frequency of samples has been halved.
+    /// Whether the strategy thins samples, so that their producer is to be told of halvings.
+    pub fn thins_samples(&self) -> bool {
+        self.levels.iter().any(|level| level.samples)
+    }
+
+    /// How often the frequency of samples has been halved, for their producer. A new strategy and a reset begin at 0
+    /// again.
     pub fn halvings(&self) -> u32 {
         self.halvings
     }

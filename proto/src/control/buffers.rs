@@ -10,7 +10,7 @@ use bincode::{Decode, Encode};
 pub const LOCATIONS_NAMED_MAX: usize = 32;
 /// Strategies that an answer names. There is one, but for ranks where a change was refused.
 pub const STRATEGIES_NAMED_MAX: usize = 8;
-/// Calls and parts of calls in one page of records: its message stays below 2 MiB.
+/// Calls, parts of calls, samples and their values in one page of records: its message stays below 2 MiB.
 pub const PAGE_MAX: u32 = 8192;
 
 /// Classes of events.
@@ -70,6 +70,8 @@ pub struct Buffers {
     pub reductions: u64,
     /// Buffers in which events have reached their cap.
     pub capped: Option<Capped>,
+    /// How far samples are thinned, where the strategy thins them.
+    pub thinned: Option<Thinned>,
     /// From the oldest record to the newest, by location.
     pub span: Spans,
     /// The time up to the newest record in which nothing is missing, by location.
@@ -123,6 +125,28 @@ pub struct Capped {
     pub last_ns: u64,
 }
 
+/// How often the frequency of samples is halved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct Halvings {
+    /// As the buffer has it.
+    pub buffer: u32,
+    /// As the producer, a thread of the rank, says that it knows.
+    pub known: u32,
+}
+
+/// How far the samples of some locations are thinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Thinned {
+    /// Locations with samples that are thinned as needed.
+    pub locations: u32,
+    /// Of these, locations whose producer knows another number of halvings than the buffer has.
+    pub untold: u32,
+    /// The fewest halvings of a buffer.
+    pub least: u32,
+    /// The most halvings of a buffer.
+    pub most: u32,
+}
+
 /// One location's buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct OneBuffer {
@@ -144,6 +168,8 @@ pub struct OneBuffer {
     pub reductions: u64,
     /// When events reached their cap and were dropped, in job time.
     pub capped_ns: Option<u64>,
+    /// How often the frequency of its samples is halved, where its strategy thins them.
+    pub halvings: Option<Halvings>,
 }
 
 /// Where the records are that a buffer was given: **stored = kept + reduced + dropped + reset**.
@@ -240,15 +266,17 @@ pub struct Loss {
     pub last_ns: u64,
 }
 
-/// A page of what one location's buffer keeps, in order of the calls' ends.
+/// A page of what one location's buffer keeps: calls in order of their ends, and the samples of the same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Records {
     /// Whose; nothing where nobody has such a location.
     pub location: Option<LocationId>,
     /// It has no buffer: so many of its calls were analysed and not kept.
     pub not_kept: Option<u64>,
-    /// The page.
+    /// The calls of the page.
     pub rows: Vec<Row>,
+    /// The samples of the page, in order of their time.
+    pub samples: Vec<SampleRow>,
     /// Where the next page begins; nothing behind the last.
     pub next: Option<Cursor>,
     /// Where the buffer's records are.
@@ -300,6 +328,21 @@ pub struct Row {
     pub parts: Vec<RowPart>,
     /// Parts that the page has no room for.
     pub parts_left_out: u32,
+}
+
+/// One sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct SampleRow {
+    /// When it was taken, in job time.
+    pub at_ns: u64,
+    /// When it was taken, in ticks of its node's clock, as it was recorded.
+    pub at_ticks: u64,
+    /// Its number in units of the first interval, from 1.
+    pub ordinal: u64,
+    /// The calling context's number.
+    pub context: u32,
+    /// Its counters.
+    pub values: Vec<u64>,
 }
 
 /// The facts of a call or of a part, as [`crate::record::Facts`].

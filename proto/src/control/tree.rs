@@ -298,7 +298,7 @@ pub enum Query {
         to_ns: u64,
         /// Where the page begins; nothing is the oldest.
         after: Option<Cursor>,
-        /// Calls and parts of calls, at most; more than [`super::buffers::PAGE_MAX`] are not given.
+        /// Calls, parts of calls, samples and their values, at most; more than [`super::buffers::PAGE_MAX`] are not given.
         max: u32,
     },
 }

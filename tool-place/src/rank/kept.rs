@@ -4,11 +4,11 @@ use super::RankRecords;
 use crate::location::Location;
 use crate::moment::Moment;
 use crate::store::Keeping;
-use invivo_analysis::buffers::{add_span, keep_worst, merge_capped, merge_level, merge_losses};
+use invivo_analysis::buffers::{add_halvings, add_span, keep_worst, merge_capped, merge_level, merge_losses};
 use invivo_otfx::{Buffer, Contents, EventClass, Head, Unfit};
 use invivo_proto::control::buffers::{
-    Books, Buffers, Capped, Class, Cursor, Label, LevelSum, Loss, OneBuffer, PAGE_MAX, Reason, Records, Row,
-    RowPart,
+    Books, Buffers, Capped, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, PAGE_MAX, Reason,
+    Records, Row, RowPart, SampleRow,
 };
 use invivo_proto::ids::LocationId;
 use invivo_proto::record::Part;
@@ -41,8 +41,12 @@ impl RankRecords {
     /// Adds its buffers to an answer.
     pub fn add_buffers(&self, moment: &Moment<'_>, sum: &mut Buffers) {
         for (thread, location) in self.locations.iter().enumerate() {
+            let halvings = location.store.halvings().map(|buffer| Halvings {
+                buffer,
+                known: self.halvings_known(thread),
+            });
             match location.store.buffer() {
-                Some(buffer) => add_buffer(self.id(thread), buffer, moment, sum),
+                Some(buffer) => add_buffer(self.id(thread), buffer, halvings, moment, sum),
                 None => sum.without += 1,
             }
         }
@@ -92,7 +96,13 @@ impl RankRecords {
     }
 }
 
-fn add_buffer(location: LocationId, buffer: &Buffer, moment: &Moment<'_>, sum: &mut Buffers) {
+fn add_buffer(
+    location: LocationId,
+    buffer: &Buffer,
+    halvings: Option<Halvings>,
+    moment: &Moment<'_>,
+    sum: &mut Buffers,
+) {
     let (books, fill) = (books(buffer), buffer.fill());
     let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
     let length = |from: u64, to: u64| moment.node().duration_ns(to.saturating_sub(from));
@@ -107,6 +117,7 @@ fn add_buffer(location: LocationId, buffer: &Buffer, moment: &Moment<'_>, sum: &
         complete_ns: length(oldest.max(gone_until.unwrap_or(0)), newest),
         reductions: buffer.reductions(),
         capped_ns: buffer.events_dropped_at().map(|ticks| moment.job_of_ticks(ticks)),
+        halvings,
     };
     sum.locations += 1;
     sum.bytes += buffer.arena_bytes() as u64;
@@ -123,6 +134,7 @@ fn add_buffer(location: LocationId, buffer: &Buffer, moment: &Moment<'_>, sum: &
         last_ns: at,
     });
     merge_capped(&mut sum.capped, capped);
+    add_halvings(&mut sum.thinned, halvings);
     add_span(&mut sum.span, &one, one.span_ns);
     add_span(&mut sum.complete, &one, one.complete_ns);
     let mut number = 0;
@@ -176,22 +188,43 @@ fn fill(
         if end < from || end >= to || at <= after {
             continue;
         }
-        let Some(row) = row(contents, moment) else {
-            continue;
+        let (row, sample) = (row(contents, moment), sample(contents, moment));
+        let takes = match (&row, &sample) {
+            (Some(row), _) => 1 + row.parts.len(),
+            (None, Some(sample)) => 1 + sample.values.len(),
+            (None, None) => continue,
         };
-        let takes = 1 + row.parts.len();
-        if takes > room && !records.rows.is_empty() {
+        if takes > room && !(records.rows.is_empty() && records.samples.is_empty()) {
             // Behind the record before this one.
             at.given -= 1;
             records.next = Some(at);
             return;
         }
         room = room.saturating_sub(takes);
-        records.rows.push(row);
+        records.rows.extend(row);
+        records.samples.extend(sample);
     }
 }
 
-/// Samples and counters are no calls, and come with a question of their own.
+fn sample(contents: &Contents, moment: &Moment<'_>) -> Option<SampleRow> {
+    let Head::Sample {
+        time,
+        ordinal,
+        context,
+    } = contents.head
+    else {
+        return None;
+    };
+    Some(SampleRow {
+        at_ns: moment.job_of_ticks(time),
+        at_ticks: time,
+        ordinal,
+        context,
+        values: contents.values.clone(),
+    })
+}
+
+/// A call, or what is left of one. Of regions and counters by themselves there are none yet.
 fn row(contents: &Contents, moment: &Moment<'_>) -> Option<Row> {
     let mut row = match &contents.head {
         Head::Call(call) => Row {

@@ -4,7 +4,8 @@
 
 use invivo_proto::control;
 use invivo_proto::control::buffers::{
-    Books, Buffers, Class, Cursor, Label, LevelSum, Loss, OneBuffer, Reason, Records, Row, RowFacts, Spans,
+    Books, Buffers, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, Reason, Records, Row,
+    RowFacts, Spans, Thinned,
 };
 use invivo_proto::control::link::{Answer, Ask, Job, Request, Response};
 use invivo_proto::control::results::{
@@ -368,8 +369,15 @@ pub fn buffers() -> Buffers {
         named: vec![OneBuffer {
             location,
             complete_ns: 1_000_000_000,
+            halvings: Some(Halvings { buffer: 3, known: 2 }),
             ..OneBuffer::default()
         }],
+        thinned: Some(Thinned {
+            locations: 4,
+            untold: 1,
+            least: 2,
+            most: 3,
+        }),
         tick_ps: 500,
         ..Buffers::default()
     }

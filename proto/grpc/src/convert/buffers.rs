@@ -3,7 +3,7 @@
 use super::function_name;
 use crate::v1;
 use invivo_proto::control::buffers::{
-    Books, Buffers, Class, Cursor, Label, Loss, Reason, Records, Row, RowFacts, Spans,
+    Books, Buffers, Class, Cursor, Label, Loss, Reason, Records, Row, RowFacts, SampleRow, Spans,
 };
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::{CommLocal, LocationId, Rank};
@@ -95,6 +95,8 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
             gone_until_ns: (level.gone_until_ns != 0).then_some(level.gone_until_ns),
         });
     let strategies = buffers.strategies.iter();
+    // Of any class: bytes are not told apart.
+    let records: u64 = buffers.levels.values().map(|level| level.kept).sum();
     v1::BuffersReply {
         coverage: None,
         strategies: strategies
@@ -113,16 +115,22 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
         stored: buffers.stored,
         kept: buffers.kept,
         parts_reduced: buffers.parts_reduced,
-        bytes_per_call: if buffers.kept == 0 {
+        bytes_per_call: if records == 0 {
             0.0
         } else {
-            buffers.bytes_used as f64 / buffers.kept as f64
+            buffers.bytes_used as f64 / records as f64
         },
         reductions: buffers.reductions,
         capped: buffers.capped.map(|capped| v1::BufferCaps {
             buffers: capped.buffers,
             first_ns: capped.first_ns,
             last_ns: capped.last_ns,
+        }),
+        thinned: buffers.thinned.map(|thinned| v1::ThinnedSamples {
+            locations: thinned.locations,
+            untold: thinned.untold,
+            least: thinned.least,
+            most: thinned.most,
         }),
         span: Some((&buffers.span).into()),
         complete: Some((&buffers.complete).into()),
@@ -141,6 +149,10 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
                 complete_ns: one.complete_ns,
                 reductions: one.reductions,
                 capped_ns: one.capped_ns,
+                halvings: one.halvings.map(|of| v1::Halvings {
+                    buffer: of.buffer,
+                    known: of.known,
+                }),
             })
             .collect(),
     }
@@ -194,6 +206,7 @@ pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
         coverage: None,
         location: Some(records.location?.into()),
         records: records.rows.iter().map(call).collect(),
+        samples: records.samples.iter().map(sample).collect(),
         next: records.next.map(|cursor| v1::RecordsCursor {
             end_ticks: cursor.end_ticks,
             given: cursor.given,
@@ -232,6 +245,16 @@ fn call(row: &Row) -> v1::CallRecord {
             })
             .collect(),
         parts_left_out: row.parts_left_out,
+    }
+}
+
+fn sample(row: &SampleRow) -> v1::SampleRecord {
+    v1::SampleRecord {
+        at_ns: row.at_ns,
+        at_ticks: row.at_ticks,
+        ordinal: row.ordinal,
+        context: row.context,
+        values: row.values.clone(),
     }
 }
 

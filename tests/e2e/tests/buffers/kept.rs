@@ -12,9 +12,18 @@ pub type Known = (u64, u64, u16, i32, u64, usize);
 #[derive(Deserialize)]
 struct Page {
     records: Vec<Record>,
+    #[serde(default)]
+    samples: Vec<Sample>,
     books: Books,
     #[serde(default)]
     losses: Vec<Loss>,
+}
+
+/// A sample.
+#[derive(Deserialize)]
+pub struct Sample {
+    pub ordinal: u64,
+    pub values: Vec<u64>,
 }
 
 /// Where the calls are that a buffer was given.
@@ -38,6 +47,7 @@ pub struct Loss {
 /// What one location's buffer says.
 pub struct Kept {
     pub calls: Vec<Known>,
+    pub samples: Vec<Sample>,
     pub books: Books,
     pub losses: Vec<Loss>,
 }
@@ -71,7 +81,7 @@ pub fn kept(client: &Client, rank: u32) -> Kept {
         .map(|function| function.name)
         .zip(0..)
         .collect();
-    let mut calls = Vec::new();
+    let (mut calls, mut samples) = (Vec::new(), Vec::new());
     let mut last = None;
     for page in serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Page>() {
         let page = page.expect("a page");
@@ -87,8 +97,14 @@ pub fn kept(client: &Client, rank: u32) -> Kept {
                 record.parts.len(),
             ));
         }
+        samples.extend(page.samples);
         last = Some((page.books, page.losses));
     }
     let (books, losses) = last.expect("a page at least");
-    Kept { calls, books, losses }
+    Kept {
+        calls,
+        samples,
+        books,
+        losses,
+    }
 }

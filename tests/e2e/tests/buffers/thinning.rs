@@ -108,6 +108,19 @@ pub fn assert_thinned(flooded: &Flooded, every: u64) {
         .take_while(|level| closed(level) == u64::from(RANKS))
         .count() as u32;
     assert!((1..LEVELS).contains(&halvings), "{buffers}");
+    assert_told(flooded, halvings, every);
+    for (rank, kept) in &flooded.kept {
+        // Each says how many calls it has seen: the numbers of calls at equal distances.
+        let told = kept
+            .samples
+            .iter()
+            .map(|sample| (sample.ordinal, sample.values[0]));
+        let left = (1..=kept.books.stored / every).filter(|ordinal| level(*ordinal) >= halvings);
+        assert!(
+            told.eq(left.map(|ordinal| (ordinal, ordinal * every))),
+            "rank {rank} after {halvings} halvings"
+        );
+    }
     for (at, of_level) in (0..).zip(&levels[..LEVELS as usize]) {
         let left = (1..=samples).filter(|ordinal| level(*ordinal) == at && at >= halvings);
         let of_ranks = left.count() as u64 * u64::from(RANKS);
@@ -117,6 +130,36 @@ pub fn assert_thinned(flooded: &Flooded, every: u64) {
             "level {at} of {samples} samples: {buffers}"
         );
         assert_eq!(closed(of_level), if at < halvings { u64::from(RANKS) } else { 0 });
+    }
+}
+
+/// Each rank knows how often its frequency has been halved; the last time may have been behind its last call but a few.
+/// As they knew in time, few samples came in vain: of those that nobody knows of, all that are not left would.
+fn assert_told(flooded: &Flooded, halvings: u32, every: u64) {
+    let buffers = &flooded.buffers;
+    assert_eq!(
+        number(buffers, "/thinned/locations"),
+        u64::from(RANKS),
+        "{buffers}"
+    );
+    let named = buffers["named"].as_array().expect("locations");
+    assert_eq!(named.len(), RANKS as usize);
+    for one in named {
+        assert_eq!(number(one, "/halvings/buffer"), u64::from(halvings), "{one}");
+        assert!(
+            number(one, "/halvings/known") + 1 >= u64::from(halvings),
+            "the rank was not told: {one}"
+        );
+    }
+    for (rank, kept) in &flooded.kept {
+        let lost = kept.losses.iter().filter(|loss| loss.class == "sample");
+        let closed = lost.filter(|loss| loss.reason == "of a closed level");
+        let in_vain: u64 = closed.map(|loss| loss.records).sum();
+        let due = kept.books.stored / every;
+        assert!(
+            in_vain * 10 < due,
+            "rank {rank}: {in_vain} of {due} samples in vain"
+        );
     }
 }
 

@@ -1,0 +1,49 @@
+//! The notice to producers of samples: when a buffer gives up every second sample, its rank takes only every second one
+//! from then on.
+//!
+//! ```text
+//! buffer gives up a level -> `halvings` in the location's status page -> the thread hears at one of its next calls,
+//! and says so in `halvings_known` -> its samples come on the coarser grid
+//! ```
+//!
+//! The notice is how things stand and not a step, so it may be written twice or missed in between. It goes through shared
+//! memory because a rank that computes has to get it, too. Until it is heard, samples of a closed level are given up and
+//! counted, so what is kept does not depend on when.
+
+use super::RankRecords;
+use invivo_proto::shm::Status;
+use std::sync::atomic::Ordering;
+
+/// More halvings than a number of samples has bits mean nothing.
+const HALVINGS_MAX: u32 = 63;
+
+impl RankRecords {
+    /// Tells a thread how often the frequency of its samples is halved, if it has not been told.
+    pub(super) fn tell_frequency(&self, thread: usize) {
+        let Some(status) = self.page_of(thread) else {
+            return;
+        };
+        let halvings = self.locations[thread].store.halvings().unwrap_or(0);
+        if status.halvings.load(Ordering::Relaxed) != halvings {
+            status.halvings.store(halvings, Ordering::Release);
+        }
+    }
+
+    /// Lets the producer of a thread's samples keep to what the thread has heard.
+    pub(super) fn hear_frequency(&mut self, thread: usize) {
+        let known = self.halvings_known(thread);
+        self.locations[thread].store.hear(known);
+    }
+
+    /// As many halvings as a thread says that it knows of; none where its memory is not here.
+    pub(super) fn halvings_known(&self, thread: usize) -> u32 {
+        let known = self
+            .page_of(thread)
+            .map(|status| status.halvings_known.load(Ordering::Acquire));
+        known.unwrap_or(0).min(HALVINGS_MAX)
+    }
+
+    fn page_of(&self, thread: usize) -> Option<&Status> {
+        self.memory.as_ref()?.page().status.get(thread)
+    }
+}
