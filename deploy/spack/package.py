@@ -3,7 +3,7 @@
 #
 #   spack repo create ~/invivo-repo; spack repo add ~/invivo-repo
 #   cp package.py ~/invivo-repo/packages/invivo/
-#   cd where/the/tarball/is && spack install --no-checksum invivo
+#   cd where/the/tarball/is && spack install --no-checksum --no-cache invivo
 import os
 
 from spack.package import *

@@ -164,20 +164,26 @@ fn tools(family: Family, compiler: &str, linked: Linked) -> Result<Vec<PathBuf>>
     step.end(check(&mut build))?;
     ["tool-place", "analysis-node"]
         .map(|name| {
-            let mut free = Command::new("patchelf");
-            for library in ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"] {
-                free.args(["--remove-needed", library]);
-            }
             let built = linked.made(&family.target(), "release").join(name);
-            let freed = built.with_extension("free");
-            check(free.arg("--output").arg(&freed).arg(&built))?;
-            install(&freed, &place(family, name))
+            install(&without_mpi(&built)?, &place(family, name))
         })
         .into_iter()
         .collect()
 }
 
-/// The program of `invivo doctor`: compiled here, because where it runs there may be no compiler.
+/// A copy of the program, beside it, that names no MPI library.
+fn without_mpi(built: &Path) -> Result<PathBuf> {
+    let mut free = Command::new("patchelf");
+    for library in ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"] {
+        free.args(["--remove-needed", library]);
+    }
+    let freed = built.with_extension("free");
+    check(free.arg("--output").arg(&freed).arg(built))?;
+    Ok(freed)
+}
+
+/// The program of `invivo doctor`: compiled here, because where it runs there may be no compiler, and the MPI library may
+/// have another name.
 fn self_test(family: Family, compiler: &str, linked: Linked) -> Result<PathBuf> {
     let built = family.target().join("self-test");
     let mut compile = Command::new(compiler);
@@ -188,7 +194,7 @@ fn self_test(family: Family, compiler: &str, linked: Linked) -> Result<PathBuf> 
         }
     }
     check(compile.arg(root().join("deploy/self-test.c")))?;
-    install(&built, &place(family, "self-test"))
+    install(&without_mpi(&built)?, &place(family, "self-test"))
 }
 
 fn place(family: Family, name: &str) -> PathBuf {

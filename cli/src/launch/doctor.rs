@@ -74,7 +74,7 @@ pub fn doctor(args: DoctorArgs) -> ExitCode {
             .filter(|family| family.launched_by() == **family)
         {
             let launcher = launchers.iter().find(|launcher| launcher.family == *family);
-            told.tell(self_test::run(&installed, *family, launcher));
+            told.tell(self_test::run(&installed, *family, launcher, &environment));
         }
     }
     told.finish()

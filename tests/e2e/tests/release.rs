@@ -1,4 +1,5 @@
-//! The release: its tarball, unpacked where there is neither Rust nor a compiler.
+//! The release: its tarball, unpacked where there is neither Rust nor a compiler; and of what the tree is made that
+//! everybody builds, what has to hold for the release too.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
@@ -45,6 +46,18 @@ fn tarball() -> PathBuf {
         .expect("INVIVO_TARBALL says where the release is (`cargo xtask dist` makes one)")
 }
 
+/// The libraries that a program may name: those of the C library, and the compiler's for unwinding. None is an MPI's:
+/// which one it is and what its file is called is known on the machine of the job.
+const LIBRARIES: [&str; 7] = [
+    "ld-linux-x86-64.so.2",
+    "libc.so.6",
+    "libdl.so.2",
+    "libgcc_s.so.1",
+    "libm.so.6",
+    "libpthread.so.0",
+    "librt.so.1",
+];
+
 /// The tarball's tree, in `dir`.
 fn unpack(dir: &Path) -> PathBuf {
     let mut tar = Command::new("tar");
@@ -75,14 +88,26 @@ fn files(below: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
+/// The programs and libraries of a tree.
+fn programs(tree: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    files(tree, &mut all);
+    all.retain(|path| std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF")));
+    assert!(all.len() > 8, "{all:?}");
+    all
+}
+
+/// What `objdump` shows of a program.
+fn shown(option: &str, path: &Path) -> String {
+    let shown = Command::new("objdump").arg(option).arg(path).output();
+    let shown = shown.expect("objdump");
+    assert!(shown.status.success(), "{}: {shown:?}", path.display());
+    String::from_utf8_lossy(&shown.stdout).into_owned()
+}
+
 /// The newest glibc that a program asks for, by its symbols' versions.
 fn glibc_of(path: &Path) -> Option<(u32, u32)> {
-    let shown = Command::new("objdump")
-        .arg("-T")
-        .arg(path)
-        .output()
-        .expect("objdump");
-    let text = String::from_utf8_lossy(&shown.stdout);
+    let text = shown("-T", path);
     let versions = text.split("GLIBC_").skip(1).filter_map(|rest| {
         let number = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
         let mut parts = number.split('.').map(str::parse::<u32>);
@@ -92,16 +117,26 @@ fn glibc_of(path: &Path) -> Option<(u32, u32)> {
 }
 
 #[test]
+fn no_program_names_a_library_that_is_not_everywhere() {
+    for path in programs(&places::dist()) {
+        let text = shown("-p", &path);
+        let named: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("NEEDED").map(str::trim))
+            .collect();
+        assert!(named.contains(&"libc.so.6"), "{}: {named:?}", path.display());
+        for library in named {
+            assert!(LIBRARIES.contains(&library), "{} names {library}", path.display());
+        }
+    }
+}
+
+#[test]
 #[ignore = "needs the tarball: cargo xtask test --all"]
 fn nothing_needs_a_newer_c_library_than_the_readme_says() {
     let dir = tempfile::tempdir().expect("a directory");
-    let mut all = Vec::new();
-    files(&unpack(dir.path()), &mut all);
-    let magic = |path: &&PathBuf| std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF"));
-    let programs: Vec<&PathBuf> = all.iter().filter(magic).collect();
-    assert!(programs.len() > 8, "{all:?}");
-    for path in programs {
-        let needs = glibc_of(path);
+    for path in programs(&unpack(dir.path())) {
+        let needs = glibc_of(&path);
         assert!(
             needs.is_some_and(|needs| needs <= GLIBC),
             "{}: {needs:?}",

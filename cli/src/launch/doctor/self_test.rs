@@ -1,13 +1,17 @@
 //! A job of two ranks under `invivo run`, whose calls are known: the proof that everything plays together here.
 //!
-//! The program comes with the installation (`deploy/self-test.c`), so that no compiler is needed.
+//! The program comes with the installation (`deploy/self-test.c`), so that no compiler is needed. Like the tool processes
+//! it names no MPI library, whose file has another name on another machine: it is given the launcher's.
 
 use super::bounded;
 use super::finding::Finding;
 use super::installation::Installed;
 use super::{Family, Launcher};
+use crate::launch::environment::{Environment, PRELOAD};
+use crate::launch::{mpi, program};
 use serde_json::Value;
-use std::path::Path;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -26,7 +30,12 @@ const MESSAGE_BYTES: u64 = 64;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs it with one family.
-pub fn run(installed: &Installed, family: Family, launcher: Option<&Launcher>) -> Vec<Finding> {
+pub fn run(
+    installed: &Installed,
+    family: Family,
+    launcher: Option<&Launcher>,
+    environment: &Environment,
+) -> Vec<Finding> {
     let check = "self-test";
     let title = family.title();
     let (Some(artefacts), Some(launcher)) = (&installed.artefacts, launcher) else {
@@ -40,7 +49,17 @@ pub fn run(installed: &Installed, family: Family, launcher: Option<&Launcher>) -
             "install the whole tree of Invivo",
         )];
     }
-    vec![match job(launcher, &program) {
+    let Some(library) = library(launcher, environment) else {
+        return vec![Finding::note(
+            check,
+            format!(
+                "{title}: {} has no library beside it, and the loader finds none",
+                launcher.name
+            ),
+            format!("load the module of {title}, or put its lib directory into LD_LIBRARY_PATH"),
+        )];
+    };
+    vec![match job(launcher, &library, &program, environment) {
         Ok(calls) => Finding::good(
             check,
             format!("{title}: {RANKS} ranks, all of their {calls} calls observed"),
@@ -48,9 +67,18 @@ pub fn run(installed: &Installed, family: Family, launcher: Option<&Launcher>) -
         Err(why) => Finding::failed(
             check,
             format!("{title}: {why}"),
-            format!("try it by hand: {}", line(launcher, &program)),
+            format!("try it by hand: {}", line(launcher, &library, &program)),
         ),
     }]
+}
+
+/// The library that belongs to a launcher: beside it, or where the loader looks.
+fn library(launcher: &Launcher, environment: &Environment) -> Option<PathBuf> {
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let file = program::find(OsStr::new(&launcher.name), path);
+    mpi::expected(file.as_deref(), launcher.family, environment)
+        .filter(|library| library.family == launcher.family)
+        .map(|library| library.file)
 }
 
 /// Options without which a launcher starts no four processes everywhere.
@@ -62,24 +90,50 @@ fn options(family: Family) -> &'static [&'static str] {
 }
 
 /// The launcher's line without us.
-fn line(launcher: &Launcher, program: &Path) -> String {
+fn line(launcher: &Launcher, library: &Path, program: &Path) -> String {
     let words = options(launcher.family).join(" ");
-    let line = format!("{} {words} -n {RANKS} {}", launcher.name, program.display());
+    let line = format!(
+        "{} {words} -n {RANKS} env LD_PRELOAD={} {}",
+        launcher.name,
+        library.display(),
+        program.display()
+    );
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Runs the job; says how many calls were observed, or what went wrong.
-fn job(launcher: &Launcher, program: &Path) -> Result<u64, String> {
+fn job(
+    launcher: &Launcher,
+    library: &Path,
+    program: &Path,
+    environment: &Environment,
+) -> Result<u64, String> {
     let name = format!("invivo-doctor-{}-{}", std::process::id(), launcher.family.name());
     let dir = std::env::temp_dir().join(name);
     std::fs::create_dir(&dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
-    let ran = in_directory(launcher, program, &dir);
+    let ran = in_directory(launcher, library, program, environment, &dir);
     // What cannot be removed there is of no use to anybody.
     let _ = std::fs::remove_dir_all(&dir);
     ran
 }
 
-fn in_directory(launcher: &Launcher, program: &Path, dir: &Path) -> Result<u64, String> {
+/// What is preloaded anyway, and the MPI library behind it.
+fn preloads(environment: &Environment, library: &Path) -> OsString {
+    let mut all = environment.get(OsStr::new(PRELOAD)).cloned().unwrap_or_default();
+    if !all.is_empty() {
+        all.push(":");
+    }
+    all.push(library);
+    all
+}
+
+fn in_directory(
+    launcher: &Launcher,
+    library: &Path,
+    program: &Path,
+    environment: &Environment,
+    dir: &Path,
+) -> Result<u64, String> {
     let invivo = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let report = dir.join("report.json");
     let mut command = Command::new(invivo);
@@ -98,7 +152,10 @@ fn in_directory(launcher: &Launcher, program: &Path, dir: &Path) -> Result<u64, 
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     }
-    command.env_remove(crate::launch::job::ENV_JOB).current_dir(dir);
+    command
+        .env(PRELOAD, preloads(environment, library))
+        .env_remove(crate::launch::job::ENV_JOB)
+        .current_dir(dir);
     let done = bounded::run(&mut command, PATIENCE).map_err(|error| format!("cannot start it: {error}"))?;
     if !done.well() {
         return Err(format!("the job failed: {}", done.complaint()));
@@ -167,6 +224,46 @@ mod tests {
                 { "source": 1, "destination": 0, "messages": 100, "bytes": 6400 },
             ]},
         })
+    }
+
+    #[test]
+    fn the_library_is_the_last_of_the_preloads() {
+        let library = Path::new("/opt/mpi/lib/libmpi.so.40");
+        let mut environment = Environment::new();
+        assert_eq!(preloads(&environment, library), library);
+        environment.insert(PRELOAD.into(), "/lib/tool.so".into());
+        assert_eq!(
+            preloads(&environment, library),
+            "/lib/tool.so:/opt/mpi/lib/libmpi.so.40"
+        );
+    }
+
+    #[test]
+    fn a_launcher_brings_the_library_beside_it() {
+        let dir = tempfile::tempdir().expect("directory");
+        let library_beside = dir.path().join("lib/libmpi.so.40");
+        std::fs::create_dir_all(dir.path().join("lib")).expect("made");
+        std::fs::create_dir_all(dir.path().join("bin")).expect("made");
+        std::fs::write(&library_beside, "").expect("written");
+        let mpiexec = dir.path().join("bin/mpiexec");
+        std::fs::copy("/bin/true", &mpiexec).expect("copied");
+        let launcher = Launcher {
+            name: "mpiexec".into(),
+            family: Family::Ompi,
+            version: String::new(),
+        };
+        let mut environment = Environment::new();
+        environment.insert("PATH".into(), dir.path().join("bin").into());
+        assert_eq!(
+            library(&launcher, &environment).as_deref(),
+            Some(library_beside.as_path())
+        );
+        let by_hand = line(&launcher, &library_beside, Path::new("/x/self-test"));
+        let expected = format!(
+            "mpiexec --oversubscribe -n 2 env LD_PRELOAD={} /x/self-test",
+            library_beside.display()
+        );
+        assert_eq!(by_hand, expected);
     }
 
     #[test]
