@@ -129,14 +129,27 @@ fn job_dir_in(jobs: &Path, job: &str) -> Result<PathBuf, PlaceError> {
 /// # Errors
 /// When it cannot be made, is not ours, or sockets in it would have paths that are too long.
 pub fn runtime_dir(job: &str) -> Result<PathBuf, PlaceError> {
-    let xdg = std::env::var_os("XDG_RUNTIME_DIR")
+    check_job_id(job)?;
+    runtime_dir_in(xdg().as_deref(), Path::new("/tmp"), job)
+}
+
+/// The directory of preloaded libraries on this node, made if need be, beside the jobs' directories. It outlives jobs: a
+/// shell that a launcher started names a library there in what it starts, long after the job is over.
+///
+/// # Errors
+/// When it cannot be made or is not ours.
+pub fn preload_dir() -> Result<PathBuf, PlaceError> {
+    // No job has this name: theirs do not begin with a dot.
+    runtime_dir_in(xdg().as_deref(), Path::new("/tmp"), ".preload")
+}
+
+fn xdg() -> Option<PathBuf> {
+    std::env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
-        .filter(|dir| dir.is_absolute() && is_ours(dir));
-    runtime_dir_in(xdg.as_deref(), Path::new("/tmp"), job)
+        .filter(|dir| dir.is_absolute() && is_ours(dir))
 }
 
 fn runtime_dir_in(xdg: Option<&Path>, fallback: &Path, job: &str) -> Result<PathBuf, PlaceError> {
-    check_job_id(job)?;
     let user = format!("invivo-{}", rustix::process::geteuid().as_raw());
     let fits = |dir: &Path| dir.as_os_str().len() + 1 + SOCKET_NAME_BYTES_MAX <= SOCKET_PATH_BYTES_MAX;
     let parent = xdg.map(|dir| dir.join(&user)).filter(|dir| fits(&dir.join(job)));

@@ -14,6 +14,7 @@ use super::signals::{Signals, for_tools};
 use super::supervisor::{Assignment, supervise};
 use super::tailor::tailored;
 use super::{launcher, program, room, root, run, say};
+use crate::connect;
 use clap::Args;
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_tbon::layout::{Layout, Role};
@@ -109,7 +110,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
         return Err("the layout has no such process".to_owned());
     };
     let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
-    let library = library(&args.program, &environment, &world);
+    let library = library(&args.program, &environment, &world)?;
     let name = args.program.first().map_or(OsStr::new(""), |name| name);
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
     if program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)) {
@@ -188,7 +189,7 @@ impl Process {
         }
         let shim = (!self.foreign).then(|| {
             let shim = self.artefacts.shim(self.library.family);
-            match runtime_dir(&self.job) {
+            match connect::preload_dir() {
                 Ok(directory) => tailored(&shim, &self.library.file, &directory),
                 Err(_) => shim,
             }
@@ -334,17 +335,17 @@ pub(super) fn loaded(opening: Option<&Opening>, expected: Library) -> Library {
 }
 
 /// The MPI that the user names, that the program is linked with, will find, or should have by its launcher.
-fn library(program: &[OsString], environment: &Environment, world: &World) -> Library {
-    let named = environment.get(OsStr::new(MPI)).filter(|name| !name.is_empty());
-    if let Some(library) = named.and_then(|name| Library::of_file(Path::new(name))) {
-        return library;
+fn library(program: &[OsString], environment: &Environment, world: &World) -> Result<Library, String> {
+    if let Some(named) = environment.get(OsStr::new(MPI)).filter(|name| !name.is_empty()) {
+        return mpi::named(Path::new(named));
     }
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
     let file = program.first().and_then(|name| program::find(name, path));
-    file.as_ref()
+    Ok(file
+        .as_ref()
         .and_then(|file| mpi::of_program(file, environment))
         .or_else(|| mpi::expected(file.as_deref(), world.family, environment))
-        .unwrap_or_else(|| Library::anywhere(world.family))
+        .unwrap_or_else(|| Library::anywhere(world.family)))
 }
 
 /// Whether the launcher speaks another protocol than the program's MPI, unless the user has said which MPI it is.

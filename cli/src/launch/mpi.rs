@@ -63,6 +63,23 @@ impl Library {
     }
 }
 
+/// The library that the user names: a file, or a name that the loader knows. `libmpi.so` is a link to one whose name
+/// tells the family.
+///
+/// # Errors
+/// When it is none, a sentence for the user.
+pub fn named(file: &Path) -> Result<Library, String> {
+    let real = || Library::of_file(&file.canonicalize().ok()?);
+    Library::of_file(file).or_else(real).ok_or_else(|| {
+        let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
+        format!(
+            "INVIVO_MPI={} is not a library of an MPI that is supported; name a file called {}, or one of these names alone",
+            file.display(),
+            names.join(", ")
+        )
+    })
+}
+
 /// The library that a program is linked with, directly or through others; nothing for a script, a static program, or
 /// one that loads its MPI later.
 pub fn of_program(file: &Path, environment: &Environment) -> Option<Library> {
@@ -91,7 +108,7 @@ pub fn expected(program: Option<&Path>, launched_by: Family, environment: &Envir
     let launcher = process::launcher(std::process::id() as i32);
     let launcher = std::fs::read_link(format!("/proc/{launcher}/exe")).ok();
     let beside = [program, launcher.as_deref()].into_iter().flatten();
-    let beside: Vec<PathBuf> = beside.filter_map(libraries_of).collect();
+    let beside: Vec<PathBuf> = beside.filter_map(libraries_of).flatten().collect();
     let names = || {
         NAMES
             .iter()
@@ -112,11 +129,11 @@ pub fn of_machine(family: Family, environment: &Environment) -> Option<Library> 
     names.find_map(|(name, _)| found_by_loader(name, environment))
 }
 
-/// The directory of libraries that belongs to a program's directory; the system's own is the loader's to search.
-fn libraries_of(program: &Path) -> Option<PathBuf> {
+/// The directories of libraries that belong to a program's directory; the system's own are the loader's to search.
+fn libraries_of(program: &Path) -> Option<[PathBuf; 2]> {
     let prefix = program.parent()?.parent()?;
     let own = prefix != Path::new("/usr") && prefix != Path::new("/");
-    own.then(|| prefix.join("lib"))
+    own.then(|| ["lib", "lib64"].map(|name| prefix.join(name)))
 }
 
 fn found_by_loader(name: &str, environment: &Environment) -> Option<Library> {
@@ -240,6 +257,27 @@ mod tests {
                 Some(whose)
             );
         }
+    }
+
+    #[test]
+    fn what_the_user_names_is_taken_or_refused() {
+        let dir = tempfile::tempdir().expect("directory");
+        let file = dir.path().join("libmpi.so.40.30.4");
+        let link = dir.path().join("libmpi.so");
+        std::fs::write(&file, "").expect("written");
+        std::os::unix::fs::symlink(&file, &link).expect("linked");
+        let taken = |name: &Path| named(name).map(|library| library.family);
+        assert_eq!(taken(&link), Ok(Family::Ompi), "what it leads to");
+        assert_eq!(
+            taken(Path::new("libmpich.so.12")),
+            Ok(Family::Mpich),
+            "for the loader"
+        );
+        let why = taken(&dir.path().join("libmpi.so.39")).expect_err("it is nothing");
+        assert!(
+            why.contains("libmpi.so.39") && why.contains("libmpi.so.40"),
+            "{why}"
+        );
     }
 
     #[test]

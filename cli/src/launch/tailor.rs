@@ -3,7 +3,7 @@
 //! The shim wraps the functions of every member of its family. A program that asks whether a function is there (by
 //! `dlsym`, or by a weak reference as mpi4py does) would find the shim's and take it for one that works. So the program
 //! gets a copy of the shim in whose table of symbols those names are undefined, which the loader passes over. The copy
-//! lies in the job's directory on the node, one for all ranks with the same library. Where it cannot be made, the shim
+//! lies in a directory of the user's on the node, one for all ranks and jobs with the same library. Where it cannot be made, the shim
 //! itself is taken.
 
 use super::environment::can_preload;
@@ -36,7 +36,7 @@ fn copy(shim: &Path, library: &Path, directory: &Path) -> Option<PathBuf> {
         return None;
     }
     let mut hash = DefaultHasher::new();
-    (&hidden, shim).hash(&mut hash);
+    bytes.hash(&mut hash);
     // The shim finds itself in LD_PRELOAD by the end of its name.
     let file = directory.join(format!("{:016x}-{}", hash.finish(), shim.file_name()?.to_str()?));
     if !can_preload(&file) || !may_run_from(directory) {

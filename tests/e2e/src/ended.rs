@@ -130,14 +130,17 @@ impl Ended {
             .collect()
     }
 
-    /// Nothing of Invivo's is left in the file system but the report and the audit log of commands: no sockets,
-    /// no `connect.json`.
+    /// Nothing of Invivo's is left in the file system but the report, the audit log of commands, and the library that
+    /// later jobs preload, too: no sockets, no `connect.json`.
     pub fn assert_nothing_left(&self) {
         let mut left = Vec::new();
         for place in ["run", "state"] {
             files_below(&self.running.directory().join(place), &mut left);
         }
-        left.retain(|path| path.file_name().is_none_or(|name| name != "audit.jsonl"));
+        let stays = |path: &PathBuf| {
+            path.ends_with("audit.jsonl") || path.parent().is_some_and(|dir| dir.ends_with(".preload"))
+        };
+        left.retain(|path| !stays(path));
         assert!(left.is_empty(), "left behind: {left:?}");
     }
 }

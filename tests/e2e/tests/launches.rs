@@ -212,11 +212,16 @@ fn a_machine_without_copies_between_processes_is_no_trouble() {
     observed.assert_nothing_left();
 }
 
-/// A script that starts the program in its place, and one that waits for it.
+/// A script that starts the program in its place, one that waits for it, and one that starts others when the job is over:
+/// what is preloaded there must be there still.
 #[test]
 fn a_script_may_start_the_program() {
     for family in Family::ALL {
-        for script in ["exec \"$@\"", "\"$@\"; exit $?"] {
+        for script in [
+            "exec \"$@\"",
+            "\"$@\"; exit $?",
+            "\"$@\"; code=$?; sleep 1; sleep 0; exit $code",
+        ] {
             let front: [OsString; 4] = ["sh".into(), "-c".into(), script.into(), "script".into()];
             let command: Vec<OsString> = front
                 .into_iter()
@@ -224,6 +229,8 @@ fn a_script_may_start_the_program() {
                 .collect();
             let observed = Job::observed(family, RANKS, &command).run();
             assert_eq!(observed.code(), 3, "{family:?}: {script}");
+            let told = observed.stderr().concat();
+            assert!(!told.contains("ld.so"), "{told}");
             checks::complete(&observed.report(), RANKS);
             observed.assert_nothing_left();
         }
