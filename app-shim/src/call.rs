@@ -7,8 +7,8 @@
 
 use crate::clock::ticks;
 use crate::gate;
-use crate::location::{Location, add, count_homeless, current};
-use crate::{process, shipping};
+use crate::location::{Here, Location, add, current};
+use crate::{homeless, process, shipping};
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::peer;
@@ -19,12 +19,12 @@ use invivo_proto::shm::{inside, recording};
 const SAMPLED_CALLS: u64 = 256;
 /// Packets on their way are looked after once in this many calls; MPI makes progress then, too. So is the frequency of
 /// samples.
-const POLLED_CALLS: u32 = 32;
+pub const POLLED_CALLS: u32 = 32;
 
 /// An outermost call of the application, from enter to leave.
 pub struct Call {
     /// The calling thread.
-    pub location: &'static mut Location,
+    pub location: Here,
     /// What it is about; filled in after the real call.
     pub facts: Facts,
     /// The instance number of a collective.
@@ -48,10 +48,7 @@ impl Call {
         if !process::observing() {
             return None;
         }
-        let Some(location) = current() else {
-            count_homeless();
-            return None;
-        };
+        let mut location = current().or_else(homeless::enter)?;
         if location.depth != 0 {
             return None;
         }
@@ -62,14 +59,14 @@ impl Call {
         // the gate issues a membarrier in between, so only the compiler must be kept from reordering.
         compiler_fence(Ordering::SeqCst);
         if location.control.gate.load(Ordering::Relaxed) != 0 {
-            gate::hold(location, inside::HELD_AT_ENTER);
+            gate::hold(&location, inside::HELD_AT_ENTER);
         }
         Some(Call::begin(location, region))
     }
 
     /// Begins the call that made observation possible. No gate is in its way: it is complete already.
     pub fn initialised(region: u16, begin: u64) -> Option<Call> {
-        let location = current()?;
+        let mut location = current()?;
         location.depth = 1;
         // The page names this call already, and goes on to do so where it is not recorded.
         let word = location.control.recording.load(Ordering::Acquire);
@@ -82,7 +79,7 @@ impl Call {
     }
 
     #[inline(always)]
-    fn begin(location: &'static mut Location, region: u16) -> Call {
+    fn begin(mut location: Here, region: u16) -> Call {
         let (status, control) = (location.status, location.control);
         let word = control.recording.load(Ordering::Acquire);
         let (mut begin, mut sampled) = (0, false);
@@ -101,7 +98,7 @@ impl Call {
     }
 
     #[inline(always)]
-    fn new(location: &'static mut Location, region: u16, word: u32, begin: u64, sampled: bool) -> Call {
+    fn new(location: Here, region: u16, word: u32, begin: u64, sampled: bool) -> Call {
         Call {
             facts: Facts {
                 kind: Kind::Plain,
@@ -139,7 +136,7 @@ impl Call {
             self.end = ticks();
         } else if word != self.word {
             // On now, or on and off again.
-            (self.begin, self.end) = recorded_from_now(self.location, self.facts.region);
+            (self.begin, self.end) = recorded_from_now(&mut self.location, self.facts.region);
             self.recorded = true;
         } else {
             return;
@@ -165,12 +162,12 @@ impl Call {
     #[inline(always)]
     pub fn leave(mut self) {
         self.write();
-        let location = self.location;
+        let mut location = self.location;
         location.since_polled += 1;
         if location.since_polled >= POLLED_CALLS {
             location.since_polled = 0;
             location.hear_frequency();
-            shipping::look_after(location);
+            shipping::look_after(&location);
         }
         location
             .status
@@ -178,7 +175,7 @@ impl Call {
             .store(inside::APPLICATION, Ordering::Release);
         compiler_fence(Ordering::SeqCst);
         if location.control.gate.load(Ordering::Relaxed) != 0 {
-            gate::hold(location, inside::HELD_AT_LEAVE);
+            gate::hold(&location, inside::HELD_AT_LEAVE);
         }
         location.depth = 0;
     }

@@ -107,3 +107,31 @@ impl OrOwn for *mut Status {
         Status::or_own(self, own)
     }
 }
+
+/// The text of an error with the world's name in the place of the number of the handle that stands in for it: MPICH's texts
+/// have the arguments of the call. Gives its length, which does not grow.
+#[cfg(not(feature = "family-ompi"))]
+fn name_handle(text: &mut [u8], ours: u32) -> usize {
+    const NAME: &[u8] = b"MPI_COMM_WORLD";
+    const BEFORE: &[u8] = b"comm=0x";
+    const DIGITS: usize = 8;
+    let mut handle = [0u8; BEFORE.len() + DIGITS];
+    handle[..BEFORE.len()].copy_from_slice(BEFORE);
+    for (place, digit) in handle[BEFORE.len()..].iter_mut().enumerate() {
+        let value = ours >> (4 * (DIGITS - 1 - place)) & 0xf;
+        *digit = b"0123456789abcdef"[value as usize];
+    }
+    let (mut from, mut to) = (0, 0);
+    while from < text.len() {
+        if text[from..].starts_with(&handle) {
+            text[to..to + NAME.len()].copy_from_slice(NAME);
+            from += handle.len();
+            to += NAME.len();
+        } else {
+            text[to] = text[from];
+            from += 1;
+            to += 1;
+        }
+    }
+    to
+}

@@ -2,6 +2,7 @@
 //! time on as long as the root lives and the lease lasts), so that no death on our side keeps a rank here.
 
 use crate::clock::monotonic_ns;
+use crate::homeless;
 use crate::location::Location;
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::shm::inside;
@@ -14,8 +15,13 @@ const LOOK_AGAIN_NS: u64 = 100_000_000;
 #[inline(never)]
 pub fn hold(location: &Location, held: u32) {
     let control = location.control;
+    // At the leave it has said so already.
+    let tells = location.homeless && held == inside::HELD_AT_ENTER;
     loop {
         location.status.inside.store(held, Ordering::Release);
+        if tells {
+            homeless::out_of_mpi();
+        }
         loop {
             let generation = control.gate.load(Ordering::Acquire);
             let (now, until) = (monotonic_ns(), control.gate_until_ns.load(Ordering::Acquire));
@@ -50,6 +56,9 @@ pub fn hold(location: &Location, held: u32) {
         }
         // On the way in: show that we are in MPI before the gate is read for the last time.
         location.status.inside.store(inside::MPI, Ordering::Relaxed);
+        if tells {
+            homeless::into_mpi();
+        }
         compiler_fence(Ordering::SeqCst);
         if control.gate.load(Ordering::Acquire) == 0
             || monotonic_ns() >= control.gate_until_ns.load(Ordering::Acquire)

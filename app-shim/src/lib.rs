@@ -28,6 +28,8 @@ mod family;
 mod fortran;
 mod gate;
 mod groups;
+mod homeless;
+mod library;
 #[cfg(target_arch = "x86_64")]
 mod loading;
 mod location;

@@ -4,12 +4,15 @@
 //! an MPI library, with the wrapper of the same name; everything else goes on to the C library, as a jump, because there
 //! `RTLD_NEXT` depends on who called.
 
-use crate::family::LIBRARY_NAMES;
-use core::ffi::{CStr, c_char, c_int, c_void};
+use crate::library::{is_others, is_ours, object, object_of};
+use crate::start;
+use core::ffi::{CStr, c_char, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// The C library's `dlsym`.
 static REAL: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
+/// What begins MPI.
+const BEGINNING: [&[u8]; 3] = [b"MPI_Init", b"MPI_Init_thread", b"MPI_Session_init"];
 /// A handle of our own library.
 static OWN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
@@ -56,24 +59,40 @@ unsafe extern "C" fn instead(handle: *mut c_void, name: *const c_char, caller: *
             return none;
         }
         let found = real(handle, name);
-        if found.is_null() || !is_of_mpi(found) || is_of_mpi(caller) {
+        if found.is_null() {
             return none;
         }
-        let wrapper = real(own(), name);
-        if wrapper.is_null() || object_of(wrapper) != object_of(dlsym as *const c_void) {
-            return none;
-        }
-        // A tool that wraps this function itself and looks for the one behind: it would meet itself.
-        if defines(real, caller, name) {
-            return none;
-        }
+        let wrapper = if is_ours(found) {
+            wrapper_for(real, name, caller)
+        } else {
+            // Who is about to begin the wrong MPI is told so.
+            if BEGINNING.contains(&bytes) && is_others(found) {
+                start::refuse_another_family();
+            }
+            none
+        };
         // What we asked on the way must not look like the caller's error.
         libc::dlerror();
         wrapper
     }
 }
 
-fn real() -> Option<Dlsym> {
+/// The wrapper of this name, unless MPI itself asks, or a tool that wraps the function, too, and looks for the one behind: it
+/// would meet itself.
+unsafe fn wrapper_for(real: Dlsym, name: *const c_char, caller: *const c_void) -> *mut c_void {
+    // SAFETY: the handle is ours, the name a C string.
+    let wrapper = unsafe { real(own(), name) };
+    let is_one = !wrapper.is_null() && object_of(wrapper) == object_of(dlsym as *const c_void);
+    // SAFETY: as above.
+    if is_one && !is_ours(caller) && !unsafe { defines(real, caller, name) } {
+        wrapper
+    } else {
+        core::ptr::null_mut()
+    }
+}
+
+/// The C library's `dlsym`.
+pub fn real() -> Option<Dlsym> {
     let mut address = REAL.load(Ordering::Relaxed);
     if address.is_null() {
         // SAFETY: both are C strings. All versions of the C library have the function by this version of its name.
@@ -88,40 +107,12 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// The file and the first address of the object that an address lies in.
-fn object(address: *const c_void) -> Option<(*const c_char, *mut c_void)> {
-    // SAFETY: any address may be asked about; the structure is ours.
-    unsafe {
-        let mut info: libc::Dl_info = core::mem::zeroed();
-        (libc::dladdr(address, &mut info) != 0 as c_int).then_some((info.dli_fname, info.dli_fbase))
-    }
-}
-
-fn object_of(address: *const c_void) -> *mut c_void {
-    object(address).map_or(core::ptr::null_mut(), |(_, base)| base)
-}
-
-fn is_of_mpi(address: *const c_void) -> bool {
-    let Some((path, _)) = object(address) else {
-        return false;
-    };
-    if path.is_null() {
-        return false;
-    }
-    // SAFETY: dladdr gives a C string.
-    let bytes = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let file = bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes);
-    LIBRARY_NAMES.iter().any(|name| file.starts_with(name.to_bytes()))
-}
-
 /// A handle of the object that an address lies in; null for the program itself. The caller closes it.
 fn handle_of(address: *const c_void) -> *mut c_void {
     match object(address) {
         // SAFETY: dladdr gives a C string; nothing is loaded.
-        Some((path, _)) if !path.is_null() => unsafe {
-            libc::dlopen(path, libc::RTLD_LAZY | libc::RTLD_NOLOAD)
-        },
-        _ => core::ptr::null_mut(),
+        Some((path, _)) => unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) },
+        None => core::ptr::null_mut(),
     }
 }
 

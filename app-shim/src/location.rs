@@ -6,10 +6,12 @@ use crate::family::{Request, Status as MpiStatus};
 use crate::process;
 use crate::shipping;
 use crate::sizes::Sizes;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::packet::{DropReason, Losses, PAYLOAD_BYTES};
 use invivo_proto::record::{Call, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part};
-use invivo_proto::shm::{Control, LOCATIONS_MAX, SlotHeader, Status, inside, recording};
+use invivo_proto::shm::{Control, LOCATIONS_MAX, Page, SlotHeader, Status, inside, recording};
 
 /// The last status page is nobody's own: threads beyond the others count their calls there.
 pub const LOCATIONS: usize = LOCATIONS_MAX - 1;
@@ -22,6 +24,8 @@ pub struct Location {
     pub tid: i32,
     /// Calls of ours that the thread is in: 0 or 1; inner calls are not looked at.
     pub depth: u32,
+    /// It is borrowed by a thread that has none of its own.
+    pub homeless: bool,
     /// The place's words to us.
     pub control: &'static Control,
     /// Our words to the place.
@@ -51,14 +55,38 @@ pub struct Location {
     pub sizes: Sizes,
 }
 
-/// The calling thread's location, or nothing when it can have none.
+/// A thread's location, as a pointer: what re-enters during a call (callbacks that call MPI) looks at the location, too, so
+/// that no reference may live across the call. Each use makes one of its own.
+#[derive(Clone, Copy)]
+pub struct Here(NonNull<Location>);
+
+// SAFETY: used by one thread at a time; only a location that nobody uses is handed on.
+unsafe impl Send for Here {}
+
+impl Deref for Here {
+    type Target = Location;
+
+    #[inline(always)]
+    fn deref(&self) -> &Location {
+        // SAFETY: a leaked box that only this thread uses; no reference to it lives across a call of MPI.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl DerefMut for Here {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Location {
+        // SAFETY: as above.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+/// The calling thread's location, or nothing when it has none of its own.
 #[inline(always)]
-pub fn current() -> Option<&'static mut Location> {
+pub fn current() -> Option<Here> {
     let location = current::get();
     let location = if location.is_null() { make() } else { location };
-    // SAFETY: null, or a leaked box that only this thread uses; callers drop the reference before they call
-    // anything that could come back here (the depth guard holds what re-enters).
-    unsafe { location.as_mut() }
+    NonNull::new(location).map(Here)
 }
 
 #[cold]
@@ -81,41 +109,13 @@ fn make() -> *mut Location {
     // SAFETY: gettid has no preconditions.
     let tid = unsafe { libc::gettid() };
     status.tid.store(tid as u32, Ordering::Release);
-    let location = Box::into_raw(Box::new(Location {
-        index: index as u16,
+    let location = Box::new(Location {
         tid,
-        depth: 0,
-        control: &page.control,
-        status,
-        entered: 0,
-        epoch: recording::epoch(page.control.recording.load(Ordering::Relaxed)),
-        slot: None,
-        slot_index: 0,
-        encoder: Encoder::new(0, 1),
-        base: core::ptr::null_mut(),
-        out: core::ptr::null_mut(),
-        records: 0,
-        since_polled: 0,
-        parts: Vec::with_capacity(MAX_PARTS),
-        held: Vec::with_capacity(MAX_PARTS),
-        statuses: Vec::with_capacity(MAX_PARTS),
-        sizes: Sizes::new(),
-    }));
+        ..Location::new(index as u16, &page.control, status)
+    });
+    let location = Box::into_raw(location);
     current::set(location);
     location
-}
-
-/// Counts a call of a thread that has no location.
-#[cold]
-pub fn count_homeless() {
-    let Some(page) = process::page() else { return };
-    if !recording::is_on(page.control.recording.load(Ordering::Relaxed)) {
-        return;
-    }
-    if let Some(status) = page.status.last() {
-        status.entered.fetch_add(1, Ordering::Relaxed);
-        status.dropped[DropReason::NoLocation as usize].fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 /// Adds to a counter that only this thread writes, without the cost of an atomic addition.
@@ -125,6 +125,44 @@ pub fn add(counter: &AtomicU64, n: u64) {
 }
 
 impl Location {
+    fn new(index: u16, control: &'static Control, status: &'static Status) -> Location {
+        Location {
+            index,
+            tid: 0,
+            depth: 0,
+            homeless: false,
+            control,
+            status,
+            entered: 0,
+            epoch: recording::epoch(control.recording.load(Ordering::Relaxed)),
+            slot: None,
+            slot_index: 0,
+            encoder: Encoder::new(0, 1),
+            base: core::ptr::null_mut(),
+            out: core::ptr::null_mut(),
+            records: 0,
+            since_polled: 0,
+            parts: Vec::with_capacity(MAX_PARTS),
+            held: Vec::with_capacity(MAX_PARTS),
+            statuses: Vec::with_capacity(MAX_PARTS),
+            sizes: Sizes::new(),
+        }
+    }
+
+    /// One for a thread that has none of its own: with a status page that nobody reads, and requests numbered where those of
+    /// records never are.
+    pub fn homeless(page: &'static Page) -> Here {
+        const FIRST_REQUEST: u64 = 1 << 40;
+        // SAFETY: a page of atomic numbers, for which all zeroes are valid.
+        let status: &'static Status = Box::leak(unsafe { Box::<Status>::new_zeroed().assume_init() });
+        let location = Box::leak(Box::new(Location {
+            homeless: true,
+            encoder: Encoder::new(0, FIRST_REQUEST),
+            ..Location::new(LOCATIONS as u16, &page.control, status)
+        }));
+        Here(NonNull::from(location))
+    }
+
     /// Begins to write into `slot`.
     pub fn open(&mut self, slot: &'static SlotHeader, slot_index: usize) {
         self.base = slot.payload.get().cast();

@@ -5,8 +5,9 @@
 //! First `RTLD_NEXT`. Where the program loaded its MPI library later and privately (Python does), the search
 //! goes on in the libraries that are loaded already.
 
-use crate::family::{ALL_LIBRARY_NAMES, LIBRARY_NAMES};
-use core::ffi::{CStr, c_char, c_void};
+use crate::family::{ERR_OTHER, LIBRARY_NAMES};
+use crate::{library, start};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// A function behind us, looked up once.
@@ -22,6 +23,11 @@ impl Next {
             name,
             address: AtomicPtr::new(core::ptr::null_mut()),
         }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &'static CStr {
+        self.name
     }
 
     /// Its address; null where no library has it.
@@ -48,26 +54,13 @@ impl Next {
     }
 }
 
-/// The file of an MPI library of another family than ours, where the program has loaded one.
-pub fn of_another_family() -> Option<&'static CStr> {
-    static INIT: Next = Next::new(c"PMPI_Init");
-    // SAFETY: dladdr takes any address, and fills the structure when it knows it; names stay as long as the library.
-    let path = unsafe {
-        let mut about: libc::Dl_info = core::mem::zeroed();
-        if libc::dladdr(INIT.address(), &mut about) == 0 || about.dli_fname.is_null() {
-            return None;
-        }
-        CStr::from_ptr(about.dli_fname)
-    };
-    let file = file_name(path);
-    let is_one_of = |names: &[&CStr]| names.iter().any(|name| file.starts_with(name.to_bytes()));
-    (is_one_of(ALL_LIBRARY_NAMES) && !is_one_of(LIBRARY_NAMES)).then_some(path)
-}
-
-/// The last part of a path.
-fn file_name(path: &CStr) -> &[u8] {
-    let bytes = path.to_bytes();
-    bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes)
+/// What a function answers that no library has behind us. Where the program has loaded the MPI of another family than was
+/// expected, privately, that is every function, and the first one ends it.
+#[cold]
+#[inline(never)]
+pub fn missing() -> c_int {
+    start::refuse_another_family();
+    ERR_OTHER
 }
 
 /// The address of a data symbol of the MPI library (Open MPI's predefined handles), 0 where there is none.
@@ -125,8 +118,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c
         return 0;
     }
     // SAFETY: dlpi_name is a C string.
-    let file = file_name(unsafe { CStr::from_ptr(path) });
-    if LIBRARY_NAMES.iter().any(|l| file.starts_with(l.to_bytes())) {
+    if library::is_called(unsafe { CStr::from_ptr(path) }, LIBRARY_NAMES) {
         search.found = in_library(path, search.name);
     }
     i32::from(!search.found.is_null())

@@ -81,10 +81,14 @@ pub unsafe fn comm_f2c(number: c_int) -> Comm {
     }
 }
 
-/// The next `PMPI_Comm_c2f`.
+/// The number of a communicator: the next `PMPI_Comm_c2f`, which is called `PMPI_Comm_toint` in the standard's interface; 0
+/// where no library has it.
 #[cfg(any(feature = "family-ompi", feature = "family-abi"))]
 pub unsafe fn comm_c2f(comm: Comm) -> c_int {
+    #[cfg(feature = "family-ompi")]
     static NEXT: Next = Next::new(c"PMPI_Comm_c2f");
+    #[cfg(feature = "family-abi")]
+    static NEXT: Next = Next::new(c"PMPI_Comm_toint");
     let address = NEXT.address();
     if address.is_null() {
         return 0;
@@ -95,6 +99,7 @@ pub unsafe fn comm_c2f(comm: Comm) -> c_int {
         function(comm)
     }
 }
+
 // A status of the standard ABI is MPI's secret.
 #[cfg(feature = "family-abi")]
 real! {

@@ -8,7 +8,7 @@ use crate::clock::{monotonic_ns, sleep_us};
 use crate::family::{Request, STATUS_IGNORE, SUCCESS, request_null, type_byte};
 use crate::location::{Location, add};
 use crate::ring::{self, Locked};
-use crate::{comms, process, real};
+use crate::{comms, homeless, process, real};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering};
 use invivo_proto::channel::TAG_PACKET;
@@ -63,6 +63,9 @@ pub fn start(packets: usize) {
 #[cold]
 #[inline(never)]
 pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
+    if location.homeless {
+        return false;
+    }
     close(location);
     if open(location, base_time) {
         return true;
@@ -216,6 +219,9 @@ pub fn look_after(location: &Location) {
     if may_call_mpi(location) {
         comms::look_after();
         FLIGHTS.try_with(Flights::look);
+    }
+    if location.homeless {
+        homeless::out_of_mpi();
     }
 }
 

@@ -4,12 +4,14 @@ use crate::call::Call;
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::family::*;
 use crate::location;
-use crate::{attributes, comms, next, process, real, ring, sessions, shipping};
+use crate::{attributes, comms, homeless, library, process, real, ring, sessions, shipping};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use invivo_proto::channel::{ABORTING, COLOR_APPLICATION, ENV_DESCRIPTORS, TAG_WELCOME, WELCOME_BYTES_MAX};
 use invivo_proto::mpi::FUNCTIONS;
 use invivo_proto::shm::{Region, inside, phase};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 
 /// The longest that finalisation waits for packets on their way; what has not arrived then is taken from
 /// shared memory.
@@ -44,14 +46,26 @@ fn warn(why: &str) {
 /// The program has loaded another MPI than was expected of it. It cannot be observed, and cannot run either: its world has
 /// the tool processes in it.
 fn refuse(library: &CStr) -> ! {
+    let path = std::path::Path::new(OsStr::from_bytes(library.to_bytes()));
+    let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let line = format!(
         "invivo: the program has loaded {0}, which was not to be seen before; type INVIVO_MPI={0} before the launcher\n",
-        library.to_string_lossy()
+        file.display()
     );
     // SAFETY: the buffer is valid for its length; nothing of the program's has to be finished, MPI has not begun.
     unsafe {
         libc::write(2, line.as_ptr().cast(), line.len());
         libc::_exit(USAGE)
+    }
+}
+
+/// Ends a program that is to be observed and has loaded an MPI of another family and none of this one.
+#[cold]
+pub fn refuse_another_family() {
+    if std::env::var_os(ENV_DESCRIPTORS).is_some()
+        && let Some(library) = library::of_another_family()
+    {
+        refuse(library);
     }
 }
 
@@ -61,9 +75,7 @@ pub fn attach() {
     let Ok(descriptors) = std::env::var(ENV_DESCRIPTORS) else {
         return;
     };
-    if let Some(library) = next::of_another_family() {
-        refuse(library);
-    }
+    refuse_another_family();
     // This process is the one that is observed; programs that it starts are not.
     // SAFETY: the program is in MPI_Init, which it must not call while other threads change the environment.
     unsafe {
@@ -265,8 +277,8 @@ pub fn drain() {
         call.write();
     }
     comms::look_after();
-    if let Some(location) = location::current() {
-        shipping::close(location);
+    if let Some(mut location) = location::current() {
+        shipping::close(&mut location);
     }
     process::enter_state(process::state::DRAINED);
     shipping::land(LAND_NS);
@@ -295,8 +307,9 @@ pub fn end_hidden_world() {
 
 /// Shows where the calling thread is.
 fn in_mpi(inside: u32) {
-    if let Some(location) = location::current() {
-        location.status.inside.store(inside, Ordering::Release);
+    match location::current() {
+        Some(location) => location.status.inside.store(inside, Ordering::Release),
+        None => homeless::finalized(),
     }
 }
 

@@ -75,7 +75,7 @@ macro_rules! next {
             static NEXT: crate::next::Next = crate::next::Next::new(NAME);
             let address = NEXT.address();
             if address.is_null() {
-                return crate::family::ERR_OTHER;
+                return crate::next::missing();
             }
             // SAFETY: the library's function of this name has this signature.
             unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(address) }

@@ -40,7 +40,8 @@ pub mod phase {
     pub const SILENT: u32 = 4;
 }
 
-/// Where a thread is, in [`Status::inside`].
+/// Where a thread is, in [`Status::inside`]. On the last page it is a number: of the threads in MPI without a page of their
+/// own.
 pub mod inside {
     /// In the application's own code.
     pub const APPLICATION: u32 = 0;

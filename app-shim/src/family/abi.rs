@@ -108,7 +108,8 @@ pub fn fortran_number(comm: Comm) -> i32 {
     unsafe { crate::real::comm_c2f(comm) }
 }
 
-/// The text of an error, where the handle of the world that stands in is not to be told from another.
-pub fn name_world(text: &mut [u8], _: Comm) -> usize {
-    text.len()
+/// The text of an error with the world's name in the place of the handle that stands in for it: MPICH's
+/// texts have its number. Gives the text's length, which does not grow.
+pub fn name_world(text: &mut [u8], ours: Comm) -> usize {
+    name_handle(text, fortran_number(ours) as u32)
 }

@@ -96,29 +96,8 @@ pub fn is_copied(_: c_int) -> bool {
     true
 }
 
-/// The text of an error with the world's name in the place of the handle that stands in for it: MPICH's texts have the
-/// arguments of the call. Gives its length, which does not grow.
+/// The text of an error with the world's name in the place of the handle that stands in for it. Gives its length, which
+/// does not grow.
 pub fn name_world(text: &mut [u8], ours: Comm) -> usize {
-    const NAME: &[u8] = b"MPI_COMM_WORLD";
-    const BEFORE: &[u8] = b"comm=0x";
-    const DIGITS: usize = 8;
-    let mut handle = [0u8; BEFORE.len() + DIGITS];
-    handle[..BEFORE.len()].copy_from_slice(BEFORE);
-    for (place, digit) in handle[BEFORE.len()..].iter_mut().enumerate() {
-        let value = ours.0 as u32 >> (4 * (DIGITS - 1 - place)) & 0xf;
-        *digit = b"0123456789abcdef"[value as usize];
-    }
-    let (mut from, mut to) = (0, 0);
-    while from < text.len() {
-        if text[from..].starts_with(&handle) {
-            text[to..to + NAME.len()].copy_from_slice(NAME);
-            from += handle.len();
-            to += NAME.len();
-        } else {
-            text[to] = text[from];
-            from += 1;
-            to += 1;
-        }
-    }
-    to
+    name_handle(text, ours.0 as u32)
 }

@@ -34,7 +34,8 @@ const LOOKS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_m
 pub struct Thread {
     /// Its state's letter in `/proc`.
     pub state: char,
-    /// Its status page's `inside`, or nothing for a thread that never called MPI.
+    /// Its status page's `inside`, or nothing for a thread that has none: it never called MPI, or came when all pages were
+    /// taken and none of its kind is in MPI.
     pub inside: Option<u32>,
 }
 
@@ -222,11 +223,14 @@ fn look(of: Pid, region: &Region) -> Vec<Thread> {
             .find(|status| status.tid.load(Ordering::Acquire) == tid);
         status.map(|status| status.inside.load(Ordering::Acquire))
     };
+    // The last page counts the threads in MPI that have none of their own. Which they are nobody says.
+    let without_page = page.status.last().is_some_and(|last| last.inside.load(Ordering::Acquire) != 0);
+    let without_page = without_page.then_some(inside::MPI);
     states
         .into_iter()
         .map(|(tid, state)| Thread {
             state,
-            inside: flag(tid),
+            inside: flag(tid).or(without_page),
         })
         .collect()
 }

@@ -141,6 +141,11 @@ pub const NASTINESSES: &[Nastiness] = &[
         "threads",
         "",
     ),
+    row(
+        "more threads than Invivo keeps apart: run, counted as dropped",
+        "crowd",
+        "",
+    ),
     row("MPI in constructors, destructors, at exit", "early", ""),
     row("MPI loaded at run time", "dynamic", ""),
 ];
@@ -253,7 +258,11 @@ fn dynamic(family: Family) -> PathBuf {
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
         let compile = |options: &[&str], target: &Path| {
             let mut compile = Command::new("gcc");
-            compile.args(shown.split_whitespace().filter(|word| word.starts_with("-I")));
+            compile.args(
+                shown
+                    .split_whitespace()
+                    .filter(|word| word.starts_with("-I") || word.starts_with("-D")),
+            );
             compile.args(["-O1", "-g", "-Wall", "-Wextra"]).args(options);
             compile.arg(&source).arg("-o").arg(target).arg("-ldl");
             compile

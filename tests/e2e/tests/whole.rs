@@ -119,14 +119,16 @@ fn sections_in_c_say_the_same() {
 /// The same on a newer MPI, and by the standard's own interface. Open MPI 5 keeps only the first part of what a rank writes.
 #[test]
 fn sections_in_c_say_the_same_on_mpich_5() {
-    sections_in_c(&[Family::Mpich5]);
+    sections_in_c(&[Family::Mpich5, Family::Abi5]);
 }
 
 fn sections_in_c(families: &[Family]) {
     for family in families.iter().copied() {
         let bare = compare(family, &command(Program::C, family, []), &[]);
         // Programs of their own, below.
-        let singles = ["spawn", "ports", "sessions", "threads", "early", "dynamic"];
+        let singles = [
+            "spawn", "ports", "sessions", "threads", "crowd", "early", "dynamic",
+        ];
         for (rank, output) in bare.stdout().iter().enumerate() {
             let said = sections(output);
             for section in NASTINESSES.iter().filter_map(|row| row.c) {
@@ -242,6 +244,23 @@ fn threads_talk_at_every_level() {
     }
 }
 
+/// Threads beyond those that are kept apart do their part of what all ranks do together, and their calls are counted.
+#[test]
+fn a_crowd_of_threads_meets_other_ranks() {
+    for family in Family::ALL {
+        let program = command(Program::Single("crowd"), family, []);
+        let bare = Job::bare(family, RANKS, &program).run();
+        let observed = Job::observed(family, RANKS, &program).run();
+        same_for_the_user(&bare, &observed);
+        assert!(bare.stdout()[0].contains("value 10, sum 30"), "{family:?}");
+        let report = observed.report();
+        checks::conserved(&report, RANKS);
+        let ledger = &report.coverage.ledger;
+        // Of 80 threads with a call each at least 17 have no location of their own.
+        assert!(ledger.dropped.no_location >= 17, "{family:?}: {ledger:?}");
+    }
+}
+
 /// A library that begins MPI before main, ends it behind main, or talks at exit.
 #[test]
 fn libraries_call_mpi_around_main() {
@@ -261,11 +280,12 @@ fn libraries_call_mpi_around_main() {
 #[test]
 fn programs_that_load_mpi_at_run_time_are_observed() {
     for family in Family::ALL {
-        let library = match family {
-            Family::Ompi => "libmpi.so.40",
-            _ => "libmpich.so.12",
+        // The second is a name for those who link; the library calls itself otherwise.
+        let [library, link] = match family {
+            Family::Ompi => ["libmpi.so.40", "/usr/lib/x86_64-linux-gnu/openmpi/lib/libmpi.so"],
+            _ => ["libmpich.so.12", "libmpich.so"],
         };
-        for scope in ["local", "global"] {
+        for (library, scope) in [(library, "local"), (library, "global"), (link, "local")] {
             let program = command(Program::Dynamic, family, [library, scope]);
             let bare = Job::bare(family, RANKS, &program).run();
             assert_eq!(
@@ -286,6 +306,20 @@ fn programs_that_load_mpi_at_run_time_are_observed() {
             checks::same_calls(&observed.report(), &own.collect());
         }
     }
+}
+
+/// A program that loads another MPI than the one that was expected of it is told what to type.
+#[test]
+fn programs_that_load_an_unexpected_mpi_are_told_so() {
+    let prefix = Family::Abi5.prefix().expect("an MPI from pip");
+    let library = prefix.join("lib/libmpi_abi.so.1");
+    let library = library.to_str().expect("UTF-8");
+    let program = command(Program::Dynamic, Family::Abi5, [library, "local"]);
+    let ended = Job::observed(Family::Abi5, RANKS, &program).run();
+    let said = ended.our_lines().join("\n");
+    assert_eq!(ended.code(), 2, "{said}");
+    assert!(said.contains("type INVIVO_MPI="), "{said}");
+    ended.assert_nothing_left();
 }
 
 /// The manual's table is the one that is tested here. INVIVO_BLESS=1 writes it.

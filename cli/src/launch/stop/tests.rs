@@ -228,6 +228,26 @@ fn a_computing_process_stands_still_and_goes_on() {
 }
 
 #[test]
+fn a_thread_without_a_page_is_not_stopped_in_mpi() {
+    let dir = tempfile::tempdir().expect("directory");
+    let rank = Rank::start(dir.path());
+    let in_mpi = |threads: u32| {
+        let region = rank.region();
+        let last = region.page().status.last().expect("pages");
+        last.inside.store(threads, Ordering::Release);
+    };
+    let mut pause = rank.pause();
+    in_mpi(2);
+    rank.close_gate(1, Duration::from_secs(60));
+    assert_ne!(pause.begin(&rank.region(), 1), Outcome::Stopped);
+    assert!(rank.runs());
+    in_mpi(0);
+    pause.tick(&rank.region());
+    assert!(rank.stands());
+    pause.end();
+}
+
+#[test]
 fn a_process_in_mpi_is_left_alone_until_it_leaves() {
     let dir = tempfile::tempdir().expect("directory");
     let rank = Rank::start(dir.path());

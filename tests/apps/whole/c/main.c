@@ -39,6 +39,9 @@ static void without_numbers(char *text)
             while (isxdigit((unsigned char)*from))
                 from++;
             *to++ = '@';
+        } else if (strncmp(from, "(nil)", 5) == 0) {
+            from += 5;
+            *to++ = '@';
         } else {
             *to++ = *from == '\n' ? '|' : *from;
             from++;

@@ -1,0 +1,104 @@
+//! Threads that come when all locations are taken. Their calls are counted and not recorded. What has to be followed all the
+//! same is: communicators, requests, ordinals, on which other ranks rely. And a pause has to know that one of them is in MPI.
+//!
+//! Each borrows a location without packets and without a status page of its own, and gives it back when it ends: a program
+//! with a thread per task goes on for ever.
+
+use crate::call::POLLED_CALLS;
+use crate::location::{Here, Location};
+use crate::process;
+use crate::ring::Locked;
+use core::cell::Cell;
+use core::sync::atomic::Ordering;
+use invivo_proto::packet::DropReason;
+use invivo_proto::shm::{Page, Status, recording};
+
+/// Locations that nobody borrows.
+static FREE: Locked<Vec<Here>> = Locked::new(Vec::new());
+
+/// What the thread borrows.
+struct Borrowed(Cell<Option<Here>>);
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        let Some(mut here) = self.0.take() else { return };
+        if here.depth != 0 {
+            here.depth = 0;
+            out_of_mpi();
+        }
+        FREE.with(|free| free.push(here));
+    }
+}
+
+thread_local! {
+    static BORROWED: Borrowed = const { Borrowed(Cell::new(None)) };
+}
+
+/// The last status page is the homeless threads' together: it counts how many are in MPI, and the calls.
+fn page() -> Option<(&'static Page, &'static Status)> {
+    let page = process::page()?;
+    Some((page, page.status.last()?))
+}
+
+/// The calling thread's, borrowed first where necessary; nothing for a thread that is ending.
+fn borrowed() -> Option<Here> {
+    let (page, _) = page()?;
+    let keep = |own: &Borrowed| {
+        let here = own.0.get().or_else(|| FREE.with(Vec::pop));
+        let mut here = here.unwrap_or_else(|| Location::homeless(page));
+        // SAFETY: gettid has no preconditions.
+        here.tid = unsafe { libc::gettid() };
+        own.0.set(Some(here));
+        here
+    };
+    BORROWED.try_with(keep).ok()
+}
+
+/// The location with which a call begins; nothing for an inner call.
+#[cold]
+#[inline(never)]
+pub fn enter() -> Option<Here> {
+    let (page, shared) = page()?;
+    let here = borrowed();
+    if here.is_some_and(|here| here.depth != 0) {
+        return None;
+    }
+    if recording::is_on(page.control.recording.load(Ordering::Relaxed)) {
+        shared.entered.fetch_add(1, Ordering::Relaxed);
+        shared.dropped[DropReason::NoLocation as usize].fetch_add(1, Ordering::Relaxed);
+    }
+    let mut here = here?;
+    // The look at packets, at the leave of this call, says that the thread is out of MPI.
+    here.since_polled = POLLED_CALLS - 1;
+    into_mpi();
+    Some(here)
+}
+
+/// The thread is in MPI from here on, if it is not held at the gate.
+#[cold]
+pub fn into_mpi() {
+    if let Some((_, shared)) = page() {
+        shared.inside.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// The thread goes back to the application, or is about to be held there.
+#[cold]
+pub fn out_of_mpi() {
+    if let Some((_, shared)) = page() {
+        shared.inside.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The real `MPI_Finalize` has returned to a thread that may have been one of these.
+pub fn finalized() {
+    let leave = |own: &Borrowed| {
+        let inside = own.0.get().filter(|here| here.depth != 0);
+        if let Some(mut here) = inside {
+            here.depth = 0;
+            out_of_mpi();
+        }
+    };
+    // A thread that is ending has given back what it borrowed.
+    let _ = BORROWED.try_with(leave);
+}
