@@ -4,6 +4,7 @@
 use crate::analyses::OneSink;
 use crate::cuts::{CutNumber, Cuts, Verdict};
 use crate::intake::{Intake, Sink};
+use crate::rank::LATENCY_NS;
 use crate::store::{Budget, Store};
 use crate::tap::Taps;
 use crate::traffic::When;
@@ -23,8 +24,8 @@ pub struct Location {
     pub store: Store,
     /// The loss ledger of the newest packet that came over MPI.
     pub losses: Losses,
-    /// Since when its next packet is missing, in ns.
-    pub missing_since_ns: Option<u64>,
+    /// How long its next packet has been missing; nothing while it is not.
+    pub missing: Option<Missing>,
     /// What went nowhere.
     pub cut_off: CutOff,
     /// Losses that the order of messages knows of.
@@ -68,6 +69,34 @@ impl CutOff {
     }
 }
 
+/// Time in which a packet was looked for and not found. A place that gets no processor does not look: the packet may be
+/// here all the while, so that the time between two looks counts for [`LOOK_NS_MAX`] at most.
+#[derive(Clone, Copy)]
+pub struct Missing {
+    looked_ns: u64,
+    waited_ns: u64,
+}
+
+/// What one look counts for at most: the usual time between two looks at a packet that is not full.
+const LOOK_NS_MAX: u64 = LATENCY_NS;
+
+impl Missing {
+    /// The first look.
+    pub fn since(now_ns: u64) -> Missing {
+        Missing {
+            looked_ns: now_ns,
+            waited_ns: 0,
+        }
+    }
+
+    /// Another look; how long the packet has been missing, in ns.
+    pub fn look(&mut self, now_ns: u64) -> u64 {
+        self.waited_ns += now_ns.saturating_sub(self.looked_ns).min(LOOK_NS_MAX);
+        self.looked_ns = now_ns;
+        self.waited_ns
+    }
+}
+
 impl Location {
     /// A new location of a rank with so many packets. All of them may overtake one, and those that lie in our
     /// receive buffers, which are handed over in any order, as well: their slots may be in use again.
@@ -76,7 +105,7 @@ impl Location {
             intake: Intake::new(packets + BUFFERS_MAX, taps.map(|taps| taps.of(id))),
             store: Store::new(budget),
             losses: Losses::default(),
-            missing_since_ns: None,
+            missing: None,
             cut_off: CutOff::default(),
             lost_known: 0,
         }

@@ -13,7 +13,7 @@ use crate::analyses::Analyses;
 use crate::cuts::Cuts;
 use crate::definitions;
 use crate::intake::Piece;
-use crate::location::{Both, Location};
+use crate::location::{Both, Location, Missing};
 use crate::memory::{Memory, Slot};
 use crate::notes::{Notes, Trouble};
 use crate::store::Budget;
@@ -258,14 +258,14 @@ impl RankRecords {
                 || of_location().any(|slot| slot.sequence > next)
                 || (ended && next < opened);
             if !overtaken || of_location().any(|slot| slot.sequence == next) {
-                location.missing_since_ns = None;
+                location.missing = None;
                 continue;
             }
-            let since = *location.missing_since_ns.get_or_insert(now_ns);
-            if now_ns.saturating_sub(since) <= patience_ns {
+            let missing = location.missing.get_or_insert_with(|| Missing::since(now_ns));
+            if missing.look(now_ns) <= patience_ns {
                 continue;
             }
-            location.missing_since_ns = None;
+            location.missing = None;
             let mut sink = Both {
                 cuts: &mut feed.cuts,
                 cut_off: &mut location.cut_off,

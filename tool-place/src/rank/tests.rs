@@ -319,9 +319,17 @@ fn a_packet_that_never_comes_counts_as_dropped() {
             ..Ledger::default()
         }
     );
+    // One look after a long time without a processor is one look.
+    let mut now_ns = MISSING_AFTER_END_NS * 5;
     rank.peek(0, 0, Eagerness::All, &mut feed);
+    rank.peek(now_ns, 0, Eagerness::All, &mut feed);
     assert!(!rank.is_taken());
-    rank.peek(MISSING_AFTER_END_NS + 1, 0, Eagerness::All, &mut feed);
+    let looks = MISSING_AFTER_END_NS / LATENCY_NS;
+    for look in 0..looks {
+        assert!(!rank.is_taken(), "after {look} looks");
+        now_ns += LATENCY_NS;
+        rank.peek(now_ns, 0, Eagerness::All, &mut feed);
+    }
     assert!(rank.is_taken());
     assert_eq!(
         rank.ledger(),
