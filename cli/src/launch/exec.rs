@@ -189,10 +189,7 @@ impl Process {
         }
         let shim = (!self.foreign).then(|| {
             let shim = self.artefacts.shim(self.library.family);
-            match connect::preload_dir() {
-                Ok(directory) => tailored(&shim, &self.library.file, &directory),
-                Err(_) => shim,
-            }
+            tailored(&shim, &self.library.file, || connect::preload_dir().ok())
         });
         let assignment = Assignment {
             identity: Identity {

@@ -224,7 +224,10 @@ fn look(of: Pid, region: &Region) -> Vec<Thread> {
         status.map(|status| status.inside.load(Ordering::Acquire))
     };
     // The last page counts the threads in MPI that have none of their own. Which they are nobody says.
-    let without_page = page.status.last().is_some_and(|last| last.inside.load(Ordering::Acquire) != 0);
+    let without_page = page
+        .status
+        .last()
+        .is_some_and(|last| last.inside.load(Ordering::Acquire) != 0);
     let without_page = without_page.then_some(inside::MPI);
     states
         .into_iter()

@@ -22,12 +22,13 @@ const SECTION_AT: usize = 6;
 const VALUE_AT: usize = 8;
 const VALUE_END: usize = 16;
 
-/// The shim as a program with this MPI library should have it: `shim` itself, or a copy in `directory`.
-pub fn tailored(shim: &Path, library: &Path, directory: &Path) -> PathBuf {
+/// The shim as a program with this MPI library should have it: `shim` itself, or a copy in the directory, which is asked for
+/// only then.
+pub fn tailored(shim: &Path, library: &Path, directory: impl FnOnce() -> Option<PathBuf>) -> PathBuf {
     copy(shim, library, directory).unwrap_or_else(|| shim.to_owned())
 }
 
-fn copy(shim: &Path, library: &Path, directory: &Path) -> Option<PathBuf> {
+fn copy(shim: &Path, library: &Path, directory: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
     let known = defined(&std::fs::read(library).ok()?).ok()?;
     let known: HashSet<&[u8]> = known.iter().map(|symbol| symbol.name.as_slice()).collect();
     let mut bytes = std::fs::read(shim).ok()?;
@@ -35,11 +36,12 @@ fn copy(shim: &Path, library: &Path, directory: &Path) -> Option<PathBuf> {
     if hidden.is_empty() {
         return None;
     }
+    let directory = directory()?;
     let mut hash = DefaultHasher::new();
     bytes.hash(&mut hash);
     // The shim finds itself in LD_PRELOAD by the end of its name.
     let file = directory.join(format!("{:016x}-{}", hash.finish(), shim.file_name()?.to_str()?));
-    if !can_preload(&file) || !may_run_from(directory) {
+    if !can_preload(&file) || !may_run_from(&directory) {
         return None;
     }
     let whole = |file: &Path| file.metadata().is_ok_and(|meta| meta.len() == bytes.len() as u64);
@@ -163,16 +165,17 @@ mod tests {
         let old = library(dir.path(), "libmpi.so.12", &["MPI_Send", "PMPI_Send"]);
         let new = library(dir.path(), "libmpi.so.12.5", &wrapped[..4]);
         assert_eq!(
-            tailored(&shim, &new, dir.path()),
+            tailored(&shim, &new, || panic!("no directory is needed")),
             shim,
             "nothing to hide, nothing to copy"
         );
-        let copy = tailored(&shim, &old, dir.path());
+        let here = || Some(dir.path().to_owned());
+        let copy = tailored(&shim, &old, here);
         assert_ne!(copy, shim);
         assert!(copy.to_str().expect("text").ends_with("libshim.so"));
         assert_eq!(found(&copy, &wrapped), [true, true, false, false, true]);
         assert_eq!(found(&shim, &wrapped), [true; 5]);
-        assert_eq!(tailored(&shim, &old, dir.path()), copy, "the next rank's");
+        assert_eq!(tailored(&shim, &old, here), copy, "the next rank's");
     }
 
     #[test]
@@ -181,13 +184,25 @@ mod tests {
         let shim = library(dir.path(), "libshim.so", &["MPI_Send"]);
         let none = library(dir.path(), "libmpi.so.12", &["other"]);
         let gone = dir.path().join("gone");
-        assert_eq!(tailored(&shim, &none, &gone), shim, "no such directory");
-        assert_eq!(tailored(&shim, &gone, dir.path()), shim, "no such library");
+        assert_eq!(
+            tailored(&shim, &none, || Some(gone.clone())),
+            shim,
+            "no such directory"
+        );
+        assert_eq!(
+            tailored(&shim, &gone, || Some(dir.path().to_owned())),
+            shim,
+            "no such library"
+        );
         let text = dir.path().join("text");
         std::fs::write(&text, "no library").expect("written");
-        assert_eq!(tailored(&shim, &text, dir.path()), shim);
+        assert_eq!(tailored(&shim, &text, || Some(dir.path().to_owned())), shim);
         let blank = dir.path().join("a b");
         std::fs::create_dir(&blank).expect("made");
-        assert_eq!(tailored(&shim, &none, &blank), shim, "it could not be preloaded");
+        assert_eq!(
+            tailored(&shim, &none, || Some(blank.clone())),
+            shim,
+            "it could not be preloaded"
+        );
     }
 }
