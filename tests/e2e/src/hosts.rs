@@ -256,11 +256,20 @@ impl Hosts {
         }
     }
 
-    /// Files of the job on one of the hosts, below its own [`RUNTIME`].
+    /// Files of the job on one of the hosts, below its own [`RUNTIME`]; what later jobs preload is none.
     pub fn runtime_files(&self, host: u32) -> Vec<String> {
         let output = self
             .enter(host, "find")
-            .args([RUNTIME, "-mindepth", "2"])
+            .args([
+                RUNTIME,
+                "-mindepth",
+                "2",
+                "-name",
+                ".preload",
+                "-prune",
+                "-o",
+                "-print",
+            ])
             .output()
             .expect("find runs");
         String::from_utf8_lossy(&output.stdout)
