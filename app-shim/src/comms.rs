@@ -12,8 +12,10 @@ use crate::ring::{Locked, define};
 use crate::{groups, real};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::time::Duration;
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, CommLocal, Rank};
+use std::time::Instant;
 
 /// What is remembered of a communicator.
 #[derive(Clone, Copy)]
@@ -308,12 +310,15 @@ pub fn announced(parent: Comm, comm: Comm) {
 }
 
 /// The communicator of an `MPI_Comm_idup` may be used: begin to learn its id, without waiting for anybody.
+///
+/// An intercommunicator gets none: an id has to come to its own group by way of the other one, in two collectives of
+/// which the second waits for the first, and the application's own may come between them on some members only.
 #[cold]
 pub fn usable(comm: Comm) {
     let Some(known) = KNOWN.with(|table| table.get(comm.bits()).copied()) else {
         return;
     };
-    if known.foreign {
+    if known.foreign || known.inter {
         return;
     }
     let mut learning = Learning {
@@ -355,14 +360,22 @@ pub fn look_after() {
     });
 }
 
-/// The application frees `comm`: what is on its way on it must be complete first, or its handle would go
-/// before its id came. All members free it, and each has started its broadcast, so this ends.
+/// The longest that freeing a communicator waits for its id.
+const LEAVING_MAX: Duration = Duration::from_secs(1);
+
+/// The application frees `comm`: what is on its way on it should be complete first, or its handle goes before its id
+/// comes, and its records are of a communicator that nobody knows. All members free it, and each has started its
+/// broadcast, so that this ends; a member that has stopped observing is why it also ends without.
 #[cold]
 pub fn leaving(comm: Comm) {
+    let mut begun = None;
     while ANY_LEARNING.load(Ordering::Relaxed)
         && LEARNING.with(|all| all.iter().any(|learning| learning.comm == comm))
     {
         look_after();
+        if begun.get_or_insert_with(Instant::now).elapsed() > LEAVING_MAX {
+            return;
+        }
     }
 }
 

@@ -48,6 +48,14 @@ void intercomms(void)
     MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 10, inter, &status);
     say("a message of %d from %d", value, status.MPI_SOURCE);
 
+    /* Freed as soon as it may be used, and once more after having been used. */
+    for (int used = 0; used < 2; used++) {
+        MPI_Comm_idup(inter, &dup, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (used)
+            MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, dup), say("idup of an intercommunicator: sum %d", sum);
+        MPI_Comm_free(&dup);
+    }
     MPI_Comm_dup(inter, &dup);
     MPI_Comm_compare(inter, dup, &result);
     say("dup %s", comparison(result));
