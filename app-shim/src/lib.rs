@@ -28,6 +28,7 @@ mod family;
 mod fortran;
 mod gate;
 mod groups;
+mod handles;
 mod homeless;
 mod library;
 #[cfg(target_arch = "x86_64")]

@@ -1,9 +1,10 @@
 //! Requests from their posting to their completion: what a completion has to repeat, by the request's handle.
 //!
-//! Several live requests can have one handle: both families give a shared one to operations that are complete
-//! at once. So the table is a multimap; of equal handles any entry serves, their sum is right.
+//! Of requests that share a handle the one that was posted first counts as complete first: their sum is right, and so is
+//! each where the application completes them in the order of their posting.
 
 use crate::family::{Message, Request};
+use crate::handles::Handles;
 use crate::process::MULTIPLE;
 use crate::ring::Locked;
 use core::sync::atomic::Ordering;
@@ -25,88 +26,6 @@ pub struct Posted {
     pub active: bool,
     /// Makes this communicator's id known when complete (`MPI_Comm_idup`), 0 for none.
     pub makes_comm: u64,
-}
-
-/// An open-addressing multimap from handles to values, linear probing, at most half full.
-pub struct Handles<T> {
-    slots: Vec<Option<(u64, T)>>,
-    used: usize,
-}
-
-impl<T: Copy> Handles<T> {
-    /// Empty, without memory.
-    pub const fn new() -> Self {
-        Handles {
-            slots: Vec::new(),
-            used: 0,
-        }
-    }
-
-    fn home(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.slots.len() - 1)
-    }
-
-    /// Adds a value; grows by doubling, from 256.
-    pub fn insert(&mut self, key: u64, value: T) {
-        if self.used * 2 >= self.slots.len() {
-            let doubled = (self.slots.len() * 2).max(256);
-            let old = core::mem::replace(&mut self.slots, vec![None; doubled]);
-            for (key, value) in old.into_iter().flatten() {
-                self.put(key, value);
-            }
-        }
-        self.put(key, value);
-        self.used += 1;
-    }
-
-    fn put(&mut self, key: u64, value: T) {
-        let mut at = self.home(key);
-        let mask = self.slots.len() - 1;
-        while self.slots[at].is_some() {
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = Some((key, value));
-    }
-
-    fn find(&self, key: u64) -> Option<usize> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let mask = self.slots.len() - 1;
-        let mut at = self.home(key);
-        while let Some((k, _)) = &self.slots[at] {
-            if *k == key {
-                return Some(at);
-            }
-            at = (at + 1) & mask;
-        }
-        None
-    }
-
-    /// A value of this key.
-    pub fn get(&mut self, key: u64) -> Option<&mut T> {
-        let at = self.find(key)?;
-        self.slots[at].as_mut().map(|(_, value)| value)
-    }
-
-    /// Takes a value of this key out and closes the gap.
-    pub fn remove(&mut self, key: u64) -> Option<T> {
-        let mut gap = self.find(key)?;
-        let (_, value) = self.slots[gap].take()?;
-        self.used -= 1;
-        let mask = self.slots.len() - 1;
-        let mut at = (gap + 1) & mask;
-        while let Some((k, _)) = &self.slots[at] {
-            let home = self.home(*k);
-            // The entry may move into the gap unless its home lies behind the gap.
-            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(gap) & mask) {
-                self.slots[gap] = self.slots[at].take();
-                gap = at;
-            }
-            at = (at + 1) & mask;
-        }
-        Some(value)
-    }
 }
 
 /// A table that is locked only where several threads may be in MPI at once.

@@ -33,6 +33,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("python3-venv", "their environment"),
     ("slurm-wlm", "a launcher of the tests"),
     ("slurm-wlm-basic-plugins", "its ways to start MPI programs"),
+    ("valgrind", "instruction counts in the tests"),
 ];
 
 /// MPIs that pip installs below `target/mpi`, each in a directory of its own: newer members of the families than

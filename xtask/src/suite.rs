@@ -32,16 +32,20 @@ pub struct Check {
 ///
 /// Cargo compiles a crate once for each set of features that the packages which are built together ask for: so the whole
 /// stack is in one list, and lints take the lists that tests take.
-const PLAIN: [&str; 6] = [
+const PLAIN: [&str; 7] = [
     "invivo-proto",
     "invivo-otfx",
     "invivo-tbon",
     "invivo-analysis",
     "invivo-sim",
+    "invivo-app-shim",
     "xtask",
 ];
-/// What else these are tested with: the shim takes their contracts without.
-const PLAIN_FEATURES: [&str; 2] = ["--features", "invivo-proto/control,invivo-proto/std"];
+/// What else these are tested with; of the shim its tables alone, which are the same for all families.
+const PLAIN_FEATURES: [&str; 2] = [
+    "--features",
+    "invivo-proto/control,invivo-proto/std,invivo-app-shim/family-ompi",
+];
 /// Crates whose tests start real launchers, servers and terminals, which lose signals and patience when crowded; and what
 /// they share.
 const ALONE: [&str; 3] = ["invivo-grpc", "invivo-ui-gateway", "invivo-cli"];

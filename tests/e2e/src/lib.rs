@@ -21,6 +21,7 @@ pub mod every;
 pub mod family;
 pub mod functions;
 pub mod hosts;
+pub mod instructions;
 pub mod interval;
 pub mod job;
 pub mod manual;

@@ -67,8 +67,11 @@ fn is_near(found: u64, expected: u64) -> bool {
 
 fn matched(family: Family, ranks: u32, fan_in: &'static str) {
     let command = program(family, "late_sender", [&ROUNDS.to_string()]);
-    let mut running = Job::observed(family, ranks, &command).fan_in(fan_in).start();
+    // Held until all tool processes know the job's time: what begins before that has no times.
+    let job = Job::observed(family, ranks, &command).fan_in(fan_in);
+    let mut running = job.options(["--hold"]).start();
     running.wait_for_answers();
+    running.client().resume(ranks);
     running.wait_for_notes("done");
     let expected = expected(&CallLog::read_all(&running.logs(), ranks));
     assert_eq!(expected.messages, u64::from(ranks / 2) * 4 * ROUNDS as u64);
@@ -97,7 +100,6 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
         expected.messages,
         "{answer}"
     );
-    // What began before job time was known and met what began after it has no times.
     assert!(untimed <= 4, "{answer}");
     let late = number(&answer, "/late_sender/count");
     // Who was first is not known of what is nearer together than the clocks.

@@ -1,0 +1,148 @@
+//! A multimap from MPI's handles to what is known of them, in constant time however many share a handle.
+//!
+//! Several live requests can have one handle: both families give a shared one to operations that are complete at once,
+//! and a program may post thousands of small sends before it waits for any. Values of one key queue up: the one that was
+//! put in first is found and taken first.
+
+/// No entry.
+const NONE: u32 = u32::MAX;
+
+/// A key with its queue. `last` is [`NONE`] where the slot is free.
+#[derive(Clone, Copy)]
+struct Slot {
+    key: u64,
+    last: u32,
+}
+
+/// The empty slot.
+const FREE: Slot = Slot { key: 0, last: NONE };
+
+/// A value and the one behind it; behind the last one comes the first. A free entry names the next free one.
+struct Entry<T> {
+    value: T,
+    next: u32,
+}
+
+/// Keys in an open-addressing table (linear probing, at most half full), values in a slab.
+pub struct Handles<T> {
+    slots: Vec<Slot>,
+    keys: usize,
+    entries: Vec<Entry<T>>,
+    free: u32,
+}
+
+impl<T: Copy> Handles<T> {
+    /// Empty, without memory.
+    pub const fn new() -> Self {
+        Handles {
+            slots: Vec::new(),
+            keys: 0,
+            entries: Vec::new(),
+            free: NONE,
+        }
+    }
+
+    fn home(&self, key: u64) -> usize {
+        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.slots.len() - 1)
+    }
+
+    /// The slot of `key`, or the free one where it belongs. There must be slots.
+    #[inline(always)]
+    fn slot(&self, key: u64) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut at = self.home(key);
+        while self.slots[at].last != NONE && self.slots[at].key != key {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// The slot of `key`, if it has values.
+    #[inline(always)]
+    fn find(&self, key: u64) -> Option<usize> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        let at = self.slot(key);
+        (self.slots[at].last != NONE).then_some(at)
+    }
+
+    /// Adds a value behind those of the same key. Tables grow by doubling, from 256 keys, and never shrink.
+    pub fn insert(&mut self, key: u64, value: T) {
+        if self.keys * 2 >= self.slots.len() {
+            self.grow();
+        }
+        let new = self.entry(value);
+        let at = self.slot(key);
+        let last = self.slots[at].last;
+        if last == NONE {
+            self.keys += 1;
+            self.entries[new as usize].next = new;
+        } else {
+            self.entries[new as usize].next = self.entries[last as usize].next;
+            self.entries[last as usize].next = new;
+        }
+        self.slots[at] = Slot { key, last: new };
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let doubled = (self.slots.len() * 2).max(256);
+        let old = core::mem::replace(&mut self.slots, vec![FREE; doubled]);
+        for slot in old.into_iter().filter(|slot| slot.last != NONE) {
+            let at = self.slot(slot.key);
+            self.slots[at] = slot;
+        }
+    }
+
+    fn entry(&mut self, value: T) -> u32 {
+        if self.free == NONE {
+            self.entries.push(Entry { value, next: NONE });
+            return (self.entries.len() - 1) as u32;
+        }
+        let entry = self.free;
+        self.free = self.entries[entry as usize].next;
+        self.entries[entry as usize].value = value;
+        entry
+    }
+
+    /// The first value of this key.
+    pub fn get(&mut self, key: u64) -> Option<&mut T> {
+        let at = self.find(key)?;
+        let first = self.entries[self.slots[at].last as usize].next;
+        Some(&mut self.entries[first as usize].value)
+    }
+
+    /// Takes the first value of this key out.
+    pub fn remove(&mut self, key: u64) -> Option<T> {
+        let at = self.find(key)?;
+        let last = self.slots[at].last;
+        let first = self.entries[last as usize].next;
+        let Entry { value, next } = self.entries[first as usize];
+        self.entries[first as usize].next = self.free;
+        self.free = first;
+        if first == last {
+            self.keys -= 1;
+            self.close(at);
+        } else {
+            self.entries[last as usize].next = next;
+        }
+        Some(value)
+    }
+
+    /// Frees a slot and closes the gap.
+    fn close(&mut self, mut gap: usize) {
+        let mask = self.slots.len() - 1;
+        let mut at = (gap + 1) & mask;
+        while self.slots[at].last != NONE {
+            let home = self.home(self.slots[at].key);
+            // A key may move into the gap unless its home lies behind the gap.
+            if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(gap) & mask) {
+                self.slots[gap] = self.slots[at];
+                gap = at;
+            }
+            at = (at + 1) & mask;
+        }
+        self.slots[gap] = FREE;
+    }
+}
