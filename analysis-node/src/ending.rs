@@ -110,6 +110,11 @@ impl Ending {
         };
     }
 
+    /// Whether somebody died, or the launcher has asked for the end.
+    pub fn is_abnormal(&self) -> bool {
+        self.abnormal
+    }
+
     /// Every rank is through.
     pub fn all_drained(&mut self) {
         self.drained = true;

@@ -20,4 +20,5 @@ pub mod frames;
 pub mod gateway;
 pub mod own;
 pub mod report;
+pub mod saving;
 pub mod station;

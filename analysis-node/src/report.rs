@@ -1,9 +1,9 @@
-//! The result on its way to our supervisor: written to the descriptor that it gave us, without waiting, until
+//! The last seconds and the result on their way to our supervisor: written to the descriptor that it gave us, without waiting, until
 //! it has closed its end. All unsafe code of this crate is here.
 #![allow(unsafe_code)]
 
 use crate::frames::frame;
-use invivo_proto::control::link::Final;
+use invivo_proto::control::link::{AtEnd, Final, Page};
 use invivo_proto::control::{ControlError, encode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -46,8 +46,28 @@ impl Report {
     ///
     /// # Errors
     /// When it cannot be encoded.
-    pub fn write(&mut self, result: &Final) -> Result<(), ControlError> {
-        self.bytes = frame(&encode(result)?);
+    pub fn write(&mut self, result: Box<Final>) -> Result<(), ControlError> {
+        self.send(&AtEnd::Result(result))
+    }
+
+    /// Begins to send a page of the last seconds. To be called when the one before has been taken.
+    ///
+    /// # Errors
+    /// When it cannot be encoded.
+    pub fn page(&mut self, page: Page) -> Result<(), ControlError> {
+        self.send(&AtEnd::Page(page))
+    }
+
+    /// Whether everything has been taken, or nothing more will be.
+    pub fn is_taken(&self) -> bool {
+        self.closed || self.sent == self.bytes.len()
+    }
+
+    fn send(&mut self, message: &AtEnd) -> Result<(), ControlError> {
+        let bytes = frame(&encode(message)?);
+        self.bytes.drain(..self.sent);
+        self.sent = 0;
+        self.bytes.extend(bytes);
         self.look();
         Ok(())
     }
@@ -113,7 +133,7 @@ mod tests {
     fn a_result_of_any_size_arrives_and_its_reader_says_so() {
         let (mut report, mut theirs) = pair();
         let expected = result(100_000);
-        report.write(&expected).unwrap();
+        report.write(Box::new(expected.clone())).unwrap();
         let mut bytes = Vec::new();
         let mut piece = vec![0; 1 << 16];
         loop {
@@ -126,7 +146,8 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(decode::<Final>(&bytes[4..]).unwrap(), expected);
+        let received = decode::<AtEnd>(&bytes[4..]).unwrap();
+        assert_eq!(received, AtEnd::Result(Box::new(expected)));
         assert!(!report.look());
         drop(theirs);
         assert!(report.look());
@@ -136,7 +157,7 @@ mod tests {
     fn a_reader_that_is_gone_is_not_waited_for() {
         let (mut report, theirs) = pair();
         drop(theirs);
-        report.write(&result(10)).unwrap();
+        report.write(Box::new(result(10))).unwrap();
         assert!(report.look());
         assert!(Report::inherited(987_654).is_err() && Report::inherited(1).is_err());
     }

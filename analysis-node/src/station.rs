@@ -4,9 +4,10 @@
 use crate::ending::{Ending, Step};
 use crate::gateway::{ConnectionId, Gateway};
 use crate::own::Own;
+use crate::saving::Saving;
 use invivo_analysis::law::Mismatch;
 use invivo_proto::control::decode;
-use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Request};
+use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Page, Request};
 use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
 use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
 use invivo_proto::ids::WorldRank;
@@ -20,7 +21,7 @@ pub const ASKED_MAX: usize = 32;
 /// Deaths that the result names. A report shows the first few; more than so many die together of one cause.
 pub const ENDED_MAX: usize = 1024;
 
-const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() <= invivo_tbon::limits::WAVES_MAX);
+const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() + 1 <= invivo_tbon::limits::WAVES_MAX);
 
 /// Rows by rank in the result: all of them up to some hundred ranks, the worst ones of more.
 pub const LAST_RANK_ROWS: u32 = 4096;
@@ -48,6 +49,8 @@ enum Asker {
     Shutdown(ConnectionId, u64),
     /// The root itself, for the result.
     Ending,
+    /// The root itself, for the last seconds.
+    Saving,
 }
 
 /// What `main` has to do.
@@ -55,6 +58,8 @@ enum Asker {
 pub enum Action {
     /// Send to a child.
     Send(WorldRank, Down),
+    /// Hand a page of the last seconds to our supervisor, and say when it is taken.
+    Page(Box<Page>),
     /// Hand the result to our supervisor.
     Report(Box<Final>),
     /// Leave, finalising MPI or not.
@@ -76,6 +81,10 @@ pub struct Station {
     ending: Ending,
     result: Final,
     unanswered: usize,
+    /// The last seconds, while they are asked for.
+    saving: Option<Saving>,
+    /// When the first thing went wrong.
+    wrong_ns: Option<u64>,
     own: Own,
     actions: Vec<Action>,
 }
@@ -103,6 +112,8 @@ impl Station {
             },
             job,
             unanswered: 0,
+            saving: None,
+            wrong_ns: None,
             own: Own::default(),
             actions: Vec::new(),
         };
@@ -141,12 +152,18 @@ impl Station {
 
     /// The launcher asks for the end.
     pub fn asked_to_end(&mut self, now_ns: u64) {
+        self.wrong_ns.get_or_insert(now_ns);
         self.ending.asked_to_end(now_ns);
     }
 
     /// Our supervisor has dealt with the result, or never will.
     pub fn dealt_with(&mut self) {
         self.ending.dealt_with();
+    }
+
+    /// Our supervisor has taken a page of the last seconds.
+    pub fn page_taken(&mut self, now_ns: u64) {
+        self.save_more(now_ns);
     }
 
     /// Whether nothing is measured any more and only the job's end is waited for.
@@ -162,6 +179,8 @@ impl Station {
             match step {
                 Step::Ask => self.ask_last(now_ns),
                 Step::Write => {
+                    // What has not come by now is missing there.
+                    self.saving = None;
                     self.result.shut_down = self.ending.is_shut_down();
                     let result = Box::new(self.result.clone());
                     self.actions.push(Action::Report(result));
@@ -228,6 +247,49 @@ impl Station {
                 },
             );
         }
+        // After a shutdown the job goes on: nothing has happened to it.
+        if self.ending.is_abnormal() && !self.ending.is_shut_down() {
+            let since_ns = self.wrong_ns.unwrap_or(now_ns);
+            self.saving = Some(Saving::begin(self.root.ranks(), since_ns, now_ns));
+            self.save_more(now_ns);
+        }
+    }
+
+    /// Asks for the next page of the last seconds, if there is one.
+    fn save_more(&mut self, now_ns: u64) {
+        match self.saving.as_ref().and_then(Saving::next) {
+            Some(query) => {
+                let ask = self.new_ask(Asker::Saving);
+                self.run(
+                    now_ns,
+                    RootInput::Ask {
+                        ask,
+                        what: Ask::Query(query),
+                    },
+                );
+            }
+            None => self.all_is_answered(),
+        }
+    }
+
+    fn all_is_answered(&mut self) {
+        if self.unanswered == 0 && self.saving.as_ref().is_none_or(Saving::is_over) {
+            self.ending.all_answered();
+        }
+    }
+
+    fn saved(&mut self, answer: Answer, missing: Vec<WorldRank>) {
+        let Some(saving) = &mut self.saving else { return };
+        match answer {
+            Answer::Last(last, _) => {
+                let page = Box::new(saving.page(last, missing));
+                self.actions.push(Action::Page(page));
+            }
+            _ => {
+                saving.give_up();
+                self.all_is_answered();
+            }
+        }
     }
 
     fn new_ask(&mut self, asker: Asker) -> AskId {
@@ -275,6 +337,7 @@ impl Station {
         if self.result.ended.len() < ENDED_MAX {
             self.result.ended.push(ended);
         }
+        self.wrong_ns.get_or_insert(now_ns);
         self.ending.rank_ended(now_ns);
     }
 
@@ -287,6 +350,7 @@ impl Station {
             Partial::Messages(messages) => Answer::Messages(*messages, coverage),
             Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
             Partial::Records(records) => Answer::Records(records, coverage),
+            Partial::Last(last) => Answer::Last(last, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.notes.truncate(NOTES_MAX);
@@ -317,6 +381,7 @@ impl Station {
                 }
             }
             Some(Asker::Ending) => self.last_answer(answer),
+            Some(Asker::Saving) => self.saved(answer, missing),
             None => {}
         }
     }
@@ -338,12 +403,11 @@ impl Station {
             | Answer::Command(_)
             | Answer::Messages(..)
             | Answer::Buffers(..)
-            | Answer::Records(..) => {}
+            | Answer::Records(..)
+            | Answer::Last(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);
-        if self.unanswered == 0 {
-            self.ending.all_answered();
-        }
+        self.all_is_answered();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The merge of partial results, by the question that they answer. It is associative and commutative, up to
 //! the rounding of means and variances, so partial results may be joined in any order at any depth.
 
-use crate::{buffers, functions, matrix, messages, records, status};
+use crate::{buffers, functions, last, matrix, messages, records, status};
 use invivo_proto::control::tree::Partial;
 
 /// Two partial results that answer different questions: one of them is a fault of this program or of a peer.
@@ -42,6 +42,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         (Partial::Messages(into), Partial::Messages(from)) => messages::merge(into, &from),
         (Partial::Buffers(into), Partial::Buffers(from)) => buffers::merge(into, from),
         (Partial::Records(into), Partial::Records(from)) => records::merge(into, from),
+        (Partial::Last(into), Partial::Last(from)) => last::merge(into, from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -60,6 +61,7 @@ fn question(of: &Partial) -> &'static str {
         Partial::Messages(_) => "messages",
         Partial::Buffers(_) => "buffers",
         Partial::Records(_) => "records",
+        Partial::Last(_) => "the last seconds",
     }
 }
 

@@ -19,6 +19,7 @@ pub mod buffers;
 pub mod communicators;
 pub mod functions;
 pub mod groups;
+pub mod last;
 pub mod law;
 pub mod matrix;
 pub mod messages;

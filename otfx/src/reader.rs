@@ -21,6 +21,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The same, without the bins whose records ended before `ticks`.
+    pub(crate) fn since(arena: &'a Arena, former: &[Chain], levels: &[Level], ticks: u64) -> Self {
+        let mut reader = Reader::new(arena, former, levels);
+        for chain in &mut reader.merge.chains {
+            chain.skip(arena, ticks);
+        }
+        reader
+    }
+
     /// The next record. Of records with the same end, those of lower levels come first.
     ///
     /// # Errors
@@ -119,6 +128,17 @@ impl ChainReader {
             None
         } else {
             arena.info(bin).next
+        }
+    }
+
+    /// Passes over the bins whose records ended before `ticks`, as long as nothing of the chain was read. What is known
+    /// of the newest bin holds only when it is closed, so it is never passed over.
+    fn skip(&mut self, arena: &Arena, ticks: u64) {
+        while let Some(bin) = self.bin
+            && bin != self.newest
+            && arena.info(bin).last_end < ticks
+        {
+            self.bin = self.behind(arena, bin);
         }
     }
 

@@ -143,11 +143,7 @@ fn golden_control_messages_are_read() {
     read_back!("to-supervisor", local::ToSupervisor, messages::to_supervisors());
     read_back!("request", link::Request, messages::requests());
     read_back!("response", link::Response, messages::responses());
-    let last = golden(of_control(), "final");
-    assert_eq!(
-        control::decode::<link::Final>(&last).unwrap(),
-        messages::last_words()
-    );
+    read_back!("at-end", link::AtEnd, messages::at_ends());
 }
 
 /// Numbers of the samples of one type; a variant that joins an enum must be sampled: the match no longer compiles,
@@ -184,6 +180,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Messages => 11,
             Query::Buffers => 18,
             Query::Records { .. } => 19,
+            Query::Last { .. } => 20,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -191,7 +188,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Release => 15,
         Down::Shutdown => 16,
     };
-    complete(&messages::downs(), number, 20);
+    complete(&messages::downs(), number, 21);
 }
 
 #[test]
@@ -207,6 +204,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Messages(_) => 5,
             Partial::Buffers(_) => 11,
             Partial::Records(_) => 12,
+            Partial::Last(_) => 13,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -214,7 +212,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::RankEnded(_) => 9,
         Up::Drained => 10,
     };
-    complete(&messages::ups(), number, 13);
+    complete(&messages::ups(), number, 14);
 }
 
 #[test]
@@ -246,8 +244,14 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Refused(_) => 6,
         Answer::Buffers(..) => 7,
         Answer::Records(..) => 8,
+        Answer::Last(..) => 9,
     };
-    complete(&messages::responses(), number, 9);
+    complete(&messages::responses(), number, 10);
+    let number = |message: &link::AtEnd| match message {
+        link::AtEnd::Page(_) => 0,
+        link::AtEnd::Result(_) => 1,
+    };
+    complete(&messages::at_ends(), number, 2);
 }
 
 #[test]

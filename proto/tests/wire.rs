@@ -3,7 +3,7 @@
 
 mod samples;
 
-use invivo_proto::control::{buffers, results, strategy, tree};
+use invivo_proto::control::{buffers, last, results, strategy, tree};
 use invivo_proto::ids::{CommId, Rank, WorldRank};
 use invivo_proto::record::{Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -151,6 +151,8 @@ fn limits_are_the_sources() {
             buffers::STRATEGIES_NAMED_MAX as i64,
         ),
         ("buffers::PAGE_MAX", buffers::PAGE_MAX.into()),
+        ("last::LAST_PAGE_MAX", last::LAST_PAGE_MAX.into()),
+        ("last::LAST_LOCATIONS_MAX", last::LAST_LOCATIONS_MAX as i64),
         ("strategy::RULES_MAX", strategy::RULES_MAX as i64),
         ("strategy::LEVELS_MAX", strategy::LEVELS_MAX.into()),
         ("results::RANKS_NAMED_MAX", results::RANKS_NAMED_MAX as i64),
@@ -367,6 +369,7 @@ fn the_document_has_seen_the_source() {
         "channel.rs",
         "control.rs",
         "control/buffers.rs",
+        "control/last.rs",
         "control/link.rs",
         "control/local.rs",
         "control/peer.rs",

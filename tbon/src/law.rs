@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 use invivo_proto::control::buffers::{Buffers, Records};
+use invivo_proto::control::last::Last;
 use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::tree::{Partial, Query};
 
@@ -49,5 +50,6 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Messages => Partial::Messages(Box::default()),
         Query::Buffers => Partial::Buffers(Buffers::default()),
         Query::Records { .. } => Partial::Records(Records::default()),
+        Query::Last { .. } => Partial::Last(Last::default()),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::moment::{Moment, Now};
 use crate::traffic::{Traffic, When};
+use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::Functions;
 use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::law::Mismatch;
@@ -113,6 +114,11 @@ impl Analyses {
         self.matrix.learn(rank, definition);
         self.traffic.define();
         groups::learn(&mut self.groups, definition)
+    }
+
+    /// What the ranks defined of their communicators.
+    pub fn communicators(&self) -> &Communicators {
+        self.matrix.communicators()
     }
 
     /// A rank's pause begins, in ticks.

@@ -3,6 +3,7 @@
 
 mod answers;
 mod kept;
+mod last;
 mod recorded;
 mod supervised;
 mod tree;

@@ -6,6 +6,7 @@
 mod account;
 mod frequency;
 mod kept;
+pub mod last;
 mod look;
 mod recycle;
 

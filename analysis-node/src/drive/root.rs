@@ -36,7 +36,7 @@ fn drive(
     asked_to_end: &AtomicBool,
 ) -> Result<bool, LinkError> {
     let mut idle = Idle::default();
-    let mut reporting = false;
+    let (mut reporting, mut paging) = (false, false);
     loop {
         let mut worked = false;
         for _ in 0..at_a_time(station.children()) {
@@ -49,8 +49,12 @@ fn drive(
         if asked_to_end.load(Ordering::Relaxed) {
             station.asked_to_end(monotonic_ns());
         }
-        if reporting && report.look() {
+        if (reporting || paging) && report.look() && reporting {
             station.dealt_with();
+        }
+        if paging && report.is_taken() {
+            paging = false;
+            station.page_taken(monotonic_ns());
         }
         worked |= station.hear_gateway(monotonic_ns());
         station.tick(monotonic_ns(), own(link));
@@ -58,9 +62,14 @@ fn drive(
             worked = true;
             match action {
                 Action::Send(to, message) => link.send_down(to, &message)?,
+                Action::Page(page) => {
+                    // One that cannot be encoded is a fault of ours: it is missing, and the next one may not be.
+                    paging = true;
+                    let _ = report.page(*page);
+                }
                 Action::Report(result) => {
                     reporting = true;
-                    if let Err(error) = report.write(&result) {
+                    if let Err(error) = report.write(result) {
                         eprintln!("invivo: the report cannot be made: {error}");
                         station.dealt_with();
                     }

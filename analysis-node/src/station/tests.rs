@@ -1,6 +1,7 @@
 use super::*;
 use crate::ending;
 use invivo_proto::control::encode;
+use invivo_proto::control::last::{Last, Piece, Position};
 use invivo_proto::control::link::Response;
 use invivo_proto::control::results::{Ledger, Traffic};
 use invivo_proto::control::tree::{Acks, Command, Ended, Verb};
@@ -92,6 +93,7 @@ impl Scene {
             Query::Messages => Partial::Messages(Box::default()),
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
+            Query::Last { from, .. } => Partial::Last(piece(from)),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
                 ..JobStatus::default()
@@ -122,6 +124,19 @@ impl Scene {
             _ => None,
         };
         actions.iter().filter_map(wave).collect()
+    }
+}
+
+/// A page of one rank.
+fn piece(from: Position) -> Last {
+    let piece = Piece {
+        location: from.location,
+        ..Piece::default()
+    };
+    Last {
+        pieces: vec![piece],
+        next: Position::of(from.location.rank.0 + 1, 3),
+        clock_error_ns: 5,
     }
 }
 
@@ -339,10 +354,31 @@ fn a_death_is_in_the_result_and_its_supervisor_leaves_after_it() {
     };
     scene.up(Up::RankEnded(ended.clone()));
     assert_eq!(Scene::waves(&scene.tick(1)), []);
-    for (wave, query) in Scene::waves(&scene.tick(ending::QUIET_NS / MS)) {
-        scene.partial(wave, query);
-    }
-    let actions = scene.tick(1);
+    let mut waves = Scene::waves(&scene.tick(ending::QUIET_NS / MS));
+    assert_eq!(waves.len(), LAST_QUESTIONS.len() + 1);
+    // Page after page, each when the one before has been taken.
+    let mut pages = Vec::new();
+    let actions = loop {
+        for (wave, query) in waves.drain(..) {
+            scene.partial(wave, query);
+        }
+        let mut actions = scene.tick(1);
+        let Some(Action::Page(_)) = actions.first() else {
+            break actions;
+        };
+        let Action::Page(page) = actions.remove(0) else {
+            unreachable!()
+        };
+        assert_eq!(actions, [], "nothing more is asked for before it has been taken");
+        pages.push(page.last.pieces[0].location.rank.0);
+        scene.station.page_taken(scene.now_ns);
+        let actions = scene.tick(1);
+        waves = Scene::waves(&actions);
+        if waves.is_empty() {
+            break actions;
+        }
+    };
+    assert_eq!(pages, [0, 1, 2]);
     let [Action::Report(result)] = &actions[..] else {
         panic!("{actions:?}")
     };
@@ -355,7 +391,7 @@ fn a_death_is_in_the_result_and_its_supervisor_leaves_after_it() {
 fn in_a_hurry_the_result_is_made_without_the_place() {
     let mut scene = Scene::new();
     scene.station.asked_to_end(0);
-    assert_eq!(Scene::waves(&scene.tick(0)).len(), LAST_QUESTIONS.len());
+    assert_eq!(Scene::waves(&scene.tick(0)).len(), LAST_QUESTIONS.len() + 1);
     let actions = scene.tick(ending::HURRY_NS / MS);
     assert!(matches!(&actions[..], [Action::Report(_)]), "{actions:?}");
     let actions = scene.tick(ending::HURRY_NS / MS);

@@ -197,4 +197,10 @@ impl Buffer {
     pub fn read(&self) -> Reader<'_> {
         Reader::new(&self.arena, &self.former, &self.levels)
     }
+
+    /// The same, but for most of what ended before `ticks`: bins in which nothing ended later are not read. What they
+    /// hold of a record that goes on in the next bin is left out with them, so that its rest stands alone.
+    pub fn read_since(&self, ticks: u64) -> Reader<'_> {
+        Reader::since(&self.arena, &self.former, &self.levels, ticks)
+    }
 }

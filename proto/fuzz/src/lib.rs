@@ -178,7 +178,7 @@ pub fn local(data: &[u8]) {
 pub fn link(data: &[u8]) {
     message!(control::link::Request, data);
     message!(control::link::Response, data);
-    message!(control::link::Final, data);
+    message!(control::link::AtEnd, data);
 }
 
 /// What places tell each other.

@@ -2,6 +2,7 @@
 //! and a matrix that is too large for its reader is folded further.
 
 pub mod buffers;
+pub mod last;
 
 use crate::v1;
 use invivo_proto::control::link;

@@ -2,6 +2,7 @@
 //! then a message. The gateway may ask several things at once; answers come in any order.
 
 use super::buffers::{Buffers, Records};
+use super::last::Last;
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
 use super::tree::{Acks, Order, Query, RankEnded};
 use crate::ids::{CommandId, WorldRank};
@@ -66,6 +67,8 @@ pub enum Answer {
     Buffers(Buffers, Coverage),
     /// To [`Query::Records`].
     Records(Records, Coverage),
+    /// To [`Query::Last`].
+    Last(Last, Coverage),
 }
 
 /// What job this is.
@@ -85,8 +88,30 @@ pub struct Job {
     pub library: String,
 }
 
-/// What the root hands to its supervisor when the job ends, once, on the descriptor given to it, framed as
-/// above. The supervisor makes the report of it.
+/// What the root hands to its supervisor when the job ends, on the descriptor given to it, framed as above: where the job did
+/// not end well its last seconds, page by page, and then the result, once.
+#[derive(Clone, Debug, PartialEq, Encode, Decode)]
+pub enum AtEnd {
+    /// A page of the last seconds.
+    Page(Page),
+    /// The result.
+    Result(alloc::boxed::Box<Final>),
+}
+
+/// A page of the last seconds.
+#[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
+pub struct Page {
+    /// Where the time begins that was asked for, in job time.
+    pub from_ns: u64,
+    /// Where it ends, in job time.
+    pub to_ns: u64,
+    /// The page.
+    pub last: Last,
+    /// Tool processes that did not answer, the lowest of them.
+    pub missing: Vec<WorldRank>,
+}
+
+/// The result of a job. The supervisor makes the report of it.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Final {
     /// The job.

@@ -1,6 +1,7 @@
 //! Messages between the nodes of the tree.
 
 use super::buffers::{Buffers, Cursor, Records};
+use super::last::{Last, Position};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
 use super::strategy::Strategy;
 use crate::ids::{CommId, CommandId, LocationId, Rank, WaveId, WorldRank};
@@ -301,6 +302,20 @@ pub enum Query {
         /// Calls, parts of calls, samples and their values, at most; more than [`super::buffers::PAGE_MAX`] are not given.
         max: u32,
     },
+    /// What neighbouring locations keep, a page of it. The place that has the rank that it begins at answers, with its
+    /// own ranks alone.
+    Last {
+        /// Where the page begins.
+        from: Position,
+        /// Only calls that ended at this job time or later, in ns.
+        from_ns: u64,
+        /// Only calls that began before this job time, in ns.
+        to_ns: u64,
+        /// The newest calls of each location, at most.
+        newest: u64,
+        /// Calls and parts of calls, at most; more than [`super::last::LAST_PAGE_MAX`] are not given.
+        max: u32,
+    },
 }
 
 /// Part of an answer.
@@ -318,6 +333,8 @@ pub enum Partial {
     Buffers(Buffers),
     /// To [`Query::Records`].
     Records(Records),
+    /// To [`Query::Last`].
+    Last(Last),
 }
 
 /// How a rank ended.

@@ -1,6 +1,8 @@
 //! Examples of strategies, and of what buffers tell.
 
 use invivo_proto::control::buffers::*;
+use invivo_proto::control::last::{Last, Member, OpenCall, Piece, Position};
+use invivo_proto::control::results::{Ledger, RankState};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::ids::*;
 use std::collections::BTreeMap;
@@ -99,6 +101,54 @@ pub fn buffers() -> Buffers {
             halvings: Some(Halvings { buffer: 3, known: 2 }),
         }],
         tick_ps: 333,
+    }
+}
+
+/// A page of the last seconds: a location with calls, and one in a call.
+pub fn last() -> Last {
+    let records = records();
+    let member = Member {
+        id: CommId::WORLD,
+        peers: CommId::WORLD,
+        rank: 2,
+    };
+    let first = Piece {
+        location: location(),
+        rows: records.rows,
+        is_complete: true,
+        comms: [(CommLocal(0), member)].into(),
+        peers: [((CommLocal(0), 1), Rank(1))].into(),
+        open: Some(OpenCall {
+            region: RegionId(2),
+            begin_ns: 5_600_000_000,
+            begin_ticks: 3200,
+        }),
+        state: RankState::InMpi,
+        ledger: Ledger {
+            entered: 200,
+            open: 1,
+            kept: 199,
+            ..Ledger::default()
+        },
+        books: books(),
+        losses: losses(),
+        gone_until_ns: Some(4_000_000_000),
+        not_kept: Some(3),
+        left_out: 2,
+        tick_ps: 333,
+        is_broken: false,
+    };
+    Last {
+        pieces: vec![first],
+        next: Some(position()),
+        clock_error_ns: 900,
+    }
+}
+
+pub fn position() -> Position {
+    Position {
+        location: location(),
+        after: Some(cursor()),
     }
 }
 

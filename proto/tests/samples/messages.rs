@@ -1,10 +1,10 @@
 //! An example of every message between processes of one release.
 
 use super::Sample;
-use super::buffers::{buffers, cursor, location, records, strategy};
+use super::buffers::{buffers, cursor, last, location, position, records, strategy};
 use super::results::{coverage, functions, group, matrix, of_messages, status};
 use invivo_proto::control;
-use invivo_proto::control::link::{Answer, Ask, Final, Job, Request, Response};
+use invivo_proto::control::link::{Answer, Ask, AtEnd, Final, Job, Page, Request, Response};
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
 use invivo_proto::control::peer::{Halves, SendHalf, Standing};
 use invivo_proto::control::tree::*;
@@ -86,6 +86,13 @@ pub fn downs() -> Vec<Down> {
             after: Some(cursor()),
             max: 4096,
         },
+        Query::Last {
+            from: position(),
+            from_ns: 5_000_000_000,
+            to_ns: 6_000_000_000,
+            newest: 1000,
+            max: 16_384,
+        },
     ];
     let queries = queries.into_iter().zip(1..).map(|(query, wave)| Down::Query {
         wave: WaveId(wave),
@@ -127,6 +134,7 @@ pub fn ups() -> Vec<Up> {
         Partial::Messages(Box::new(of_messages())),
         Partial::Buffers(buffers()),
         Partial::Records(records()),
+        Partial::Last(last()),
     ];
     let partials = partials.into_iter().zip(1..).map(|(partial, wave)| Up::Partial {
         wave: WaveId(wave),
@@ -249,6 +257,7 @@ pub fn responses() -> Vec<Response> {
         Answer::Refused("no such rank".into()),
         Answer::Buffers(buffers(), coverage()),
         Answer::Records(records(), coverage()),
+        Answer::Last(last(), coverage()),
     ]
     .map(|answer| Response {
         id: 1,
@@ -259,7 +268,17 @@ pub fn responses() -> Vec<Response> {
 }
 
 /// What the root leaves behind.
-pub fn last_words() -> Final {
+pub fn at_ends() -> Vec<AtEnd> {
+    let page = Page {
+        from_ns: 5_000_000_000,
+        to_ns: 6_000_000_000,
+        last: last(),
+        missing: vec![WorldRank(6)],
+    };
+    vec![AtEnd::Page(page), AtEnd::Result(Box::new(result()))]
+}
+
+fn result() -> Final {
     Final {
         job: job(),
         functions: functions(),
@@ -334,6 +353,12 @@ impl Named for ToSupervisor {
     }
 }
 
+impl Named for AtEnd {
+    fn word(&self) -> String {
+        variant(self)
+    }
+}
+
 impl Named for Halves {
     fn word(&self) -> String {
         variant(self)
@@ -359,10 +384,6 @@ pub fn control() -> Vec<Sample> {
                 .collect::<Vec<Sample>>()
         };
     }
-    let last = (
-        "final".to_owned(),
-        control::encode(&last_words()).expect("encodable"),
-    );
     [
         files!("down", downs()),
         files!("up", ups()),
@@ -371,7 +392,7 @@ pub fn control() -> Vec<Sample> {
         files!("to-supervisor", to_supervisors()),
         files!("request", requests()),
         files!("response", responses()),
-        vec![last],
+        files!("at-end", at_ends()),
     ]
     .concat()
 }

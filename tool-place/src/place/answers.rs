@@ -48,19 +48,22 @@ impl Place {
         for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
             let mut line = one.records.status(now.ticks, self.feed.analyses.clock());
             line.mpi_ns = line.mpi_ns.saturating_add(self.feed.analyses.mpi_ns(rank));
-            line.state = match (one.life, line.state) {
-                (Life::Absent, _) => RankState::Starting,
-                (Life::Finished | Life::Ending, _) => RankState::Finished,
-                // Wherever it is, it gets no further than the end of its call.
-                (Life::Alive, RankState::Computing | RankState::InMpi) if status.pause.is_some() => {
-                    RankState::Paused
-                }
-                (Life::Alive, state) => state,
-            };
+            line.state = state(one.life, line.state, status.pause.is_some());
             status.states[line.state as usize] += 1;
             status.named.push(line);
         }
         invivo_analysis::status::keep_worst(&mut status.named);
         status
+    }
+}
+
+/// What a rank is doing, by its life and by what its page says.
+pub(super) fn state(life: Life, said: RankState, is_paused: bool) -> RankState {
+    match (life, said) {
+        (Life::Absent, _) => RankState::Starting,
+        (Life::Finished | Life::Ending, _) => RankState::Finished,
+        // Wherever it is, it gets no further than the end of its call.
+        (Life::Alive, RankState::Computing | RankState::InMpi) if is_paused => RankState::Paused,
+        (Life::Alive, state) => state,
     }
 }

@@ -296,5 +296,6 @@ fn what_is_no_packet_of_its_sender_is_refused_and_counted() {
 
 mod held;
 mod kept;
+mod last;
 mod messages;
 mod recorded;

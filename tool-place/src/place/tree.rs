@@ -55,6 +55,13 @@ impl Place {
                         after,
                         max,
                     } => Partial::Records(self.kept_records(now, location, from_ns..to_ns, after, max)),
+                    Query::Last {
+                        from,
+                        from_ns,
+                        to_ns,
+                        newest,
+                        max,
+                    } => Partial::Last(self.last(now, from, from_ns..to_ns, newest, max)),
                     Query::Messages => Partial::Messages(Box::new(self.feed.analyses.messages())),
                 };
                 return Some(Up::Partial {

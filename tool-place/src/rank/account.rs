@@ -78,7 +78,7 @@ impl RankRecords {
 
     /// The books of one location. They are looked at while its thread writes on: a look during which a call
     /// was entered is repeated, so that most are of one moment.
-    fn books(&self, memory: &Memory, thread: usize, status: &Status) -> Ledger {
+    pub(super) fn books(&self, memory: &Memory, thread: usize, status: &Status) -> Ledger {
         const LOOKS_MAX: usize = 4;
         let location = self.locations.get(thread);
         // The last record of a drained rank is that of the call that it is still in, and may have been dropped.

@@ -167,7 +167,7 @@ fn fill(
     let after = after.unwrap_or_default();
     let mut at = Cursor::default();
     let mut room = max as usize;
-    let mut reader = buffer.read();
+    let mut reader = buffer.read_since(from.max(after.end_ticks));
     loop {
         let contents = match reader.next() {
             Ok(Some(contents)) => contents,
@@ -225,7 +225,7 @@ fn sample(contents: &Contents, moment: &Moment<'_>) -> Option<SampleRow> {
 }
 
 /// A call, or what is left of one. Of regions and counters by themselves there are none yet.
-fn row(contents: &Contents, moment: &Moment<'_>) -> Option<Row> {
+pub(super) fn row(contents: &Contents, moment: &Moment<'_>) -> Option<Row> {
     let mut row = match &contents.head {
         Head::Call(call) => Row {
             facts: (&call.facts).into(),
@@ -259,7 +259,7 @@ fn part(part: &Part) -> RowPart {
     }
 }
 
-fn books(buffer: &Buffer) -> Books {
+pub(super) fn books(buffer: &Buffer) -> Books {
     let ledger = buffer.ledger_of(EventClass::Call);
     Books {
         stored: ledger.stored,
@@ -271,7 +271,10 @@ fn books(buffer: &Buffer) -> Books {
     }
 }
 
-fn losses(buffer: &Buffer, moment: &Moment<'_>) -> impl Iterator<Item = ((Label, Class, Reason), Loss)> {
+pub(super) fn losses(
+    buffer: &Buffer,
+    moment: &Moment<'_>,
+) -> impl Iterator<Item = ((Label, Class, Reason), Loss)> {
     buffer.losses().map(|loss| {
         let key = (label(loss.level), class(loss.class), reason(loss.reason));
         let loss = Loss {

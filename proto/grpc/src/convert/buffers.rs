@@ -165,7 +165,7 @@ fn given_up(buffers: &Buffers, label: Label) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-fn losses(losses: &BTreeMap<(Label, Class, Reason), Loss>, tick_ps: u64) -> Vec<v1::BufferLoss> {
+pub(super) fn losses(losses: &BTreeMap<(Label, Class, Reason), Loss>, tick_ps: u64) -> Vec<v1::BufferLoss> {
     let row = |(&(label, class, reason), loss): (&(Label, Class, Reason), &Loss)| v1::BufferLoss {
         level: holds(label, tick_ps),
         class: class.name().to_owned(),
@@ -219,7 +219,7 @@ pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
     })
 }
 
-fn call(row: &Row) -> v1::CallRecord {
+pub(super) fn call(row: &Row) -> v1::CallRecord {
     v1::CallRecord {
         function: if row.is_rest {
             String::new()

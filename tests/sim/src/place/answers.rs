@@ -23,6 +23,7 @@ impl SimPlace {
             // Places of the simulation count what is kept and have no buffers.
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
+            Query::Last { .. } => Partial::Last(Default::default()),
         };
         (
             partial,

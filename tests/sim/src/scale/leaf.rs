@@ -84,6 +84,7 @@ impl Leaf {
             Query::Messages => Partial::Messages(Box::new(self.messages(world))),
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
+            Query::Last { .. } => Partial::Last(Default::default()),
         };
         (partial, self.coverage(world))
     }

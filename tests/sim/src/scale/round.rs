@@ -55,6 +55,7 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Messages(_) => 1,
         Partial::Buffers(buffers) => buffers.levels.len() + buffers.losses.len() + buffers.named.len(),
         Partial::Records(records) => records.rows.len(),
+        Partial::Last(last) => last.pieces.iter().map(|piece| piece.rows.len()).sum(),
     };
     entries as u64
 }

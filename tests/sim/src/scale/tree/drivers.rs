@@ -161,6 +161,7 @@ impl Tree {
             Partial::Messages(messages) => Answer::Messages(*messages, coverage),
             Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
             Partial::Records(records) => Answer::Records(records, coverage),
+            Partial::Last(last) => Answer::Last(last, coverage),
         };
         let response = Response {
             id: self.asks,

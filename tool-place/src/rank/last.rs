@@ -1,0 +1,215 @@
+//! What a rank's buffers keep of a stretch of time, for the last seconds of the whole job: pieces that fit into a page, with
+//! the names of communicators and peers, and the call that is open.
+
+use super::RankRecords;
+use super::account::region;
+use super::kept::{books, losses, row};
+use crate::moment::Moment;
+use invivo_analysis::buffers::merge_losses;
+use invivo_analysis::communicators::Communicators;
+use invivo_otfx::{BinError, Buffer, Contents, Head};
+use invivo_proto::control::buffers::{Cursor, RowFacts};
+use invivo_proto::control::last::{Member, OpenCall, Piece};
+use invivo_proto::ids::{LocationId, RegionId};
+use invivo_proto::shm::{Status, inside};
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// What is wanted of a location.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// Calls that ended in it or later, and began before its end; in job time.
+    pub job_ns: Range<u64>,
+    /// Behind which call the piece begins.
+    pub after: Option<Cursor>,
+    /// The newest calls, at most.
+    pub newest: u64,
+    /// Calls and parts, at most.
+    pub room: usize,
+}
+
+impl RankRecords {
+    /// Its locations, the first of which every rank has.
+    pub fn threads(&self) -> usize {
+        let pages = self
+            .memory
+            .as_ref()
+            .map_or(0, |memory| memory.locations().count());
+        self.locations.len().max(pages).max(1)
+    }
+
+    /// A piece of one of its locations, and where the next one begins, if there is more than fits. A call that does not fit
+    /// into an empty page is given all the same: its parts have a limit of their own.
+    pub fn piece(
+        &self,
+        thread: usize,
+        moment: &Moment<'_>,
+        communicators: &Communicators,
+        wanted: &Wanted,
+    ) -> (Piece, Option<Cursor>) {
+        let mut piece = Piece {
+            location: LocationId {
+                rank: self.rank,
+                thread: thread as u16,
+            },
+            ..Piece::default()
+        };
+        let location = self.locations.get(thread);
+        if let Some(buffer) = location.and_then(|location| location.store.buffer()) {
+            match fill(&mut piece, buffer, moment, wanted) {
+                Ok(next) if next.is_some() => {
+                    self.name_all(&mut piece, communicators);
+                    return (piece, next);
+                }
+                Ok(_) => {}
+                Err(_) => piece.is_broken = true,
+            }
+            piece.books = books(buffer);
+            merge_losses(&mut piece.losses, losses(buffer, moment));
+            let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
+            piece.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
+        }
+        self.name_all(&mut piece, communicators);
+        piece.is_complete = true;
+        piece.tick_ps = moment.tick_ps();
+        let not_kept = location.map_or(0, |location| location.store.not_kept());
+        let is_kept = location.is_some_and(|location| location.store.buffer().is_some());
+        piece.not_kept = (not_kept != 0 || (location.is_some() && !is_kept)).then_some(not_kept);
+        piece.state = self.status(moment.ticks(), moment.node()).state;
+        match &self.memory {
+            Some(memory) => {
+                if let Some(status) = memory.page().status.get(thread) {
+                    piece.ledger = self.books(memory, thread, status);
+                    let last_begin = location.and_then(|location| location.intake.last_begin());
+                    let before = moment.ticks_of(wanted.job_ns.end);
+                    piece.open = open(status, last_begin, before).map(|(of, begin)| OpenCall {
+                        region: of,
+                        begin_ns: moment.job_of_ticks(begin),
+                        begin_ticks: begin,
+                    });
+                }
+            }
+            None => {
+                if let Some(location) = location {
+                    piece.ledger = location.taken();
+                }
+            }
+        }
+        (piece, None)
+    }
+
+    /// Names the communicators and peers of a piece's calls.
+    fn name_all(&self, piece: &mut Piece, communicators: &Communicators) {
+        let Piece {
+            rows, comms, peers, ..
+        } = piece;
+        let mut name = |facts: &RowFacts| {
+            if comms.contains_key(&facts.comm) && peers.contains_key(&(facts.comm, facts.peer)) {
+                return;
+            }
+            if let Some(of) = communicators.membership(self.rank, facts.comm) {
+                comms.entry(facts.comm).or_insert(Member {
+                    id: of.id,
+                    peers: of.peers,
+                    rank: of.rank,
+                });
+            }
+            if let Some(rank) = communicators.peer(self.rank, facts.comm, facts.peer) {
+                peers.insert((facts.comm, facts.peer), rank);
+            }
+        };
+        for row in rows {
+            name(&row.facts);
+            row.parts.iter().for_each(|part| name(&part.facts));
+        }
+    }
+}
+
+/// The call that a page shows, with its begin in ticks: entered before `before`, and not recorded yet.
+fn open(status: &Status, last_begin: Option<u64>, before: u64) -> Option<(RegionId, u64)> {
+    let begin = status.entered_at.load(Ordering::Acquire);
+    let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
+    let of = region(status);
+    if !is_inside || last_begin == Some(begin) {
+        return None;
+    }
+    // Where no region is noted the time is none, either.
+    let begin = if of.0 == 0 { 0 } else { begin };
+    (begin < before).then_some((of, begin))
+}
+
+/// Fills a piece with what fits; where the next piece begins, if there is more.
+fn fill(
+    piece: &mut Piece,
+    buffer: &Buffer,
+    moment: &Moment<'_>,
+    wanted: &Wanted,
+) -> Result<Option<Cursor>, BinError> {
+    let ticks = moment.ticks_of(wanted.job_ns.start)..moment.ticks_of(wanted.job_ns.end);
+    let mut after = wanted.after;
+    if after.is_none() {
+        (after, piece.left_out) = before_newest(buffer, &ticks, wanted.newest)?;
+    }
+    let after = after.unwrap_or_default();
+    let mut at = Cursor::default();
+    let mut room = wanted.room;
+    let mut reader = buffer.read_since(ticks.start.max(after.end_ticks));
+    while let Some(contents) = reader.next()? {
+        pass(&mut at, contents);
+        if at <= after || !lies_in(contents, &ticks) {
+            continue;
+        }
+        let Some(row) = row(contents, moment) else {
+            continue;
+        };
+        let takes = 1 + row.parts.len();
+        if takes > room && !piece.rows.is_empty() {
+            at.given -= 1;
+            return Ok(Some(at));
+        }
+        room = room.saturating_sub(takes);
+        piece.rows.push(row);
+    }
+    Ok(None)
+}
+
+/// Where to begin so that the newest `newest` calls are given, and how many are left out before.
+fn before_newest(
+    buffer: &Buffer,
+    ticks: &Range<u64>,
+    newest: u64,
+) -> Result<(Option<Cursor>, u64), BinError> {
+    let newest = usize::try_from(newest).unwrap_or(usize::MAX);
+    // As many as the buffer can hold at most: some bytes each.
+    let mut last: VecDeque<Cursor> = VecDeque::new();
+    let (mut at, mut left_out, mut behind) = (Cursor::default(), 0, None);
+    let mut reader = buffer.read_since(ticks.start);
+    while let Some(contents) = reader.next()? {
+        pass(&mut at, contents);
+        if lies_in(contents, ticks) {
+            last.push_back(at);
+            if last.len() > newest {
+                behind = last.pop_front();
+                left_out += 1;
+            }
+        }
+    }
+    Ok((behind, left_out))
+}
+
+/// Moves a cursor to behind this record.
+fn pass(at: &mut Cursor, contents: &Contents) {
+    let end_ticks = contents.head.end();
+    if end_ticks > at.end_ticks {
+        *at = Cursor { end_ticks, given: 0 };
+    }
+    at.given += 1;
+}
+
+/// Whether it is a call, or the rest of one, of this time.
+fn lies_in(contents: &Contents, ticks: &Range<u64>) -> bool {
+    matches!(contents.head, Head::Call(_) | Head::Rest { .. })
+        && contents.head.end() >= ticks.start
+        && contents.head.begin() < ticks.end
+}
