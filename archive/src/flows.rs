@@ -1,0 +1,208 @@
+//! Sends put together with their receives, after the fact.
+//!
+//! MPI does not let messages overtake: of all that one rank sends to another on one communicator with one tag, the first
+//! sent is taken by the first receive posted that fits. So within such a *channel* the n-th send belongs to the n-th receive;
+//! but an observation begins in the middle, where receives may come of sends that lie before it. Two things tell how many
+//! those are. No message is received before it is sent. And of what that leaves, the least is taken: the fewest messages
+//! under way. In programs whose ranks wait for each other now and then this is the truth; where a sender is
+//! far ahead of its receiver all the time, the pairs of that channel may be shifted by some messages.
+
+use crate::observation::Observation;
+use std::collections::BTreeMap;
+
+/// Messages that MPI keeps in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Channel {
+    /// The receiver, as a rank of the job.
+    pub destination: u32,
+    /// The communicator's name in the job, on the sender's side: the rank of its rank 0, and that rank's counter.
+    pub comm: (u32, u32),
+    /// The sender, as a rank of that communicator.
+    pub source: u32,
+    /// The tag.
+    pub tag: i32,
+}
+
+/// One side of a message: a call of a track.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Half {
+    /// The track, by its rank and thread.
+    pub location: (u32, u32),
+    /// Which of its calls.
+    pub call: usize,
+    /// When it was posted, in ticks of the rank's node.
+    pub posted_ticks: u64,
+}
+
+/// The halves of an observation.
+#[derive(Clone, Debug, Default)]
+pub struct Halves {
+    channels: BTreeMap<Channel, Sides>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Sides {
+    sends: Vec<Half>,
+    receives: Vec<Half>,
+}
+
+/// A message: who sent it in which call, and who received it in which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// The send.
+    pub send: Half,
+    /// The call that completed the receive.
+    pub receive: Half,
+}
+
+/// Sends before the observation's begin that are thought of for one channel: a queue that is longer is no queue that
+/// anybody would want to see as arrows.
+const BEFORE_MAX: usize = 1024;
+
+impl Halves {
+    /// A message was sent.
+    pub fn send(&mut self, channel: Channel, half: Half) {
+        self.channels.entry(channel).or_default().sends.push(half);
+    }
+
+    /// A message was received.
+    pub fn receive(&mut self, channel: Channel, half: Half) {
+        self.channels.entry(channel).or_default().receives.push(half);
+    }
+
+    /// The messages of which both sides are there.
+    pub fn messages(&self, of: &Observation) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for sides in self.channels.values() {
+            let (mut sends, mut receives) = (sides.sends.clone(), sides.receives.clone());
+            sends.sort_by_key(|half| half.posted_ticks);
+            receives.sort_by_key(|half| half.posted_ticks);
+            if let Some(before) = before(of, &sends, &receives) {
+                let pairs = sends.into_iter().zip(receives.into_iter().skip(before));
+                messages.extend(pairs.map(|(send, receive)| Message { send, receive }));
+            }
+        }
+        messages
+    }
+}
+
+/// How many of the receives have their sends before the observation; nothing where no number would do.
+fn before(of: &Observation, sends: &[Half], receives: &[Half]) -> Option<usize> {
+    let begin = |half: &Half| call(of, half).map_or(0, |call| call.begin_ns);
+    let end = |half: &Half| call(of, half).map_or(0, |call| call.end_ns);
+    let error_ns = of.clock_error_ns.saturating_mul(2);
+    let fits = |before: &usize| {
+        let mut pairs = sends.iter().zip(receives.iter().skip(*before));
+        pairs.all(|(send, receive)| begin(send) <= end(receive).saturating_add(error_ns))
+    };
+    let least = receives.len().saturating_sub(sends.len());
+    (least..=receives.len()).take(BEFORE_MAX).find(fits)
+}
+
+fn call<'a>(of: &'a Observation, half: &Half) -> Option<&'a crate::observation::Call> {
+    let at = of
+        .tracks
+        .binary_search_by_key(&half.location, |track| (track.rank, track.thread));
+    of.tracks.get(at.ok()?)?.calls.get(half.call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observation::{Call, Facts};
+
+    const CHANNEL: Channel = Channel {
+        destination: 1,
+        comm: (0, 0),
+        source: 0,
+        tag: 7,
+    };
+
+    /// Two ranks, with calls at these times.
+    fn observation(sends: &[(u64, u64)], receives: &[(u64, u64)]) -> (Observation, Halves) {
+        let (mut of, mut halves) = (Observation::default(), Halves::default());
+        for (rank, times) in [(0, sends), (1, receives)] {
+            for (call, &(begin_ns, end_ns)) in times.iter().enumerate() {
+                let made = Call {
+                    function: None,
+                    begin_ns,
+                    end_ns,
+                    facts: Facts::default(),
+                    ordinal: 0,
+                    request: 0,
+                    is_clipped: false,
+                    parts: Vec::new(),
+                };
+                of.track(rank, 0).calls.push(made);
+                let half = Half {
+                    location: (rank, 0),
+                    call,
+                    posted_ticks: begin_ns,
+                };
+                match rank {
+                    0 => halves.send(CHANNEL, half),
+                    _ => halves.receive(CHANNEL, half),
+                }
+            }
+        }
+        (of, halves)
+    }
+
+    fn pairs(sends: &[(u64, u64)], receives: &[(u64, u64)]) -> Vec<(usize, usize)> {
+        let (of, halves) = observation(sends, receives);
+        let messages = halves.messages(&of);
+        messages
+            .iter()
+            .map(|message| (message.send.call, message.receive.call))
+            .collect()
+    }
+
+    #[test]
+    fn the_nth_send_belongs_to_the_nth_receive() {
+        assert_eq!(pairs(&[(1, 2), (5, 6)], &[(0, 3), (4, 7)]), [(0, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn a_receive_of_a_send_before_the_begin_stands_alone() {
+        // The first receive ended before the first send began.
+        assert_eq!(
+            pairs(&[(5, 6), (9, 10)], &[(0, 3), (4, 7), (8, 11)]),
+            [(0, 1), (1, 2)]
+        );
+        // The same where as many sends as receives are there, the last of them under way.
+        assert_eq!(
+            pairs(&[(5, 6), (9, 10), (13, 14)], &[(0, 3), (4, 7), (8, 11)]),
+            [(0, 1), (1, 2)]
+        );
+    }
+
+    #[test]
+    fn sends_that_nobody_took_stand_alone() {
+        assert_eq!(pairs(&[(1, 2), (5, 6)], &[(0, 3)]), [(0, 0)]);
+        assert_eq!(pairs(&[(1, 2)], &[]), []);
+    }
+
+    #[test]
+    fn receives_are_taken_in_the_order_of_their_posting() {
+        let (of, mut halves) = observation(&[(1, 2), (3, 4)], &[]);
+        let mut of = of;
+        of.track(1, 0);
+        for (call, posted_ticks) in [(0, 2), (1, 1)] {
+            let template = of.tracks[0].calls[0].clone();
+            of.track(1, 0).calls.push(Call {
+                begin_ns: 5,
+                end_ns: 9,
+                ..template
+            });
+            let half = Half {
+                location: (1, 0),
+                call,
+                posted_ticks,
+            };
+            halves.receive(CHANNEL, half);
+        }
+        let messages = halves.messages(&of);
+        let found: Vec<_> = messages.iter().map(|m| (m.send.call, m.receive.call)).collect();
+        assert_eq!(found, [(0, 1), (1, 0)]);
+    }
+}

@@ -1,0 +1,13 @@
+//! Observations: what was seen of a job in a stretch of time, and what is made of it. Pure: no MPI, no gRPC, no clock; files
+//! are whatever the caller lets be written to.
+//!
+//! ```text
+//! pages of calls --> Observation --+-- perfetto   a trace for ui.perfetto.dev
+//!                        |         +-- waits      who waits for whom at the end
+//!                     flows (sends put together with their receives)
+//! ```
+
+pub mod flows;
+pub mod observation;
+pub mod perfetto;
+pub mod waits;

@@ -1,0 +1,237 @@
+//! What was seen of a job between two points in time: the calls of every location, those that are still open, and what is
+//! missing. Times are job time in ns.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// See the module's head.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    /// The job's id.
+    pub job: String,
+    /// Ranks of the job.
+    pub ranks: u32,
+    /// Where the time begins.
+    pub from_ns: u64,
+    /// Where it ends.
+    pub to_ns: u64,
+    /// How far job time may be off on any rank, in ns.
+    pub clock_error_ns: u64,
+    /// Locations, in the order of ranks and threads.
+    pub tracks: Vec<Track>,
+    /// Ranks that died.
+    pub deaths: Vec<Death>,
+    /// Tool processes that said nothing, by their rank in the whole MPI job.
+    pub missing: Vec<u32>,
+}
+
+/// A rank that ended otherwise than through `MPI_Finalize`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Death {
+    /// The rank.
+    pub rank: u32,
+    /// How, as "was killed by signal 9 (SIGKILL)".
+    pub how: String,
+}
+
+/// One location.
+#[derive(Clone, Debug, Default)]
+pub struct Track {
+    /// The rank.
+    pub rank: u32,
+    /// The thread, 0 for the one that initialised MPI.
+    pub thread: u32,
+    /// Its calls, in order of their ends.
+    pub calls: Vec<Call>,
+    /// The call that it is in.
+    pub open: Option<Open>,
+    /// What the rank is doing, in a word.
+    pub state: String,
+    /// What is missing of it.
+    pub gaps: Gaps,
+    /// All that it kept is here.
+    pub is_complete: bool,
+}
+
+/// What is missing of a location's calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Calls that ended before this were given up by the buffer.
+    pub gone_until_ns: Option<u64>,
+    /// Calls that were left out because there were more than were wanted; they are the oldest.
+    pub left_out: u64,
+    /// Calls that ended and had not been read yet.
+    pub in_flight: u64,
+    /// Calls of the whole run whose records were dropped.
+    pub dropped: u64,
+    /// Calls that found no buffer.
+    pub not_kept: u64,
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The function; of the rest of a call whose begin was given up, nothing.
+    pub function: Option<Arc<str>>,
+    /// When it was entered.
+    pub begin_ns: u64,
+    /// When it was left.
+    pub end_ns: u64,
+    /// What it communicated.
+    pub facts: Facts,
+    /// Which collective on its communicator it was.
+    pub ordinal: u64,
+    /// The number of the request that it posted.
+    pub request: u64,
+    /// It was longer.
+    pub is_clipped: bool,
+    /// What else it did.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a call.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The function that posted the request, where it completes one.
+    pub function: Arc<str>,
+    /// What it communicated.
+    pub facts: Facts,
+    /// The number of the request that it posted or completed.
+    pub request: u64,
+    /// When a completed request was posted, in ticks of its node; 0 where it was not.
+    pub posted_ticks: u64,
+}
+
+/// What a call or a part of one was about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What it did.
+    pub kind: Kind,
+    /// The communicator as the rank numbers it.
+    pub comm: Option<u32>,
+    /// The peer or root, as a rank of that communicator; negative of nobody.
+    pub peer: i32,
+    /// The peer as a rank of the job, where it is known.
+    pub rank: Option<u32>,
+    /// The message's tag.
+    pub tag: i32,
+    /// Bytes that left the rank.
+    pub bytes_out: u64,
+    /// Bytes that came to it.
+    pub bytes_in: u64,
+}
+
+/// What a call or a part of one did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Nothing that is followed.
+    #[default]
+    Plain,
+    /// A blocking send.
+    Send,
+    /// A blocking receive.
+    Receive,
+    /// A send was posted.
+    PostSend,
+    /// A receive was posted.
+    PostReceive,
+    /// A collective.
+    Collective,
+    /// A collective was posted.
+    PostCollective,
+    /// A posted send is complete.
+    Sent,
+    /// A posted receive is complete.
+    Received,
+    /// A posted collective is complete.
+    CollectiveDone,
+    /// A posted operation came to nothing.
+    Ended,
+}
+
+impl Kind {
+    /// By its name at the gateway; what is not known is nothing that is followed.
+    pub fn named(name: &str) -> Kind {
+        match name {
+            "send" => Kind::Send,
+            "receive" => Kind::Receive,
+            "post send" => Kind::PostSend,
+            "post receive" => Kind::PostReceive,
+            "collective" => Kind::Collective,
+            "post collective" => Kind::PostCollective,
+            "sent" => Kind::Sent,
+            "received" => Kind::Received,
+            "collective done" => Kind::CollectiveDone,
+            "ended" => Kind::Ended,
+            _ => Kind::Plain,
+        }
+    }
+}
+
+/// A call that was entered and not left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Open {
+    /// The function; nothing where recording was off, so that nobody noted which.
+    pub function: Option<Arc<str>>,
+    /// When it was entered.
+    pub begin_ns: u64,
+}
+
+impl Observation {
+    /// The track of a location, made if it is new; tracks come in their order, a page may go on with the last one.
+    pub fn track(&mut self, rank: u32, thread: u32) -> &mut Track {
+        let at = match self.tracks.last() {
+            Some(last) if (last.rank, last.thread) < (rank, thread) => Err(self.tracks.len()),
+            _ => self
+                .tracks
+                .binary_search_by_key(&(rank, thread), |track| (track.rank, track.thread)),
+        };
+        let at = at.unwrap_or_else(|at| {
+            let track = Track {
+                rank,
+                thread,
+                ..Track::default()
+            };
+            self.tracks.insert(at, track);
+            at
+        });
+        &mut self.tracks[at]
+    }
+
+    /// Calls of all locations.
+    pub fn calls(&self) -> u64 {
+        self.tracks.iter().map(|track| track.calls.len() as u64).sum()
+    }
+
+    /// How a rank died.
+    pub fn death(&self, rank: u32) -> Option<&Death> {
+        self.deaths.iter().find(|death| death.rank == rank)
+    }
+}
+
+impl Track {
+    /// When the last thing happened that is known of it: a call ended, or began and did not end.
+    pub fn last_ns(&self) -> Option<u64> {
+        let ended = self.calls.last().map(|call| call.end_ns);
+        let begun = self.open.as_ref().map(|open| open.begin_ns);
+        ended.max(begun)
+    }
+}
+
+/// Names, each kept once.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    known: HashMap<Box<str>, Arc<str>>,
+}
+
+impl Names {
+    /// The one copy of a name.
+    pub fn one(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.known.get(name) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = name.into();
+        self.known.insert(name.into(), Arc::clone(&new));
+        new
+    }
+}

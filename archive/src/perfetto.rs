@@ -1,0 +1,388 @@
+//! An observation as a Perfetto trace, for <https://ui.perfetto.dev>: a process per rank, a track per thread, a slice per call
+//! with what it communicated, an arrow per message, and a slice without an end for the call that was open.
+//!
+//! Each track is a sequence of its own, as if a process had written it, so that its packets are in the order of time. Calls
+//! of a thread do not overlap; where pages of one observation were put to job time a few ns apart, the begin gives way.
+
+pub mod proto;
+
+use crate::flows::Halves;
+use crate::observation::{Call, Facts, Kind, Observation, Track};
+use prost::Message;
+use proto::{
+    CLEARED, Data, DebugAnnotation, INSTANT, InternedData, NEEDED, Name, ProcessDescriptor, SLICE_BEGIN,
+    SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent, Value,
+};
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// Parts of a call that are shown one by one; of more the number is.
+const PARTS_SHOWN: usize = 16;
+/// The field of packets in a file, and that a length follows.
+const PACKET_KEY: u8 = 1 << 3 | 2;
+
+/// Names of arguments; their numbers are their places, from 1.
+const ARGUMENTS: [&str; 14] = [
+    "peer",
+    "root",
+    "tag",
+    "bytes sent",
+    "bytes received",
+    "communicator",
+    "peer in the communicator",
+    "collective",
+    "request",
+    "clipped",
+    "part",
+    "parts",
+    "why",
+    "calls",
+];
+
+/// Writes a trace.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(of: &Observation, halves: &Halves, to: &mut impl Write) -> io::Result<()> {
+    let arrows = Arrows::new(of, halves);
+    for (number, track) in of.tracks.iter().enumerate() {
+        let mut pen = Pen {
+            to,
+            sequence: number as u32 + 1,
+            uuid: thread_uuid(of, track),
+            names: HashMap::new(),
+            bytes: Vec::new(),
+        };
+        pen.begin(of, track)?;
+        pen.events(of, track, &arrows)?;
+    }
+    Ok(())
+}
+
+/// Arrows by the calls at their ends: of each call those that begin, and those that end.
+#[derive(Default)]
+struct Arrows {
+    by_call: HashMap<((u32, u32), usize), (Vec<u64>, Vec<u64>)>,
+}
+
+impl Arrows {
+    fn new(of: &Observation, halves: &Halves) -> Arrows {
+        let mut arrows = Arrows::default();
+        for (message, id) in halves.messages(of).into_iter().zip(1..) {
+            let (send, receive) = (message.send, message.receive);
+            let ends = &mut arrows.by_call;
+            ends.entry((send.location, send.call)).or_default().0.push(id);
+            ends.entry((receive.location, receive.call))
+                .or_default()
+                .1
+                .push(id);
+        }
+        arrows
+    }
+
+    fn of(&self, location: (u32, u32), call: usize) -> (Vec<u64>, Vec<u64>) {
+        self.by_call.get(&(location, call)).cloned().unwrap_or_default()
+    }
+}
+
+/// Numbers of tracks: processes first.
+fn process_uuid(track: &Track) -> u64 {
+    u64::from(track.rank) + 1
+}
+
+fn thread_uuid(of: &Observation, track: &Track) -> u64 {
+    let ranks = u64::from(of.ranks.max(track.rank + 1));
+    process_uuid(track) + ranks * (u64::from(track.thread) + 1)
+}
+
+/// The number of a rank's process: 0 is none.
+fn pid(track: &Track) -> i32 {
+    i32::try_from(track.rank).unwrap_or(i32::MAX - 1) + 1
+}
+
+/// Writes one sequence.
+struct Pen<'a, W> {
+    to: &'a mut W,
+    sequence: u32,
+    uuid: u64,
+    names: HashMap<String, u64>,
+    bytes: Vec<u8>,
+}
+
+impl<W: Write> Pen<'_, W> {
+    /// The track and the names of arguments.
+    fn begin(&mut self, of: &Observation, track: &Track) -> io::Result<()> {
+        if track.thread == 0 {
+            let dead = of.death(track.rank).map_or("", |_| " (died)");
+            let process = ProcessDescriptor {
+                pid: Some(pid(track)),
+                process_name: Some(format!("rank {}{dead}", track.rank)),
+            };
+            self.packet(
+                None,
+                Data::TrackDescriptor(TrackDescriptor {
+                    uuid: Some(process_uuid(track)),
+                    process: Some(process),
+                    ..TrackDescriptor::default()
+                }),
+                None,
+            )?;
+        }
+        let ranks = i64::from(of.ranks.max(track.rank + 1));
+        let tid = i64::from(pid(track)) + ranks * i64::from(track.thread);
+        let thread = ThreadDescriptor {
+            pid: Some(pid(track)),
+            tid: Some(i32::try_from(tid).unwrap_or(i32::MAX)),
+            thread_name: Some(format!("thread {}", track.thread)),
+        };
+        let names = (1..).zip(ARGUMENTS).map(|(iid, name)| Name {
+            iid: Some(iid),
+            name: Some(name.to_owned()),
+        });
+        let packet = TracePacket {
+            trusted_packet_sequence_id: Some(self.sequence),
+            sequence_flags: Some(CLEARED),
+            interned_data: Some(InternedData {
+                debug_annotation_names: names.collect(),
+                ..InternedData::default()
+            }),
+            data: Some(Data::TrackDescriptor(TrackDescriptor {
+                uuid: Some(self.uuid),
+                parent_uuid: Some(process_uuid(track)),
+                thread: Some(thread),
+                ..TrackDescriptor::default()
+            })),
+            ..TracePacket::default()
+        };
+        self.put(&packet)
+    }
+
+    fn events(&mut self, of: &Observation, track: &Track, arrows: &Arrows) -> io::Result<()> {
+        let mut now_ns = self.gap(of, track)?;
+        for (number, call) in track.calls.iter().enumerate() {
+            let begin_ns = call.begin_ns.max(now_ns);
+            now_ns = call.end_ns.max(begin_ns);
+            let (begins, ends) = arrows.of((track.rank, track.thread), number);
+            let name = call.function.as_deref().unwrap_or("(the rest of a call)");
+            self.slice(begin_ns, name, arguments(call), begins, ends)?;
+            self.end(now_ns)?;
+        }
+        if let Some(open) = &track.open {
+            now_ns = open.begin_ns.max(now_ns);
+            let name = open
+                .function
+                .as_deref()
+                .unwrap_or("MPI (recording was off: nobody noted which call)");
+            self.slice(now_ns, name, Vec::new(), Vec::new(), Vec::new())?;
+        }
+        if let Some(death) = of.death(track.rank).filter(|_| track.thread == 0) {
+            let event = TrackEvent {
+                r#type: Some(INSTANT),
+                name: Some(format!("rank {} {}", track.rank, death.how)),
+                ..TrackEvent::default()
+            };
+            self.event(now_ns, event, None)?;
+        }
+        Ok(())
+    }
+
+    /// Shows where calls are missing at the begin; where they are there from.
+    fn gap(&mut self, of: &Observation, track: &Track) -> io::Result<u64> {
+        let first_ns = track.calls.first().map_or(of.to_ns, |call| call.begin_ns);
+        let gone_ns = track.gaps.gone_until_ns.unwrap_or(0);
+        let why = if track.gaps.left_out > 0 {
+            "left out: more calls than were asked for"
+        } else if gone_ns > of.from_ns {
+            "given up: the buffer was full"
+        } else {
+            return Ok(0);
+        };
+        let until_ns = first_ns.min(of.to_ns).max(of.from_ns);
+        let mut facts = vec![text("why", why.to_owned())];
+        if track.gaps.left_out > 0 {
+            facts.push(count("calls", track.gaps.left_out));
+        }
+        self.slice(of.from_ns, "(not kept)", facts, Vec::new(), Vec::new())?;
+        self.end(until_ns)?;
+        Ok(until_ns)
+    }
+
+    fn slice(
+        &mut self,
+        at_ns: u64,
+        name: &str,
+        debug_annotations: Vec<DebugAnnotation>,
+        flow_ids: Vec<u64>,
+        terminating_flow_ids: Vec<u64>,
+    ) -> io::Result<()> {
+        let (iid, is_new) = match self.names.get(name) {
+            Some(iid) => (*iid, false),
+            None => {
+                let iid = self.names.len() as u64 + 1;
+                self.names.insert(name.to_owned(), iid);
+                (iid, true)
+            }
+        };
+        let interned = is_new.then(|| InternedData {
+            event_names: vec![Name {
+                iid: Some(iid),
+                name: Some(name.to_owned()),
+            }],
+            ..InternedData::default()
+        });
+        let event = TrackEvent {
+            debug_annotations,
+            r#type: Some(SLICE_BEGIN),
+            name_iid: Some(iid),
+            flow_ids,
+            terminating_flow_ids,
+            ..TrackEvent::default()
+        };
+        self.event(at_ns, event, interned)
+    }
+
+    fn end(&mut self, at_ns: u64) -> io::Result<()> {
+        let event = TrackEvent {
+            r#type: Some(SLICE_END),
+            ..TrackEvent::default()
+        };
+        self.event(at_ns, event, None)
+    }
+
+    fn event(&mut self, at_ns: u64, event: TrackEvent, interned: Option<InternedData>) -> io::Result<()> {
+        let event = TrackEvent {
+            track_uuid: Some(self.uuid),
+            ..event
+        };
+        self.packet(Some(at_ns), Data::TrackEvent(event), interned)
+    }
+
+    fn packet(
+        &mut self,
+        timestamp: Option<u64>,
+        data: Data,
+        interned_data: Option<InternedData>,
+    ) -> io::Result<()> {
+        self.put(&TracePacket {
+            timestamp,
+            trusted_packet_sequence_id: Some(self.sequence),
+            sequence_flags: matches!(data, Data::TrackEvent(_)).then_some(NEEDED),
+            interned_data,
+            data: Some(data),
+        })
+    }
+
+    fn put(&mut self, packet: &TracePacket) -> io::Result<()> {
+        self.bytes.clear();
+        self.bytes.push(PACKET_KEY);
+        // Writing to memory does not fail.
+        packet
+            .encode_length_delimited(&mut self.bytes)
+            .map_err(io::Error::other)?;
+        self.to.write_all(&self.bytes)
+    }
+}
+
+/// What a call communicated.
+fn arguments(call: &Call) -> Vec<DebugAnnotation> {
+    let mut all = of_facts(&call.facts);
+    if matches!(call.facts.kind, Kind::Collective | Kind::PostCollective) {
+        all.push(count("collective", call.ordinal));
+    }
+    if matches!(
+        call.facts.kind,
+        Kind::PostSend | Kind::PostReceive | Kind::PostCollective
+    ) {
+        all.push(count("request", call.request));
+    }
+    if call.is_clipped {
+        all.push(argument("clipped", Value::Bool(true)));
+    }
+    for part in call.parts.iter().take(PARTS_SHOWN) {
+        all.push(text("part", described(&part.function, &part.facts)));
+    }
+    if call.parts.len() > PARTS_SHOWN {
+        all.push(count("parts", call.parts.len() as u64));
+    }
+    all
+}
+
+fn of_facts(facts: &Facts) -> Vec<DebugAnnotation> {
+    let mut all = Vec::new();
+    let is_collective = matches!(
+        facts.kind,
+        Kind::Collective | Kind::PostCollective | Kind::CollectiveDone
+    );
+    let has_tag = !is_collective && !matches!(facts.kind, Kind::Plain | Kind::Ended);
+    let who = if is_collective { "root" } else { "peer" };
+    match facts.rank {
+        Some(rank) => all.push(count(who, rank.into())),
+        None if facts.peer >= 0 && (has_tag || is_collective) => {
+            all.push(argument(
+                "peer in the communicator",
+                Value::Int(facts.peer.into()),
+            ));
+        }
+        None => {}
+    }
+    if has_tag {
+        all.push(argument("tag", Value::Int(facts.tag.into())));
+    }
+    for (name, bytes) in [
+        ("bytes sent", facts.bytes_out),
+        ("bytes received", facts.bytes_in),
+    ] {
+        if bytes > 0 {
+            all.push(count(name, bytes));
+        }
+    }
+    if let Some(comm) = facts.comm {
+        all.push(text("communicator", communicator(comm)));
+    }
+    all
+}
+
+/// A communicator as a rank numbers it.
+fn communicator(comm: u32) -> String {
+    match comm {
+        0 => "MPI_COMM_WORLD".to_owned(),
+        1 => "MPI_COMM_SELF".to_owned(),
+        other => format!("communicator {other} of this rank"),
+    }
+}
+
+/// A part of a call in a line.
+fn described(function: &str, facts: &Facts) -> String {
+    let who = match (facts.rank, facts.peer) {
+        (Some(rank), _) => Some(format!("{rank}")),
+        (None, peer) if peer >= 0 => Some(format!("{peer} of the communicator")),
+        _ => None,
+    };
+    let (verb, bytes) = match facts.kind {
+        Kind::Send | Kind::PostSend | Kind::Sent => (" to ", facts.bytes_out),
+        _ => (" from ", facts.bytes_in),
+    };
+    match (facts.kind, who) {
+        (
+            Kind::Send | Kind::PostSend | Kind::Sent | Kind::Receive | Kind::PostReceive | Kind::Received,
+            Some(who),
+        ) => format!("{function}{verb}{who}, tag {}, {bytes} B", facts.tag),
+        _ => function.to_owned(),
+    }
+}
+
+fn count(name: &str, value: u64) -> DebugAnnotation {
+    argument(name, Value::Uint(value))
+}
+
+fn text(name: &str, value: String) -> DebugAnnotation {
+    argument(name, Value::Text(value))
+}
+
+fn argument(name: &str, value: Value) -> DebugAnnotation {
+    let at = ARGUMENTS.iter().position(|known| *known == name);
+    DebugAnnotation {
+        name_iid: at.map(|at| at as u64 + 1),
+        value: Some(value),
+    }
+}
