@@ -7,6 +7,7 @@ pub mod config;
 pub mod control;
 pub mod functions;
 pub mod invite;
+pub mod last;
 pub mod list;
 pub mod matrix;
 pub mod messages;

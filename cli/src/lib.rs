@@ -8,6 +8,7 @@ pub mod client;
 pub mod commands;
 pub mod config;
 pub mod connect;
+pub mod last;
 pub mod launch;
 pub mod report;
 pub mod session;
@@ -62,6 +63,8 @@ enum Verb {
     Buffers(commands::buffers::Args),
     /// Show the calls and samples that a rank's buffer keeps
     Records(commands::records::Args),
+    /// Show what every rank did last, as a picture and as a timeline
+    Last(commands::last::Args),
     /// Show or change what buffers keep when not everything fits
     Strategy(commands::strategy::Args),
     /// Let the application stand still, for a limited time
@@ -107,6 +110,7 @@ impl Cli {
             Verb::Messages(args) => commands::block_on(commands::messages::run(args)),
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
+            Verb::Last(args) => commands::block_on(commands::last::run(args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),
             Verb::Resume(args) => commands::block_on(commands::control::resume(args)),

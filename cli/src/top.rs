@@ -6,7 +6,7 @@ mod finding;
 mod history;
 mod keys;
 mod link;
-mod look;
+pub mod look;
 mod model;
 #[cfg(test)]
 mod samples;

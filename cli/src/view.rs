@@ -11,4 +11,5 @@ pub mod recording;
 pub mod records;
 pub mod status;
 pub mod table;
+pub mod timeline;
 pub mod units;

@@ -72,7 +72,7 @@ impl Tokens {
 
 /// Calls that only look. Whatever is not named here needs [`Scope::Control`], so that a new call is closed
 /// until somebody opens it.
-const VIEW_METHODS: [&str; 10] = [
+const VIEW_METHODS: [&str; 11] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
@@ -81,6 +81,7 @@ const VIEW_METHODS: [&str; 10] = [
     "/invivo.v1.Invivo/Messages",
     "/invivo.v1.Invivo/Buffers",
     "/invivo.v1.Invivo/Records",
+    "/invivo.v1.Invivo/Last",
     "/invivo.v1.Invivo/Audit",
     "/invivo.v1.Invivo/Invite",
 ];

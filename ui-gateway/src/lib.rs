@@ -15,6 +15,7 @@ pub mod door;
 pub mod feed;
 pub mod front;
 pub mod invite;
+pub mod last;
 pub mod limits;
 pub mod link;
 pub mod listener;

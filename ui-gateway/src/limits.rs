@@ -57,6 +57,14 @@ pub const PAGE_DEFAULT: u32 = 4096;
 pub const PAGE_MAX: u32 = invivo_proto::control::buffers::PAGE_MAX;
 /// Bytes of one of them, as a message.
 pub const PAGE_ROW_BYTES: usize = 200;
+/// The last seconds, unless a client says how many.
+pub const LAST_DEFAULT: Duration = Duration::from_secs(5);
+/// Calls of all locations in the last seconds, unless a client says: some 50 MB.
+pub const LAST_CALLS_DEFAULT: u64 = 500_000;
+/// The same at most.
+pub const LAST_CALLS_MAX: u64 = 2_000_000;
+/// Bytes of a page of the last seconds, as a message: there is one at a time in each stream.
+pub const LAST_PAGE_BYTES: usize = invivo_proto::control::last::LAST_PAGE_MAX as usize * PAGE_ROW_BYTES;
 /// Watchers at once, over all connections: each holds at most one snapshot.
 pub const WATCHERS_MAX: usize = 128;
 /// Followers of the audit log at once, over all connections.

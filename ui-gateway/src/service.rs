@@ -7,6 +7,7 @@ use crate::auth::Caller;
 use crate::commands::Commands;
 use crate::feed::{Feed, Wish};
 use crate::invite::Invites;
+use crate::last;
 use crate::limits;
 use crate::link::{self, Link, LinkError, Root};
 use crate::orders::Named;
@@ -22,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do.
-pub const CAPABILITIES: [&str; 17] = [
+pub const CAPABILITIES: [&str; 18] = [
     "status",
     "watch",
     "functions",
@@ -38,6 +39,7 @@ pub const CAPABILITIES: [&str; 17] = [
     "strategy",
     "buffers",
     "records",
+    "last",
     "audit",
     "invite",
 ];
@@ -330,6 +332,20 @@ impl v1::invivo_server::Invivo for Service {
             ..message
         };
         Ok(large(message, share))
+    }
+
+    type LastStream = BoxStream<'static, Result<v1::LastPage, Status>>;
+
+    async fn last(&self, request: Request<v1::LastRequest>) -> Result<Response<Self::LastStream>, Status> {
+        let share = self.large.share(limits::LAST_PAGE_BYTES)?;
+        let pages = last::pages(self.link.clone(), request.get_ref()).await?;
+        // The client may be slow, and the job's end does not wait for it.
+        let mut closing = self.closing.clone();
+        let closed = async move {
+            // An error means that the gateway is gone: closing as well.
+            let _ = closing.wait_for(|closing| *closing).await;
+        };
+        Ok(large(pages.take_until(Box::pin(closed)).boxed(), share))
     }
 
     type AuditStream = BoxStream<'static, Result<v1::AuditEntry, Status>>;

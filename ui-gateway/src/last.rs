@@ -1,0 +1,89 @@
+//! The last seconds of every rank as a stream: the root is asked for the next page when the client has taken the one
+//! before, so that a client that does not read costs a page, however many ranks there are.
+
+use crate::limits;
+use crate::link::{Link, LinkError};
+use futures_util::Stream;
+use invivo_grpc::{convert, v1};
+use invivo_proto::control::last::{LAST_PAGE_MAX, Position};
+use invivo_proto::control::link::{Answer, Ask, Page};
+use invivo_proto::control::tree::Query;
+use std::time::Duration;
+use tonic::Status;
+
+/// What is asked for.
+struct Pages {
+    link: Link,
+    from_ns: u64,
+    to_ns: u64,
+    ranks: u32,
+    newest: u64,
+    next: Option<Position>,
+}
+
+/// The pages of the time up to now.
+///
+/// # Errors
+/// When the time is too long, or the root does not say what time it is.
+pub async fn pages(
+    link: Link,
+    request: &v1::LastRequest,
+) -> Result<impl Stream<Item = Result<v1::LastPage, Status>> + use<>, Status> {
+    let length = match request.length_ns {
+        0 => limits::LAST_DEFAULT,
+        ns => Duration::from_nanos(ns),
+    };
+    if length > limits::WINDOW_MAX {
+        return Err(Status::invalid_argument(
+            "the last seconds are 24 hours at most: buffers hold less",
+        ));
+    }
+    let calls_max = match request.calls_max {
+        0 => limits::LAST_CALLS_DEFAULT,
+        calls => calls.min(limits::LAST_CALLS_MAX),
+    };
+    let reply = link
+        .ask(Ask::Query(Query::Status), limits::QUERY_TIME_MAX)
+        .await?;
+    let Answer::Status(status, coverage) = &reply.answer else {
+        return Err(LinkError::Mismatched.into());
+    };
+    let to_ns = status.recording.now_ns;
+    let pages = Pages {
+        link,
+        from_ns: to_ns.saturating_sub(crate::orders::nanoseconds(length)),
+        to_ns,
+        ranks: coverage.ranks,
+        newest: (calls_max / u64::from(coverage.ranks.max(1))).max(1),
+        next: Position::of(0, coverage.ranks),
+    };
+    Ok(futures_util::stream::try_unfold(pages, |mut pages| async move {
+        let page = pages.page().await?;
+        Ok(page.map(|page| (page, pages)))
+    }))
+}
+
+impl Pages {
+    async fn page(&mut self) -> Result<Option<v1::LastPage>, Status> {
+        let Some(from) = self.next else { return Ok(None) };
+        let query = Query::Last {
+            from,
+            from_ns: self.from_ns,
+            to_ns: self.to_ns,
+            newest: self.newest,
+            max: LAST_PAGE_MAX,
+        };
+        let reply = self.link.ask(Ask::Query(query), limits::QUERY_TIME_MAX).await?;
+        let Answer::Last(last, _) = reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        self.next = from.behind(&last, self.ranks);
+        let page = Page {
+            from_ns: self.from_ns,
+            to_ns: self.to_ns,
+            last,
+            missing: reply.missing,
+        };
+        Ok(Some(convert::last::page(&page, self.ranks)))
+    }
+}
