@@ -99,6 +99,31 @@ pub fn jobs_dir() -> Result<PathBuf, PlaceError> {
         .ok_or(PlaceError::NoHome)
 }
 
+/// The directory of the timelines of jobs that did not end well, made if need be: `invivo/timelines` beside
+/// [`jobs_dir`].
+///
+/// # Errors
+/// When it cannot be made or is not ours.
+pub fn timelines_dir() -> Result<PathBuf, PlaceError> {
+    let jobs = jobs_dir()?;
+    let ours = jobs.parent().unwrap_or(&jobs);
+    make_above(ours)?;
+    let dir = ours.join("timelines");
+    private_dir(ours)?;
+    private_dir(&dir)?;
+    Ok(dir)
+}
+
+/// Makes what is missing above our own directory.
+fn make_above(ours: &Path) -> Result<(), PlaceError> {
+    let Some(state) = ours.parent() else { return Ok(()) };
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(state)
+        .map_err(io("make", state))
+}
+
 /// The directory of one job's `connect.json` and audit log, made if need be.
 ///
 /// # Errors
@@ -110,12 +135,8 @@ pub fn job_dir(job: &str) -> Result<PathBuf, PlaceError> {
 fn job_dir_in(jobs: &Path, job: &str) -> Result<PathBuf, PlaceError> {
     check_job_id(job)?;
     // Above the jobs only what is missing is made; `invivo/jobs` and below must be ours alone.
-    if let Some(state) = jobs.parent().and_then(Path::parent) {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(state)
-            .map_err(io("make", state))?;
+    if let Some(ours) = jobs.parent() {
+        make_above(ours)?;
     }
     for dir in [jobs.parent().unwrap_or(jobs), jobs, &jobs.join(job)] {
         private_dir(dir)?;

@@ -7,7 +7,7 @@
 //! asked                                    the options of a job
 //! run  exec                                the two ways in
 //! supervisor <- stop, place_socket, memory, signals, child, process     a rank's supervisor
-//! root <- public, gateway, final_message, janitor             the root's supervisor
+//! root <- public, gateway, final_message, last_seconds, janitor             the root's supervisor
 //! keeper                                the same of a node's highest tool process, where the root is elsewhere
 //! doctor                                what would get in a job's way
 //! mpi <- program, tailor                which MPI library the program loads, and the shim that fits it
@@ -27,6 +27,7 @@ mod hosts;
 mod janitor;
 mod job;
 mod keeper;
+mod last_seconds;
 mod launcher;
 mod memory;
 mod mpi;

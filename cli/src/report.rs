@@ -1,5 +1,6 @@
 //! The report at the end of a job: what the root hands over, as one page of text, as JSON, and as one line.
 
+pub mod death;
 mod json;
 mod text;
 

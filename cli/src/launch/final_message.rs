@@ -1,7 +1,7 @@
 //! The job's result on its way from the analysis node to its supervisor: four bytes of length, then the
 //! message, on a stream socket whose closing by the reader tells the writer that it has been dealt with.
 
-use invivo_proto::control::link::Final;
+use invivo_proto::control::link::{AtEnd, Final, Page};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,7 +23,9 @@ pub struct FinalMessage {
 pub enum Progress {
     /// More is to come.
     Waiting,
-    /// It is here.
+    /// A page of the last seconds is here; more follows.
+    Page(Box<Page>),
+    /// The result is here.
     Complete(Box<Final>),
     /// It will not come: what came is not it.
     Broken(String),
@@ -56,6 +58,10 @@ impl FinalMessage {
     pub fn take(&mut self) -> Progress {
         let mut piece = vec![0; PIECE_BYTES];
         loop {
+            // What came with the message before.
+            if let Some(progress) = self.whole() {
+                return progress;
+            }
             match rustix::net::recv(&self.fd, &mut piece[..], RecvFlags::DONTWAIT) {
                 Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) if self.bytes.is_empty() => {
                     return Progress::Closed;
@@ -66,14 +72,11 @@ impl FinalMessage {
                 Err(rustix::io::Errno::AGAIN) => return Progress::Waiting,
                 Err(error) => return Progress::Broken(error.to_string()),
             }
-            if let Some(progress) = self.whole() {
-                return progress;
-            }
         }
     }
 
-    /// The message, once all of it is there.
-    fn whole(&self) -> Option<Progress> {
+    /// The next message, once all of it is there.
+    fn whole(&mut self) -> Option<Progress> {
         let (length, message) = self.bytes.split_first_chunk::<LENGTH_BYTES>()?;
         let length = u32::from_le_bytes(*length) as usize;
         if length > MESSAGE_BYTES_MAX {
@@ -81,9 +84,11 @@ impl FinalMessage {
                 "it claims {length} bytes, at most {MESSAGE_BYTES_MAX} are read"
             )));
         }
-        let message = message.get(..length)?;
-        Some(match decode(message) {
-            Ok(result) => Progress::Complete(Box::new(result)),
+        let decoded = decode(message.get(..length)?);
+        self.bytes.drain(..LENGTH_BYTES + length);
+        Some(match decoded {
+            Ok(AtEnd::Page(page)) => Progress::Page(Box::new(page)),
+            Ok(AtEnd::Result(result)) => Progress::Complete(result),
             Err(error) => Progress::Broken(error.to_string()),
         })
     }
@@ -116,7 +121,7 @@ mod tests {
             ended: Vec::new(),
             shut_down: false,
         };
-        let message = encode(&result).expect("encoded");
+        let message = encode(&AtEnd::Result(Box::new(result.clone()))).expect("encoded");
         let mut bytes = (message.len() as u32).to_le_bytes().to_vec();
         bytes.extend(message);
         (result, bytes)
@@ -138,6 +143,28 @@ mod tests {
         assert!(matches!(message.take(), Progress::Waiting));
         writer.write_all(&bytes[bytes.len() - 1..]).expect("written");
         assert!(matches!(message.take(), Progress::Complete(result) if *result == expected));
+    }
+
+    #[test]
+    fn pages_come_before_it() {
+        let page = Page {
+            from_ns: 5,
+            ..Page::default()
+        };
+        let message = encode(&AtEnd::Page(page.clone())).expect("encoded");
+        let (mut reader, mut writer) = pair();
+        for _ in 0..2 {
+            let length = (message.len() as u32).to_le_bytes();
+            writer
+                .write_all(&[&length[..], &message].concat())
+                .expect("written");
+        }
+        let (expected, bytes) = framed();
+        writer.write_all(&bytes).expect("written");
+        for _ in 0..2 {
+            assert!(matches!(reader.take(), Progress::Page(found) if *found == page));
+        }
+        assert!(matches!(reader.take(), Progress::Complete(result) if *result == expected));
     }
 
     #[test]

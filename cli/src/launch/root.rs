@@ -9,6 +9,7 @@ use super::final_message::{FinalMessage, Progress};
 use super::gateway::how;
 use super::janitor::Janitor;
 use super::job::{Job, host};
+use super::last_seconds::LastSeconds;
 use super::mpi::Library;
 use super::opening::{Opening, Stage, look_again};
 use super::public::{Public, link};
@@ -16,13 +17,14 @@ use super::say;
 use super::signals::{Relations, Signals, asks_to_end, for_tools};
 use crate::config::{self, Names};
 use crate::connect;
+use crate::last::Saved;
 use crate::report;
 use invivo_proto::control::link::Final;
 use invivo_tbon::layout::Layout;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -71,6 +73,7 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
         node: None,
         message: None,
         result: None,
+        last: LastSeconds::default(),
         outlive: false,
         last_words: None,
         asked_to_end: false,
@@ -102,6 +105,8 @@ struct Root<'a> {
     message: Option<FinalMessage>,
     /// The result, once it is here.
     result: Option<Result<(), String>>,
+    /// The last seconds, where the job did not end well.
+    last: LastSeconds,
     /// Ranks left MPI as it was: MPICH's launcher should not see that before all have left.
     outlive: bool,
     /// What is left to say at the job's end, where the result came before it.
@@ -304,9 +309,15 @@ impl Root<'_> {
     }
 
     fn take_result(&mut self) {
+        let ranks = self.assignment.layout.app();
         let Some(message) = &mut self.message else { return };
-        self.result = Some(match message.take() {
-            Progress::Waiting => return,
+        let mut progress = message.take();
+        while let Progress::Page(page) = progress {
+            self.last.add(&page, ranks);
+            progress = message.take();
+        }
+        self.result = Some(match progress {
+            Progress::Waiting | Progress::Page(_) => return,
             Progress::Complete(result) => {
                 self.present(&result);
                 Ok(())
@@ -329,43 +340,61 @@ impl Root<'_> {
 
     fn present(&mut self, result: &Final) {
         self.outlive = !result.ended.is_empty();
-        let line = report::one_line(result);
+        let report = self.report_path(result);
+        let saved = match self
+            .last
+            .save(result, report.as_ref().ok().and_then(Option::as_deref))
+        {
+            Some((saved, trouble)) => {
+                if let Some(why) = trouble {
+                    self.tell(&format!("the last seconds are lost: {why}"));
+                }
+                saved
+            }
+            None => Saved::default(),
+        };
+        let line = report::one_line(result, &saved);
         if result.shut_down {
             // The job goes on: its line comes when it ends.
             self.last_words = Some(line);
         } else {
             self.tell(&line);
         }
-        if let Err(why) = self.write(result) {
+        if let Err(why) = report.and_then(|path| self.write(result, &saved, path.as_deref())) {
             self.tell(&why);
         }
         if self.assignment.terminal && !self.quiet() {
-            eprint!("{}", report::text(result));
+            eprint!("{}", report::text(result, &saved));
         }
     }
 
-    /// The report, where one was asked for, and beside it what it was made with.
-    fn write(&self, result: &Final) -> Result<(), String> {
-        let config = &self.assignment.asked.config;
-        let Some(template) = &*config.report else {
-            return Ok(());
+    /// Where the report goes, if one was asked for.
+    fn report_path(&self, result: &Final) -> Result<Option<PathBuf>, String> {
+        let Some(template) = &*self.assignment.asked.config.report else {
+            return Ok(None);
         };
         let names = Names {
             host: &host(),
             job: &result.job.id,
             pid: std::process::id(),
         };
-        let path = config::expand(template, &names)?;
+        config::expand(template, &names).map(Some)
+    }
+
+    /// The report, where one was asked for, and beside it what it was made with.
+    fn write(&self, result: &Final, saved: &Saved, path: Option<&Path>) -> Result<(), String> {
+        let Some(path) = path else { return Ok(()) };
+        let config = &self.assignment.asked.config;
         let json = path.extension().is_some_and(|extension| extension == "json");
         let text = if json {
-            report::json(result)
+            report::json(result, saved)
         } else {
-            report::text(result)
+            report::text(result, saved)
         };
-        std::fs::write(&path, text)
+        std::fs::write(path, text)
             .map_err(|error| format!("cannot write the report to {}: {error}", path.display()))?;
-        config::write_beside(&path, config).map_err(|error| {
-            let path = config::beside(&path);
+        config::write_beside(path, config).map_err(|error| {
+            let path = config::beside(path);
             format!("cannot write the configuration to {}: {error}", path.display())
         })?;
         Ok(())

@@ -1,6 +1,7 @@
 //! The report for programs. Times are in seconds here, as spreadsheets and notebooks like them; every other number
 //! is a count or bytes. Fields are only ever added.
 
+use crate::last::Saved;
 use invivo_grpc::convert;
 use invivo_grpc::v1;
 use invivo_proto::control::link::Final;
@@ -25,11 +26,23 @@ struct Report {
     totals: Vec<Row>,
     matrix: Matrix,
     ended: Vec<EndedRow>,
+    /// Ranks that waited for the first of these, the longest first.
+    waiting: Vec<WaitingRow>,
+    /// The timeline of the last seconds, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<String>,
     /// The measurement was shut down before the job ended; all this is as it was then.
     shut_down: bool,
     recording: v1::RecordingStatus,
     states: v1::RankCounts,
     notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct WaitingRow {
+    rank: u32,
+    inside: String,
+    seconds: f64,
 }
 
 #[derive(Serialize)]
@@ -119,7 +132,7 @@ fn cells(traffic: &BTreeMap<(u32, u32), Traffic>) -> Vec<Cell> {
 }
 
 /// The report as one JSON object, indented, with a newline at its end.
-pub fn json(report: &Final) -> String {
+pub fn json(report: &Final, saved: &Saved) -> String {
     let (totals, functions) = convert::function_rows(&report.functions);
     let status = v1::JobStatus::from(&report.status);
     let ended = report.ended.iter().map(|ended| {
@@ -138,6 +151,11 @@ pub fn json(report: &Final) -> String {
             }),
         }
     });
+    let waiting = saved.waiters.iter().map(|waiter| WaitingRow {
+        rank: waiter.rank,
+        inside: waiter.function.clone(),
+        seconds: seconds(saved.to_ns.saturating_sub(waiter.since_ns) as f64),
+    });
     let report = Report {
         version: VERSION,
         job: (&report.job).into(),
@@ -152,6 +170,8 @@ pub fn json(report: &Final) -> String {
             unresolved: report.matrix.unresolved.into(),
         },
         ended: ended.collect(),
+        waiting: waiting.collect(),
+        timeline: saved.path.as_ref().map(|path| path.display().to_string()),
         shut_down: report.shut_down,
         recording: status.recording.unwrap_or_default(),
         states: status.ranks.unwrap_or_default(),

@@ -1,6 +1,7 @@
 //! A small job with a known report.
 
 use super::*;
+use crate::last::Saved;
 use invivo_proto::control::link::{Final, Job};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, Traffic,
@@ -88,7 +89,7 @@ fn sample() -> Final {
 #[test]
 fn the_page_has_everything_once() {
     let name = mpi::name(RegionId(1));
-    let page = text(&sample());
+    let page = text(&sample(), &Saved::default());
     for part in [
         "Invivo report of job melt: 2 ranks, 1 tool place + 1 analysis node, watched for 3.00 s\n",
         "Open MPI v4.1.4 (family ompi)\n",
@@ -109,7 +110,7 @@ fn the_page_has_everything_once() {
 
 #[test]
 fn json_has_rows_that_add_up() {
-    let value: serde_json::Value = serde_json::from_str(&json(&sample())).expect("json");
+    let value: serde_json::Value = serde_json::from_str(&json(&sample(), &Saved::default())).expect("json");
     assert_eq!(value["version"], 1);
     assert_eq!(value["job"]["id"], "melt");
     let rows = value["functions"].as_array().expect("rows");
@@ -138,7 +139,7 @@ fn json_has_rows_that_add_up() {
 fn a_line_is_one_line_and_names_the_dead() {
     let mut report = sample();
     assert_eq!(
-        one_line(&report),
+        one_line(&report, &Saved::default()),
         "job melt: 2 ranks, 30 MPI calls in 3.00 s, 25.0 % of the time in MPI; losses: 2 calls dropped as no packet was free"
     );
     report.ended = vec![
@@ -158,16 +159,16 @@ fn a_line_is_one_line_and_names_the_dead() {
             inside: Some(RegionId(0)),
         },
     ];
-    let line = one_line(&report);
+    let line = one_line(&report, &Saved::default());
     let name = mpi::name(RegionId(1));
     let tail =
         format!("; rank 1 was killed by signal 11 (SIGSEGV), in {name}, and 2 ranks ended early as well");
     assert!(line.ends_with(&tail), "{line}");
     assert!(!line.contains('\n'));
-    let page = text(&report);
+    let page = text(&report, &Saved::default());
     assert!(page.contains("rank 0 left with exit code 3 before MPI_Finalize was complete, outside MPI\n"));
     assert!(page.contains("rank 2 left with exit code 4 before MPI_Finalize was complete, in an MPI call\n"));
-    let value: serde_json::Value = serde_json::from_str(&json(&report)).expect("json");
+    let value: serde_json::Value = serde_json::from_str(&json(&report, &Saved::default())).expect("json");
     let expected = serde_json::json!([{ "rank": 1, "signal": 11, "inside": name }, { "rank": 0, "code": 3 },
         { "rank": 2, "code": 4, "inside": "an MPI call" }]);
     assert_eq!(value["ended"], expected);
@@ -179,11 +180,14 @@ fn a_measurement_that_was_shut_down_says_so() {
     report.shut_down = true;
     report.status.states = [0, 2, 0, 0, 0, 0];
     assert!(
-        text(&report)
+        text(&report, &Saved::default())
             .contains("the measurement was shut down before the job ended; this is as it was then\n")
     );
-    assert!(one_line(&report).ends_with("; the measurement was shut down before the job ended"));
-    let value: serde_json::Value = serde_json::from_str(&json(&report)).expect("json");
+    assert!(
+        one_line(&report, &Saved::default())
+            .ends_with("; the measurement was shut down before the job ended")
+    );
+    let value: serde_json::Value = serde_json::from_str(&json(&report, &Saved::default())).expect("json");
     assert_eq!(value["shut_down"], true);
 }
 
@@ -196,12 +200,15 @@ fn a_report_of_a_window_is_about_its_time() {
     report.status.recording.off = 2;
     // 1.5 s of 2 ranks in 2 s.
     assert!(
-        one_line(&report).contains(" 37.5 % of the time in MPI"),
+        one_line(&report, &Saved::default()).contains(" 37.5 % of the time in MPI"),
         "{}",
-        one_line(&report)
+        one_line(&report, &Saved::default())
     );
-    assert!(text(&report).contains("\nrecording: off\n"));
-    assert_eq!(text(&sample()).matches("recording:").count(), 0);
+    assert!(text(&report, &Saved::default()).contains("\nrecording: off\n"));
+    assert_eq!(
+        text(&sample(), &Saved::default()).matches("recording:").count(),
+        0
+    );
 }
 
 #[test]
@@ -211,6 +218,49 @@ fn a_job_that_recorded_nothing_has_a_report() {
         matrix: Matrix::default(),
         ..sample()
     };
-    assert!(text(&report).contains("no MPI call has been recorded"));
-    assert!(one_line(&report).contains("0 MPI calls"));
+    assert!(text(&report, &Saved::default()).contains("no MPI call has been recorded"));
+    assert!(one_line(&report, &Saved::default()).contains("0 MPI calls"));
+}
+
+#[test]
+fn who_was_waiting_and_where_the_timeline_is_stand_in_all_of_them() {
+    let mut report = sample();
+    report.ended = vec![RankEnded {
+        rank: Rank(1),
+        how: Ended::Signal(9),
+        inside: None,
+    }];
+    let saved = Saved {
+        whom: 1,
+        waiters: vec![invivo_archive::waits::Waiter {
+            rank: 0,
+            function: "MPI_Wait".into(),
+            since_ns: 1_000_000_000,
+        }],
+        to_ns: 3_000_000_000,
+        path: Some("/tmp/melt.pftrace".into()),
+    };
+    let line = one_line(&report, &saved);
+    assert!(
+        line.ends_with(
+            "; rank 1 was killed by signal 9 (SIGKILL), outside MPI; rank 0 was waiting for rank 1, for 2.00 s in MPI_Wait; \
+             last seconds of all ranks: /tmp/melt.pftrace"
+        ),
+        "{line}"
+    );
+    let page = text(&report, &saved);
+    assert!(
+        page.contains("rank 0 was waiting for rank 1, for 2.00 s in MPI_Wait\n"),
+        "{page}"
+    );
+    assert!(
+        page.contains("the last seconds of all ranks: /tmp/melt.pftrace"),
+        "{page}"
+    );
+    let value: serde_json::Value = serde_json::from_str(&json(&report, &saved)).expect("json");
+    assert_eq!(
+        value["waiting"],
+        serde_json::json!([{ "rank": 0, "inside": "MPI_Wait", "seconds": 2.0 }])
+    );
+    assert_eq!(value["timeline"], "/tmp/melt.pftrace");
 }

@@ -1,19 +1,19 @@
 //! The report for people.
 
+use super::death;
+use crate::last::Saved;
 use crate::view::units::{counted, duration, share};
 use crate::view::{coverage, functions, matrix, recording, status};
 use invivo_grpc::convert;
 use invivo_grpc::v1;
 use invivo_proto::control::link::Final;
 use invivo_proto::control::results::{JobStatus, RankState};
-use invivo_proto::control::tree::{Ended, RankEnded};
-use invivo_proto::ids::RegionId;
 
 /// Rows by rank and function on the page: the worst; all of them are in the JSON report.
 const RANK_ROWS: usize = 20;
 
 /// One page.
-pub fn text(report: &Final) -> String {
+pub fn text(report: &Final, saved: &Saved) -> String {
     let job = &report.job;
     let (rows, rank_rows) = convert::function_rows(&report.functions);
     let total_rows = usize::try_from(report.functions.rank_rows_total).unwrap_or(usize::MAX);
@@ -45,7 +45,16 @@ pub fn text(report: &Final) -> String {
         page.push_str(&format!("recording: {}\n", recording::text(recording)));
     }
     for ended in &report.ended {
-        page.push_str(&format!("{}\n", how_ended(ended)));
+        page.push_str(&format!("{}\n", death::sentence(ended)));
+    }
+    if let Some(waiting) = death::waiting(saved) {
+        page.push_str(&format!("{waiting}\n"));
+    }
+    if let Some(path) = &saved.path {
+        page.push_str(&format!(
+            "the last seconds of all ranks: {} (drop it onto https://ui.perfetto.dev)\n",
+            path.display()
+        ));
     }
     page.push_str(&coverage::text(&counted_for));
     page.push_str(&coverage::own_cost(&counted_for, report.status.observed_ns));
@@ -61,8 +70,8 @@ pub fn text(report: &Final) -> String {
     page
 }
 
-/// One line without an end: what the job did, what was lost, and who died.
-pub fn one_line(report: &Final) -> String {
+/// One line without an end: what the job did, what was lost, who died, and where its last seconds are.
+pub fn one_line(report: &Final, saved: &Saved) -> String {
     let (rows, _) = convert::function_rows(&report.functions);
     let calls = rows.iter().map(|row| row.calls).sum();
     let mpi_ns = functions::observed_mpi_ns(&rows);
@@ -79,18 +88,24 @@ pub fn one_line(report: &Final) -> String {
         coverage::losses(&counted_for),
     );
     if let Some(first) = report.ended.first() {
-        line.push_str(&format!("; {}", how_ended(first)));
+        line.push_str(&format!("; {}", death::sentence(first)));
         if report.ended.len() > 1 {
             line.push_str(&format!(
                 ", and {} ended early as well",
                 counted(report.ended.len() as u64 - 1, "rank")
             ));
         }
+        if let Some(waiting) = death::waiting(saved) {
+            line.push_str(&format!("; {waiting}"));
+        }
     } else if report.shut_down {
         line.push_str("; the measurement was shut down before the job ended");
     } else if report.status.states.iter().sum::<u32>() > finished(&report.status) {
         let counts = v1::JobStatus::from(&report.status).ranks.unwrap_or_default();
         line.push_str(&format!("; last seen: {}", status::states(&counts)));
+    }
+    if let Some(path) = &saved.path {
+        line.push_str(&format!("; last seconds of all ranks: {}", path.display()));
     }
     line
 }
@@ -102,24 +117,4 @@ fn recording_is_worth_a_line(recording: &v1::RecordingStatus) -> bool {
 
 fn finished(status: &JobStatus) -> u32 {
     status.states[RankState::Finished as usize]
-}
-
-/// A sentence about a rank that ended otherwise than through `MPI_Finalize`.
-fn how_ended(ended: &RankEnded) -> String {
-    let how = match ended.how {
-        Ended::Code(code) => format!("left with exit code {code} before MPI_Finalize was complete"),
-        Ended::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
-    };
-    match ended.inside {
-        // Recording was off: nobody noted which.
-        Some(RegionId(0)) => format!("rank {} {how}, in an MPI call", ended.rank),
-        Some(region) => format!("rank {} {how}, in {}", ended.rank, convert::function_name(region)),
-        None => format!("rank {} {how}, outside MPI", ended.rank),
-    }
-}
-
-/// The name of a signal in parentheses; of an unknown one nothing.
-fn signal_name(signal: i32) -> String {
-    let name = nix::sys::signal::Signal::try_from(signal);
-    name.map_or_else(|_| String::new(), |signal| format!(" ({})", signal.as_str()))
 }

@@ -1,0 +1,98 @@
+//! A rank's death in words: how, in which call, and who was waiting for it.
+
+use crate::last::Saved;
+use crate::view::units::{count, duration};
+use invivo_grpc::convert;
+use invivo_proto::control::tree::{Ended, RankEnded};
+use invivo_proto::ids::RegionId;
+
+/// Waiting ranks that a sentence names.
+const WAITERS_NAMED: usize = 3;
+
+/// How a process ended, for behind the rank's name.
+pub fn how(ended: Ended) -> String {
+    match ended {
+        Ended::Code(code) => format!("left with exit code {code} before MPI_Finalize was complete"),
+        Ended::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
+    }
+}
+
+/// A sentence about a rank that ended otherwise than through `MPI_Finalize`, without its full stop.
+pub fn sentence(ended: &RankEnded) -> String {
+    let how = how(ended.how);
+    match ended.inside {
+        // Recording was off: nobody noted which.
+        Some(RegionId(0)) => format!("rank {} {how}, in an MPI call", ended.rank),
+        Some(region) => format!("rank {} {how}, in {}", ended.rank, convert::function_name(region)),
+        None => format!("rank {} {how}, outside MPI", ended.rank),
+    }
+}
+
+/// Who was waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in MPI_Wait"; of nobody, nothing.
+pub fn waiting(saved: &Saved) -> Option<String> {
+    let first = saved.waiters.first()?;
+    let whom = saved.whom;
+    let mut ranks: Vec<u32> = saved.waiters.iter().map(|waiter| waiter.rank).collect();
+    let for_ns = saved.to_ns.saturating_sub(first.since_ns);
+    let longest = format!("{} in {}", duration(for_ns), first.function);
+    if let [rank] = ranks[..] {
+        return Some(format!("rank {rank} was waiting for rank {whom}, for {longest}"));
+    }
+    let all = ranks.len();
+    ranks.truncate(WAITERS_NAMED);
+    ranks.sort_unstable();
+    let names: Vec<String> = ranks.iter().map(u32::to_string).collect();
+    let who = match (all - names.len(), names.split_last()) {
+        (0, Some((last, before))) => format!("ranks {} and {last}", before.join(", ")),
+        (more, _) => format!("ranks {} and {} more", names.join(", "), count(more as u64)),
+    };
+    Some(format!(
+        "{who} were waiting for rank {whom}, rank {} for {longest}",
+        first.rank
+    ))
+}
+
+/// The name of a signal in parentheses; of an unknown one nothing.
+fn signal_name(signal: i32) -> String {
+    let name = nix::sys::signal::Signal::try_from(signal);
+    name.map_or_else(|_| String::new(), |signal| format!(" ({})", signal.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_archive::waits::Waiter;
+
+    fn saved(ranks: &[u32]) -> Saved {
+        Saved {
+            waiters: ranks
+                .iter()
+                .map(|rank| Waiter {
+                    rank: *rank,
+                    function: "MPI_Wait".into(),
+                    since_ns: 1_000_000_000,
+                })
+                .collect(),
+            whom: 2,
+            to_ns: 2_500_000_000,
+            path: None,
+        }
+    }
+
+    #[test]
+    fn who_was_waiting_is_named_as_far_as_a_sentence_bears_it() {
+        assert_eq!(waiting(&saved(&[])), None);
+        assert_eq!(
+            waiting(&saved(&[3])).as_deref(),
+            Some("rank 3 was waiting for rank 2, for 1.50 s in MPI_Wait")
+        );
+        assert_eq!(
+            waiting(&saved(&[3, 0])).as_deref(),
+            Some("ranks 0 and 3 were waiting for rank 2, rank 3 for 1.50 s in MPI_Wait")
+        );
+        assert_eq!(
+            waiting(&saved(&[3, 0, 1, 7, 9])).as_deref(),
+            Some("ranks 0, 1, 3 and 2 more were waiting for rank 2, rank 3 for 1.50 s in MPI_Wait")
+        );
+    }
+}
