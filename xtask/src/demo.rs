@@ -1,5 +1,7 @@
 //! `cargo xtask demo`: what a newcomer would do with two terminals, with every command shown before it runs.
 
+mod blackbox;
+
 use crate::run::{allow_root, check, dist, root, show};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
@@ -16,8 +18,11 @@ const START_MAX: Duration = Duration::from_secs(30);
 /// The whole run: some 15 s on two cores.
 const RUN_MAX: Duration = Duration::from_secs(300);
 
-/// Runs it; the tree must have been built.
-pub fn run() -> Result<()> {
+/// Runs it, or the one about a rank that dies; the tree must have been built.
+pub fn run(black_box: bool) -> Result<()> {
+    if black_box {
+        return blackbox::run();
+    }
     let demo = Demo::prepare()?;
     demo.say("A real, unmodified program: LAMMPS as Debian ships it, on four ranks, with 10,000 steps of its melt example.");
     demo.say("Invivo adds two processes (a tool place and the root) that LAMMPS cannot see.");

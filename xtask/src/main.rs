@@ -50,7 +50,11 @@ enum Task {
     /// Check everything, cheapest first (sets up and builds too).
     Test(test::Options),
     /// Run LAMMPS under Invivo, watch it, pause it, resume it, and read the report (sets up and builds too).
-    Demo,
+    Demo {
+        /// Kill a rank instead, and see every rank's last seconds.
+        #[arg(long)]
+        blackbox: bool,
+    },
     /// Measure, and write target/bench/NAME.json (sets up, and builds what is measured, too).
     Bench {
         /// Which; all without one.
@@ -71,7 +75,7 @@ fn main() -> ExitCode {
         }
         Task::Dist { json } => setup::run(false, false).and_then(|()| release::run(json)),
         Task::Test(options) => test::run(&options),
-        Task::Demo => ready().and_then(|()| demo::run()),
+        Task::Demo { blackbox } => ready().and_then(|()| demo::run(blackbox)),
         Task::Bench { name } => {
             let name = name.as_deref();
             let prepared = if bench::needs_tree(name) {

@@ -10,7 +10,11 @@
  *   stay             rank 1 waits outside of MPI and the others in MPI_Recv, for ever
  *   hang             rank 1 waits for ever in a callback of MPI_Finalize
  *
- * In the last two each rank leaves LOG_DIR/RANK.ready. SIGUSR2 is answered with a line, and the job goes on. */
+ * In the last two each rank leaves LOG_DIR/RANK.ready. SIGUSR2 is answered with a line, and the job goes on.
+ *
+ * Each rank writes to LOG_DIR/RANK.calls what it does: at 0 the last call that came back, at 64 the one that it is in, each as
+ * NAME NUMBER. The number is the message's tag, or which barrier it is. What was written is there however the rank dies. */
+#include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +25,44 @@
 enum { ROUNDS = 40 };
 
 static int rank;
+
+static int calls = -1;
+
+static void note(off_t at, const char *name, int number)
+{
+    char text[64];
+    memset(text, ' ', sizeof text);
+    int length = snprintf(text, sizeof text, "%s %d", name, number);
+    text[length] = ' ';
+    if (pwrite(calls, text, sizeof text, at) != sizeof text)
+        _exit(98);
+}
+
+static void open_notes(void)
+{
+    const char *logs = getenv("LOG_DIR");
+    char name[4096];
+    snprintf(name, sizeof name, "%s/%d.calls", logs ? logs : ".", rank);
+    calls = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+}
+
+static void entering(const char *name, int number)
+{
+    note(64, name, number);
+}
+
+static void left(const char *name, int number)
+{
+    note(0, name, number);
+    note(64, "none", 0);
+}
+
+static void barrier(int number)
+{
+    entering("MPI_Barrier", number);
+    MPI_Barrier(MPI_COMM_WORLD);
+    left("MPI_Barrier", number);
+}
 
 static void ready(void)
 {
@@ -62,17 +104,21 @@ int main(int argc, char **argv)
     signal(SIGUSR2, told);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    open_notes();
     for (int round = 0; round < ROUNDS; round++) {
+        const char *name = rank == 0 ? "MPI_Send" : "MPI_Recv";
+        entering(name, round);
         if (rank == 0)
-            MPI_Send(&round, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+            MPI_Send(&round, 1, MPI_INT, 1, round, MPI_COMM_WORLD);
         if (rank == 1)
-            MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(&value, 1, MPI_INT, 0, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        left(name, round);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    barrier(0);
     printf("rank %d: %d messages\n", rank, ROUNDS);
     fflush(stdout);
     /* From here on launchers may kill. */
-    MPI_Barrier(MPI_COMM_WORLD);
+    barrier(1);
 
     if (!strcmp(way, "return"))
         return code;
@@ -81,6 +127,8 @@ int main(int argc, char **argv)
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_callback, &keyval, NULL);
         MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
     } else if (!strcmp(way, "stay")) {
+        if (rank == 0)
+            entering("MPI_Recv", 1);
         ready();
         if (rank == 1)
             stay();
@@ -88,14 +136,17 @@ int main(int argc, char **argv)
     } else if (strcmp(way, "normal") && strcmp(way, "exit")) {
         if (rank == 1 && !strcmp(way, "exit-early"))
             exit(code);
-        if (rank == 1 && !strcmp(way, "abort"))
+        if (rank == 1 && !strcmp(way, "abort")) {
+            entering("MPI_Abort", 0);
             MPI_Abort(MPI_COMM_WORLD, code);
+        }
         if (rank == 1 && !strcmp(way, "fault"))
             *(int *volatile)NULL = 0;
         if (rank == 1 && !strcmp(way, "kill"))
             kill(getpid(), SIGKILL);
-        MPI_Barrier(MPI_COMM_WORLD);
+        barrier(2);
     }
+    entering("MPI_Finalize", 0);
     MPI_Finalize();
     if (!strcmp(way, "exit"))
         exit(code);

@@ -35,9 +35,48 @@ module system
       integer(c_int), value :: code
     end subroutine
   end interface
-  integer :: rank
+  integer :: rank, calls = -1
 
 contains
+
+  subroutine note(at, name, number)
+    integer, intent(in) :: at, number
+    character(len=*), intent(in) :: name
+    character(len=64) :: text
+    write (text, '(a,1x,i0)') name, number
+    write (calls, pos=at + 1) text
+    flush (calls)
+  end subroutine
+
+  subroutine open_notes()
+    character(len=4096) :: logs
+    character(len=16) :: number
+    call get_environment_variable('LOG_DIR', logs)
+    write (number, '(i0)') rank
+    open (newunit=calls, file=trim(logs)//'/'//trim(number)//'.calls', access='stream', form='unformatted')
+  end subroutine
+
+  subroutine entering(name, number)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: number
+    call note(64, name, number)
+  end subroutine
+
+  subroutine left(name, number)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: number
+    call note(0, name, number)
+    call note(64, 'none', 0)
+  end subroutine
+
+  subroutine barrier(number)
+    use mpi
+    integer, intent(in) :: number
+    integer :: ierror
+    call entering('MPI_Barrier', number)
+    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    call left('MPI_Barrier', number)
+  end subroutine
 
   subroutine ready()
     character(len=4096) :: logs
@@ -83,6 +122,7 @@ program ends
   integer(c_intptr_t) :: nowhere = 0
   integer(c_int), pointer :: cell
   character(len=32) :: way, text
+  character(len=8) :: name
   type(c_funptr) :: before
   way = 'normal'
   text = '0'
@@ -92,15 +132,20 @@ program ends
   before = c_signal(sigusr2, c_funloc(told))
   call MPI_Init(ierror)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  call open_notes()
+  name = 'MPI_Send'
+  if (rank == 1) name = 'MPI_Recv'
   do round = 0, rounds - 1
-    if (rank == 0) call MPI_Send(round, 1, MPI_INTEGER, 1, 0, MPI_COMM_WORLD, ierror)
-    if (rank == 1) call MPI_Recv(received, 1, MPI_INTEGER, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+    call entering(name, round)
+    if (rank == 0) call MPI_Send(round, 1, MPI_INTEGER, 1, round, MPI_COMM_WORLD, ierror)
+    if (rank == 1) call MPI_Recv(received, 1, MPI_INTEGER, 0, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+    call left(name, round)
   end do
-  call MPI_Barrier(MPI_COMM_WORLD, ierror)
+  call barrier(0)
   write (*, '(a,i0,a,i0,a)') 'rank ', rank, ': ', rounds, ' messages'
   flush (6)
   ! From here on launchers may kill.
-  call MPI_Barrier(MPI_COMM_WORLD, ierror)
+  call barrier(1)
 
   select case (way)
   case ('return')
@@ -109,6 +154,7 @@ program ends
     call MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last_callback, keyval, 0_MPI_ADDRESS_KIND, ierror)
     call MPI_Comm_set_attr(MPI_COMM_SELF, keyval, 0_MPI_ADDRESS_KIND, ierror)
   case ('stay')
+    if (rank == 0) call entering('MPI_Recv', 1)
     call ready()
     if (rank == 1) call stay()
     call MPI_Recv(received, 1, MPI_INTEGER, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
@@ -118,6 +164,7 @@ program ends
       case ('exit-early')
         call c_exit(int(code, c_int))
       case ('abort')
+        call entering('MPI_Abort', 0)
         call MPI_Abort(MPI_COMM_WORLD, code, ierror)
       case ('fault')
         call c_f_pointer(transfer(nowhere, c_null_ptr), cell)
@@ -126,8 +173,9 @@ program ends
         ierror = c_kill(c_getpid(), sigkill)
       end select
     end if
-    call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    call barrier(2)
   end select
+  call entering('MPI_Finalize', 0)
   call MPI_Finalize(ierror)
   call c_exit(int(code, c_int))
 end program

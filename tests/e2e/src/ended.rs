@@ -85,6 +85,12 @@ impl Ended {
         self.running.hosts()
     }
 
+    /// The timeline of the last seconds, where there is one.
+    pub fn timeline(&self) -> Option<PathBuf> {
+        let path = self.running.directory().join("report.pftrace");
+        path.exists().then_some(path)
+    }
+
     /// The report.
     pub fn report(&self) -> Report {
         Report::read(&self.running.directory().join("report.json"))

@@ -33,4 +33,5 @@ pub mod report;
 pub mod screen;
 pub mod seen;
 pub mod slurm;
+pub mod timeline;
 pub mod whole;

@@ -10,8 +10,10 @@ use invivo_e2e::family::Family;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::manual::{Column, same_column};
 use invivo_e2e::processes::kill;
+use invivo_e2e::timeline;
 use rustix::process::Signal;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Ranks of the jobs.
@@ -165,7 +167,7 @@ fn look(end: &End, family: Family, language: Language) -> String {
             "{what}"
         );
         assert_ne!(observed.code(), 0, "{what}");
-        return seen(&what, &observed, &observed.code().to_string());
+        return seen(end, &what, &observed, &observed.code().to_string());
     }
     // They wait more than they compute, so that both find a core.
     let (bare, observed) = std::thread::scope(|scope| {
@@ -181,7 +183,7 @@ fn look(end: &End, family: Family, language: Language) -> String {
     );
     let Some(statuses) = varies(end, family) else {
         assert_eq!(bare.code(), observed.code(), "{what}: exit status");
-        return seen(&what, &observed, &bare.code().to_string());
+        return seen(end, &what, &observed, &bare.code().to_string());
     };
     let hung = end.way[0] == "hang" && bare.code() == 128 + killed();
     assert!(
@@ -201,11 +203,16 @@ fn look(end: &End, family: Family, language: Language) -> String {
         observed.code()
     );
     let statuses: Vec<String> = statuses.iter().map(i32::to_string).collect();
-    seen(&what, &observed, &format!("varies: {}", statuses.join(" or ")))
+    seen(
+        end,
+        &what,
+        &observed,
+        &format!("varies: {}", statuses.join(" or ")),
+    )
 }
 
 /// Nothing is left of the job, and what was recorded is in its report, if it has one.
-fn seen(what: &str, observed: &Ended, status: &str) -> String {
+fn seen(end: &End, what: &str, observed: &Ended, status: &str) -> String {
     observed.assert_nothing_left();
     if !observed.has_report() {
         return format!("{status}, no report");
@@ -223,7 +230,42 @@ fn seen(what: &str, observed: &Ended, status: &str) -> String {
         of(0, "MPI_Barrier") >= 1 && of(1, "MPI_Barrier") >= 1,
         "{what}: {calls:?}"
     );
+    assert_eq!(
+        observed.timeline().is_some(),
+        !is_a_usual_end(end),
+        "{what}: a timeline is left where a job does not end well, and only there"
+    );
+    if let Some(path) = observed.timeline() {
+        last_seconds_are_true(what, end, &path, observed, calls.values().sum());
+    }
     format!("{status}, {} calls", calls.values().sum::<u64>())
+}
+
+/// Whether every rank goes through `MPI_Finalize`.
+fn is_a_usual_end(end: &End) -> bool {
+    matches!(end.way[0], "normal" | "exit")
+}
+
+/// The last call of each rank in the timeline is the one that the rank wrote down last, and the call that it was in is there
+/// without an end; and no call of the run is missing, as it took less than the time that is saved.
+fn last_seconds_are_true(what: &str, end: &End, path: &Path, observed: &Ended, calls: u64) {
+    let found = timeline::read(path);
+    assert_eq!(found.len(), RANKS as usize, "{what}: {found:?}");
+    for (rank, last) in &found {
+        let (done, open) = timeline::own_words(&observed.logs(), *rank);
+        // Its calls outlive the callback that holds it in MPI_Finalize.
+        let hangs = end.way[0] == "hang";
+        if !hangs {
+            assert_eq!(last.done.as_ref(), Some(&done), "{what}, rank {rank}: {last:?}");
+        }
+        // MPI_Abort ends the job and is no call that anybody waits for; a rank may be in MPI_Finalize or through it.
+        let expected = open.filter(|open| open != "MPI_Abort");
+        if expected.as_deref() != Some("MPI_Finalize") {
+            assert_eq!(last.open, expected, "{what}, rank {rank}: {last:?}");
+        }
+    }
+    let kept: u64 = found.values().map(|last| last.calls).sum();
+    assert_eq!(kept, calls, "{what}: {found:?}");
 }
 
 /// Looks at some of the ends.

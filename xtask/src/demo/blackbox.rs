@@ -1,0 +1,167 @@
+//! `cargo xtask demo --blackbox`: a rank is killed, and every rank's last seconds are there.
+
+use super::{Demo, START_MAX, wait};
+use anyhow::{Context, Result, bail, ensure};
+use std::fs::File;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// The rank that is killed.
+const VICTIM: u32 = 2;
+/// From the kill to the end of the job, with the sentence and the timeline.
+const END_MAX: Duration = Duration::from_secs(3);
+/// How long the ranks run before.
+const BEFORE: Duration = Duration::from_secs(3);
+
+/// Runs it; the tree must have been built.
+pub fn run() -> Result<()> {
+    let demo = Demo::prepare()?;
+    demo.say("LAMMPS on four ranks again. Nobody watches; after a while rank 2 is killed with SIGKILL.");
+    let bare = bare(&demo)?;
+    let begun = Instant::now();
+    let (job, took) = observed(&demo)?;
+    let line = line(&demo)?;
+    println!("\n{line}\n");
+    ensure!(
+        took < END_MAX,
+        "the job took {took:.1?} to end, at most {END_MAX:?} is promised"
+    );
+    ensure!(
+        code(job) == code(bare),
+        "exit status {job}, and {bare} without Invivo"
+    );
+    let timeline = demo.folder.join("report.pftrace");
+    let bytes = timeline.metadata().context("the timeline")?.len();
+    ensure!(bytes > 0, "{} is empty", timeline.display());
+    for part in [
+        format!("rank {VICTIM} was killed by signal 9 (SIGKILL)").as_str(),
+        format!("waiting for rank {VICTIM}").as_str(),
+        "report.pftrace",
+    ] {
+        ensure!(line.contains(part), "the line says nothing of {part:?}");
+    }
+    demo.say(&format!(
+        "{took:.1?} after the kill: which rank died, in which call, who was waiting for it. The exit status is {}, as without Invivo. \
+         The last seconds of every rank ({} KiB) are in target/demo/report.pftrace: drop it onto https://ui.perfetto.dev.",
+        code(job),
+        bytes / 1024
+    ));
+    eprintln!("xtask: both runs took {:.1?}", begun.elapsed());
+    Ok(())
+}
+
+/// What a shell would show.
+fn code(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
+/// The same death without Invivo.
+fn bare(demo: &Demo) -> Result<ExitStatus> {
+    let mut launch = Command::new("mpiexec.openmpi");
+    launch.args("--oversubscribe -n 4 lmp -in in.melt".split(' '));
+    crate::run::allow_root(&mut launch);
+    launch
+        .current_dir(&demo.folder)
+        .env("INVIVO_JOB", &demo.job)
+        .stdin(Stdio::null())
+        .stdout(File::create(demo.folder.join("bare.out"))?)
+        .stderr(File::create(demo.folder.join("bare.err"))?);
+    let mut job = launch.spawn().context("starting mpiexec")?;
+    let killed = kill_later(demo, &mut job);
+    let status = wait(&mut job, START_MAX);
+    killed?;
+    status
+}
+
+/// The status, and the time from the kill to the end.
+fn observed(demo: &Demo) -> Result<(ExitStatus, Duration)> {
+    let line = "run --report report.txt -- mpiexec.openmpi --oversubscribe -n 4 lmp -in in.melt";
+    let mut launch = demo.invivo(&line.split(' ').collect::<Vec<_>>());
+    launch
+        .stdin(Stdio::null())
+        .stdout(File::create(demo.folder.join("lammps.out"))?)
+        .stderr(File::create(demo.folder.join("lammps.err"))?);
+    let mut job = launch.spawn().context("starting invivo run")?;
+    demo.wait_until_it_answers(&mut job)?;
+    let killed = kill_later(demo, &mut job);
+    let begun = Instant::now();
+    let status = wait(&mut job, START_MAX);
+    killed?;
+    Ok((status?, begun.elapsed()))
+}
+
+/// The one line that Invivo leaves in every job's output.
+fn line(demo: &Demo) -> Result<String> {
+    let said = std::fs::read_to_string(demo.folder.join("lammps.err"))?;
+    let line = said.lines().find(|line| line.starts_with("invivo: job "));
+    line.map(str::to_owned)
+        .with_context(|| format!("Invivo said nothing of the job:\n{said}"))
+}
+
+/// Kills the victim after a while; the job itself if there is none.
+fn kill_later(demo: &Demo, job: &mut Child) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        std::thread::sleep(Duration::from_millis(100));
+        if begun.elapsed() < BEFORE {
+            continue;
+        }
+        if let Some(process) = victim(&demo.job)? {
+            println!("$ kill -9 {process}");
+            return crate::run::check(Command::new("kill").args(["-9", &process.to_string()]));
+        }
+        if let Some(status) = job.try_wait()? {
+            bail!("the job ended with {status} before a rank could be killed");
+        }
+        if begun.elapsed() > START_MAX {
+            job.kill()?;
+            bail!("no rank {VICTIM} was found");
+        }
+    }
+}
+
+/// The process of the victim: that of LAMMPS with its number in this job.
+fn victim(job: &str) -> Result<Option<u32>> {
+    let wanted = [
+        format!("INVIVO_JOB={job}"),
+        format!("OMPI_COMM_WORLD_RANK={VICTIM}"),
+    ];
+    for entry in std::fs::read_dir("/proc")? {
+        let path: PathBuf = entry?.path();
+        let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else {
+            continue;
+        };
+        let read = |name: &str| std::fs::read(path.join(name)).unwrap_or_default();
+        let environment = read("environ");
+        let has = |one: &String| {
+            environment
+                .split(|byte| *byte == 0)
+                .any(|other| other == one.as_bytes())
+        };
+        let is_lammps = read("comm").trim_ascii() == b"lmp";
+        if is_lammps && wanted.iter().all(has) {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_told_as_a_shell_does() {
+        assert_eq!(code(ExitStatus::from_raw(9)), 137);
+        assert_eq!(code(ExitStatus::from_raw(3 << 8)), 3);
+    }
+
+    #[test]
+    fn nobody_is_the_victim_of_a_job_that_is_not_there() {
+        assert!(matches!(victim("no-such-job"), Ok(None)));
+    }
+}
