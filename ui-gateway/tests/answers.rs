@@ -5,8 +5,9 @@ mod scripted_root;
 
 use house::House;
 use invivo_grpc::v1;
+use invivo_proto::control::last::Position;
 use invivo_proto::control::link::{Answer, Ask};
-use invivo_proto::control::tree::{Acks, Order};
+use invivo_proto::control::tree::{Acks, Order, Query};
 use invivo_proto::ids::{CommandId, Rank, RegionId, WorldRank};
 use scripted_root::{Reply, ScriptedRoot, known};
 use tonic::Code;
@@ -51,6 +52,7 @@ async fn hello_tells_versions_capabilities_and_the_job() {
             "strategy",
             "buffers",
             "records",
+            "last",
             "audit",
             "invite"
         ]
@@ -262,6 +264,83 @@ async fn records_come_in_pages_of_bounded_size() {
         "{}",
         nobody.message()
     );
+}
+
+/// All pages of an answer.
+async fn pages(house: &House, request: v1::LastRequest) -> Vec<v1::LastPage> {
+    let pages = house.viewer().last(request).await.expect("pages");
+    let mut pages = pages.into_inner();
+    let mut all = Vec::new();
+    while let Some(page) = pages.message().await.expect("a page") {
+        all.push(page);
+    }
+    all
+}
+
+#[tokio::test]
+async fn the_last_seconds_come_rank_by_rank() {
+    let (house, root, _gateway) = known_house().await;
+    let request = v1::LastRequest {
+        length_ns: 4_000,
+        calls_max: 400,
+    };
+    let all = pages(&house, request).await;
+    let ranks: Vec<u32> = all
+        .iter()
+        .map(|page| page.pieces[0].location.expect("a location").rank)
+        .collect();
+    assert_eq!(ranks, [0, 1, 2, 3]);
+    // Job time is 9 µs when it is asked for.
+    assert!(
+        all.iter()
+            .all(|page| (page.from_ns, page.to_ns, page.ranks) == (5_000, 9_000, 4))
+    );
+    let piece = &all[2].pieces[0];
+    let open = piece.open.as_ref().expect("an open call");
+    assert_eq!((open.function.as_str(), open.begin_ns), (name(2).as_str(), 8_000));
+    assert_eq!(
+        (piece.complete, piece.left_out, piece.state.as_str()),
+        (true, 7, "starting")
+    );
+    let question = |from| {
+        Ask::Query(Query::Last {
+            from,
+            from_ns: 5_000,
+            to_ns: 9_000,
+            newest: 100,
+            max: 16_384,
+        })
+    };
+    for rank in 0..4 {
+        let from = Position::of(rank, 4).expect("a rank");
+        assert_eq!(root.times(&question(from)), 1, "rank {rank}");
+    }
+    let too_long = v1::LastRequest {
+        length_ns: u64::MAX,
+        calls_max: 0,
+    };
+    let refused = house.viewer().last(too_long).await.expect_err("refused");
+    assert_eq!(refused.code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn a_silent_place_is_passed_over_and_named() {
+    let house = House::new();
+    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+        Ask::Query(Query::Last { from, .. }) if from.location.rank == Rank(1) => Reply::Partial(
+            Answer::Last(Default::default(), Default::default()),
+            vec![WorldRank(5)],
+        ),
+        other => known(other),
+    });
+    let _gateway = house.gateway().await;
+    house.root_connected(true).await;
+    let all = pages(&house, v1::LastRequest::default()).await;
+    let found: Vec<(usize, &[u32])> = all
+        .iter()
+        .map(|page| (page.pieces.len(), &page.missing[..]))
+        .collect();
+    assert_eq!(found, [(1, &[][..]), (0, &[5][..]), (1, &[][..]), (1, &[][..])]);
 }
 
 #[tokio::test]

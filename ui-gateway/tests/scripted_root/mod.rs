@@ -7,6 +7,7 @@ use invivo_proto::control::buffers::{
     Books, Buffers, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, Reason, Records, Row,
     RowFacts, Spans, Thinned,
 };
+use invivo_proto::control::last::{Last, OpenCall, Piece, Position};
 use invivo_proto::control::link::{Answer, Ask, Job, Request, Response};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RankState,
@@ -142,8 +143,30 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Records { location, max, .. }) => {
             Answer::Records(records(*location, *max), coverage())
         }
+        Ask::Query(Query::Last { from, .. }) => Answer::Last(last(*from), coverage()),
         Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
+}
+
+/// A page of the last seconds: one rank of the four.
+pub fn last(from: Position) -> Last {
+    let open = OpenCall {
+        region: RegionId(2),
+        begin_ns: 8_000,
+        begin_ticks: 80,
+    };
+    let piece = Piece {
+        location: from.location,
+        is_complete: true,
+        open: Some(open),
+        left_out: 7,
+        ..Piece::default()
+    };
+    Last {
+        pieces: vec![piece],
+        next: Position::of(from.location.rank.0 + 1, 4),
+        clock_error_ns: 50,
+    }
 }
 
 pub fn job() -> Job {
