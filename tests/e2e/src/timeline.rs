@@ -2,7 +2,7 @@
 
 use invivo_archive::perfetto::proto::{Data, SLICE_BEGIN, SLICE_END, Trace, Value};
 use prost::Message;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// A call, by its name and the number that the program gave it: a message's tag, or which collective it is.
@@ -89,6 +89,20 @@ pub fn read(path: &Path) -> BTreeMap<u32, Last> {
         ranks.entry(rank).or_default().open = Some(step.name);
     }
     ranks
+}
+
+/// Arrows of which both ends are there.
+pub fn arrows(path: &Path) -> usize {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let trace = Trace::decode(&bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let (mut begins, mut ends) = (BTreeSet::new(), BTreeSet::new());
+    for packet in trace.packet {
+        if let Some(Data::TrackEvent(event)) = packet.data {
+            begins.extend(event.flow_ids);
+            ends.extend(event.terminating_flow_ids);
+        }
+    }
+    begins.intersection(&ends).count()
 }
 
 /// What a rank wrote down itself: the last call that came back, and the one that it was in.

@@ -2,11 +2,12 @@
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
-use invivo_e2e::client::{entered_and_placed, number};
+use invivo_e2e::client::{Client, entered_and_placed, number};
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
+use invivo_e2e::timeline;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The parts of a running job's ledger are read one after the other: a few calls may be between two counters.
 fn assert_nearly_conserved(answer: &Value) {
@@ -15,6 +16,38 @@ fn assert_nearly_conserved(answer: &Value) {
         entered.abs_diff(placed) <= 1000 + entered / 100,
         "entered {entered}, placed {placed}: {answer}"
     );
+}
+
+/// The last half second of a job whose ranks talk all the time: as JSON, as a picture, and as a timeline.
+fn last_seconds(client: &Client, ranks: u32) {
+    let pages = client.json_stream(&["last", "--seconds", "0.5"]);
+    let mut calls: BTreeMap<u64, usize> = BTreeMap::new();
+    for page in &pages {
+        let (from_ns, to_ns) = (number(page, "/from_ns"), number(page, "/to_ns"));
+        assert_eq!(to_ns - from_ns, 500_000_000, "half a second was asked for");
+        for piece in page["pieces"].as_array().expect("pieces") {
+            let records = piece["calls"].as_array().expect("calls");
+            for record in records {
+                let (end_ns, took_ns) = (number(record, "/end_ns"), number(record, "/duration_ns"));
+                assert!(end_ns >= from_ns && end_ns - took_ns < to_ns, "{record}");
+            }
+            *calls.entry(number(piece, "/location/rank")).or_default() += records.len();
+        }
+    }
+    assert_eq!(calls.len(), ranks as usize);
+    assert!(calls.values().all(|calls| *calls > 10), "{calls:?}");
+
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("last.pftrace");
+    let picture = client.run(&["last", "--ascii", "-o", &path.to_string_lossy()]);
+    let picture = String::from_utf8_lossy(&picture.stdout).into_owned();
+    for rank in 0..ranks {
+        assert!(picture.contains(&format!("\nrank {rank} |")), "{picture}");
+    }
+    let found = timeline::read(&path);
+    assert_eq!(found.len(), ranks as usize);
+    assert!(found.values().all(|rank| rank.calls > 10), "{found:?}");
+    assert!(timeline::arrows(&path) > 10, "sends lead to their receives");
 }
 
 #[test]
@@ -67,6 +100,8 @@ fn a_running_job_answers_all_questions() {
                 "every message has 64 bytes: {matrix}"
             );
         }
+
+        last_seconds(&client, ranks);
 
         let snapshots = client.json_stream(&["watch", "--interval", "200ms", "--count", "4"]);
         assert_eq!(snapshots.len(), 4);
