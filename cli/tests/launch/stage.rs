@@ -137,7 +137,7 @@ impl Stage {
             ended: Vec::new(),
             shut_down,
         };
-        let message = encode(&result).expect("encoded");
+        let message = encode(&link::AtEnd::Result(Box::new(result))).expect("encoded");
         let mut bytes = (message.len() as u32).to_le_bytes().to_vec();
         bytes.extend(message);
         std::fs::write(self.path("final.bin"), bytes).expect("written");
