@@ -198,8 +198,9 @@ impl Buffer {
         Reader::new(&self.arena, &self.former, &self.levels)
     }
 
-    /// The same, but for most of what ended before `ticks`: bins in which nothing ended later are not read. What they
-    /// hold of a record that goes on in the next bin is left out with them, so that its rest stands alone.
+    /// The same, but for most of what ended before `ticks`: bins whose last record did are not read. What they hold of a
+    /// record that goes on in the next bin is left out with them, so that its rest stands alone. For records that were
+    /// stored in the order of their ends, as those of one thread are.
     pub fn read_since(&self, ticks: u64) -> Reader<'_> {
         Reader::since(&self.arena, &self.former, &self.levels, ticks)
     }

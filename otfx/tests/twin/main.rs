@@ -388,6 +388,21 @@ fn a_full_flight_recorder_keeps_the_newest() {
         .map(|n| only(n, Vec::new()))
         .collect();
     assert!(kept(&buffer) == expected);
+    // From any time on: nothing of it is missing, and little else is read.
+    for behind in [0, 1, 17, 5_000, ledger.kept - 1] {
+        let from = total - 1 - behind;
+        let since = input::plain_call(from).end;
+        let mut reader = buffer.read_since(since);
+        let (mut read, mut found) = (0, Vec::new());
+        while let Some(record) = reader.next().expect("what was written can be read") {
+            read += 1;
+            if record.head.end() >= since {
+                found.push(record.clone());
+            }
+        }
+        assert!(found[..] == expected[expected.len() - 1 - behind as usize..]);
+        assert!(read <= behind + 2_000, "{read} records read for {behind}");
+    }
     let fill = buffer.fill();
     assert!(fill.bins_used == fill.geometry.bins && fill.bytes_used * 100 > 95 * buffer.arena_bytes() as u64);
 }
