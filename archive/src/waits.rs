@@ -26,7 +26,7 @@ pub fn waiters(of: &Observation, whom: u32) -> Vec<Waiter> {
             let open = track.open.as_ref()?;
             let function = open.function.as_deref()?;
             let waits = receives_from(of, track).any(|rank| rank == whom)
-                || (is_collective(function) && !is_in(of, whom, function));
+                || (is_of_all(track, function) && !is_in(of, whom, function));
             waits.then(|| Waiter {
                 rank: track.rank,
                 function: function.to_owned(),
@@ -61,6 +61,13 @@ fn receives_from<'a>(of: &'a Observation, track: &'a Track) -> impl Iterator<Ite
         }
     }
     posted.into_values()
+}
+
+/// Whether a call of this function is a collective of all ranks, as far as can be told: the last one of the thread was.
+fn is_of_all(track: &Track, function: &str) -> bool {
+    let mut before = track.calls.iter().rev();
+    let last = before.find(|call| call.function.as_deref() == Some(function));
+    is_collective(function) && last.is_some_and(|call| call.facts.comm == Some(0))
 }
 
 /// Whether a rank stands in this function.
@@ -161,6 +168,16 @@ mod tests {
         post(&mut of, 1, 3, 9);
         open(&mut of, 1, "MPI_Wait", 10);
         open(&mut of, 3, "MPI_Allreduce", 20);
+        // Nobody knows on which communicator.
+        assert_eq!(waiters(&of, 2).len(), 1);
+        let world = Facts {
+            kind: Kind::Collective,
+            comm: Some(0),
+            ..Facts::default()
+        };
+        post(&mut of, 3, 9, 1);
+        let before = of.track(3, 0).calls.last_mut().expect("a call");
+        (before.function, before.facts) = (Some("MPI_Allreduce".into()), world);
         let found = waiters(&of, 2);
         let who: Vec<(u32, &str)> = found.iter().map(|w| (w.rank, w.function.as_str())).collect();
         assert_eq!(who, [(3, "MPI_Allreduce"), (0, "MPI_Wait")]);

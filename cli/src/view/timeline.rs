@@ -53,8 +53,17 @@ pub fn text(of: &Observation, look: Look) -> String {
 
 /// How long a rank has been in the call that it is in.
 fn open_ns(of: &Observation, track: &Track) -> u64 {
-    let open = track.open.as_ref();
-    open.map_or(0, |open| of.to_ns.saturating_sub(open.begin_ns))
+    inside(of, track).map_or(0, |(_, since_ns)| of.to_ns.saturating_sub(since_ns))
+}
+
+/// The call that a rank was in at the end of the time, by its name and since when: one that is still open, or that has
+/// ended since.
+fn inside<'a>(of: &Observation, track: &'a Track) -> Option<(Option<&'a str>, u64)> {
+    match (&track.open, track.calls.last()) {
+        (Some(open), _) => Some((open.function.as_deref(), open.begin_ns)),
+        (None, Some(last)) if last.end_ns > of.to_ns => Some((last.function.as_deref(), last.begin_ns)),
+        _ => None,
+    }
 }
 
 fn head(of: &Observation, total: usize, shown: usize) -> String {
@@ -76,13 +85,13 @@ fn row(page: &mut String, of: &Observation, track: &Track, label: usize, look: L
     let mark = match death {
         Some(_) if look.ascii => DEAD_ASCII,
         Some(_) => DEAD,
-        None if track.open.is_some() => ">",
+        None if inside(of, track).is_some() => ">",
         None => " ",
     };
-    let doing = match (&track.open, death) {
-        (Some(open), _) => {
-            let name = open.function.as_deref().unwrap_or("an MPI call");
-            format!("{name} {}", duration(open_ns(of, track)))
+    let doing = match (inside(of, track), death) {
+        (Some((name, since_ns)), _) => {
+            let name = name.unwrap_or("an MPI call");
+            format!("{name} {}", duration(of.to_ns.saturating_sub(since_ns)))
         }
         (None, Some(_)) => "outside MPI".to_owned(),
         (None, None) => track.state.clone(),
@@ -139,10 +148,14 @@ fn cells(of: &Observation, track: &Track, look: Look) -> String {
             if (cell as f64 + 1.0) <= known_from || cell as f64 >= known_to.max(known_from + 1e-9).ceil() {
                 return UNKNOWN;
             }
-            match inside[cell] {
-                share if share < 0.005 => shades[0],
-                share => shades[((share * 4.0).ceil() as usize).clamp(1, 4)],
-            }
+            // The first and the last shade are what the scale says of them.
+            shades[match inside[cell] {
+                ..0.005 => 0,
+                ..0.35 => 1,
+                ..0.65 => 2,
+                ..0.95 => 3,
+                _ => 4,
+            }]
         })
         .collect()
 }

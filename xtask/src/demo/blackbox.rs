@@ -4,7 +4,7 @@ use super::{Demo, START_MAX, wait};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -110,7 +110,7 @@ fn kill_later(demo: &Demo, job: &mut Child) -> Result<()> {
         if begun.elapsed() < BEFORE {
             continue;
         }
-        if let Some(process) = victim(&demo.job)? {
+        if let Some(process) = victim(&demo.folder)? {
             println!("$ kill -9 {process}");
             return crate::run::check(Command::new("kill").args(["-9", &process.to_string()]));
         }
@@ -124,26 +124,20 @@ fn kill_later(demo: &Demo, job: &mut Child) -> Result<()> {
     }
 }
 
-/// The process of the victim: that of LAMMPS with its number in this job.
-fn victim(job: &str) -> Result<Option<u32>> {
-    let wanted = [
-        format!("INVIVO_JOB={job}"),
-        format!("OMPI_COMM_WORLD_RANK={VICTIM}"),
-    ];
+/// The process of the victim: that of LAMMPS with its number, in the folder of the demonstration.
+fn victim(folder: &Path) -> Result<Option<u32>> {
+    let wanted = format!("OMPI_COMM_WORLD_RANK={VICTIM}");
     for entry in std::fs::read_dir("/proc")? {
         let path: PathBuf = entry?.path();
         let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else {
             continue;
         };
         let read = |name: &str| std::fs::read(path.join(name)).unwrap_or_default();
-        let environment = read("environ");
-        let has = |one: &String| {
-            environment
-                .split(|byte| *byte == 0)
-                .any(|other| other == one.as_bytes())
-        };
         let is_lammps = read("comm").trim_ascii() == b"lmp";
-        if is_lammps && wanted.iter().all(has) {
+        let is_here = std::fs::read_link(path.join("cwd")).is_ok_and(|there| there == folder);
+        let environment = read("environ");
+        let mut variables = environment.split(|byte| *byte == 0);
+        if is_lammps && is_here && variables.any(|one| one == wanted.as_bytes()) {
             return Ok(Some(number));
         }
     }
@@ -161,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_the_victim_of_a_job_that_is_not_there() {
-        assert!(matches!(victim("no-such-job"), Ok(None)));
+    fn nobody_is_the_victim_where_nobody_runs() {
+        assert!(matches!(victim(Path::new("/nowhere")), Ok(None)));
     }
 }
