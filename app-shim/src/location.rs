@@ -89,6 +89,11 @@ pub fn current() -> Option<Here> {
     NonNull::new(location).map(Here)
 }
 
+/// The calling thread's location if it has one, for whoever may not make it: signal handlers.
+pub fn known() -> Option<Here> {
+    NonNull::new(current::get()).map(Here)
+}
+
 #[cold]
 #[inline(never)]
 fn make() -> *mut Location {

@@ -1,14 +1,14 @@
 //! What happens inside `MPI_Init` and `MPI_Finalize`.
 
 use crate::call::Call;
-use crate::clock::{monotonic_ns, sleep_us};
+use crate::clock::{monotonic_ns, sleep_us, ticks};
 use crate::family::*;
 use crate::location;
 use crate::{attributes, comms, homeless, library, process, real, ring, sessions, shipping};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use invivo_proto::channel::{ABORTING, COLOR_APPLICATION, ENV_DESCRIPTORS, TAG_WELCOME, WELCOME_BYTES_MAX};
-use invivo_proto::mpi::FUNCTIONS;
+use invivo_proto::mpi::{ABORT, FUNCTIONS};
 use invivo_proto::shm::{Region, inside, phase};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -321,6 +321,12 @@ pub fn aborting(code: c_int) {
         return;
     };
     page.abort_code.store(code as u32, Ordering::Relaxed);
+    // Within a callback the call around it stays the one that the thread is in.
+    let outside = |here: &location::Here| here.status.inside.load(Ordering::Relaxed) == inside::APPLICATION;
+    if let Some(here) = location::known().filter(outside) {
+        here.status.entered_at.store(ticks(), Ordering::Relaxed);
+        here.status.region.store(u32::from(ABORT.0), Ordering::Relaxed);
+    }
     page.phase.store(phase::ABORTING, Ordering::Release);
     let control = CONTROL.load(Ordering::Relaxed);
     // SAFETY: the bytes are valid for their length; the descriptor is ours, or none.

@@ -105,6 +105,8 @@ impl Gathered {
 /// What became of the last seconds of a job that did not end well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
+    /// The signal by which the job was asked to end, where it was before anything else happened.
+    pub asked_by: Option<i32>,
     /// The rank that died first.
     pub whom: u32,
     /// Who waited for it, the longest first.
@@ -113,6 +115,8 @@ pub struct Saved {
     pub to_ns: u64,
     /// The timeline.
     pub path: Option<PathBuf>,
+    /// The same as a picture of a few lines.
+    pub picture: String,
 }
 
 fn call(record: &v1::CallRecord, known: &Known, names: &mut Names) -> Call {

@@ -33,6 +33,9 @@ pub fn name(region: crate::ids::RegionId) -> &'static str {
         .map_or("unknown function", |f| f.name)
 }
 
+/// `MPI_Abort`, which is never recorded: it does not come back.
+pub const ABORT: crate::ids::RegionId = crate::ids::RegionId(index_of("MPI_Abort") as u16);
+
 /// Whether the region begins a rank's life in MPI.
 #[inline]
 pub fn is_initialisation(region: crate::ids::RegionId) -> bool {

@@ -34,7 +34,8 @@ pub mod phase {
     pub const RUNNING: u32 = 1;
     /// In `MPI_Finalize`: the rank writes no more records and has nothing in flight over MPI.
     pub const DRAINED: u32 = 2;
-    /// `MPI_Abort` was called.
+    /// `MPI_Abort` was called. The status of the thread that did, unless it was in another call, names it as entered,
+    /// though the thread is not [`super::inside::MPI`]: it is no call that is counted.
     pub const ABORTING: u32 = 3;
     /// The shim gave up (wrong MPI, no memory) and only passes calls through.
     pub const SILENT: u32 = 4;

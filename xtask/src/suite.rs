@@ -48,7 +48,7 @@ const PLAIN_FEATURES: [&str; 2] = [
 ];
 /// Crates whose tests start real launchers, servers and terminals, which lose signals and patience when crowded; and what
 /// they share.
-const ALONE: [&str; 3] = ["invivo-grpc", "invivo-ui-gateway", "invivo-cli"];
+const ALONE: [&str; 4] = ["invivo-grpc", "invivo-archive", "invivo-ui-gateway", "invivo-cli"];
 /// Crates that link MPI.
 const ON_MPI: [&str; 3] = ["invivo-mpi-link", "invivo-tool-place", "invivo-analysis-node"];
 /// What of them is tested and linted with an MPI. Only the link calls one, so that the others are looked at once.

@@ -4,6 +4,8 @@
 use crate::connect;
 use crate::last::{Gathered, Saved};
 use crate::report::death;
+use crate::top::look::Look;
+use crate::view::timeline;
 use invivo_archive::observation::Death;
 use invivo_archive::waits::waiters;
 use invivo_grpc::convert;
@@ -39,7 +41,7 @@ impl LastSeconds {
         of.ranks = result.job.ranks;
         let deaths = result.ended.iter().map(|ended| Death {
             rank: ended.rank.0,
-            how: death::how(ended.how),
+            how: death::how(ended),
         });
         of.deaths = deaths.collect();
         let mut saved = Saved {
@@ -50,6 +52,7 @@ impl LastSeconds {
             saved.whom = first.rank;
             saved.waiters = waiters(of, first.rank);
         }
+        saved.picture = timeline::text(of, look());
         let written = place(&result.job.id, report).and_then(|path| {
             let wrong = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
             gathered.save(&path).map_err(wrong)?;
@@ -62,6 +65,14 @@ impl LastSeconds {
             }
             Err(why) => (saved, Some(why)),
         })
+    }
+}
+
+/// How the picture is drawn: as the locale allows, and without colours, as reports are files.
+fn look() -> Look {
+    Look {
+        color: false,
+        ..Look::of(false, |name| std::env::var_os(name))
     }
 }
 
@@ -145,6 +156,7 @@ mod tests {
         let path = dir.path().join("melt.pftrace");
         assert_eq!((saved.path.as_deref(), why), (Some(path.as_path()), None));
         assert!(std::fs::metadata(&path).expect("a file").len() > 0);
+        assert!(saved.picture.contains("\nrank 0 "), "{}", saved.picture);
         assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 1);
     }
 

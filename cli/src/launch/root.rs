@@ -77,6 +77,7 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
         outlive: false,
         last_words: None,
         asked_to_end: false,
+        asked_by: None,
         launcher_gone: None,
         signals,
         dir,
@@ -113,6 +114,8 @@ struct Root<'a> {
     last_words: Option<String>,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
+    /// The first signal that did.
+    asked_by: Option<i32>,
     /// Since when the launcher is gone.
     launcher_gone: Option<Instant>,
     /// The sockets' directory.
@@ -271,6 +274,7 @@ impl Root<'_> {
     fn take_signals(&mut self) {
         while let Some(incoming) = self.signals.next() {
             if asks_to_end(incoming.signal) {
+                self.asked_by.get_or_insert(incoming.signal);
                 self.end_was_asked_for(self.relations.sent_to_us_alone(incoming));
             }
         }
@@ -341,7 +345,7 @@ impl Root<'_> {
     fn present(&mut self, result: &Final) {
         self.outlive = !result.ended.is_empty();
         let report = self.report_path(result);
-        let saved = match self
+        let mut saved = match self
             .last
             .save(result, report.as_ref().ok().and_then(Option::as_deref))
         {
@@ -353,6 +357,7 @@ impl Root<'_> {
             }
             None => Saved::default(),
         };
+        saved.asked_by = self.asked_by;
         let line = report::one_line(result, &saved);
         if result.shut_down {
             // The job goes on: its line comes when it ends.

@@ -5,27 +5,39 @@ use crate::view::units::{count, duration};
 use invivo_grpc::convert;
 use invivo_proto::control::tree::{Ended, RankEnded};
 use invivo_proto::ids::RegionId;
+use invivo_proto::mpi::ABORT;
 
 /// Waiting ranks that a sentence names.
 const WAITERS_NAMED: usize = 3;
 
-/// How a process ended, for behind the rank's name.
-pub fn how(ended: Ended) -> String {
-    match ended {
-        Ended::Code(code) => format!("left with exit code {code} before MPI_Finalize was complete"),
-        Ended::Signal(signal) => format!("was killed by signal {signal}{}", signal_name(signal)),
+/// How a rank ended, for behind its name.
+pub fn how(ended: &RankEnded) -> String {
+    match (ended.how, ended.inside) {
+        (Ended::Code(code), Some(ABORT)) => format!("called MPI_Abort({code})"),
+        (Ended::Code(code), _) => format!("left with exit code {code} before MPI_Finalize was complete"),
+        (Ended::Signal(signal), _) => format!("was killed by signal {signal}{}", signal_name(signal)),
     }
 }
 
 /// A sentence about a rank that ended otherwise than through `MPI_Finalize`, without its full stop.
 pub fn sentence(ended: &RankEnded) -> String {
-    let how = how(ended.how);
+    let how = how(ended);
     match ended.inside {
+        Some(ABORT) => format!("rank {} {how}", ended.rank),
         // Recording was off: nobody noted which.
         Some(RegionId(0)) => format!("rank {} {how}, in an MPI call", ended.rank),
         Some(region) => format!("rank {} {how}, in {}", ended.rank, convert::function_name(region)),
         None => format!("rank {} {how}, outside MPI", ended.rank),
     }
+}
+
+/// That the job was asked to end, as a batch system does at the time limit; of others, nothing.
+pub fn asked(saved: &Saved) -> Option<String> {
+    let signal = saved.asked_by?;
+    Some(format!(
+        "the job was asked to end by signal {signal}{}",
+        signal_name(signal)
+    ))
 }
 
 /// Who was waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in MPI_Wait"; of nobody, nothing.
@@ -62,6 +74,7 @@ fn signal_name(signal: i32) -> String {
 mod tests {
     use super::*;
     use invivo_archive::waits::Waiter;
+    use invivo_proto::ids::Rank;
 
     fn saved(ranks: &[u32]) -> Saved {
         Saved {
@@ -75,7 +88,44 @@ mod tests {
                 .collect(),
             whom: 2,
             to_ns: 2_500_000_000,
-            path: None,
+            ..Saved::default()
+        }
+    }
+
+    #[test]
+    fn each_way_to_die_has_its_words() {
+        let send = RegionId(
+            invivo_proto::mpi::FUNCTIONS
+                .iter()
+                .position(|f| f.name == "MPI_Send")
+                .unwrap() as u16,
+        );
+        for (how, inside, expected) in [
+            (
+                Ended::Signal(9),
+                Some(send),
+                "was killed by signal 9 (SIGKILL), in MPI_Send",
+            ),
+            (
+                Ended::Signal(11),
+                None,
+                "was killed by signal 11 (SIGSEGV), outside MPI",
+            ),
+            // A real-time signal has no name.
+            (Ended::Signal(34), None, "was killed by signal 34, outside MPI"),
+            (Ended::Code(7), Some(ABORT), "called MPI_Abort(7)"),
+            (Ended::Code(-1), Some(ABORT), "called MPI_Abort(-1)"),
+            (
+                Ended::Code(3),
+                Some(RegionId(0)),
+                "left with exit code 3 before MPI_Finalize was complete, in an MPI call",
+            ),
+        ] {
+            let rank = Rank(5);
+            assert_eq!(
+                sentence(&RankEnded { rank, how, inside }),
+                format!("rank 5 {expected}")
+            );
         }
     }
 

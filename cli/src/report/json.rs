@@ -26,6 +26,9 @@ struct Report {
     totals: Vec<Row>,
     matrix: Matrix,
     ended: Vec<EndedRow>,
+    /// The signal by which the job was asked to end, where it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_to_end_by: Option<i32>,
     /// Ranks that waited for the first of these, the longest first.
     waiting: Vec<WaitingRow>,
     /// The timeline of the last seconds, where there is one.
@@ -170,6 +173,7 @@ pub fn json(report: &Final, saved: &Saved) -> String {
             unresolved: report.matrix.unresolved.into(),
         },
         ended: ended.collect(),
+        asked_to_end_by: saved.asked_by,
         waiting: waiting.collect(),
         timeline: saved.path.as_ref().map(|path| path.display().to_string()),
         shut_down: report.shut_down,

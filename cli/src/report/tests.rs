@@ -231,6 +231,7 @@ fn who_was_waiting_and_where_the_timeline_is_stand_in_all_of_them() {
         inside: None,
     }];
     let saved = Saved {
+        asked_by: Some(15),
         whom: 1,
         waiters: vec![invivo_archive::waits::Waiter {
             rank: 0,
@@ -239,11 +240,12 @@ fn who_was_waiting_and_where_the_timeline_is_stand_in_all_of_them() {
         }],
         to_ns: 3_000_000_000,
         path: Some("/tmp/melt.pftrace".into()),
+        picture: "the last 5.00 s\n".into(),
     };
     let line = one_line(&report, &saved);
     assert!(
         line.ends_with(
-            "; rank 1 was killed by signal 9 (SIGKILL), outside MPI; rank 0 was waiting for rank 1, for 2.00 s in MPI_Wait; \
+            "; the job was asked to end by signal 15 (SIGTERM); rank 1 was killed by signal 9 (SIGKILL), outside MPI; rank 0 was waiting for rank 1, for 2.00 s in MPI_Wait; \
              last seconds of all ranks: /tmp/melt.pftrace"
         ),
         "{line}"
@@ -257,10 +259,16 @@ fn who_was_waiting_and_where_the_timeline_is_stand_in_all_of_them() {
         page.contains("the last seconds of all ranks: /tmp/melt.pftrace"),
         "{page}"
     );
+    assert!(
+        page.contains("\n\nMPI time by rank\nthe last 5.00 s\n\n"),
+        "{page}"
+    );
+    assert!(!text(&sample(), &Saved::default()).contains("MPI time by rank"));
     let value: serde_json::Value = serde_json::from_str(&json(&report, &saved)).expect("json");
     assert_eq!(
         value["waiting"],
         serde_json::json!([{ "rank": 0, "inside": "MPI_Wait", "seconds": 2.0 }])
     );
     assert_eq!(value["timeline"], "/tmp/melt.pftrace");
+    assert_eq!(value["asked_to_end_by"], 15);
 }

@@ -44,6 +44,9 @@ pub fn text(report: &Final, saved: &Saved) -> String {
     {
         page.push_str(&format!("recording: {}\n", recording::text(recording)));
     }
+    if let Some(asked) = death::asked(saved) {
+        page.push_str(&format!("{asked}\n"));
+    }
     for ended in &report.ended {
         page.push_str(&format!("{}\n", death::sentence(ended)));
     }
@@ -60,6 +63,9 @@ pub fn text(report: &Final, saved: &Saved) -> String {
     page.push_str(&coverage::own_cost(&counted_for, report.status.observed_ns));
     for note in &report.status.notes {
         page.push_str(&format!("note: {note}\n"));
+    }
+    if !saved.picture.is_empty() {
+        page.push_str(&format!("\nMPI time by rank\n{}", saved.picture));
     }
     page.push_str("\nMPI functions, all ranks\n");
     page.push_str(&functions::text(&rows));
@@ -87,6 +93,9 @@ pub fn one_line(report: &Final, saved: &Saved) -> String {
         share(mpi_ns as f64, rank_ns),
         coverage::losses(&counted_for),
     );
+    if let Some(asked) = death::asked(saved) {
+        line.push_str(&format!("; {asked}"));
+    }
     if let Some(first) = report.ended.first() {
         line.push_str(&format!("; {}", death::sentence(first)));
         if report.ended.len() > 1 {

@@ -66,6 +66,7 @@ impl End {
 
 const SIGTERM: &str = "SIGTERM to the launcher";
 const CTRL_C: &str = "Ctrl-C";
+const SUPERVISOR_KILLED: &str = "SIGKILL of a rank's supervisor";
 
 /// Jobs without Invivo have no such process, so that there is nothing to compare with.
 const PLACE_KILLED: &str = "SIGKILL of a tool place";
@@ -83,7 +84,7 @@ const ENDS: &[End] = &[
     by_itself("`MPI_Abort(7)`", &["abort", "7"]),
     by_itself("SIGSEGV in a rank", &["fault"]),
     by_itself("SIGKILL of a rank", &["kill"]).long(),
-    from_outside("SIGKILL of a rank's supervisor", &["stay"], |job, observed| {
+    from_outside(SUPERVISOR_KILLED, &["stay"], |job, observed| {
         let name = if observed { "invivo" } else { job.program_name() };
         kill(&job.member(name, 1));
     }),
@@ -237,6 +238,7 @@ fn seen(end: &End, what: &str, observed: &Ended, status: &str) -> String {
     );
     if let Some(path) = observed.timeline() {
         last_seconds_are_true(what, end, &path, observed, calls.values().sum());
+        sentence_is_true(what, end, observed);
     }
     format!("{status}, {} calls", calls.values().sum::<u64>())
 }
@@ -258,15 +260,39 @@ fn last_seconds_are_true(what: &str, end: &End, path: &Path, observed: &Ended, c
         if !hangs {
             assert_eq!(last.done.as_ref(), Some(&done), "{what}, rank {rank}: {last:?}");
         }
-        // MPI_Abort ends the job and is no call that anybody waits for; a rank may be in MPI_Finalize or through it.
-        let expected = open.filter(|open| open != "MPI_Abort");
-        if expected.as_deref() != Some("MPI_Finalize") {
-            assert_eq!(last.open, expected, "{what}, rank {rank}: {last:?}");
+        // A rank may be in MPI_Finalize or through it.
+        if open.as_deref() != Some("MPI_Finalize") {
+            assert_eq!(last.open, open, "{what}, rank {rank}: {last:?}");
         }
     }
     let kept: u64 = found.values().map(|last| last.calls).sum();
     // On a busy machine the first of them may lie before the time that is saved.
     assert!(kept <= calls, "{what}: {kept} of {calls} calls: {found:?}");
+}
+
+/// The job's line says what happened, who was waiting, and where the timeline is.
+fn sentence_is_true(what: &str, end: &End, observed: &Ended) {
+    let waiting = "; rank 0 was waiting for rank 1, for ";
+    let early = "before MPI_Finalize was complete, outside MPI";
+    let words = match end.way {
+        ["kill", ..] => format!("; rank 1 was killed by signal 9 (SIGKILL), outside MPI{waiting}"),
+        ["fault", ..] => format!("; rank 1 was killed by signal 11 (SIGSEGV), outside MPI{waiting}"),
+        ["abort", code] => format!("; rank 1 called MPI_Abort({code}){waiting}"),
+        ["exit-early", code] => format!("; rank 1 left with exit code {code} {early}{waiting}"),
+        ["return", ..] => early.to_owned(),
+        _ if end.title == SUPERVISOR_KILLED => {
+            "; rank 1 was killed by signal 9 (SIGKILL), outside MPI".to_owned()
+        }
+        _ => "; the job was asked to end by signal ".to_owned(),
+    };
+    let lines = observed.our_lines();
+    let line = lines.iter().find(|line| line.starts_with("invivo: job "));
+    let line = line.unwrap_or_else(|| panic!("{what}: {lines:?}"));
+    assert!(line.contains(&words), "{what}: {line}");
+    assert!(
+        line.contains("; last seconds of all ranks: ") && line.ends_with("report.pftrace"),
+        "{what}: {line}"
+    );
 }
 
 /// Looks at some of the ends.

@@ -5,6 +5,7 @@ use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
 use invivo_proto::control::results::{JobStatus, RankState};
 use invivo_proto::control::tree::{Acks, Command, Ended, JobInfo, Partial, Query, Verb};
 use invivo_proto::ids::{CommandId, RegionId, WaveId};
+use invivo_proto::mpi::ABORT;
 use invivo_proto::record::{Call, Facts};
 use invivo_proto::shm::inside;
 use invivo_tbon::limits::SILENCE_NS_MAX;
@@ -156,7 +157,7 @@ fn a_rank_that_aborted_is_told_by_its_own_code() {
     let ended = RankEnded {
         rank: Rank(1),
         how: Ended::Code(7),
-        inside: None,
+        inside: Some(ABORT),
     };
     assert_eq!(scene.step(1), [Up::RankEnded(ended)]);
 }

@@ -8,7 +8,7 @@ use crate::memory::Memory;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::results::{Coverage, Ledger, RankState, RankStatus};
 use invivo_proto::ids::RegionId;
-use invivo_proto::mpi::is_initialisation;
+use invivo_proto::mpi::{ABORT, is_initialisation};
 use invivo_proto::shm::{Status, inside, phase};
 use invivo_tbon::coverage;
 use std::sync::atomic::Ordering;
@@ -198,9 +198,13 @@ impl RankRecords {
         line
     }
 
-    /// The call that the rank's first thread is in.
+    /// The call that the rank's first thread is in; `MPI_Abort` where the rank called it, on whatever thread.
     pub fn inside(&self) -> Option<RegionId> {
-        let status = self.memory.as_ref()?.page().status.first()?;
+        let page = self.memory.as_ref()?.page();
+        if page.phase.load(Ordering::Acquire) == phase::ABORTING {
+            return Some(ABORT);
+        }
+        let status = page.status.first()?;
         let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
         is_inside.then(|| region(status))
     }

@@ -11,6 +11,7 @@ use invivo_otfx::{BinError, Buffer, Contents, Head};
 use invivo_proto::control::buffers::{Cursor, RowFacts};
 use invivo_proto::control::last::{Member, OpenCall, Piece};
 use invivo_proto::ids::{LocationId, RegionId};
+use invivo_proto::mpi::ABORT;
 use invivo_proto::shm::{Status, inside};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -126,12 +127,13 @@ impl RankRecords {
     }
 }
 
-/// The call that a page shows, with its begin in ticks: entered before `before`, and not recorded yet.
+/// The call that a page shows, with its begin in ticks: entered before `before`, and not recorded yet. `MPI_Abort` has no
+/// record, and the page names it outside of MPI.
 fn open(status: &Status, last_begin: Option<u64>, before: u64) -> Option<(RegionId, u64)> {
     let begin = status.entered_at.load(Ordering::Acquire);
     let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
     let of = region(status);
-    if !is_inside || last_begin == Some(begin) {
+    if !(is_inside || of == ABORT) || last_begin == Some(begin) {
         return None;
     }
     // Where no region is noted the time is none, either.

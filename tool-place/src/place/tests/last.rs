@@ -154,3 +154,21 @@ fn the_call_that_a_rank_is_in_is_open_and_what_it_wrote_just_now_is_there() {
     let before = page(&mut scene, position(0), 0..job(0) + 4000, u64::MAX, 100);
     assert_eq!(before.pieces[0].open, None);
 }
+
+#[test]
+fn a_rank_that_aborted_is_in_that_call() {
+    let mut scene = Scene::new();
+    let (_supervisor, mut writer) = scene.attach(0);
+    scene.step(1);
+    assert!(writer.open());
+    writer.call(&call(0), &[]);
+    // As the shim does it: the page names the call, and the thread is not in MPI, as nobody counts it.
+    let status = &writer.page().status[0];
+    status.entered_at.store(6000, Ordering::Release);
+    status.region.store(ABORT.0.into(), Ordering::Release);
+    writer.page().phase.store(phase::ABORTING, Ordering::Release);
+    let last = page(&mut scene, position(0), 0..u64::MAX, u64::MAX, 100);
+    let open = last.pieces[0].open.expect("an open call");
+    assert_eq!((open.region, open.begin_ticks), (ABORT, 6000));
+    assert_eq!(last.pieces[0].ledger.open, 0, "it is no call that was counted");
+}
