@@ -83,8 +83,8 @@ fn bare(demo: &Demo) -> Result<ExitStatus> {
 
 /// The status, and the time from the kill to the line about it.
 fn observed(demo: &Demo) -> Result<(ExitStatus, Duration)> {
-    let line = "run --report report.txt -- mpiexec.openmpi --oversubscribe -n 4 lmp -in in.melt";
-    let mut launch = demo.invivo(&line.split(' ').collect::<Vec<_>>());
+    let words = "run --report report.txt -- mpiexec.openmpi --oversubscribe -n 4 lmp -in in.melt";
+    let mut launch = demo.invivo(&words.split(' ').collect::<Vec<_>>());
     launch
         .stdin(Stdio::null())
         .stdout(File::create(demo.folder.join("lammps.out"))?)
