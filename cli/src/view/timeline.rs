@@ -18,6 +18,8 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 const SHADES_ASCII: [char; 5] = ['.', '-', '=', '%', '#'];
 /// Nothing is known of this time.
 const UNKNOWN: char = ' ';
+/// The call that a rank is in, where recording was off, so that nobody noted which.
+const SOME_CALL: &str = "an MPI call";
 /// It died.
 const DEAD: &str = "×";
 const DEAD_ASCII: &str = "x";
@@ -89,9 +91,11 @@ fn row(page: &mut String, of: &Observation, track: &Track, label: usize, look: L
         None => " ",
     };
     let doing = match (inside(of, track), death) {
-        (Some((name, since_ns)), _) => {
-            let name = name.unwrap_or("an MPI call");
-            format!("{name} {}", duration(of.to_ns.saturating_sub(since_ns)))
+        // When it died is not known.
+        (Some((name, _)), Some(_)) => name.unwrap_or(SOME_CALL).to_owned(),
+        (Some((name, since_ns)), None) => {
+            let for_ns = of.to_ns.saturating_sub(since_ns);
+            format!("{} {}", name.unwrap_or(SOME_CALL), duration(for_ns))
         }
         (None, Some(_)) => "outside MPI".to_owned(),
         (None, None) => track.state.clone(),
