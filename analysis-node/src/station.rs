@@ -21,7 +21,8 @@ pub const ASKED_MAX: usize = 32;
 /// Deaths that the result names. A report shows the first few; more than so many die together of one cause.
 pub const ENDED_MAX: usize = 1024;
 
-const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() + 1 <= invivo_tbon::limits::WAVES_MAX);
+// The last questions, and one for the last seconds.
+const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() < invivo_tbon::limits::WAVES_MAX);
 
 /// Rows by rank in the result: all of them up to some hundred ranks, the worst ones of more.
 pub const LAST_RANK_ROWS: u32 = 4096;

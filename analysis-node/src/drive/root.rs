@@ -49,7 +49,9 @@ fn drive(
         if asked_to_end.load(Ordering::Relaxed) {
             station.asked_to_end(monotonic_ns());
         }
-        if (reporting || paging) && report.look() && reporting {
+        // Pages are sent by this, too.
+        let is_closed = (reporting || paging) && report.look();
+        if reporting && is_closed {
             station.dealt_with();
         }
         if paging && report.is_taken() {
