@@ -6,7 +6,7 @@
 
 pub mod proto;
 
-use crate::flows::Halves;
+use crate::flows::{Half, Halves};
 use crate::observation::{Call, Facts, Kind, Observation, Track};
 use prost::Message;
 use proto::{
@@ -59,10 +59,17 @@ pub fn write(of: &Observation, halves: &Halves, to: &mut impl Write) -> io::Resu
     Ok(())
 }
 
-/// Arrows by the calls at their ends: of each call those that begin, and those that end.
+/// Arrows by the calls at their ends.
 #[derive(Default)]
 struct Arrows {
-    by_call: HashMap<((u32, u32), usize), (Vec<u64>, Vec<u64>)>,
+    by_call: HashMap<((u32, u32), usize), Ends>,
+}
+
+/// The arrows of one call, by their numbers.
+#[derive(Clone, Default)]
+struct Ends {
+    begin: Vec<u64>,
+    end: Vec<u64>,
 }
 
 impl Arrows {
@@ -70,17 +77,14 @@ impl Arrows {
         let mut arrows = Arrows::default();
         for (message, id) in halves.messages(of).into_iter().zip(1..) {
             let (send, receive) = (message.send, message.receive);
-            let ends = &mut arrows.by_call;
-            ends.entry((send.location, send.call)).or_default().0.push(id);
-            ends.entry((receive.location, receive.call))
-                .or_default()
-                .1
-                .push(id);
+            let key = |half: Half| (half.location, half.call);
+            arrows.by_call.entry(key(send)).or_default().begin.push(id);
+            arrows.by_call.entry(key(receive)).or_default().end.push(id);
         }
         arrows
     }
 
-    fn of(&self, location: (u32, u32), call: usize) -> (Vec<u64>, Vec<u64>) {
+    fn of(&self, location: (u32, u32), call: usize) -> Ends {
         self.by_call.get(&(location, call)).cloned().unwrap_or_default()
     }
 }
@@ -162,9 +166,9 @@ impl<W: Write> Pen<'_, W> {
         for (number, call) in track.calls.iter().enumerate() {
             let begin_ns = call.begin_ns.max(now_ns);
             now_ns = call.end_ns.max(begin_ns);
-            let (begins, ends) = arrows.of((track.rank, track.thread), number);
+            let arrows = arrows.of((track.rank, track.thread), number);
             let name = call.function.as_deref().unwrap_or("(the rest of a call)");
-            self.slice(begin_ns, name, arguments(call), begins, ends)?;
+            self.slice(begin_ns, name, arguments(call), arrows)?;
             self.end(now_ns)?;
         }
         if let Some(open) = &track.open {
@@ -173,7 +177,7 @@ impl<W: Write> Pen<'_, W> {
                 .function
                 .as_deref()
                 .unwrap_or("MPI (recording was off: nobody noted which call)");
-            self.slice(now_ns, name, Vec::new(), Vec::new(), Vec::new())?;
+            self.slice(now_ns, name, Vec::new(), Ends::default())?;
         }
         if let Some(death) = of.death(track.rank).filter(|_| track.thread == 0) {
             let event = TrackEvent {
@@ -202,7 +206,7 @@ impl<W: Write> Pen<'_, W> {
         if track.gaps.left_out > 0 {
             facts.push(count("calls", track.gaps.left_out));
         }
-        self.slice(of.from_ns, "(not kept)", facts, Vec::new(), Vec::new())?;
+        self.slice(of.from_ns, "(not kept)", facts, Ends::default())?;
         self.end(until_ns)?;
         Ok(until_ns)
     }
@@ -212,8 +216,7 @@ impl<W: Write> Pen<'_, W> {
         at_ns: u64,
         name: &str,
         debug_annotations: Vec<DebugAnnotation>,
-        flow_ids: Vec<u64>,
-        terminating_flow_ids: Vec<u64>,
+        arrows: Ends,
     ) -> io::Result<()> {
         let (iid, is_new) = match self.names.get(name) {
             Some(iid) => (*iid, false),
@@ -234,8 +237,8 @@ impl<W: Write> Pen<'_, W> {
             debug_annotations,
             r#type: Some(SLICE_BEGIN),
             name_iid: Some(iid),
-            flow_ids,
-            terminating_flow_ids,
+            flow_ids: arrows.begin,
+            terminating_flow_ids: arrows.end,
             ..TrackEvent::default()
         };
         self.event(at_ns, event, interned)
