@@ -236,7 +236,8 @@ fn seen(end: &End, what: &str, observed: &Ended, status: &str) -> String {
         !is_a_usual_end(end),
         "{what}: a timeline is left where a job does not end well, and only there"
     );
-    if let Some(path) = observed.timeline() {
+    // What a killed place held went with it.
+    if let Some(path) = observed.timeline().filter(|_| end.title != PLACE_KILLED) {
         last_seconds_are_true(what, end, &path, observed, calls.values().sum());
         sentence_is_true(what, end, observed);
     }
