@@ -69,6 +69,19 @@ pub fn refuse_another_family() {
     }
 }
 
+/// The list of preloaded libraries without the shim, and without as many entries right before it.
+fn without_us(preload: &str, before: usize) -> String {
+    let mut rest: Vec<&str> = Vec::new();
+    for entry in preload.split([':', ' ']).filter(|entry| !entry.is_empty()) {
+        if entry.ends_with(SHIM_FILE) {
+            rest.truncate(rest.len().saturating_sub(before));
+        } else {
+            rest.push(entry);
+        }
+    }
+    rest.join(":")
+}
+
 /// Maps the rank's memory, before the real initialisation. Without a supervisor nothing is observed and
 /// nothing is said: the library was loaded by somebody who knows.
 pub fn attach() {
@@ -76,26 +89,22 @@ pub fn attach() {
         return;
     };
     refuse_another_family();
+    let mut numbers = descriptors.split(',').map(|number| number.parse::<c_int>().ok());
+    let mut next = || numbers.next().flatten();
+    let told = (|| Some((next()?, next()?, next()?)))();
+    let before = told.map_or(0, |(_, _, before)| before as usize);
     // This process is the one that is observed; programs that it starts are not.
     // SAFETY: the program is in MPI_Init, which it must not call while other threads change the environment.
     unsafe {
         std::env::remove_var(ENV_DESCRIPTORS);
         if let Ok(preload) = std::env::var("LD_PRELOAD") {
-            let rest: Vec<&str> = preload
-                .split([':', ' '])
-                .filter(|l| !l.is_empty() && !l.ends_with(SHIM_FILE))
-                .collect();
-            if rest.is_empty() {
-                std::env::remove_var("LD_PRELOAD");
-            } else {
-                std::env::set_var("LD_PRELOAD", rest.join(":"));
+            match without_us(&preload, before) {
+                rest if rest.is_empty() => std::env::remove_var("LD_PRELOAD"),
+                rest => std::env::set_var("LD_PRELOAD", rest),
             }
         }
     }
-    let Some((memory, control)) = descriptors
-        .split_once(',')
-        .and_then(|(m, c)| Some((m.parse::<c_int>().ok()?, c.parse::<c_int>().ok()?)))
-    else {
+    let Some((memory, control, _)) = told else {
         return warn("descriptors from the supervisor make no sense");
     };
     // SAFETY: both numbers were given to this process by its supervisor; mapping and flags touch only them.

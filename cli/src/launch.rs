@@ -34,6 +34,7 @@ mod mpi;
 mod opening;
 mod place_socket;
 mod plan;
+mod preload;
 mod process;
 mod program;
 mod public;

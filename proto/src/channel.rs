@@ -26,7 +26,8 @@ pub const COLOR_TOOLS: i32 = 1;
 /// recorded.
 pub const ABORTING: &[u8] = b"aborting";
 
-/// Environment of an application process: `MEMFD,CONTROL`, the numbers of two inherited descriptors: the
-/// rank's shared memory and one end of a `SOCK_SEQPACKET` pair whose other end is the supervisor's: on it the rank
-/// passes the welcome on, and says [`ABORTING`].
+/// Environment of an application process: `MEMFD,CONTROL,BEFORE`. The first two are numbers of inherited descriptors: the
+/// rank's shared memory and one end of a `SOCK_SEQPACKET` pair whose other end is the supervisor's: on it the rank passes
+/// the welcome on, and says [`ABORTING`]. The third says how many entries of `LD_PRELOAD` right before the shim are there
+/// for its sake, and go with it.
 pub const ENV_DESCRIPTORS: &str = "INVIVO_FDS";

@@ -7,7 +7,8 @@
 //!
 //! Programs that speak the standard's own interface have a shim of their own and the tools of MPICH, see [`super::mpi`].
 
-use super::environment::{Family, can_preload};
+use super::environment::Family;
+use super::preload::can_preload;
 use std::path::{Path, PathBuf};
 
 /// An installation.

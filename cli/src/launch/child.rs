@@ -148,7 +148,7 @@ pub fn outlive() {
     let Some(connection) = connection else { return };
     let nothing = std::process::Stdio::null;
     let mut sleep = Command::new("sleep");
-    sleep.arg(OUTLIVE_SECONDS).env_remove(super::environment::PRELOAD);
+    sleep.arg(OUTLIVE_SECONDS).env_remove(super::preload::PRELOAD);
     // Launchers leave descriptors of one process open in others, and wait for all of them to close.
     for descriptor in descriptors_but(&[connection]).unwrap_or_default() {
         // SAFETY: fcntl with F_SETFD touches no memory; an invalid number is an error, not a hazard.

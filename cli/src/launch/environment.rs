@@ -8,6 +8,7 @@
 
 mod slurm;
 
+use super::preload::{PRELOAD, Preload};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -287,7 +288,7 @@ pub fn for_application(
     env: &Environment,
     numbers: Numbers,
     program: &[OsString],
-    shim: Option<&Path>,
+    preload: Option<&Preload>,
     descriptors: &str,
 ) -> Vec<(OsString, Option<OsString>)> {
     let mut changes: Vec<(OsString, Option<OsString>)> = env
@@ -328,31 +329,14 @@ pub fn for_application(
             (!arguments.is_empty()).then(|| arguments.join(OsStr::new(" "))),
         );
     }
-    let Some(shim) = shim else { return changes };
-    // Ours first: what the user preloads stays behind it and still sees every call.
-    let mut preload = shim.as_os_str().to_owned();
-    if let Some(theirs) = env.get(OsStr::new(PRELOAD)).filter(|theirs| !theirs.is_empty()) {
-        preload.push(":");
-        preload.push(theirs);
-    }
-    changes.push((PRELOAD.into(), Some(preload)));
+    let Some(preload) = preload else { return changes };
+    let list = preload.list(env.get(OsStr::new(PRELOAD)).map(OsString::as_os_str));
+    changes.push((PRELOAD.into(), Some(list.value)));
     changes.push((
         invivo_proto::channel::ENV_DESCRIPTORS.into(),
-        Some(descriptors.into()),
+        Some(format!("{descriptors},{}", list.before).into()),
     ));
     changes
-}
-
-/// The loader's list of libraries that come first.
-pub const PRELOAD: &str = "LD_PRELOAD";
-
-/// Whether the loader can be told of a library: it splits the list at these characters and knows no quoting.
-pub fn can_preload(library: &Path) -> bool {
-    !library
-        .as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .any(|byte| matches!(byte, b':' | b' ' | b'\t' | b'\n' | b'$'))
 }
 
 #[cfg(test)]

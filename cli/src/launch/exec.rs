@@ -3,13 +3,14 @@
 use super::artefacts::Artefacts;
 use super::asked::{Asked, JobArgs, Switch};
 use super::child::{self, Ended};
-use super::environment::{self, Environment, Family, World, can_preload};
+use super::environment::{self, Environment, Family, World};
 use super::hosts::{self, Host};
 use super::job::Job;
 use super::keeper;
 use super::memory::{Beginning, Identity};
 use super::mpi::{self, Library};
 use super::opening::{Opening, Stage, look_again};
+use super::preload::{PRELOAD, Preload, can_preload};
 use super::signals::{Signals, for_tools};
 use super::supervisor::{Assignment, supervise};
 use super::tailor::tailored;
@@ -187,9 +188,13 @@ impl Process {
             let name = program.first().map_or(OsStr::new(""), |name| name);
             warn_of_mismatch(name, &self.library, self.world);
         }
-        let shim = (!self.foreign).then(|| {
+        let preload = (!self.foreign).then(|| {
             let shim = self.artefacts.shim(self.library.family);
-            tailored(&shim, &self.library.file, || connect::preload_dir().ok())
+            let shim = tailored(&shim, &self.library.file, || connect::preload_dir().ok());
+            let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+            let file = program.first().and_then(|name| program::find(name, path));
+            let first = file.and_then(|file| mpi::comes_first(&file, &environment));
+            Preload { shim, first }
         });
         let assignment = Assignment {
             identity: Identity {
@@ -207,7 +212,7 @@ impl Process {
             world: self.world,
             environment,
             program,
-            shim,
+            preload,
             opening: self.opening,
         };
         child::leave_as(supervise(&assignment, let_go_of_standard_streams))
@@ -306,7 +311,7 @@ fn let_go_of_standard_streams() {
 /// What holds for every process of ours: it is not observed by what the user preloads for the application.
 pub(super) fn tool(command: &mut Command) -> &mut Command {
     command
-        .env_remove(environment::PRELOAD)
+        .env_remove(PRELOAD)
         .env_remove(invivo_proto::channel::ENV_DESCRIPTORS)
 }
 
@@ -320,7 +325,7 @@ pub(super) fn tool_on<'a>(command: &'a mut Command, library: &Library) -> &'a mu
     } else {
         name
     };
-    tool(command).env(environment::PRELOAD, known)
+    tool(command).env(PRELOAD, known)
 }
 
 /// The library that the ranks here have loaded, or the one that they will load where nobody says it.

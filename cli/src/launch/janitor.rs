@@ -27,7 +27,7 @@ impl Janitor {
                 .and_then(|id| connect::job_dir(id).ok())
                 .unwrap_or_default(),
         );
-        shell.env_remove(super::environment::PRELOAD).process_group(0);
+        shell.env_remove(super::preload::PRELOAD).process_group(0);
         shell
             .stdin(Stdio::piped())
             .stdout(Stdio::null())

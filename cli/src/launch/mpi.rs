@@ -5,7 +5,8 @@
 //!
 //! The name tells the family: a library's major version is the promise of its binary interface.
 
-use super::environment::{Environment, Family, PRELOAD};
+use super::environment::{Environment, Family};
+use super::preload::{PRELOAD, can_preload, must_be_first};
 use super::{process, program};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -86,6 +87,12 @@ pub fn of_program(file: &Path, environment: &Environment) -> Option<Library> {
     loaded(file, environment)
         .iter()
         .find_map(|file| Library::of_file(file))
+}
+
+/// The library that a program is linked with and that has to be loaded before all others, if there is one.
+pub fn comes_first(file: &Path, environment: &Environment) -> Option<PathBuf> {
+    let mut files = loaded(file, environment).into_iter();
+    files.find(|file| must_be_first(file) && can_preload(file))
 }
 
 /// The library that a process has mapped.

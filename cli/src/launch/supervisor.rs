@@ -21,6 +21,7 @@ use super::memory::{Beginning, Identity, Memory};
 use super::mpi;
 use super::opening::{Opening, look_again};
 use super::place_socket::{Packet, PlaceSocket, Received, packet};
+use super::preload::Preload;
 use super::say;
 use super::signals::{Relations, Signals, asks_to_end};
 use super::stop::{Pause, TICK};
@@ -65,8 +66,8 @@ pub struct Assignment {
     pub environment: Environment,
     /// The application with its arguments.
     pub program: Vec<OsString>,
-    /// The library to preload; nothing into a program that is not to be observed.
-    pub shim: Option<PathBuf>,
+    /// What to preload; nothing into a program that is not to be observed.
+    pub preload: Option<Preload>,
     /// Where to note that the rank is in MPI; nothing where nobody waits for that.
     pub opening: Option<Opening>,
 }
@@ -152,7 +153,7 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         &assignment.environment,
         numbers,
         &assignment.program,
-        assignment.shim.as_deref(),
+        assignment.preload.as_ref(),
         &descriptors.map(|fd| fd.as_raw_fd().to_string()).join(","),
     ) {
         match value {

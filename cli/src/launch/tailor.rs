@@ -6,7 +6,7 @@
 //! lies in a directory of the user's on the node, one for all ranks and jobs with the same library. Where it cannot be made, the shim
 //! itself is taken.
 
-use super::environment::can_preload;
+use super::preload::can_preload;
 use object::elf::{FileHeader64, SHN_UNDEF, Sym64};
 use object::read::elf::{FileHeader, Sym};
 use object::{Endianness, LittleEndian};

@@ -30,7 +30,7 @@ impl Job {
     fn run(&self, script: &str) -> JoinHandle<Ended> {
         let socket = self.dir.path().join("place.sock");
         let prelude = format!(
-            "socket={}; welcome() {{ printf %s \"$socket\" >&${{INVIVO_FDS#*,}}; }}; cd {}",
+            "socket={}; both=${{INVIVO_FDS%,*}}; welcome() {{ printf %s \"$socket\" >&${{both#*,}}; }}; cd {}",
             socket.display(),
             self.dir.path().display(),
         );
@@ -55,7 +55,10 @@ impl Job {
             world,
             environment: Environment::new(),
             program,
-            shim: Some(self.dir.path().join("shim.so")),
+            preload: Some(Preload {
+                shim: self.dir.path().join("shim.so"),
+                first: None,
+            }),
             opening: Some(Opening::new(self.dir.path(), 1)),
         };
         std::thread::spawn(move || supervise(&assignment, || ()))
@@ -91,7 +94,7 @@ fn an_application_without_mpi_ends_as_without_us() {
         ("kill -ABRT $$", Ended::Signal(libc::SIGABRT)),
         // Closes what the shim was given.
         (
-            "exec 2>&-; for fd in ${INVIVO_FDS/,/ }; do eval \"exec $fd>&-\"; done; exit 7",
+            "exec 2>&-; for fd in ${both/,/ }; do eval \"exec $fd>&-\"; done; exit 7",
             Ended::Code(7),
         ),
     ] {
@@ -205,7 +208,7 @@ fn a_missing_program_is_answered_as_by_a_shell() {
         hosts: 1,
         environment: Environment::new(),
         program: vec!["/nonexistent/app".into()],
-        shim: None,
+        preload: None,
         opening: None,
     };
     assert_eq!(supervise(&assignment, || ()), Ended::Code(127));
