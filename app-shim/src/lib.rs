@@ -29,6 +29,8 @@ mod fortran;
 mod gate;
 mod groups;
 mod handles;
+#[cfg(target_arch = "x86_64")]
+mod hidden;
 mod homeless;
 mod library;
 #[cfg(target_arch = "x86_64")]

@@ -66,6 +66,44 @@ pub fn is_called(path: &CStr, names: &[&CStr]) -> bool {
         .any(|rest| rest.is_empty() || rest[0] == b'.')
 }
 
+/// The MPI library behind us, to be asked what it has.
+pub struct Open {
+    handle: *mut c_void,
+    base: *mut c_void,
+}
+
+/// The file of the MPI library behind us.
+pub fn file() -> Option<&'static CStr> {
+    object(INIT.address()).map(|(file, _)| file)
+}
+
+/// The MPI library behind us.
+pub fn open() -> Option<Open> {
+    let (path, base) = object(INIT.address())?;
+    // SAFETY: dladdr gives a C string; RTLD_NOLOAD loads nothing.
+    let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    (!handle.is_null()).then_some(Open { handle, base })
+}
+
+impl Open {
+    /// Whether it has a function of this name itself.
+    pub fn has(&self, name: &CStr) -> bool {
+        // SAFETY: the handle is open.
+        let found = unsafe { find(self.handle, name) };
+        !found.is_null() && object_of(found) == self.base
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        // SAFETY: opened by us, and closed once. What we asked on the way must not look like the program's error.
+        unsafe {
+            libc::dlclose(self.handle);
+            libc::dlerror();
+        }
+    }
+}
+
 /// `PMPI_Init` of a library that is loaded already, by the library's own name or its path. Keeps no reference.
 fn init_in(library: &CStr) -> Option<*mut c_void> {
     // SAFETY: both are C strings; RTLD_NOLOAD loads nothing.

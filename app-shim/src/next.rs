@@ -44,12 +44,19 @@ impl Next {
     #[cold]
     #[inline(never)]
     fn look_up(&self) -> *mut c_void {
-        // SAFETY: the name is a C string; dlsym may be called at any time.
-        let mut address = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-        if address.is_null() {
-            address = in_loaded(self.name);
-        }
+        let address = behind(self.name);
         self.address.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+/// The address of what is behind us under a name; null where no library has it.
+pub fn behind(name: &CStr) -> *mut c_void {
+    // SAFETY: the name is a C string; dlsym may be called at any time.
+    let address = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    if address.is_null() {
+        in_loaded(name)
+    } else {
         address
     }
 }

@@ -89,6 +89,12 @@ pub fn attach() {
         return;
     };
     refuse_another_family();
+    #[cfg(target_arch = "x86_64")]
+    if !crate::hidden::reveal()
+        && let Some(library) = library::file()
+    {
+        refuse(library);
+    }
     let mut numbers = descriptors.split(',').map(|number| number.parse::<c_int>().ok());
     let mut next = || numbers.next().flatten();
     let told = (|| Some((next()?, next()?, next()?)))();

@@ -5,6 +5,9 @@
 //! gets a copy of the shim in whose table of symbols those names are undefined, which the loader passes over. The copy
 //! lies in a directory of the user's on the node, one for all ranks and jobs with the same library. Where it cannot be made, the shim
 //! itself is taken.
+//!
+//! The program may load a newer library than the one that was expected. So the symbols' sizes, which the loader does not
+//! read, say where the functions are: the copy gives back what turns out to be there (`app-shim/src/hidden.rs`).
 
 use super::preload::can_preload;
 use object::elf::{FileHeader64, SHN_UNDEF, Sym64};
@@ -17,10 +20,11 @@ use std::path::{Path, PathBuf};
 
 /// A file that cannot be read as a library of this machine.
 type Unreadable = object::read::Error;
-/// The number of a section and the value stand behind name (4 bytes), kind and visibility of a symbol.
+/// The number of a section, the value and the size stand behind name (4 bytes), kind and visibility of a symbol.
 const SECTION_AT: usize = 6;
 const VALUE_AT: usize = 8;
-const VALUE_END: usize = 16;
+const SIZE_AT: usize = 16;
+const SIZE_END: usize = 24;
 
 /// The shim as a program with this MPI library should have it: `shim` itself, or a copy in the directory, which is asked for
 /// only then.
@@ -104,10 +108,11 @@ fn hide(file: &mut [u8], goes: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, U
         let name = symbol.name.strip_prefix(b"P").unwrap_or(&symbol.name);
         if (name.starts_with(b"MPI_") || name.starts_with(b"MPIX_"))
             && goes(&symbol.name)
-            && let Some(entry) = file.get_mut(symbol.at..symbol.at + VALUE_END)
+            && let Some(entry) = file.get_mut(symbol.at..symbol.at + SIZE_END)
         {
             entry[SECTION_AT..VALUE_AT].copy_from_slice(&SHN_UNDEF.to_le_bytes());
-            entry[VALUE_AT..VALUE_END].fill(0);
+            entry.copy_within(VALUE_AT..SIZE_AT, SIZE_AT);
+            entry[VALUE_AT..SIZE_AT].fill(0);
             hidden.push(symbol.name);
         }
     }

@@ -86,6 +86,16 @@ impl Family {
         Some(prefix)
     }
 
+    /// The file of Debian's library, which its compiler links.
+    pub fn library(self) -> PathBuf {
+        let name = if self.is_open_mpi() {
+            "libmpi.so.40"
+        } else {
+            "libmpich.so.12"
+        };
+        Path::new("/usr/lib/x86_64-linux-gnu").join(name)
+    }
+
     /// A compiler (`mpicc`, `mpicxx`, `mpifort`) of this MPI.
     pub fn compiler(self, name: &str) -> Command {
         match self.prefix() {
