@@ -14,6 +14,7 @@ pub mod call_log;
 pub mod checks;
 pub mod client;
 pub mod clock_log;
+pub mod control_group;
 pub mod counts;
 pub mod crowd;
 pub mod ended;

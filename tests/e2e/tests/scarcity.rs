@@ -3,6 +3,7 @@
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
+use invivo_e2e::control_group::ControlGroup;
 use invivo_e2e::counts::recorded;
 use invivo_e2e::ended::Ended;
 use invivo_e2e::family::Family;
@@ -237,5 +238,40 @@ fn a_limit_of_memory_is_lived_with_or_told() {
             "{family:?}: nothing is started"
         );
         refused.assert_nothing_left();
+    }
+}
+
+/// Bytes that a job's processes may touch together: enough for all, and enough for the program alone.
+const ENOUGH_BYTES: u64 = 256 << 20;
+const FOR_THE_PROGRAM_BYTES: u64 = 40 << 20;
+
+/// A limit of what the job's processes touch, as batch systems set it: where the tool processes fit, nothing differs. Where they do
+/// not, the kernel ends one of them, and with it the job, at once and without a trace.
+#[test]
+#[ignore = "a control group, which not every machine lets us make"]
+fn a_control_group_with_little_memory_is_lived_with_or_ends_the_job() {
+    for family in Family::ALL {
+        let command = program(family, "init_finalize", ["3"]);
+        for (bytes, fits) in [(ENOUGH_BYTES, true), (FOR_THE_PROGRAM_BYTES, false)] {
+            let Some(group) = ControlGroup::with_memory(bytes) else {
+                return;
+            };
+            let limited = |job: Job| job.behind(&format!("{}; exec \"$@\"", group.join())).run();
+            let bare = limited(Job::bare(family, RANKS, &command));
+            let observed = limited(Job::observed(family, RANKS, &command));
+            assert_eq!(bare.code(), 3, "{family:?}: the bare run");
+            if fits {
+                assert_eq!(observed.code(), 3, "{family:?}");
+                assert_eq!(bare.stdout(), observed.stdout(), "{family:?}");
+                checks::complete(&observed.report(), RANKS);
+            } else {
+                assert!(
+                    ![0, 3].contains(&observed.code()),
+                    "{family:?}: {}",
+                    observed.code()
+                );
+            }
+            observed.assert_nothing_left();
+        }
     }
 }

@@ -1,0 +1,74 @@
+//! A control group with a limit of memory, as batch systems and containers make them: what its processes touch counts, not what
+//! they may address.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Where the system shows control groups.
+const GROUPS: &str = "/sys/fs/cgroup";
+/// The longest that the last of a group's processes takes to be gone.
+const GONE_WITHIN: Duration = Duration::from_secs(5);
+
+/// A group that lies in no other. Dropped, it is gone.
+#[derive(Debug)]
+pub struct ControlGroup {
+    path: PathBuf,
+}
+
+impl ControlGroup {
+    /// One whose processes have so many bytes together. Where this machine lets us make none, that is said loudly, and where
+    /// the environment says that all must be tested (`CI=true`), it is a failure.
+    pub fn with_memory(bytes: u64) -> Option<ControlGroup> {
+        match ControlGroup::made(bytes) {
+            Ok(group) => Some(group),
+            Err(why) => {
+                let text = format!(
+                    "this machine forbids control groups ({why}): limits of memory are NOT TESTED here; run as root"
+                );
+                assert!(std::env::var("CI").as_deref() != Ok("true"), "{text}");
+                // Not by `eprintln!`: the test runner keeps that to itself when a test passes.
+                let _ = writeln!(std::io::stderr(), "\n*** {text} ***\n");
+                None
+            }
+        }
+    }
+
+    fn made(bytes: u64) -> std::io::Result<ControlGroup> {
+        let all = Path::new(GROUPS);
+        let name = format!("invivo-test-{}", std::process::id());
+        let bytes = bytes.to_string();
+        // The first version has a hierarchy for memory alone, the second one for all.
+        let first = all.join("memory");
+        if first.join("memory.limit_in_bytes").exists() {
+            let path = first.join(name);
+            fs::create_dir(&path)?;
+            let group = ControlGroup { path };
+            fs::write(group.path.join("memory.limit_in_bytes"), &bytes)?;
+            return Ok(group);
+        }
+        fs::write(all.join("cgroup.subtree_control"), "+memory")?;
+        let path = all.join(name);
+        fs::create_dir(&path)?;
+        let group = ControlGroup { path };
+        fs::write(group.path.join("memory.max"), &bytes)?;
+        fs::write(group.path.join("memory.swap.max"), "0")?;
+        Ok(group)
+    }
+
+    /// The line of a shell that joins it.
+    pub fn join(&self) -> String {
+        format!("echo $$ > {}/cgroup.procs", self.path.display())
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        let since = Instant::now();
+        // It may be removed when its last process is.
+        while fs::remove_dir(&self.path).is_err() && since.elapsed() < GONE_WITHIN {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
