@@ -11,10 +11,6 @@ use std::collections::BTreeMap;
 
 /// What a level holds, in words; a tick takes so many picoseconds.
 fn holds(label: Label, tick_ps: u64) -> String {
-    let every = |log2: u8| match log2 {
-        0 => "every second".to_owned(),
-        _ => format!("every {}th of twice as many", 1u64 << log2.min(63)),
-    };
     match label {
         Label::Rest => "all else".to_owned(),
         Label::Class => "a class".to_owned(),
@@ -23,8 +19,8 @@ fn holds(label: Label, tick_ps: u64) -> String {
             let ns = (1u128 << log2.min(100)) * u128::from(tick_ps) / 1000;
             format!("shorter than {}", duration(u64::try_from(ns).unwrap_or(u64::MAX)))
         }
-        Label::Iteration(log2) => format!("iterations, {}", every(log2)),
-        Label::Ordinal(log2) => format!("samples, {}", every(log2)),
+        Label::Iteration(log2) => format!("one iteration in {}", 2u128 << log2.min(100)),
+        Label::Ordinal(log2) => format!("one sample in {}", 2u128 << log2.min(100)),
         Label::Earlier => "earlier strategies".to_owned(),
     }
 }
@@ -284,5 +280,25 @@ fn facts(of: &RowFacts) -> v1::CallFacts {
         tag: of.tag,
         bytes_out: of.bytes_out,
         bytes_in: of.bytes_in,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_have_plain_words() {
+        for (label, words) in [
+            (Label::Iteration(0), "one iteration in 2"),
+            (Label::Iteration(3), "one iteration in 16"),
+            (Label::Ordinal(0), "one sample in 2"),
+            (Label::Ordinal(1), "one sample in 4"),
+            (Label::ShorterThanLog2(10), "shorter than 1.024 us"),
+            (Label::Depth(3), "depth 3"),
+        ] {
+            assert_eq!(holds(label, 1000), words);
+        }
+        assert!(!holds(Label::Ordinal(u8::MAX), 1000).is_empty());
     }
 }
