@@ -212,10 +212,22 @@ fn offer(known: &Known) -> u64 {
 /// A communicator was made of `parent` by a blocking call that all its members are in.
 #[cold]
 pub fn made(parent: Comm, comm: Comm) {
+    let foreign = KNOWN.with(|table| table.get(parent.bits()).is_none_or(|known| known.foreign));
+    named_together(comm, foreign);
+}
+
+/// A communicator was made of a group of a session's, by a blocking call that all its members are in. The sets of
+/// processes that a session knows have the job's own alone.
+#[cold]
+pub fn made_of_group(comm: Comm) {
+    named_together(comm, false);
+}
+
+/// All members of a new communicator are here, and learn its id if none is in another world.
+fn named_together(comm: Comm, foreign: bool) {
     if comm == comm_null() {
         return;
     }
-    let foreign = KNOWN.with(|table| table.get(parent.bits()).is_none_or(|known| known.foreign));
     if ask(real::comm_test_inter, comm) != 0 {
         let foreign = foreign || !groups::remote_is_ours(comm);
         let known = register(comm, foreign);

@@ -122,7 +122,7 @@ through!(MPI_Comm_compare, PMPI_Comm_compare, (comm1: Comm, comm2: Comm, result:
 wrap!(109, MPI_Comm_connect, PMPI_Comm_connect, (port_name: *const c_char, info: Handle, root: c_int, comm: Comm, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_foreign(newcomm); } });
 wrap!(110, MPI_Comm_create, PMPI_Comm_create, (comm: Comm, group: Handle, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
 wrap!(111, MPI_Comm_create_errhandler, PMPI_Comm_create_errhandler, (comm_errhandler_fn: HandlerFn, errhandler: *mut Handle), |call| {  }, |result| {  });
-wrap!(112, MPI_Comm_create_from_group, PMPI_Comm_create_from_group, (group: Handle, stringtag: *const c_char, info: Handle, errhandler: Handle, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_foreign(newcomm); } });
+wrap!(112, MPI_Comm_create_from_group, PMPI_Comm_create_from_group, (group: Handle, stringtag: *const c_char, info: Handle, errhandler: Handle, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_group(newcomm); } });
 wrap!(113, MPI_Comm_create_group, PMPI_Comm_create_group, (comm: Comm, group: Handle, tag: c_int, newcomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(comm, newcomm); } });
 wrap!(115, MPI_Comm_delete_attr, PMPI_Comm_delete_attr, (comm: Comm, comm_keyval: c_int), |call| {  }, |result| { if result == 0 && call.recorded() { call.on(comm); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
@@ -380,7 +380,7 @@ wrap!(332, MPI_Info_dup, PMPI_Info_dup, (info: Handle, newinfo: *mut Handle), |c
 wrap!(333, MPI_Info_free, PMPI_Info_free, (info: *mut Handle), |call| {  }, |result| {  });
 wrap!(339, MPI_Info_set, PMPI_Info_set, (info: Handle, key: *const c_char, value: *const c_char), |call| {  }, |result| {  });
 wrap!(341, MPI_Intercomm_create, PMPI_Intercomm_create, (local_comm: Comm, local_leader: c_int, peer_comm: Comm, remote_leader: c_int, tag: c_int, newintercomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(local_comm, newintercomm); } });
-wrap!(342, MPI_Intercomm_create_from_groups, PMPI_Intercomm_create_from_groups, (local_group: Handle, local_leader: c_int, remote_group: Handle, remote_leader: c_int, stringtag: *const c_char, info: Handle, errhandler: Handle, newintercomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_foreign(newintercomm); } });
+wrap!(342, MPI_Intercomm_create_from_groups, PMPI_Intercomm_create_from_groups, (local_group: Handle, local_leader: c_int, remote_group: Handle, remote_leader: c_int, stringtag: *const c_char, info: Handle, errhandler: Handle, newintercomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_group(newintercomm); } });
 wrap!(343, MPI_Intercomm_merge, PMPI_Intercomm_merge, (intercomm: Comm, high: c_int, newintracomm: *mut Comm), |call| {  }, |result| { if result == 0 { call.comm_new(intercomm, newintracomm); } });
 #[cfg(any(feature = "family-mpich", feature = "family-abi"))]
 wrap!(344, MPI_Irecv_c, PMPI_Irecv_c, (buf: *mut c_void, count: i64, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, request: *mut Request), |call| {  }, |result| { if result == 0 { call.post_recv(count.into(), datatype, source, tag, comm, request); } });

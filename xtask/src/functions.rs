@@ -38,6 +38,7 @@ What stands in the second column:
 | world | not recorded: it is called often and costs next to nothing, or makes nothing yet; wrapped so that it sees the application's world |
 | local | not wrapped: it takes no communicator and nothing but the calling process takes part |
 | clock | not wrapped: it is called often, and reads a clock |
+| end | not recorded, because it does not come back; the report says which rank called it, and with what code |
 | variadic | impossible to wrap: a wrapper cannot pass on arguments that it does not know; it is meant for other tools |
 
 Of `MPI_T_*` only the making of handles is wrapped, for variables that belong to a communicator; the rest asks the library about itself. Conversions
@@ -50,6 +51,7 @@ fn fate(name: &str, role: &str) -> &'static str {
     match (name, role) {
         ("MPI_Pcontrol", _) => "variadic",
         ("MPI_Wtime" | "MPI_Wtick", _) => "clock",
+        (_, "abort") => "end",
         (_, "none") => "local",
         (_, "through" | "attr" | "keyval" | "asked") => "world",
         _ => "recorded",
@@ -85,7 +87,7 @@ impl Seen {
             "-"
         } else if self.called.contains(name) {
             "tested"
-        } else if matches!(fate, "recorded" | "world") {
+        } else if matches!(fate, "recorded" | "world" | "end") {
             "wrapped"
         } else {
             "passed"

@@ -47,6 +47,12 @@ impl Call {
         comms::came(unsafe { *new });
     }
 
+    /// A blocking call made a communicator of a group, without a parent.
+    pub unsafe fn comm_group(&mut self, new: *const Comm) {
+        // SAFETY: the real call has written the communicator.
+        comms::made_of_group(unsafe { *new });
+    }
+
     /// A communicator is about to be freed: what is known of it is put away before MPI may use its handle again, for
     /// another thread perhaps. Nothing is asked of MPI, which may not know it.
     pub fn comm_leaving(&mut self, held: Comm) -> Option<Known> {

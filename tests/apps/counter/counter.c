@@ -32,6 +32,10 @@ enum {
 #include "functions.h"
     ID_MPI_Finalize,
     ID_MPI_Wtime,
+    ID_MPI_Wtick,
+    ID_MPI_Aint_add,
+    ID_MPI_Aint_diff,
+    ID_MPI_Pcontrol,
     FUNCTIONS
 };
 #undef FUNCTION
@@ -41,6 +45,10 @@ static const char *const names[FUNCTIONS] = {
 #include "functions.h"
     "MPI_Finalize",
     "MPI_Wtime",
+    "MPI_Wtick",
+    "MPI_Aint_add",
+    "MPI_Aint_diff",
+    "MPI_Pcontrol",
 };
 #undef FUNCTION
 
@@ -105,6 +113,14 @@ static void enter(int id)
 #include "functions.h"
 #undef FUNCTION
 WRAP(double, MPI_Wtime, ID_MPI_Wtime, "PMPI_Wtime", (void), ())
+WRAP(double, MPI_Wtick, ID_MPI_Wtick, "PMPI_Wtick", (void), ())
+/* Open MPI's header computes these itself. */
+#ifndef MPI_Aint_add
+WRAP(MPI_Aint, MPI_Aint_add, ID_MPI_Aint_add, "PMPI_Aint_add", (MPI_Aint base, MPI_Aint disp), (base, disp))
+WRAP(MPI_Aint, MPI_Aint_diff, ID_MPI_Aint_diff, "PMPI_Aint_diff", (MPI_Aint addr1, MPI_Aint addr2), (addr1, addr2))
+#endif
+/* What it was for nobody here knows, and nobody behind. */
+WRAP(int, MPI_Pcontrol, ID_MPI_Pcontrol, "PMPI_Pcontrol", (const int level, ...), (level))
 
 #ifdef DEEP
 #define FUNCTION(name, parameters, arguments) WRAP(int, P##name, ID_##name, "P" #name, parameters, arguments)

@@ -21,6 +21,9 @@ void fold(long value);
 void fold_text(const char *text);
 void fold_ints(const int *values, int number);
 void fold_code(int code);
+/* Callbacks of communicators: an attribute, a number, goes; an error came. */
+int comm_deletes(MPI_Comm comm, int key, void *value, void *extra);
+void comm_told(MPI_Comm *comm, int *code, ...);
 /* Between two looks at something that others have to do: there may be more ranks than cores. */
 void breathe(void);
 
@@ -52,6 +55,7 @@ void breathe(void);
     SECTION_OF(objects)   \
     SECTION_OF(removed)   \
     SECTION_OF(names)     \
-    SECTION_OF(extensions)
+    SECTION_OF(extensions) \
+    SECTION_OF(sessions)
 
 #endif

@@ -33,6 +33,21 @@ void fold_code(int code)
     fold(class);
 }
 
+int comm_deletes(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)extra;
+    fold(*(int *)value);
+    return MPI_SUCCESS;
+}
+
+void comm_told(MPI_Comm *comm, int *code, ...)
+{
+    fold(*comm == MPI_COMM_WORLD);
+    fold_code(*code);
+}
+
 void breathe(void)
 {
     usleep(200);
@@ -87,6 +102,12 @@ int main(int argc, char **argv)
             fflush(stdout);
             MPI_Barrier(everybody);
         }
+    /* A section of its own, which does not come back. */
+    if (argc > 1 && strcmp(argv[1], "aborted") == 0) {
+        if (me == 1)
+            MPI_Abort(everybody, 7);
+        MPI_Barrier(everybody);
+    }
     MPI_Comm_free(&everybody);
     MPI_Finalize();
     return 0;

@@ -58,21 +58,6 @@ static int copied(MPI_Comm comm, int key, void *extra, void *value, void *out, i
     return MPI_SUCCESS;
 }
 
-static int deleted(MPI_Comm comm, int key, void *value, void *extra)
-{
-    (void)comm;
-    (void)key;
-    (void)extra;
-    fold(*(int *)value);
-    return MPI_SUCCESS;
-}
-
-static void told(MPI_Comm *comm, int *code, ...)
-{
-    fold(*comm == MPI_COMM_WORLD);
-    fold_code(*code);
-}
-
 static void communicators(void)
 {
     static int value = 3;
@@ -84,7 +69,7 @@ static void communicators(void)
     int key, flag = -1, length = 0, result = -1, size = -1, rank = -1;
     void *found = NULL;
     char name[MPI_MAX_OBJECT_NAME] = "";
-    MPI_Comm_create_keyval(copied, deleted, &key, NULL);
+    MPI_Comm_create_keyval(copied, comm_deletes, &key, NULL);
     MPI_Comm_set_attr(everybody, key, &value);
     MPI_Comm_idup(everybody, &dup, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -125,7 +110,7 @@ static void communicators(void)
     MPI_Comm_free(&merged);
     MPI_Comm_free(&inter);
     MPI_Comm_free(&half);
-    MPI_Comm_create_errhandler(told, &own);
+    MPI_Comm_create_errhandler(comm_told, &own);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
     MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER);
     MPI_Comm_get_errhandler(MPI_COMM_WORLD, &now);

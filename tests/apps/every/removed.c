@@ -1,32 +1,13 @@
 /* What MPI 1 had and MPI 3 has removed or advises against, where an MPI still has it. */
 #include "every.h"
 
-#ifdef DECLARED_MPI_Attr_put
-static int deleted(MPI_Comm comm, int key, void *value, void *extra)
-{
-    (void)comm;
-    (void)key;
-    (void)extra;
-    fold(*(int *)value);
-    return MPI_SUCCESS;
-}
-#endif
-
-#ifdef DECLARED_MPI_Errhandler_create
-static void told(MPI_Comm *comm, int *code, ...)
-{
-    fold(*comm == MPI_COMM_WORLD);
-    fold_code(*code);
-}
-#endif
-
 void removed(void)
 {
 #ifdef DECLARED_MPI_Attr_put
     static int value = 9;
     int key = MPI_KEYVAL_INVALID, flag = -1;
     void *found = NULL;
-    MPI_Keyval_create(MPI_NULL_COPY_FN, deleted, &key, NULL);
+    MPI_Keyval_create(MPI_NULL_COPY_FN, comm_deletes, &key, NULL);
     MPI_Attr_put(everybody, key, &value);
     MPI_Attr_get(everybody, key, &found, &flag);
     fold(flag && found == &value);
@@ -35,7 +16,7 @@ void removed(void)
 #endif
 #ifdef DECLARED_MPI_Errhandler_create
     MPI_Errhandler own, now;
-    MPI_Errhandler_create(told, &own);
+    MPI_Errhandler_create(comm_told, &own);
     MPI_Errhandler_set(MPI_COMM_WORLD, own);
     MPI_Errhandler_get(MPI_COMM_WORLD, &now);
     fold(now == own);

@@ -10,7 +10,15 @@ use std::process::Command;
 
 /// Files that are compiled with counts of `int`, and once more with counts of `MPI_Count`.
 const TWICE: [&str; 5] = ["messages", "collectives", "windows", "files", "datatypes"];
-const ONCE: [&str; 6] = ["main", "requests", "objects", "removed", "names", "extensions"];
+const ONCE: [&str; 7] = [
+    "main",
+    "requests",
+    "objects",
+    "removed",
+    "names",
+    "extensions",
+    "sessions",
+];
 
 /// The command line, built first where necessary; the sections that are named, or all.
 pub fn command(family: Family, sections: &[&str]) -> Vec<OsString> {

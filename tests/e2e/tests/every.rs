@@ -3,6 +3,7 @@
 
 use invivo_e2e::apps::{Counter, counter};
 use invivo_e2e::checks;
+use invivo_e2e::counts::Calls;
 use invivo_e2e::every::command;
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
@@ -53,5 +54,22 @@ fn functions_give_the_same_on_mpich() {
 fn functions_give_the_same_on_newer_mpis() {
     for family in Family::NEW {
         same_values(family, &[]);
+    }
+}
+
+/// `MPI_Abort` does not come back, so nobody counts it: the job ends as it does without, and the report has who called it.
+#[test]
+#[ignore = "half a minute; ends are tested on Debian's two"]
+fn an_abort_is_one_on_every_mpi() {
+    for family in Family::ALL.into_iter().chain(Family::NEW) {
+        let command = command(family, &["aborted"]);
+        let bare = Job::bare(family, RANKS, &command).run();
+        let observed = Job::observed(family, RANKS, &command).run();
+        assert_eq!(bare.code(), observed.code(), "{family:?}");
+        assert_ne!(bare.code(), 0, "{family:?}");
+        observed.assert_nothing_left();
+        let report = observed.report();
+        checks::conserved(&report, RANKS);
+        seen::note(family, &Calls::from([((1, "MPI_Abort".to_owned()), 1)]));
     }
 }

@@ -8,6 +8,7 @@ use invivo_e2e::ended::Ended;
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
 use invivo_e2e::places::root;
+use invivo_e2e::report::Report;
 use invivo_e2e::seen;
 use invivo_e2e::whole::{BINDINGS, NASTINESSES, Program, Shown, command, table};
 use std::collections::BTreeMap;
@@ -72,16 +73,16 @@ fn same_for_the_user(bare: &Ended, observed: &Ended) {
 
 /// Runs a program bare and observed, with a counter behind Invivo, and compares everything. Gives the bare run.
 fn compare(family: Family, command: &[OsString], environment: &[(&str, &str)]) -> Ended {
-    compare_but_for(family, command, environment, &[])
+    compare_but_for(family, command, environment, &[]).0
 }
 
-/// The same where these functions, called once by each rank, are not seen by the counter.
+/// The same where these functions, called once by each rank, are not seen by the counter. Gives the report, too.
 fn compare_but_for(
     family: Family,
     command: &[OsString],
     environment: &[(&str, &str)],
     unseen: &[&str],
-) -> Ended {
+) -> (Ended, Report) {
     let with = |mut job: Job| {
         for (name, value) in environment {
             job = job.env(name, value);
@@ -100,7 +101,7 @@ fn compare_but_for(
         .extend((0..RANKS).flat_map(|rank| unseen.iter().map(move |name| ((rank, (*name).to_owned()), 1))));
     checks::same_calls(&report, &counted);
     seen::note(family, &called);
-    bare
+    (bare, report)
 }
 
 /// What the table says of a program or section in C.
@@ -222,7 +223,9 @@ fn sessions_see_the_programs_processes() {
                 &[]
             };
             let program = command(Program::Single("sessions"), family, [how]);
-            let bare = compare_but_for(family, &program, &[], unseen);
+            let (bare, report) = compare_but_for(family, &program, &[], unseen);
+            // Communicators of sessions have no parent, and members that the whole job knows.
+            assert_eq!(report.matrix.unresolved.messages, 0, "{family:?}, {how}");
             let world = format!("group of mpi://WORLD: 0 of {RANKS}");
             assert!(
                 bare.stdout()[0].contains(&world),

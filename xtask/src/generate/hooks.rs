@@ -120,14 +120,14 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             ("", format!("call.comm_new({parent}, {new});"))
         }
         "comm_idup" => ("", "call.comm_idup(comm, newcomm, request);".into()),
-        "comm_foreign" => {
+        role @ ("comm_foreign" | "comm_group") => {
             let new = f
                 .arguments
                 .iter()
                 .rev()
                 .find(|a| a.c_type == "MPI_Comm *")
                 .context("no new communicator")?;
-            ("", format!("call.comm_foreign({});", new.name))
+            ("", format!("call.{role}({});", new.name))
         }
         "comm_free" => (
             "let held = *comm; let known = call.comm_leaving(held);",

@@ -26,99 +26,40 @@ pub fn shares(f: &Function) -> Result<String> {
     let one = |buffer: &str, n: &str, t: &str| format!("call.bytes({buffer}, {}, {t})", count(n));
     let each =
         |buffer: &str, n: &str, t: &str, peers: &str| format!("call.bytes_each({buffer}, {n}, {t}, {peers})");
+    // What only some ranks have: the root, what stands below one, and who is not without a part (in intercommunicators).
+    let only = |who: &str, share: &str| format!("if call.{who} {{ {share} }} else {{ 0 }}");
+    let root = |share: &str| only("is_root(root, comm)", share);
+    let leaf = |share: &str| only("is_leaf(root, comm)", share);
+    let active = |share: &str| format!("if call.is_passive(root) {{ 0 }} else {{ {share} }}");
+    let sent = one("sendbuf", "sendcount", "sendtype");
+    let received = one("recvbuf", "recvcount", "recvtype");
+    let sent_to_each = each("sendbuf", "sendcounts", "sendtype", out_peers);
+    let received_from_each = each("recvbuf", "recvcounts", "recvtype", in_peers);
+    let all_in = |buffer: &str| one(buffer, "count", "datatype");
     let (out, inn) = match base.as_str() {
         "barrier" => ("0".into(), "0".into()),
-        "bcast" => (
-            format!(
-                "if call.is_root(root, comm) {{ {} }} else {{ 0 }}",
-                one("buffer", "count", "datatype")
-            ),
-            format!(
-                "if call.is_leaf(root, comm) {{ {} }} else {{ 0 }}",
-                one("buffer", "count", "datatype")
-            ),
+        "bcast" => (root(&all_in("buffer")), leaf(&all_in("buffer"))),
+        "reduce" => (active(&all_in("sendbuf")), root(&all_in("recvbuf"))),
+        "allreduce" | "scan" | "exscan" => (all_in("sendbuf"), all_in("recvbuf")),
+        "reduce_scatter" => (
+            each("recvbuf", "recvcounts", "datatype", "call.peers(comm)"),
+            "call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype)".into(),
         ),
-        "reduce" => (
-            format!(
-                "if call.is_passive(root) {{ 0 }} else {{ {} }}",
-                one("sendbuf", "count", "datatype")
-            ),
-            format!(
-                "if call.is_root(root, comm) {{ {} }} else {{ 0 }}",
-                one("recvbuf", "count", "datatype")
-            ),
-        ),
-        "allreduce" | "scan" | "exscan" => (
-            one("sendbuf", "count", "datatype"),
-            one("recvbuf", "count", "datatype"),
-        ),
-        "reduce_scatter" => {
-            let sum = each("recvbuf", "recvcounts", "datatype", "call.peers(comm)");
-            (
-                sum.clone(),
-                "call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype)".into(),
-            )
-        }
         "reduce_scatter_block" => (
             format!("{} * call.peers(comm)", one("sendbuf", "recvcount", "datatype")),
             one("recvbuf", "recvcount", "datatype"),
         ),
-        "gather" => (
-            format!(
-                "if call.is_passive(root) {{ 0 }} else {{ {} }}",
-                one("sendbuf", "sendcount", "sendtype")
-            ),
-            format!(
-                "if call.is_root(root, comm) {{ {} * {in_peers} }} else {{ 0 }}",
-                one("recvbuf", "recvcount", "recvtype")
-            ),
-        ),
-        "gatherv" => (
-            format!(
-                "if call.is_passive(root) {{ 0 }} else {{ {} }}",
-                one("sendbuf", "sendcount", "sendtype")
-            ),
-            format!(
-                "if call.is_root(root, comm) {{ {} }} else {{ 0 }}",
-                each("recvbuf", "recvcounts", "recvtype", in_peers)
-            ),
-        ),
-        "scatter" => (
-            format!(
-                "if call.is_root(root, comm) {{ {} * {out_peers} }} else {{ 0 }}",
-                one("sendbuf", "sendcount", "sendtype")
-            ),
-            format!(
-                "if call.is_passive(root) {{ 0 }} else {{ {} }}",
-                one("recvbuf", "recvcount", "recvtype")
-            ),
-        ),
-        "scatterv" => (
-            format!(
-                "if call.is_root(root, comm) {{ {} }} else {{ 0 }}",
-                each("sendbuf", "sendcounts", "sendtype", out_peers)
-            ),
-            format!(
-                "if call.is_passive(root) {{ 0 }} else {{ {} }}",
-                one("recvbuf", "recvcount", "recvtype")
-            ),
-        ),
-        "allgather" => (
-            one("sendbuf", "sendcount", "sendtype"),
-            format!("{} * {in_peers}", one("recvbuf", "recvcount", "recvtype")),
-        ),
-        "allgatherv" => (
-            one("sendbuf", "sendcount", "sendtype"),
-            each("recvbuf", "recvcounts", "recvtype", in_peers),
-        ),
+        "gather" => (active(&sent), root(&format!("{received} * {in_peers}"))),
+        "gatherv" => (active(&sent), root(&received_from_each)),
+        "scatter" => (root(&format!("{sent} * {out_peers}")), active(&received)),
+        "scatterv" => (root(&sent_to_each), active(&received)),
+        "allgather" => (sent, format!("{received} * {in_peers}")),
+        "allgatherv" => (sent, received_from_each),
         "alltoall" => (
-            format!("{} * {out_peers}", one("sendbuf", "sendcount", "sendtype")),
-            format!("{} * {in_peers}", one("recvbuf", "recvcount", "recvtype")),
+            format!("{sent} * {out_peers}"),
+            format!("{received} * {in_peers}"),
         ),
-        "alltoallv" => (
-            each("sendbuf", "sendcounts", "sendtype", out_peers),
-            each("recvbuf", "recvcounts", "recvtype", in_peers),
-        ),
+        "alltoallv" => (sent_to_each, received_from_each),
         "alltoallw" => (
             format!("call.bytes_typed(sendbuf, sendcounts, sendtypes, {out_peers})"),
             format!("call.bytes_typed(recvbuf, recvcounts, recvtypes, {in_peers})"),
