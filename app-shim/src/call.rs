@@ -78,6 +78,17 @@ impl Call {
         Some(Call::new(location, region, word, begin, false))
     }
 
+    /// A call inside another one of the same thread, of which only what has to be followed is looked at. It has no record,
+    /// and it does not leave. Nothing where nothing is observed.
+    #[cold]
+    pub fn inside(region: u16) -> Option<Call> {
+        if !process::observing() {
+            return None;
+        }
+        let location = current().or_else(homeless::inside)?;
+        Some(Call::new(location, region, 0, 0, false))
+    }
+
     #[inline(always)]
     fn begin(mut location: Here, region: u16) -> Call {
         let (status, control) = (location.status, location.control);

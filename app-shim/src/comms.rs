@@ -24,6 +24,8 @@ pub struct Known {
     pub local: u32,
     /// This rank in it.
     pub rank: i32,
+    /// Ranks of its group, of an intercommunicator of the own one.
+    pub members: u32,
     /// Ranks that a collective moves data with: the group's, or the remote group's.
     pub peers: u32,
     /// In- and outdegree in its topology.
@@ -108,17 +110,15 @@ fn register(comm: Comm, foreign: bool) -> Known {
 
 fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
     let inter = ask(real::comm_test_inter, comm) != 0;
-    let peers = ask(
-        if inter {
-            real::comm_remote_size
-        } else {
-            real::comm_size
-        },
-        comm,
-    );
+    let members = ask(real::comm_size, comm);
+    let peers = match inter {
+        true => ask(real::comm_remote_size, comm),
+        false => members,
+    };
     let known = Known {
         local,
         rank: ask(real::comm_rank, comm),
+        members: members as u32,
         peers: peers as u32,
         neighbors: if inter { (0, 0) } else { neighbors(comm) },
         inter,

@@ -74,6 +74,12 @@ pub fn enter() -> Option<Here> {
     Some(here)
 }
 
+/// The location of the call that the thread is in.
+#[cold]
+pub fn inside() -> Option<Here> {
+    borrowed()
+}
+
 /// The thread is in MPI from here on, if it is not held at the gate.
 #[cold]
 pub fn into_mpi() {

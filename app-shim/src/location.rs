@@ -53,6 +53,8 @@ pub struct Location {
     pub statuses: Vec<MpiStatus>,
     /// Sizes of datatypes.
     pub sizes: Sizes,
+    /// The communicator that was made last inside the present call, as a number; 0 for none.
+    pub made_inside: u64,
 }
 
 /// A thread's location, as a pointer: what re-enters during a call (callbacks that call MPI) looks at the location, too, so
@@ -151,6 +153,7 @@ impl Location {
             held: Vec::with_capacity(MAX_PARTS),
             statuses: Vec::with_capacity(MAX_PARTS),
             sizes: Sizes::new(),
+            made_inside: 0,
         }
     }
 

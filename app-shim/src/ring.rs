@@ -70,6 +70,8 @@ pub fn define(definition: &Definition<'_>) {
         return;
     };
     bytes.truncate(length);
+    // It may wait for long, beside many.
+    bytes.shrink_to_fit();
     WAITING.with(|queue| {
         queue.push_back(bytes);
         drain(queue);

@@ -20,21 +20,61 @@ macro_rules! wrap {
 }
 pub(crate) use wrap;
 
-/// The body under one of the two names.
+/// A function that has to be followed wherever it is called from, because all members of a communicator take part in what its
+/// hooks do: inside another call (from a callback, or from MPI itself), too, and behind a call that never came back, which a
+/// handler left by a jump.
+macro_rules! follow {
+    ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            crate::wrap::exported!($name, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* },
+                |real| { crate::wrap::inside!(real, ($($arg),*), $index, |$call| { $($before)* }, |$result| { $($after)* }) })
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
+            crate::wrap::exported!($pname, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* },
+                |real| { crate::wrap::inside!(real, ($($arg),*), $index, |$call| { $($before)* }, |$result| { $($after)* }) })
+        }
+    };
+}
+pub(crate) use follow;
+
+/// The body of a followed function that is called inside another call.
+macro_rules! inside {
+    ($real:ident, ($($arg:ident),*), $index:literal,
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {{
+        let Some(mut $call) = crate::call::Call::inside($index) else {
+            return $real($($arg),*);
+        };
+        $($before)*
+        let $result = $real($($arg),*);
+        $($after)*
+        $result
+    }};
+}
+pub(crate) use inside;
+
+/// The body under one of the two names. What is not an outermost call is passed on, unless it is said what to do then.
 macro_rules! exported {
     ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
-     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {{
-        crate::wrap::next!(real, $name, ($($type),*));
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
+        crate::wrap::exported!($name, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* },
+            |real| { real($($arg),*) })
+    };
+    ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }, |$real:ident| { $($inner:tt)* }) => {{
+        crate::wrap::next!($real, $name, ($($type),*));
         $(let $arg = crate::process::Real::real($arg);)*
         // SAFETY: `real` is the library's function of this name; its arguments are the caller's, who keeps the
         // function's preconditions. What `before` and `after` read through pointers, the function reads too.
         unsafe {
             let Some(mut $call) = crate::call::Call::enter($index) else {
-                return real($($arg),*);
+                return { $($inner)* };
             };
             $($before)*
             $call.calling();
-            let $result = real($($arg),*);
+            let $result = $real($($arg),*);
             $call.called();
             $($after)*
             $call.leave();

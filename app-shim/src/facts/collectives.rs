@@ -114,6 +114,11 @@ impl Call {
         u64::from(comms::known(comm).peers)
     }
 
+    /// How many ranks the own group of `comm` has.
+    pub fn members(&self, comm: Comm) -> u64 {
+        u64::from(comms::known(comm).members)
+    }
+
     /// In- and outdegree in the communicator's topology.
     pub fn neighbors(&self, comm: Comm) -> (u64, u64) {
         let (inward, outward) = comms::known(comm).neighbors;

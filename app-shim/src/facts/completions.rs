@@ -11,11 +11,25 @@ use invivo_proto::mpi::peer as special;
 use invivo_proto::record::{Facts, Kind};
 
 impl Call {
+    /// A request's handle, which the real call may overwrite. Whether there is one MPI tells.
+    #[inline(always)]
+    pub unsafe fn handle(&self, request: *const Request) -> Request {
+        if request.is_null() {
+            return request_null();
+        }
+        // SAFETY: MPI itself reads the handle from here.
+        unsafe { *request }
+    }
+
     /// Copies request handles, which the real call may overwrite. Gives how many there are.
     #[inline(always)]
     pub unsafe fn held(&mut self, count: c_int, requests: *const Request) -> usize {
         let count = usize::try_from(count).unwrap_or(0);
         self.location.held.clear();
+        // What is wrong with no array MPI tells.
+        if requests.is_null() {
+            return 0;
+        }
         if count != 0 {
             // SAFETY: MPI itself reads so many handles from here.
             self.location
@@ -118,6 +132,27 @@ impl Call {
                         self.completed(held, statuses.add(i));
                     }
                 }
+            }
+        }
+    }
+
+    /// A call for one request has failed.
+    #[cold]
+    pub unsafe fn failed(&mut self, held: Request, request: *const Request) {
+        // SAFETY: as for `handle`.
+        if unsafe { self.handle(request) } != held {
+            followed(held);
+        }
+    }
+
+    /// A call for one of the held requests has failed.
+    #[cold]
+    pub unsafe fn failed_one(&mut self, count: usize, requests: *const Request) {
+        for i in 0..count {
+            // SAFETY: MPI itself reads `count` handles from here.
+            let now = unsafe { *requests.add(i) };
+            if let Some(held) = self.location.held.get(i).copied().filter(|held| *held != now) {
+                followed(held);
             }
         }
     }

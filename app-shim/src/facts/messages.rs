@@ -165,6 +165,10 @@ impl Call {
     /// The message handle as it is before the call that uses it up.
     #[inline(always)]
     pub unsafe fn held_message(&mut self, message: *const Message) -> Message {
+        // Whether there is one MPI tells.
+        if message.is_null() {
+            return Message(0 as RawHandle);
+        }
         // SAFETY: MPI itself reads the handle from here.
         unsafe { *message }
     }

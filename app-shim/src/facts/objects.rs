@@ -10,11 +10,26 @@ use invivo_proto::ids::CommLocal;
 use invivo_proto::record::{Facts, Kind};
 
 impl Call {
-    /// A communicator was made of `parent`.
+    /// A communicator is about to be made.
+    pub fn comm_making(&mut self) {
+        self.location.made_inside = 0;
+    }
+
+    /// A communicator was made of `parent`. Where a tool stands between an `MPI_X` and its `PMPI_X`, it was so inside this
+    /// call already.
     pub unsafe fn comm_new(&mut self, parent: Comm, new: *const Comm) {
         self.on(parent);
         // SAFETY: the real call has written the communicator.
-        comms::made(parent, unsafe { *new });
+        let new = unsafe { *new };
+        if self.is_made_here(new) {
+            comms::made(parent, new);
+        }
+    }
+
+    /// Whether a new communicator is none that was made inside this call already.
+    fn is_made_here(&mut self, new: Comm) -> bool {
+        let inside = core::mem::replace(&mut self.location.made_inside, new.bits());
+        new != comm_null() && new.bits() != inside
     }
 
     /// `MPI_Comm_idup`: the communicator is made when the request is complete.
@@ -50,21 +65,32 @@ impl Call {
     /// A blocking call made a communicator of a group, without a parent.
     pub unsafe fn comm_group(&mut self, new: *const Comm) {
         // SAFETY: the real call has written the communicator.
-        comms::made_of_group(unsafe { *new });
+        let new = unsafe { *new };
+        if self.is_made_here(new) {
+            comms::made_of_group(new);
+        }
     }
 
     /// A communicator is about to be freed: what is known of it is put away before MPI may use its handle again, for
     /// another thread perhaps. Nothing is asked of MPI, which may not know it.
-    pub fn comm_leaving(&mut self, held: Comm) -> Option<Known> {
+    pub unsafe fn comm_leaving(&mut self, comm: *const Comm) -> Option<(Comm, Known)> {
+        if comm.is_null() {
+            return None;
+        }
+        // SAFETY: MPI itself reads the handle from here.
+        let held = unsafe { *comm };
         comms::leaving(held);
+        if held.bits() == self.location.made_inside {
+            self.location.made_inside = 0;
+        }
         let known = comms::put_away(held)?;
         self.facts.comm = CommLocal(known.local);
-        Some(known)
+        Some((held, known))
     }
 
     /// It was not freed.
-    pub fn comm_stays(&mut self, held: Comm, known: Option<Known>) {
-        if let Some(known) = known {
+    pub fn comm_stays(&mut self, known: Option<(Comm, Known)>) {
+        if let Some((held, known)) = known {
             comms::put_back(held, known);
         }
     }

@@ -146,6 +146,7 @@ pub const NASTINESSES: &[Nastiness] = &[
         "crowd",
         "",
     ),
+    row("error handlers that leave MPI by a jump", "jump", ""),
     row("MPI in constructors, destructors, at exit", "early", ""),
     row("MPI loaded at run time", "dynamic", ""),
 ];

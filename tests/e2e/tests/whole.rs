@@ -128,7 +128,7 @@ fn sections_in_c(families: &[Family]) {
         let bare = compare(family, &command(Program::C, family, []), &[]);
         // Programs of their own, below.
         let singles = [
-            "spawn", "ports", "sessions", "threads", "crowd", "early", "dynamic",
+            "spawn", "ports", "sessions", "threads", "crowd", "jump", "early", "dynamic",
         ];
         for (rank, output) in bare.stdout().iter().enumerate() {
             let said = sections(output);
@@ -261,6 +261,18 @@ fn a_crowd_of_threads_meets_other_ranks() {
         let ledger = &report.coverage.ledger;
         // Of 80 threads with a call each at least 17 have no location of their own.
         assert!(ledger.dropped.no_location >= 17, "{family:?}: {ledger:?}");
+    }
+}
+
+/// Who left MPI by a jump goes on to make communicators together with those who did not.
+#[test]
+fn ranks_that_left_mpi_by_a_jump_meet_others() {
+    for family in Family::ALL {
+        let program = command(Program::Single("jump"), family, []);
+        let bare = Job::bare(family, RANKS, &program).run();
+        let observed = Job::observed(family, RANKS, &program).run();
+        same_for_the_user(&bare, &observed);
+        assert!(bare.stdout()[0].contains("its dup: 42 0.5, sum 3"), "{family:?}");
     }
 }
 

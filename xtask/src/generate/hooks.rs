@@ -70,17 +70,17 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             "let held = call.held_message(message);",
             "call.imrecv(held, count.into(), datatype, request);".into(),
         ),
-        "start" => ("let held = *request;", "call.start(held);".into()),
+        "start" => ("let held = call.handle(request);", "call.start(held);".into()),
         "startall" => (
             "let held = call.held(count, array_of_requests);",
             "call.startall(held);".into(),
         ),
         "wait" => (
-            "let held = *request; let mut own = Status::EMPTY; let status = status.or(&mut own);",
+            "let held = call.handle(request); let mut own = Status::EMPTY; let status = status.or(&mut own);",
             "call.completed(held, status);".into(),
         ),
         "test" => (
-            "let held = *request; let mut own = Status::EMPTY; let status = status.or(&mut own);",
+            "let held = call.handle(request); let mut own = Status::EMPTY; let status = status.or(&mut own);",
             "if *flag != 0 { call.completed(held, status); }".into(),
         ),
         "waitall" => (
@@ -110,14 +110,17 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             "let held = call.held(incount, array_of_requests); let array_of_statuses = call.statuses(incount, array_of_statuses);",
             "call.completed_some(held, *outcount, array_of_indices, array_of_statuses);".into(),
         ),
-        "request_free" => ("let held = *request;", "call.request_free(held);".into()),
+        "request_free" => (
+            "let held = call.handle(request);",
+            "call.request_free(held);".into(),
+        ),
         "comm_new" => {
             let new = f.arguments.last().context("no arguments")?.name.clone();
             let parent = ["comm", "local_comm", "intercomm", "comm_old"]
                 .into_iter()
                 .find(|name| has(name))
                 .context("no parent")?;
-            ("", format!("call.comm_new({parent}, {new});"))
+            ("call.comm_making();", format!("call.comm_new({parent}, {new});"))
         }
         "comm_idup" => ("", "call.comm_idup(comm, newcomm, request);".into()),
         role @ ("comm_foreign" | "comm_group") => {
@@ -127,11 +130,16 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
                 .rev()
                 .find(|a| a.c_type == "MPI_Comm *")
                 .context("no new communicator")?;
-            ("", format!("call.{role}({});", new.name))
+            let before = if role == "comm_group" {
+                "call.comm_making();"
+            } else {
+                ""
+            };
+            (before, format!("call.{role}({});", new.name))
         }
         "comm_free" => (
-            "let held = *comm; let known = call.comm_leaving(held);",
-            "call.comm_stays(held, known);".into(),
+            "let known = call.comm_leaving(comm);",
+            "call.comm_stays(known);".into(),
         ),
         "comm_name" => ("", "call.comm_name(comm, comm_name);".into()),
         "comm_errhandler" => ("", "call.comm_errhandler(comm, errhandler);".into()),
@@ -179,6 +187,15 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             hooks.1
         ),
         "comm_free" => format!("if result != 0 {{ {} }}", hooks.1),
+        // A failed operation is complete as well where its handle is gone.
+        "wait" | "test" => format!(
+            "if result == 0 {{ {} }} else {{ call.failed(held, request); }}",
+            hooks.1
+        ),
+        "waitany" | "testany" => format!(
+            "if result == 0 {{ {} }} else {{ call.failed_one(held, array_of_requests); }}",
+            hooks.1
+        ),
         _ => format!("if result == 0 {{ {} }}", hooks.1),
     };
     Ok((hooks.0.to_string(), after))

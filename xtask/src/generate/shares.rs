@@ -41,12 +41,13 @@ pub fn shares(f: &Function) -> Result<String> {
         "bcast" => (root(&all_in("buffer")), leaf(&all_in("buffer"))),
         "reduce" => (active(&all_in("sendbuf")), root(&all_in("recvbuf"))),
         "allreduce" | "scan" | "exscan" => (all_in("sendbuf"), all_in("recvbuf")),
+        // Also of an intercommunicator: a count for each rank of the own group.
         "reduce_scatter" => (
-            each("recvbuf", "recvcounts", "datatype", "call.peers(comm)"),
+            each("recvbuf", "recvcounts", "datatype", "call.members(comm)"),
             "call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype)".into(),
         ),
         "reduce_scatter_block" => (
-            format!("{} * call.peers(comm)", one("sendbuf", "recvcount", "datatype")),
+            format!("{} * call.members(comm)", one("sendbuf", "recvcount", "datatype")),
             one("recvbuf", "recvcount", "datatype"),
         ),
         "gather" => (active(&sent), root(&format!("{received} * {in_peers}"))),

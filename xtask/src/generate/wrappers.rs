@@ -10,7 +10,7 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
     let mut out = String::from(
         "// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n\
          //! One wrapper for each MPI function that is observed or takes a communicator.\n\n\
-         use crate::family::*;\nuse crate::wrap::{through, wrap};\nuse core::ffi::{c_char, c_int, c_void};\n\n",
+         use crate::family::*;\nuse crate::wrap::{follow, through, wrap};\nuse core::ffi::{c_char, c_int, c_void};\n\n",
     );
     for (index, function) in functions.iter().enumerate() {
         let index = index + 1;
@@ -47,9 +47,18 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
             continue;
         }
         let (before, after) = hooks(function).with_context(|| name.clone())?;
+        // Members of a communicator agree on it, whatever each of them is in the middle of.
+        let shape = if matches!(
+            role.as_str(),
+            "comm_new" | "comm_group" | "comm_foreign" | "comm_free"
+        ) {
+            "follow"
+        } else {
+            "wrap"
+        };
         let _ = writeln!(
             out,
-            "wrap!({index}, {name}, P{name}, ({arguments}), |call| {{ {before} }}, |result| {{ {after} }});"
+            "{shape}!({index}, {name}, P{name}, ({arguments}), |call| {{ {before} }}, |result| {{ {after} }});"
         );
     }
     Ok(out)

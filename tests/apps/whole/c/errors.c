@@ -56,6 +56,23 @@ static void free_nothing(void)
     say_code("disconnect nothing", MPI_Comm_disconnect(&nothing));
 }
 
+/* What is wrong with addresses that lead nowhere MPI says, and nobody looks there before. */
+static void no_requests(void)
+{
+    MPI_Request *none = NULL;
+    MPI_Status status;
+    int flag = -1, index = -1, done = -1, indices[2];
+    say_code("wait for no request", MPI_Wait(none, &status));
+    say_code("test no request", MPI_Test(none, &flag, &status));
+    say_code("wait for all of no array", MPI_Waitall(2, none, MPI_STATUSES_IGNORE));
+    say_code("test all of it", MPI_Testall(2, none, &flag, MPI_STATUSES_IGNORE));
+    say_code("wait for any of it", MPI_Waitany(2, none, &index, &status));
+    say_code("wait for some of it", MPI_Waitsome(2, none, &done, indices, MPI_STATUSES_IGNORE));
+    say_code("start no request", MPI_Start(none));
+    say_code("start no array", MPI_Startall(2, none));
+    say_code("free no request", MPI_Request_free(none));
+}
+
 /* Without the text: MPICH 5's says whether the message was there before its receive. */
 static void say_class(const char *what, int code)
 {
@@ -195,6 +212,7 @@ void errors(void)
     MPI_Errhandler_free(&now);
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     free_nothing();
+    no_requests();
     beyond_the_world(MPI_COMM_WORLD);
     truncated(MPI_COMM_WORLD);
     beyond_the_world(dup);

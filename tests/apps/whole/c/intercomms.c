@@ -1,6 +1,38 @@
 /* Intercommunicators between the even and the odd ranks. */
 #include "whole.h"
 
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Gives the counts of a reduction with nothing readable behind them: there is one for each rank of the own group, however many
+ * the others are. */
+static int *counts_at_the_end(int number, char **pages)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*pages == MAP_FAILED || mprotect(*pages + page, page, PROT_NONE) != 0)
+        abort();
+    return (int *)(*pages + page) - number;
+}
+
+static void scattered(MPI_Comm inter)
+{
+    enum { TOGETHER = 6 };
+    int rank, size, values[TOGETHER], got[TOGETHER] = {0};
+    char *pages;
+    MPI_Comm_rank(inter, &rank);
+    MPI_Comm_size(inter, &size);
+    int *counts = counts_at_the_end(size, &pages);
+    for (int i = 0; i < size; i++)
+        counts[i] = TOGETHER / size + (i < TOGETHER % size);
+    for (int i = 0; i < TOGETHER; i++)
+        values[i] = 10 * me + i;
+    MPI_Reduce_scatter(values, got, counts, MPI_INT, MPI_SUM, inter);
+    say("the others' sums scattered: %d, first %d, last %d", counts[rank], got[0], got[counts[rank] - 1]);
+    munmap(pages, 2 * (size_t)sysconf(_SC_PAGESIZE));
+}
+
 void intercomms(void)
 {
     MPI_Comm half, inter, merged, dup, fewer;
@@ -34,6 +66,7 @@ void intercomms(void)
     MPI_Allgather(&me, 1, MPI_INT, all_gathered, 1, MPI_INT, inter);
     say("gathered %d %d, by all %d %d", gathered[0], gathered[1], all_gathered[0], all_gathered[1]);
     MPI_Barrier(inter);
+    scattered(inter);
     MPI_Request request;
     value = me % 2 == 0 ? 43 : -1;
     MPI_Ibcast(&value, 1, MPI_INT, root, inter, &request);
