@@ -6,6 +6,7 @@ use crate::family::{Request, Status as MpiStatus};
 use crate::process;
 use crate::shipping;
 use crate::sizes::Sizes;
+use core::cell::Cell;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -122,7 +123,25 @@ fn make() -> *mut Location {
     });
     let location = Box::into_raw(location);
     current::set(location);
+    // A thread that is ending already keeps what it opens now.
+    let _ = OWN.try_with(|own| own.0.set(location));
     location
+}
+
+/// The location that goes when its thread does.
+struct Own(Cell<*mut Location>);
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // SAFETY: null, or this thread's, which is in no call of ours any more: threads end outside, or were cancelled.
+        if let Some(location) = unsafe { self.0.get().as_mut() } {
+            shipping::leave_behind(location);
+        }
+    }
+}
+
+thread_local! {
+    static OWN: Own = const { Own(Cell::new(core::ptr::null_mut())) };
 }
 
 /// Adds to a counter that only this thread writes, without the cost of an atomic addition.

@@ -145,6 +145,18 @@ pub fn close(location: &mut Location) {
     }
 }
 
+/// The location's thread ends, which makes no calls of its own any more: its open packet is the place's. There are few, and
+/// threads may come and go as long as the program lives.
+pub fn leave_behind(location: &mut Location) {
+    if !process::observing() {
+        return;
+    }
+    let Some(slot) = location.slot.take() else { return };
+    location.status.open_slot.store(0, Ordering::Relaxed);
+    slot.last_time.store(location.encoder.time(), Ordering::Relaxed);
+    leave_for_place(slot, owner::RANK);
+}
+
 fn leave_for_place(slot: &SlotHeader, from: u32) {
     if let Some(page) = process::page() {
         page.left_packets.fetch_add(1, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! The whole of MPI: programs that do what somebody in between can spoil (`tests/apps/whole`) print the same per rank, leave
 //! with the same status, and make the calls that an independent counter counts, with Invivo and without.
 
-use invivo_e2e::apps::{Counter, counter};
+use invivo_e2e::apps::{Counter, counter, program};
 use invivo_e2e::checks;
 use invivo_e2e::counts::Calls;
 use invivo_e2e::ended::Ended;
@@ -261,6 +261,19 @@ fn a_crowd_of_threads_meets_other_ranks() {
         let ledger = &report.coverage.ledger;
         // Of 80 threads with a call each at least 17 have no location of their own.
         assert!(ledger.dropped.no_location >= 17, "{family:?}: {ledger:?}");
+    }
+}
+
+/// Threads that come and go, more of them than a rank has packets: each gives its own back, for which the others wait.
+#[test]
+fn threads_that_end_leave_room_for_others() {
+    for family in Family::ALL {
+        let brief = program(family, "brief", ["40", "5000"]);
+        let observed = Job::observed(family, 1, &brief)
+            .options(["--back-pressure", "block"])
+            .run();
+        assert_eq!(observed.code(), 0, "{family:?}");
+        checks::complete(&observed.report(), 1);
     }
 }
 
