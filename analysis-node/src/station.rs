@@ -182,6 +182,10 @@ impl Station {
                 Step::Write => {
                     // What has not come by now is missing there.
                     self.saving = None;
+                    if self.unanswered > 0 {
+                        // Who has not answered is named then, and what the others said is there.
+                        self.run(now_ns, RootInput::Enough);
+                    }
                     self.result.shut_down = self.ending.is_shut_down();
                     let result = Box::new(self.result.clone());
                     self.actions.push(Action::Report(result));

@@ -170,11 +170,16 @@ impl<L: Law> Node<L> {
     pub fn step(&mut self, now_ns: u64, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
         if self.closed {
-            self.ignored.after_shutdown += u64::from(!matches!(input, Input::Tick | Input::Backlog));
+            let of_time = matches!(input, Input::Tick | Input::Backlog | Input::Enough);
+            self.ignored.after_shutdown += u64::from(!of_time);
             return out;
         }
         // Only a tick makes late what has not come, because only then has everything been handed in.
-        let overdue_ns = if input == Input::Tick { now_ns } else { 0 };
+        let overdue_ns = match input {
+            Input::Tick => now_ns,
+            Input::Enough => u64::MAX,
+            _ => 0,
+        };
         match input {
             Input::Down(message) => {
                 self.descend(now_ns, message, &mut out);
@@ -200,6 +205,7 @@ impl<L: Law> Node<L> {
                 self.pass_time(now_ns, &mut out);
             }
             Input::Backlog => self.pass_time(now_ns, &mut out),
+            Input::Enough => {}
         }
         self.conclude(overdue_ns, &mut out);
         out

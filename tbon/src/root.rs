@@ -55,6 +55,8 @@ pub enum RootInput {
     },
     /// Time passes. Before a tick, hand in everything that has arrived.
     Tick,
+    /// There is no more time: what was asked is answered with what has come.
+    Enough,
     /// A child's message cannot be read.
     Garbage(WorldRank),
 }
@@ -257,6 +259,7 @@ impl<L: Law> Root<L> {
             RootInput::Shutdown => self.shut_down(now_ns, &mut out),
             RootInput::Up { from, message } => self.pass(now_ns, Input::Up { from, message }, &mut out),
             RootInput::Tick => self.pass(now_ns, Input::Tick, &mut out),
+            RootInput::Enough => self.pass(now_ns, Input::Enough, &mut out),
             RootInput::Garbage(child) => self.pass(now_ns, Input::Garbage(child), &mut out),
         }
         out

@@ -202,6 +202,16 @@ fn a_member_that_is_not_heard_for_long_is_gone_until_it_is() {
 }
 
 #[test]
+fn without_time_what_has_come_is_the_answer() {
+    let mut node = node();
+    node.step(0, query(1));
+    assert_eq!(status(&node.step(1, answer(ONE, 1))), None);
+    let (missing, _) = status(&node.step(2, Input::Enough)).unwrap();
+    assert_eq!(missing, [OTHER]);
+    assert_eq!(node.step(3, Input::Enough), []);
+}
+
+#[test]
 fn a_silent_member_is_given_commands_and_not_waited_for() {
     let mut node = node();
     node.step(0, query(1));

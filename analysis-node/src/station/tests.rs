@@ -393,7 +393,14 @@ fn in_a_hurry_the_result_is_made_without_the_place() {
     scene.station.asked_to_end(0);
     assert_eq!(Scene::waves(&scene.tick(0)).len(), LAST_QUESTIONS.len() + 1);
     let actions = scene.tick(ending::HURRY_NS / MS);
-    assert!(matches!(&actions[..], [Action::Report(_)]), "{actions:?}");
+    let [Action::Report(result)] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    let coverage = &result.coverage;
+    assert_eq!(
+        (coverage.ranks, coverage.ranks_reporting, coverage.members_missing),
+        (3, 0, 1)
+    );
     let actions = scene.tick(ending::HURRY_NS / MS);
     assert!(
         matches!(&actions[..], [.., Action::Leave { finalize: false }]),

@@ -23,6 +23,8 @@ pub enum Input {
     /// Time passes, and the members' messages cannot all be handed in, because the parent does not take what they would
     /// lead to: nobody is late.
     Backlog,
+    /// There is no more time: what is under way is answered with what has come.
+    Enough,
     /// A child's message cannot be read.
     Garbage(WorldRank),
 }

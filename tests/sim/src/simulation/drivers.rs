@@ -73,6 +73,7 @@ impl Simulation {
                 Input::Garbage(child) => self.root(RootInput::Garbage(child)),
                 Input::Tick => self.root(RootInput::Tick),
                 Input::Backlog => unreachable!("links of the simulation take everything"),
+                Input::Enough => unreachable!("the simulation has time"),
                 Input::Down(_) | Input::Local(_) => unreachable!("the root has neither parent nor ranks"),
             },
         }
