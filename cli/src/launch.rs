@@ -8,7 +8,8 @@
 //! run  exec                                the two ways in
 //! supervisor <- stop, place_socket, memory, signals, child, process     a rank's supervisor
 //! root <- public, gateway, final_message, last_seconds, janitor             the root's supervisor
-//! keeper                                the same of a node's highest tool process, where the root is elsewhere
+//! keeper                                the same of every other tool process
+//! stand_in                              what the launcher sees of these two
 //! doctor                                what would get in a job's way
 //! mpi <- program, tailor                which MPI library the program loads, and the shim that fits it
 //! opening                               tool processes wait until the application calls MPI
@@ -43,6 +44,7 @@ mod root;
 mod run;
 mod signals;
 mod slots;
+mod stand_in;
 mod stop;
 mod supervisor;
 mod tailor;

@@ -81,6 +81,45 @@ fn set_effect(number: i32, effect: SigHandler) -> Option<SigHandler> {
     unsafe { nix::sys::signal::signal(signal, effect) }.ok()
 }
 
+/// Which of the two one is, after a [`fork`].
+#[derive(Clone, Copy, Debug)]
+pub enum Fork {
+    /// The one that was there before, with its child.
+    Parent(Pid),
+    /// The child.
+    Child,
+}
+
+/// Parts the calling process, which must have no other thread, in two. The child is in a process group of its own and is
+/// asked to end (SIGTERM) when its parent is gone.
+///
+/// # Errors
+/// When there is no room for another process.
+pub fn fork() -> std::io::Result<Fork> {
+    // Its end is to be noticed, and is a signal.
+    expect_children();
+    let parent = rustix::process::getpid();
+    // SAFETY: nobody but the calling thread could hold a lock that the child finds locked: there is no other thread.
+    match unsafe { nix::unistd::fork() }? {
+        nix::unistd::ForkResult::Parent { child } => {
+            let child = Pid::from_raw(child.as_raw())
+                .ok_or_else(|| std::io::Error::other("a child without a number"))?;
+            // The child does the same: whoever comes first. It cannot have become another program by now.
+            let _ = rustix::process::setpgid(Some(child), Some(child));
+            Ok(Fork::Parent(child))
+        }
+        nix::unistd::ForkResult::Child => {
+            // In the same group it ends with its parent, and without the signal it has other ways to notice.
+            let _ = rustix::process::setpgid(None, None);
+            let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
+            if rustix::process::getppid() != Some(parent) {
+                std::process::exit(1);
+            }
+            Ok(Fork::Child)
+        }
+    }
+}
+
 /// Becomes `command`, with a signal mask. Returns when that fails.
 pub fn become_program(mut command: Command, mask: SigSet) -> std::io::Error {
     // SAFETY: this runs in a process of one thread right before exec, and makes a system call only. It is needed
@@ -116,6 +155,12 @@ pub fn pass_on(child: Pid, number: i32) {
     unsafe { libc::kill(child.as_raw_nonzero().get(), number) };
 }
 
+/// The same to the process group that it leads.
+pub fn pass_on_to_group(child: Pid, number: i32) {
+    // SAFETY: as above.
+    unsafe { libc::kill(-child.as_raw_nonzero().get(), number) };
+}
+
 /// What a shell answers for a program that cannot be started.
 pub fn failure(error: &std::io::Error) -> (i32, &'static str) {
     match error.kind() {
@@ -142,10 +187,7 @@ const OUTLIVE_SECONDS: &str = "1";
 /// `MPI_Finalize`, the launcher kills all other processes of the job and takes over the status of a kill; this way it sees
 /// first how each ended. Where that is not possible, its status is not ours to save.
 pub fn outlive() {
-    let connection = std::env::var("PMI_FD")
-        .ok()
-        .and_then(|fd| fd.parse::<RawFd>().ok());
-    let Some(connection) = connection else { return };
+    let Some(connection) = connection() else { return };
     let nothing = std::process::Stdio::null;
     let mut sleep = Command::new("sleep");
     sleep.arg(OUTLIVE_SECONDS).env_remove(super::preload::PRELOAD);
@@ -155,6 +197,15 @@ pub fn outlive() {
         unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
     let _ = sleep.stdin(nothing()).stdout(nothing()).stderr(nothing()).spawn();
+}
+
+/// Whether there is a connection to a launcher of MPICH's kin.
+pub fn launcher_listens() -> bool {
+    connection().is_some()
+}
+
+fn connection() -> Option<RawFd> {
+    std::env::var("PMI_FD").ok()?.parse().ok()
 }
 
 /// Leaves as the child left: with its code, or killed by its signal, so that the launcher sees what it would

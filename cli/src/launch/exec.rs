@@ -11,7 +11,8 @@ use super::memory::{Beginning, Identity};
 use super::mpi::{self, Library};
 use super::opening::{Opening, Stage, look_again};
 use super::preload::{PRELOAD, Preload, can_preload};
-use super::signals::{Signals, for_tools};
+use super::signals::Signals;
+use super::stand_in::step_aside;
 use super::supervisor::{Assignment, supervise};
 use super::tailor::tailored;
 use super::{launcher, program, room, root, run, say};
@@ -219,6 +220,7 @@ impl Process {
     }
 
     fn root(self, program: &[OsString], terminal: bool) -> Result<Infallible, String> {
+        let signals = apart()?;
         let command = program.iter().map(|word| word.to_string_lossy().into_owned());
         let assignment = root::Assignment {
             others_here: self.host.tools() - 1,
@@ -231,7 +233,7 @@ impl Process {
             terminal,
             command: command.collect(),
         };
-        child::leave_as(root::supervise(&assignment)?)
+        child::leave_as(root::supervise(&assignment, signals)?)
     }
 
     fn place(self) -> Result<Infallible, String> {
@@ -256,7 +258,7 @@ impl Process {
         command.arg("--layout").arg(self.layout.to_string());
         let keeps = self.host.keeper == WorldRank(self.world.rank);
         // While it waits, signals to the application must not end it; those that ask for the end act later.
-        let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
+        let signals = apart()?;
         if let Some(opening) = &self.opening
             && wait_for_ranks(opening) == Stage::Over
         {
@@ -268,15 +270,16 @@ impl Process {
         }
         let cannot = |error: std::io::Error| format!("cannot start {what}: {error}");
         tool_on(&mut command, &loaded(self.opening.as_ref(), self.library));
-        if keeps {
-            let dir = runtime_dir(&self.job)?;
-            child::leave_as(keeper::keep(command, dir, signals).map_err(cannot)?)
-        }
-        Err(cannot(child::become_program(
-            command,
-            for_tools(signals.mask_before),
-        )))
+        let dir = keeps.then(|| runtime_dir(&self.job)).transpose()?;
+        child::leave_as(keeper::keep(command, dir, signals).map_err(cannot)?)
     }
+}
+
+/// Takes the signals of a process that becomes a tool, and goes on where no launcher kills it at once.
+fn apart() -> Result<Signals, String> {
+    let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
+    step_aside(&signals);
+    Ok(signals)
 }
 
 /// Waits until a rank is in `MPI_Init`, or none can be any more.

@@ -1,6 +1,5 @@
-//! Tidies up for a root's supervisor that is killed without a chance to do it: MPICH's launcher does so with everybody when a
-//! process of the job dies. A shell waits in a process group of its own, which launchers do not know of, for the end of its
-//! input, and removes what others could find of the job.
+//! Tidies up for a root's supervisor that is killed without a chance to do it. A shell waits in a process group of its own, which
+//! launchers do not know of, for the end of its input, and removes what others could find of the job.
 
 use crate::connect;
 use std::os::unix::process::CommandExt;

@@ -1,5 +1,6 @@
-//! The supervisor of a host's highest tool process, where the root is on another host: it outlives that process and
-//! removes the job's directory here. (On the root's host the root's supervisor does that.)
+//! The supervisor of a tool process that is not the root: it asks it to end when nobody waits for it any more, and ends it
+//! when it does not. The one of a host's highest tool process, where the root is on another host, also removes the job's
+//! directory here. (On the root's host the root's supervisor does that.)
 //!
 //! The highest process of a host ends last of all here: everybody reports to it.
 
@@ -18,11 +19,11 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Between two looks, where the kernel wakes nobody at a child's end.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Keeps `dir` while `command` runs, and ends as it does.
+/// Looks after `command` while it runs, and ends as it does; the directory is removed then.
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn keep(mut command: Command, dir: PathBuf, signals: Signals) -> std::io::Result<Ended> {
+pub fn keep(mut command: Command, dir: Option<PathBuf>, signals: Signals) -> std::io::Result<Ended> {
     let relations = Relations::here();
     command.stdin(Stdio::null());
     let inheritance = Inheritance {
@@ -54,19 +55,22 @@ struct Keeper {
     launcher_gone: Option<Instant>,
     relations: Relations,
     signals: Signals,
-    dir: PathBuf,
+    dir: Option<PathBuf>,
 }
 
 impl Keeper {
     fn run(&mut self) -> Ended {
         loop {
             self.wait();
+            let mut asked = false;
             while let Some(incoming) = self.signals.next() {
                 if asks_to_end(incoming.signal) {
+                    asked = true;
                     self.end_was_asked_for(self.relations.sent_to_us_alone(incoming));
                 }
             }
-            if self.launcher.as_ref().is_some_and(super::root::is_readable) {
+            let gone = self.launcher.as_ref().is_some_and(super::root::is_readable);
+            if self.launcher_gone.is_none() && (gone || asked && self.relations.is_orphan()) {
                 self.launcher = None;
                 self.launcher_gone = Some(Instant::now());
                 self.end_was_asked_for(true);
@@ -109,6 +113,8 @@ impl Keeper {
 
     /// A directory that is gone already, or filled again by a place, is none of our trouble.
     fn tidy_up(&self) {
-        let _ = connect::remove_runtime_dir(&self.dir);
+        if let Some(dir) = &self.dir {
+            let _ = connect::remove_runtime_dir(dir);
+        }
     }
 }

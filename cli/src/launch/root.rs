@@ -55,8 +55,7 @@ pub struct Assignment {
 ///
 /// # Errors
 /// When the analysis node cannot be started: without it there is nothing to wait for.
-pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
-    let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
+pub fn supervise(assignment: &Assignment, signals: Signals) -> Result<Ended, String> {
     let dir = assignment.job.runtime_dir().map_err(|error| error.to_string())?;
     let relations = Relations::here();
     let public = Public::open(assignment, &dir, for_tools(signals.mask_before));
@@ -75,6 +74,7 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
         result: None,
         last: LastSeconds::default(),
         outlive: false,
+        left_early: None,
         last_words: None,
         asked_to_end: false,
         asked_by: None,
@@ -86,7 +86,7 @@ pub fn supervise(assignment: &Assignment) -> Result<Ended, String> {
     root.say_last_words();
     root.close();
     // Nor that we are gone before the ranks that it has asked to end.
-    if root.outlive || root.asked_to_end {
+    if (root.outlive || root.asked_to_end) && root.launcher_gone.is_none() && !root.is_forsaken() {
         child::outlive();
     }
     ended
@@ -110,6 +110,8 @@ struct Root<'a> {
     last: LastSeconds,
     /// Ranks left MPI as it was: MPICH's launcher should not see that before all have left.
     outlive: bool,
+    /// Since when it is known that a rank left without `MPI_Finalize`, where the launcher is of MPICH's kin.
+    left_early: Option<Instant>,
     /// What is left to say at the job's end, where the result came before it.
     last_words: Option<String>,
     /// The launcher, or a user, has asked for the end.
@@ -124,6 +126,12 @@ struct Root<'a> {
 
 /// What the analysis node is given to end when the launcher is gone.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// How long the ranks of MPICH's kin have to follow one that left without `MPI_Finalize`. Bare runs have not even that: the
+/// launcher kills the others at once. But it does not do so everywhere where somebody keeps the connection of that rank open a
+/// moment longer ([`child::outlive`]): MPICH 5.0 takes no offence at a connection that closes after its process. Ours closes
+/// before.
+const FORSAKEN: Duration = Duration::from_secs(2);
 
 /// Whether there is something to read, an end included.
 pub(super) fn is_readable(fd: &OwnedFd) -> bool {
@@ -214,7 +222,12 @@ impl Root<'_> {
     /// Whether the job is to end and nothing is left to wait for.
     fn may_leave(&self) -> bool {
         let asked = self.asked_to_end && self.node.is_none();
-        asked || self.launcher_gone.is_some_and(|since| since.elapsed() >= LINGER)
+        asked || self.launcher_gone.is_some_and(|since| since.elapsed() >= LINGER) || self.is_forsaken()
+    }
+
+    /// Whether ranks have stayed where one has left.
+    fn is_forsaken(&self) -> bool {
+        self.left_early.is_some_and(|since| since.elapsed() >= FORSAKEN)
     }
 
     /// The job's status as far as the root is concerned, or nothing when it has to stay.
@@ -261,6 +274,8 @@ impl Root<'_> {
             self.opening.as_ref().map(|(_, since)| look_again(*since)),
             self.launcher_gone
                 .map(|since| LINGER.saturating_sub(since.elapsed())),
+            self.left_early
+                .map(|since| FORSAKEN.saturating_sub(since.elapsed())),
         ];
         let timeout = times
             .into_iter()
@@ -274,11 +289,15 @@ impl Root<'_> {
     fn take_signals(&mut self) {
         while let Some(incoming) = self.signals.next() {
             if asks_to_end(incoming.signal) {
-                self.asked_by.get_or_insert(incoming.signal);
+                // The kernel says that our stand-in is gone by a signal, too: that was nobody's word.
+                if !self.relations.is_orphan() {
+                    self.asked_by.get_or_insert(incoming.signal);
+                }
                 self.end_was_asked_for(self.relations.sent_to_us_alone(incoming));
             }
         }
-        if self.launcher.as_ref().is_some_and(is_readable) {
+        let gone = self.launcher.as_ref().is_some_and(is_readable);
+        if self.launcher_gone.is_none() && (gone || self.asked_to_end && self.relations.is_orphan()) {
             self.launcher = None;
             self.launcher_gone = Some(Instant::now());
             self.end_was_asked_for(true);
@@ -344,6 +363,13 @@ impl Root<'_> {
 
     fn present(&mut self, result: &Final) {
         self.outlive = !result.ended.is_empty();
+        let early = result
+            .ended
+            .iter()
+            .any(|ended| matches!(ended.how, Ended::Code(_)));
+        if early && child::launcher_listens() {
+            self.left_early = Some(Instant::now());
+        }
         let report = self.report_path(result);
         let mut saved = match self
             .last

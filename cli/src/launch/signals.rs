@@ -36,6 +36,8 @@ pub struct Relations {
     pub own: i32,
     /// The launcher's process on this node.
     pub launcher: i32,
+    /// Who started the supervisor.
+    pub parent: i32,
 }
 
 impl Relations {
@@ -45,6 +47,7 @@ impl Relations {
         Relations {
             own,
             launcher: process::launcher(own),
+            parent: std::os::unix::process::parent_id() as i32,
         }
     }
 
@@ -52,6 +55,11 @@ impl Relations {
     pub fn launcher_fd(&self) -> Option<OwnedFd> {
         let launcher = rustix::process::Pid::from_raw(self.launcher)?;
         rustix::process::pidfd_open(launcher, rustix::process::PidfdFlags::empty()).ok()
+    }
+
+    /// Whether who started us is gone; for kernels without [`Relations::launcher_fd`].
+    pub fn is_orphan(&self) -> bool {
+        std::os::unix::process::parent_id() as i32 != self.parent
     }
 
     /// Whether the application has not got this signal by itself.
@@ -150,6 +158,7 @@ mod tests {
         let relations = Relations {
             own: 100,
             launcher: 50,
+            parent: 50,
         };
         let descends = |pid| pid == 101 || pid == 102;
         for (code, sender, alone) in [
