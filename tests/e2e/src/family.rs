@@ -19,7 +19,7 @@ pub enum Family {
     Mpich5,
     /// MPICH 5.0 by the standard's own interface.
     Abi5,
-    /// Intel MPI: ready programs alone, for the long tests.
+    /// Intel MPI, for the long tests.
     Impi,
 }
 
@@ -55,12 +55,15 @@ impl Family {
         self.interface() == "ompi"
     }
 
-    /// As its makers call it.
+    /// As its makers call it, with the version.
     pub fn title(self) -> &'static str {
         match self {
-            Family::Ompi => "Open MPI",
-            Family::Mpich => "MPICH",
-            other => other.name(),
+            Family::Ompi => "Open MPI 4.1",
+            Family::Mpich => "MPICH 4.0",
+            Family::Ompi5 => "Open MPI 5.0",
+            Family::Mpich5 => "MPICH 5.0",
+            Family::Abi5 => "MPICH 5.0 as standard ABI",
+            Family::Impi => "Intel MPI 2021",
         }
     }
 
@@ -96,9 +99,10 @@ impl Family {
         Path::new("/usr/lib/x86_64-linux-gnu").join(name)
     }
 
-    /// A compiler (`mpicc`, `mpicxx`, `mpifort`) of this MPI.
+    /// A compiler (`mpicc`, `mpicxx`, `mpifort`) of this MPI. Intel MPI takes what that of its kin makes.
     pub fn compiler(self, name: &str) -> Command {
         match self.prefix() {
+            Some(_) if self == Family::Impi => Family::Mpich5.compiler(name),
             None => Command::new(format!("{name}.{}", self.debian_name())),
             Some(prefix) if self == Family::Abi5 => Command::new(prefix.join(format!("bin/{name}_abi"))),
             Some(prefix) => Command::new(prefix.join("bin").join(name)),
@@ -123,8 +127,9 @@ impl Family {
                 arguments.extend(["--oversubscribe".into(), "--output-filename".into(), files]);
             }
             Family::Ompi5 => {
-                let mut files = OsString::from("dir=");
-                files.push(output);
+                // Told to make a directory for each, it keeps only the first stream of each that says something.
+                let mut files = OsString::from("file=");
+                files.push(output.join("process"));
                 files.push(":nocopy");
                 arguments.extend(["--map-by".into(), ":OVERSUBSCRIBE".into()]);
                 arguments.extend(["--output".into(), files]);
@@ -143,9 +148,23 @@ impl Family {
     pub fn output_file(self, output: &Path, process: u32, processes: u32, stream: &str) -> PathBuf {
         match self {
             // As many digits for all as the last one has.
-            Family::Ompi | Family::Ompi5 => {
+            Family::Ompi => {
                 let digits = processes.saturating_sub(1).to_string().len();
                 output.join(format!("1/rank.{process:0digits$}/{stream}"))
+            }
+            // `process.prterun-HOST-PID@1.3.out`: its own name is in it.
+            Family::Ompi5 => {
+                let is_it = |name: &str| {
+                    let (number, kind) = name.rsplit_once("@1.")?.1.split_once('.')?;
+                    Some(number.parse() == Ok(process) && stream == format!("std{kind}"))
+                };
+                let entries = std::fs::read_dir(output).into_iter().flatten().flatten();
+                let mut paths = entries.map(|entry| entry.path());
+                let found = paths.find(|path| {
+                    let name = path.file_name().unwrap_or_default().to_string_lossy();
+                    is_it(&name) == Some(true)
+                });
+                found.unwrap_or_else(|| output.join(format!("no {stream} of {process}")))
             }
             _ => output.join(format!("{process}.{stream}")),
         }
