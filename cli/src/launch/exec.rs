@@ -259,12 +259,13 @@ impl Process {
         let keeps = self.host.keeper == WorldRank(self.world.rank);
         // While it waits, signals to the application must not end it; those that ask for the end act later.
         let signals = apart()?;
+        let parent = std::os::unix::process::parent_id();
         if let Some(opening) = &self.opening
-            && wait_for_ranks(opening) == Stage::Over
+            && wait_for_ranks(opening, parent) == Stage::Over
         {
             opening.left(self.world.rank);
             if keeps {
-                opening.close(self.host.tools());
+                opening.close(self.host.tools(), parent);
             }
             child::leave_as(Ended::Code(0));
         }
@@ -283,13 +284,12 @@ fn apart() -> Result<Signals, String> {
 }
 
 /// Waits until a rank is in `MPI_Init`, or none can be any more.
-fn wait_for_ranks(opening: &Opening) -> Stage {
+fn wait_for_ranks(opening: &Opening, parent: u32) -> Stage {
     let since = Instant::now();
-    let launcher = std::os::unix::process::parent_id();
     loop {
         match opening.stage() {
             // A launcher that was killed would leave us here for ever.
-            Stage::Waiting if std::os::unix::process::parent_id() == launcher => {
+            Stage::Waiting if std::os::unix::process::parent_id() == parent => {
                 std::thread::sleep(look_again(since))
             }
             Stage::Waiting => return Stage::Over,

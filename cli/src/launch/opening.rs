@@ -84,17 +84,19 @@ impl Opening {
         self.note(&format!("{LEFT}{process}"));
     }
 
-    /// Waits, not for ever, until so many tool processes have left.
-    pub fn wait_for_tools(&self, tools: u32) {
+    /// Waits, not for ever, until so many tool processes have left, or who started this one, `parent`, is gone: then the job is
+    /// being killed, and others may not have come to say that they leave.
+    pub fn wait_for_tools(&self, tools: u32, parent: u32) {
         let since = Instant::now();
-        while self.count(LEFT) < tools && since.elapsed() < LEAVE {
+        let waits = || since.elapsed() < LEAVE && std::os::unix::process::parent_id() == parent;
+        while self.count(LEFT) < tools && waits() {
             std::thread::sleep(look_again(since));
         }
     }
 
     /// The same, and then removes the directory.
-    pub fn close(&self, tools: u32) {
-        self.wait_for_tools(tools);
+    pub fn close(&self, tools: u32, parent: u32) {
+        self.wait_for_tools(tools, parent);
         // It may be gone because the job is to end.
         let _ = connect::remove_runtime_dir(&self.dir);
     }
@@ -148,9 +150,17 @@ mod tests {
             assert_eq!(late.stage(), Stage::Over, "the notes are still there");
             late.left(1);
         });
-        opening.close(2);
+        opening.close(2, std::os::unix::process::parent_id());
         place.join().expect("seen");
         assert!(!dir.path().exists(), "the last one tidies up");
+    }
+
+    #[test]
+    fn nobody_is_waited_for_in_a_job_that_is_being_killed() {
+        let dir = tempfile::tempdir().expect("directory");
+        let begun = Instant::now();
+        Opening::new(dir.path(), 1).wait_for_tools(1, 1 << 30);
+        assert!(begun.elapsed() < LEAVE / 2, "{:?}", begun.elapsed());
     }
 
     #[test]

@@ -199,7 +199,8 @@ impl Root<'_> {
                 }
                 Some(Stage::Over) => {
                     if let Some((opening, _)) = self.opening.take() {
-                        opening.wait_for_tools(self.assignment.others_here);
+                        let parent = self.relations.parent as u32;
+                        opening.wait_for_tools(self.assignment.others_here, parent);
                     }
                     self.tell("the program ended without calling MPI: nothing was observed");
                     return Ok(Ended::Code(0));
