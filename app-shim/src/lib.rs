@@ -32,6 +32,7 @@ mod handles;
 #[cfg(target_arch = "x86_64")]
 mod hidden;
 mod homeless;
+mod inherited;
 mod library;
 #[cfg(target_arch = "x86_64")]
 mod loading;

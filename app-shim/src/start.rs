@@ -3,11 +3,14 @@
 use crate::call::Call;
 use crate::clock::{monotonic_ns, sleep_us, ticks};
 use crate::family::*;
+use crate::inherited::Inherited;
 use crate::location;
-use crate::{attributes, comms, homeless, library, process, real, ring, sessions, shipping};
+use crate::{attributes, comms, homeless, inherited, library, process, real, ring, sessions, shipping};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
-use invivo_proto::channel::{ABORTING, COLOR_APPLICATION, ENV_DESCRIPTORS, TAG_WELCOME, WELCOME_BYTES_MAX};
+use invivo_proto::channel::{
+    ABORTING, COLOR_APPLICATION, ENV_DESCRIPTORS, ENV_DOOR, TAG_WELCOME, WELCOME_BYTES_MAX,
+};
 use invivo_proto::mpi::{ABORT, FUNCTIONS};
 use invivo_proto::shm::{Region, inside, phase};
 use std::ffi::OsStr;
@@ -59,6 +62,17 @@ fn refuse(library: &CStr) -> ! {
     }
 }
 
+/// Ends a program that cannot reach its supervisor: MPI would begin with the tool processes, which wait until it is told of.
+fn refuse_alone() -> ! {
+    const LINE: &[u8] = b"invivo: the program has lost what connects it with invivo: whoever starts it closes the descriptors \
+        that it inherits, and its network namespace is another one; leave them open (in Python: close_fds=False)\n";
+    // SAFETY: as above.
+    unsafe {
+        libc::write(2, LINE.as_ptr().cast(), LINE.len());
+        libc::_exit(USAGE)
+    }
+}
+
 /// Ends a program that is to be observed and has loaded an MPI of another family and none of this one.
 #[cold]
 pub fn refuse_another_family() {
@@ -99,10 +113,12 @@ pub fn attach() {
     let mut next = || numbers.next().flatten();
     let told = (|| Some((next()?, next()?, next()?)))();
     let before = told.map_or(0, |(_, _, before)| before as usize);
+    let door = std::env::var(ENV_DOOR).ok();
     // This process is the one that is observed; programs that it starts are not.
     // SAFETY: the program is in MPI_Init, which it must not call while other threads change the environment.
     unsafe {
         std::env::remove_var(ENV_DESCRIPTORS);
+        std::env::remove_var(ENV_DOOR);
         if let Ok(preload) = std::env::var("LD_PRELOAD") {
             match without_us(&preload, before) {
                 rest if rest.is_empty() => std::env::remove_var("LD_PRELOAD"),
@@ -110,10 +126,11 @@ pub fn attach() {
             }
         }
     }
-    let Some((memory, control, _)) = told else {
-        return warn("descriptors from the supervisor make no sense");
+    let numbers = told.map(|(memory, control, _)| (memory, control));
+    let Some(Inherited { memory, control }) = inherited::find(numbers, door.as_deref()) else {
+        refuse_alone();
     };
-    // SAFETY: both numbers were given to this process by its supervisor; mapping and flags touch only them.
+    // SAFETY: both descriptors were given to this process by its supervisor; mapping and flags touch only them.
     unsafe {
         libc::fcntl(memory, libc::F_SETFD, libc::FD_CLOEXEC);
         libc::fcntl(control, libc::F_SETFD, libc::FD_CLOEXEC);

@@ -20,6 +20,7 @@ mod asked;
 mod binding;
 mod child;
 mod doctor;
+mod door;
 mod environment;
 mod exec;
 mod final_message;

@@ -31,3 +31,8 @@ pub const ABORTING: &[u8] = b"aborting";
 /// the welcome on, and says [`ABORTING`]. The third says how many entries of `LD_PRELOAD` right before the shim are there
 /// for its sake, and go with it.
 pub const ENV_DESCRIPTORS: &str = "INVIVO_FDS";
+
+/// Environment of an application process: the abstract address of a `SOCK_SEQPACKET` Unix socket on which its supervisor
+/// listens. Who has lost the descriptors of [`ENV_DESCRIPTORS`] connects there: the connection takes the second one's place,
+/// and the first message on it has the first one with it (`SCM_RIGHTS`).
+pub const ENV_DOOR: &str = "INVIVO_DOOR";

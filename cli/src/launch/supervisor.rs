@@ -16,6 +16,7 @@
 //! wrong on our side keeps the application from running or its supervisor from leaving.
 
 use super::child::{self, Ended, Inheritance};
+use super::door::Door;
 use super::environment::{self, Environment, Numbers, World};
 use super::memory::{Beginning, Identity, Memory};
 use super::mpi;
@@ -25,7 +26,7 @@ use super::preload::Preload;
 use super::say;
 use super::signals::{Relations, Signals, asks_to_end};
 use super::stop::{Pause, TICK};
-use invivo_proto::channel::{ABORTING, WELCOME_BYTES_MAX};
+use invivo_proto::channel::{ABORTING, ENV_DOOR, WELCOME_BYTES_MAX};
 use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::ids::Rank;
 use invivo_proto::shm::phase;
@@ -102,6 +103,8 @@ struct Supervisor<'a> {
     memory: Memory,
     /// Our end of the pair that the shim writes to; nothing once it is closed.
     shim: Option<OwnedFd>,
+    /// Where a shim comes that has lost the other end; nothing where the system gives no such place.
+    door: Option<Door>,
     place: Option<PlaceSocket>,
     pause: Pause,
     /// The launcher, or a user, has asked for the end.
@@ -161,6 +164,10 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
             None => command.env_remove(name),
         };
     }
+    let door = Door::open().ok();
+    if let (Some(door), Some(_)) = (&door, &assignment.shim) {
+        command.env(ENV_DOOR, door.name());
+    }
     let inheritance = Inheritance {
         mask: signals.mask_before,
         descriptors: &descriptors,
@@ -178,6 +185,7 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         child_fd: rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty()).ok(),
         memory,
         shim: Some(ours),
+        door,
         place: None,
         pause: Pause::of(child),
         asked_to_end: false,
@@ -233,6 +241,9 @@ impl Supervisor<'_> {
             let library = mpi::of_process(pid).map(|library| library.file);
             opening.began(library.as_deref());
         }
+        if self.in_mpi {
+            self.door = None;
+        }
     }
 
     /// Sleeps until something comes.
@@ -241,6 +252,7 @@ impl Supervisor<'_> {
         if self.ended.is_none() {
             fds.extend(self.child_fd.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         }
+        fds.extend(self.door.as_ref().map(|door| PollFd::new(door, PollFlags::IN)));
         fds.extend(self.shim.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
         fds.extend(self.place.as_ref().map(|place| PollFd::new(place, PollFlags::IN)));
         let timeout = at_most.and_then(|duration| Timespec::try_from(duration).ok());
@@ -251,11 +263,22 @@ impl Supervisor<'_> {
     /// Looks at everything that may have come.
     fn look(&mut self) {
         self.take_signals();
+        self.look_at_door();
         self.hear_shim();
         while let Some(message) = self.hear_place() {
             self.act(message);
         }
         self.let_abort();
+    }
+
+    /// Lets a shim in that has lost what it inherited.
+    fn look_at_door(&mut self) {
+        match self.door.as_ref().map(|door| door.answer(self.memory.as_fd())) {
+            Some(Ok(Some(shim))) => self.shim = Some(shim),
+            Some(Ok(None)) | None => {}
+            // It would say so again and again.
+            Some(Err(_)) => self.door = None,
+        }
     }
 
     fn take_signals(&mut self) {

@@ -237,6 +237,26 @@ fn a_script_may_start_the_program() {
     }
 }
 
+/// A starter that closes every descriptor but three. (MPICH's own way to its launcher is among them.)
+#[test]
+fn a_starter_may_close_what_it_inherits() {
+    const CLOSE: &str =
+        "for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ $fd -lt 3 ] || eval \"exec $fd>&-\"; done; exec \"$@\"";
+    let front: [OsString; 4] = ["bash".into(), "-c".into(), CLOSE.into(), "starter".into()];
+    let command: Vec<OsString> = front
+        .into_iter()
+        .chain(program(Family::Ompi, "init_finalize", ["3"]))
+        .collect();
+    let bare = Job::bare(Family::Ompi, RANKS, &command).run();
+    assert_eq!(bare.code(), 3);
+    let observed = Job::observed(Family::Ompi, RANKS, &command).run();
+    assert_eq!(observed.code(), 3);
+    assert_eq!(bare.stdout(), observed.stdout());
+    assert_eq!(bare.stderr(), observed.stderr());
+    checks::complete(&observed.report(), RANKS);
+    observed.assert_nothing_left();
+}
+
 /// What is wrong, with a word of its answer and the status that it has; and whether the program has run all the same.
 #[test]
 fn every_wrong_line_has_its_answer() {
