@@ -134,6 +134,11 @@ impl Ending {
         }
     }
 
+    /// Whether the end was asked for before all ranks were through.
+    pub fn is_early(&self) -> bool {
+        self.hurry && !self.drained
+    }
+
     /// The measurement is over, the job goes on.
     pub fn shut_down(&mut self) {
         self.shut_down = true;

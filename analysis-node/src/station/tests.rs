@@ -401,6 +401,12 @@ fn in_a_hurry_the_result_is_made_without_the_place() {
         (coverage.ranks, coverage.ranks_reporting, coverage.members_missing),
         (3, 0, 1)
     );
+    let notes = &result.status.notes;
+    let says = |words: &str| notes.iter().any(|note| note.contains(words));
+    assert!(
+        says("3 of the 3 last questions") && says("the end of the job was asked for"),
+        "{notes:?}"
+    );
     let actions = scene.tick(ending::HURRY_NS / MS);
     assert!(
         matches!(&actions[..], [.., Action::Leave { finalize: false }]),

@@ -197,6 +197,8 @@ impl Root<'_> {
                     self.opening = None;
                     self.start_node()?;
                 }
+                // What the application would have noted is gone: ours to remove when we are asked to end.
+                Some(Stage::Over) if self.asked_to_end => return Ok(self.as_asked()),
                 Some(Stage::Over) => {
                     if let Some((opening, _)) = self.opening.take() {
                         let parent = self.relations.parent as u32;
@@ -215,9 +217,14 @@ impl Root<'_> {
                     return Ok(status);
                 }
             } else if self.may_leave() {
-                return Ok(Ended::Code(0));
+                return Ok(self.as_asked());
             }
         }
+    }
+
+    /// How whoever is asked to end does. A process that leaves well before MPI has begun is waited for there by all others.
+    fn as_asked(&self) -> Ended {
+        self.asked_by.map_or(Ended::Code(0), Ended::Signal)
     }
 
     /// Whether the job is to end and nothing is left to wait for.
@@ -245,6 +252,14 @@ impl Root<'_> {
                 self.tell("the job was ended before its report");
                 Some(ended)
             }
+            // The others wait for it in `MPI_Init`, and only the launcher can end that.
+            (None, ended) if !self.has_begun() => {
+                let how = how(ended);
+                self.tell(&format!(
+                    "the analysis node ended {how} before MPI_Init was complete, and the job with it"
+                ));
+                Some(ended)
+            }
             (None, ended) => {
                 let how = how(ended);
                 self.tell(&format!(
@@ -255,6 +270,11 @@ impl Root<'_> {
                 None
             }
         }
+    }
+
+    /// Whether the analysis node was through `MPI_Init`: first thing behind it, it listens for the gateway.
+    fn has_begun(&self) -> bool {
+        link(&self.dir).exists()
     }
 
     fn wait(&self) {
