@@ -188,8 +188,11 @@ impl Station {
                     }
                     self.result.shut_down = self.ending.is_shut_down();
                     let mut result = Box::new(self.result.clone());
-                    result.status.notes.splice(..0, self.why_not_all());
-                    result.status.notes.truncate(NOTES_MAX);
+                    if self.ending.is_early() {
+                        let early = "the end of the job was asked for: this is as it was then";
+                        result.status.notes.insert(0, early.to_owned());
+                        result.status.notes.truncate(NOTES_MAX);
+                    }
                     self.actions.push(Action::Report(result));
                 }
                 Step::CloseGateway => self.gateway = None,
@@ -200,22 +203,6 @@ impl Station {
                 }
             }
         }
-    }
-
-    /// Why the result may not be the whole truth, in sentences.
-    fn why_not_all(&self) -> impl Iterator<Item = String> {
-        let early = self
-            .ending
-            .is_early()
-            .then(|| "the end of the job was asked for: this is as it was then".to_owned());
-        let silent = (self.unanswered > 0).then(|| {
-            format!(
-                "{} of the {} last questions were not answered in time: what they ask for is missing here",
-                self.unanswered,
-                LAST_QUESTIONS.len()
-            )
-        });
-        silent.into_iter().chain(early)
     }
 
     /// What is to be done now.

@@ -28,6 +28,7 @@ end-to-end tests saw (`cargo xtask test --all` runs all of them).
 | tested | programs called it under Invivo and did what they do without, and the report's number of calls was that of an independent counter |
 | wrapped | it is wrapped like the others of its kind; no test calls it on this MPI |
 | passed | it is not wrapped, and reaches the MPI library directly, for the reason in the second column |
+| impossible | this MPI declares it and cannot do it: the bare run fails, see [below](#what-an-mpi-cannot) |
 | - | this MPI does not declare it, and the program does not see it either |
 
 What stands in the second column:
@@ -46,6 +47,37 @@ of handles to Fortran and back are macros or local.
 
 ";
 
+/// What an MPI declares and cannot do, by the beginning of the functions' names: seen in bare runs.
+const IMPOSSIBLE: [(&[&str], &[&str], &str); 4] = [
+    (
+        &["MPI_Scatter_init", "MPI_Scatterv_init"],
+        &["mpich"],
+        "it loses the communicator of a persistent scatter",
+    ),
+    (
+        &["MPI_Comm_accept", "MPI_Comm_connect", "MPI_Close_port"],
+        &["mpich", "mpich5"],
+        "`MPI_Open_port` fails",
+    ),
+    (
+        &["MPI_Comm_accept", "MPI_Comm_connect"],
+        &["abi5"],
+        "processes that connect wait for ever",
+    ),
+    (
+        &["MPIX_Comm_"],
+        &["mpich", "mpich5"],
+        "processes that call it abort: fault tolerance was left out when it was built",
+    ),
+];
+
+/// Whether this MPI cannot do it.
+fn is_impossible(name: &str, mpi: &str) -> bool {
+    IMPOSSIBLE
+        .iter()
+        .any(|(starts, mpis, _)| mpis.contains(&mpi) && starts.iter().any(|start| name.starts_with(start)))
+}
+
 /// What becomes of a function.
 fn fate(name: &str, role: &str) -> &'static str {
     match (name, role) {
@@ -60,6 +92,7 @@ fn fate(name: &str, role: &str) -> &'static str {
 
 /// What the tests saw of one MPI.
 struct Seen {
+    mpi: String,
     called: BTreeSet<String>,
     declared: BTreeSet<String>,
 }
@@ -77,6 +110,7 @@ impl Seen {
             anyhow::Ok(text.lines().map(str::to_owned).collect())
         };
         Ok(Seen {
+            mpi: mpi.to_owned(),
             called: names("called")?,
             declared: names("declared")?,
         })
@@ -87,6 +121,8 @@ impl Seen {
             "-"
         } else if self.called.contains(name) {
             "tested"
+        } else if is_impossible(name, &self.mpi) {
+            "impossible"
         } else if matches!(fate, "recorded" | "world" | "end") {
             "wrapped"
         } else {
@@ -110,6 +146,17 @@ pub fn run(root: &Path) -> Result<()> {
     for (name, fate) in rows(root)? {
         let cells: Vec<&str> = seen.iter().map(|seen| seen.cell(&name, fate)).collect();
         let _ = writeln!(page, "| `{name}` | {fate} | {} |", cells.join(" | "));
+    }
+    page.push_str("\n## What an MPI cannot\n\n| functions | MPI | what happens |\n|---|---|---|\n");
+    for (starts, mpis, why) in IMPOSSIBLE {
+        let titles = MPIS.iter().filter(|(mpi, _)| mpis.contains(mpi));
+        let titles: Vec<&str> = titles.map(|(_, title)| *title).collect();
+        let _ = writeln!(
+            page,
+            "| `{}...` | {} | {why} |",
+            starts.join("...`, `"),
+            titles.join(", ")
+        );
     }
     std::fs::write(root.join(PAGE), page).with_context(|| format!("writing {PAGE}"))?;
     println!("wrote {PAGE}");
@@ -155,14 +202,22 @@ mod tests {
     fn cells_tell_what_is_tested_from_what_is_there() {
         let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let seen = Seen {
+            mpi: "mpich".to_owned(),
             called: set(&["MPI_Send", "MPI_Get_count"]),
-            declared: set(&["MPI_Send", "MPI_Recv", "MPI_Get_count", "MPI_Wtime"]),
+            declared: set(&[
+                "MPI_Send",
+                "MPI_Recv",
+                "MPI_Get_count",
+                "MPI_Wtime",
+                "MPI_Scatter_init_c",
+            ]),
         };
         for (name, fate, cell) in [
             ("MPI_Send", "recorded", "tested"),
             ("MPI_Recv", "recorded", "wrapped"),
             ("MPI_Wtime", "clock", "passed"),
             ("MPI_Get_count", "local", "tested"),
+            ("MPI_Scatter_init_c", "recorded", "impossible"),
             ("MPI_Bcast_c", "recorded", "-"),
         ] {
             assert_eq!(seen.cell(name, fate), cell, "{name}");

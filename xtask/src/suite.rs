@@ -342,7 +342,7 @@ mod tests {
             .nth(1)
             .and_then(|rest| rest.split(']').next())
             .unwrap();
-        let tested = PLAIN.len() + ALONE.len() + ON_MPI.len() + ["shim", "e2e", "proto-fuzz"].len();
+        let tested = PLAIN.len() + ALONE.len() + ON_MPI.len() + ["e2e", "proto-fuzz"].len();
         let listed = members.split(',').filter(|name| !name.trim().is_empty()).count();
         // proto/grpc is a member by being a path dependency inside the workspace, so it is not listed.
         let implied = usize::from(!members.contains("\"proto/grpc\""));

@@ -165,7 +165,7 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         };
     }
     let door = Door::open().ok();
-    if let (Some(door), Some(_)) = (&door, &assignment.shim) {
+    if let (Some(door), Some(_)) = (&door, &assignment.preload) {
         command.env(ENV_DOOR, door.name());
     }
     let inheritance = Inheritance {

@@ -65,8 +65,15 @@ fn an_abort_is_one_on_every_mpi() {
         let command = command(family, &["aborted"]);
         let bare = Job::bare(family, RANKS, &command).run();
         let observed = Job::observed(family, RANKS, &command).run();
-        assert_eq!(bare.code(), observed.code(), "{family:?}");
-        assert_ne!(bare.code(), 0, "{family:?}");
+        // MPICH's launcher kills the others, and sometimes it is their end that it tells.
+        let told: &[i32] = if family.is_open_mpi() { &[7] } else { &[7, 9] };
+        for (run, ended) in [("bare", &bare), ("observed", &observed)] {
+            assert!(
+                told.contains(&ended.code()),
+                "{family:?}, {run}: {}",
+                ended.code()
+            );
+        }
         observed.assert_nothing_left();
         let report = observed.report();
         checks::conserved(&report, RANKS);
