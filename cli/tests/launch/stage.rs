@@ -84,7 +84,9 @@ impl Stage {
             stage.script(&format!("{lib}/tool-place"), "exit 0");
             stage.script(
                 &format!("{lib}/analysis-node"),
-                "trap '' TERM; echo $$ > node.pid; until [ -e stop ]; do sleep 0.05; done",
+                // As behind MPI_Init, it is there for the gateway.
+                "trap '' TERM; until [ \"$1\" = --link ]; do shift; done; : > \"$2\"; \
+                 echo $$ > node.pid; until [ -e stop ]; do sleep 0.05; done",
             );
         }
         stage
