@@ -1,6 +1,7 @@
 //! What is left of a job that has ended by itself.
 
 use crate::counts::Counts;
+use crate::family::Family;
 use crate::hosts::Hosts;
 use crate::job::Running;
 use crate::output::{self, Output};
@@ -73,6 +74,11 @@ impl Ended {
                 .collect::<Vec<_>>()
         })
         .collect()
+    }
+
+    /// The MPI that it ran on.
+    pub fn family(&self) -> Family {
+        self.running.family()
     }
 
     /// Processes of the whole job.

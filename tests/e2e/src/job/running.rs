@@ -37,6 +37,11 @@ pub struct Running {
 }
 
 impl Running {
+    /// The MPI that it runs on.
+    pub fn family(&self) -> Family {
+        self.job.family
+    }
+
     /// Ranks of the application.
     pub fn ranks(&self) -> u32 {
         self.job.all_ranks()
