@@ -57,7 +57,7 @@ static void free_nothing(void)
 }
 
 /* What is wrong with addresses that lead nowhere MPI says, and nobody looks there before. */
-static void no_requests(void)
+__attribute__((unused)) static void no_requests(void)
 {
     MPI_Request *none = NULL;
     MPI_Status status;
@@ -212,7 +212,9 @@ void errors(void)
     MPI_Errhandler_free(&now);
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     free_nothing();
+#ifndef MPI_ABI_VERSION /* MPICH 5.0's library for the standard ABI looks at such addresses itself, and crashes. */
     no_requests();
+#endif
     beyond_the_world(MPI_COMM_WORLD);
     truncated(MPI_COMM_WORLD);
     beyond_the_world(dup);
