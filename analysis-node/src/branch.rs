@@ -196,7 +196,7 @@ impl Branch {
                 self.me, self.unreadable
             )
         });
-        unreadable.into_iter().chain(self.own.note(self.me))
+        unreadable.into_iter().chain(self.own.notes(self.me))
     }
 }
 

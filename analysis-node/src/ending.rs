@@ -3,14 +3,20 @@
 //! ```text
 //! Observing -- a rank died --> Settling -- quiet --> Asking --> Reporting --> Reported --> Left
 //!     |                                                ^
-//!     +-- all drained, the launcher asks for the end,  |
+//!     +-- all drained, somebody asks for the end,      |
 //!         or the measurement is shut down -------------+
+//!                                                      |
+//!                     all drained, early result -------+
 //! ```
 //!
 //! Reported is where the ranks' supervisors and the tool processes may leave: before that, the last questions
 //! are answered and the result is with our supervisor, so that a launcher may kill everybody. After a death the
 //! rest of the job may go on for a while, if its launcher lets it; there is one result all the same. So it is after a
 //! shutdown, where the rest of the job is all of it: the gateway is closed then, and nobody leaves before the ranks do.
+//!
+//! Who asks for the end (SIGTERM) may kill soon after, so the result is made early. But a program may save its work first, for
+//! as long as it is let: nobody leaves before the ranks do then either, and when they are through there is a second result in
+//! place of the early one.
 
 use invivo_tbon::limits::WAVE_NS_PER_LAYER;
 
@@ -23,8 +29,10 @@ pub const SETTLE_NS_MAX: u64 = 2_000_000_000;
 pub const ANSWERS_NS_MAX: u64 = 5_000_000_000;
 /// The longest that our supervisor may take to deal with the result.
 pub const REPORT_NS_MAX: u64 = 5_000_000_000;
-/// Both once the launcher has asked for the end: it kills after a few seconds, MPICH's after less.
-pub const HURRY_NS: u64 = 500_000_000;
+/// How long the last answers may take once the end was asked for: launchers kill after a few seconds, MPICH's after less.
+pub const HURRY_NS: u64 = 450_000_000;
+/// How long the last questions wait then for the ranks, which are told to end, too.
+pub const HURRIED_QUIET_NS: u64 = 100_000_000;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +67,16 @@ enum Phase {
 pub struct Ending {
     phase: Phase,
     abnormal: bool,
+    /// Ranks that died, of
+    died: u32,
+    /// so many.
+    ranks: u32,
     drained: bool,
-    hurry: bool,
+    hurried_ns: Option<u64>,
+    /// The result under way, or the last one, is the early one.
+    early: bool,
+    /// It is the one that follows an early one.
+    second: bool,
     answered: bool,
     answers_ns_max: u64,
     dealt_with: bool,
@@ -70,15 +86,19 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Of a tree of this height: it gives up on silent members after a second per layer, and the answers of the
+    /// Of a tree of this height over so many ranks: it gives up on silent members after a second per layer, and the answers of the
     /// others are waited for.
-    pub fn new(height: u32) -> Ending {
+    pub fn new(height: u32, ranks: u32) -> Ending {
         let layers_ns = WAVE_NS_PER_LAYER.saturating_mul(u64::from(height) + 1);
         Ending {
             phase: Phase::Observing,
             abnormal: false,
+            died: 0,
+            ranks,
             drained: false,
-            hurry: false,
+            hurried_ns: None,
+            early: false,
+            second: false,
             answered: false,
             answers_ns_max: ANSWERS_NS_MAX.max(layers_ns),
             dealt_with: false,
@@ -96,6 +116,7 @@ impl Ending {
     /// A rank died.
     pub fn rank_ended(&mut self, now_ns: u64) {
         self.abnormal = true;
+        self.died += 1;
         self.release = true;
         self.phase = match self.phase {
             Phase::Observing => Phase::Settling {
@@ -110,9 +131,14 @@ impl Ending {
         };
     }
 
-    /// Whether somebody died, or the launcher has asked for the end.
+    /// Whether somebody died, or the end was asked for.
     pub fn is_abnormal(&self) -> bool {
         self.abnormal
+    }
+
+    /// Whether the end was asked for.
+    pub fn is_hurried(&self) -> bool {
+        self.hurried_ns.is_some()
     }
 
     /// Every rank is through.
@@ -120,23 +146,27 @@ impl Ending {
         self.drained = true;
     }
 
-    /// The launcher asks for the end.
+    /// The end is asked for.
     pub fn asked_to_end(&mut self, now_ns: u64) {
-        if std::mem::replace(&mut self.hurry, true) {
+        if self.hurried_ns.is_some() {
             return;
         }
+        self.hurried_ns = Some(now_ns);
         self.abnormal = true;
-        match &mut self.phase {
-            Phase::Asking { until_ns } | Phase::Reporting { until_ns } => {
-                *until_ns = (*until_ns).min(now_ns + HURRY_NS);
-            }
-            _ => {}
+        if let Phase::Asking { until_ns } = &mut self.phase {
+            *until_ns = (*until_ns).min(now_ns + HURRY_NS);
         }
     }
 
-    /// Whether the end was asked for before all ranks were through.
+    /// Whether the last questions were asked because the end was asked for, while ranks were alive: once all are through, there
+    /// is a second result.
     pub fn is_early(&self) -> bool {
-        self.hurry && !self.drained
+        self.early
+    }
+
+    /// Whether the result under way follows an early one, of a job that came through all the same.
+    pub fn is_second_in_health(&self) -> bool {
+        self.second && self.died == 0
     }
 
     /// The measurement is over, the job goes on.
@@ -161,21 +191,24 @@ impl Ending {
 
     /// Our supervisor has dealt with the result, or never will.
     pub fn dealt_with(&mut self) {
-        self.dealt_with = true;
+        // A late word on the early result is none on the second.
+        self.dealt_with |= matches!(self.phase, Phase::Reporting { .. });
     }
 
     /// The next step, if it is time for one.
     pub fn next(&mut self, now_ns: u64) -> Option<Step> {
         match self.phase {
-            Phase::Observing if self.drained || self.hurry || self.shut_down => Some(self.ask(now_ns)),
+            Phase::Observing if self.drained || self.is_late(now_ns) || self.shut_down => {
+                Some(self.ask(now_ns))
+            }
             Phase::Settling { first_ns, last_ns } => {
                 let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
                     || now_ns.saturating_sub(first_ns) >= SETTLE_NS_MAX;
-                (settled || self.drained || self.hurry || self.shut_down).then(|| self.ask(now_ns))
+                (settled || self.drained || self.is_late(now_ns) || self.shut_down).then(|| self.ask(now_ns))
             }
             Phase::Asking { until_ns } if self.answered || now_ns >= until_ns => {
                 self.phase = Phase::Reporting {
-                    until_ns: now_ns + self.bound(REPORT_NS_MAX),
+                    until_ns: now_ns + REPORT_NS_MAX,
                 };
                 Some(Step::Write)
             }
@@ -188,17 +221,28 @@ impl Ending {
                 Some(Step::CloseGateway)
             }
             Phase::Reported if std::mem::take(&mut self.release) => Some(Step::Release),
-            Phase::Reported if self.drained || self.hurry => {
+            Phase::Reported if self.drained && self.early => {
+                (self.answered, self.dealt_with, self.second) = (false, false, true);
+                Some(self.ask(now_ns))
+            }
+            Phase::Reported if self.drained => {
                 self.phase = Phase::Left;
                 Some(Step::Leave {
-                    finalize: !self.abnormal,
+                    finalize: self.died == 0,
                 })
             }
             _ => None,
         }
     }
 
+    /// Whether the ranks have had their time since the end was asked for.
+    fn is_late(&self, now_ns: u64) -> bool {
+        self.hurried_ns
+            .is_some_and(|since| now_ns.saturating_sub(since) >= HURRIED_QUIET_NS)
+    }
+
     fn ask(&mut self, now_ns: u64) -> Step {
+        self.early = self.is_hurried() && !self.drained && self.died < self.ranks;
         self.phase = Phase::Asking {
             until_ns: now_ns + self.bound(self.answers_ns_max),
         };
@@ -206,7 +250,9 @@ impl Ending {
     }
 
     fn bound(&self, usual_ns: u64) -> u64 {
-        if self.hurry { HURRY_NS } else { usual_ns }
+        // Ranks that went on when they were asked to end, and came through, wait in `MPI_Finalize`.
+        let has_time = !self.is_hurried() || self.is_second_in_health();
+        if has_time { usual_ns } else { HURRY_NS }
     }
 }
 
@@ -218,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_normal_end() {
-        let mut ending = Ending::new(2);
+        let mut ending = Ending::new(2, 3);
         assert_eq!(ending.next(5), None);
         ending.all_drained();
         assert_eq!(ending.next(5), Some(Step::Ask));
@@ -234,7 +280,7 @@ mod tests {
 
     #[test]
     fn after_a_death_the_result_comes_first_and_nobody_finalises() {
-        let mut ending = Ending::new(2);
+        let mut ending = Ending::new(2, 3);
         ending.rank_ended(0);
         assert_eq!(ending.next(QUIET_NS - 1), None);
         ending.rank_ended(100 * MS);
@@ -255,7 +301,7 @@ mod tests {
     #[test]
     fn after_a_shutdown_the_result_comes_at_once_and_everybody_leaves_with_the_ranks() {
         for dies in [false, true] {
-            let mut ending = Ending::new(2);
+            let mut ending = Ending::new(2, 3);
             ending.shut_down();
             assert_eq!(ending.next(0), Some(Step::Ask));
             ending.all_answered();
@@ -276,7 +322,7 @@ mod tests {
 
     #[test]
     fn deaths_without_end_do_not_delay_the_result() {
-        let mut ending = Ending::new(2);
+        let mut ending = Ending::new(2, 3);
         let mut now = 0;
         loop {
             ending.rank_ended(now);
@@ -290,7 +336,7 @@ mod tests {
 
     #[test]
     fn silence_is_waited_for_only_so_long() {
-        let mut ending = Ending::new(2);
+        let mut ending = Ending::new(2, 3);
         ending.all_drained();
         assert_eq!(ending.next(0), Some(Step::Ask));
         assert_eq!(ending.next(ANSWERS_NS_MAX - 1), None);
@@ -303,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_high_tree_has_the_time_that_its_waves_may_take() {
-        let mut ending = Ending::new(6);
+        let mut ending = Ending::new(6, 3);
         ending.all_drained();
         assert_eq!(ending.next(0), Some(Step::Ask));
         assert_eq!(ending.next(6 * WAVE_NS_PER_LAYER), None);
@@ -311,22 +357,75 @@ mod tests {
     }
 
     #[test]
-    fn in_a_hurry_everything_takes_at_most_a_second() {
+    fn in_a_hurry_the_result_is_there_within_six_tenths_of_a_second() {
         for begun in [false, true] {
-            let mut ending = Ending::new(2);
+            let mut ending = Ending::new(2, 3);
             if begun {
                 ending.all_drained();
                 assert_eq!(ending.next(0), Some(Step::Ask));
             }
             ending.asked_to_end(MS);
+            let mut now = MS;
             if !begun {
-                assert_eq!(ending.next(MS), Some(Step::Ask));
+                assert_eq!(ending.next(now + HURRIED_QUIET_NS - 1), None);
+                now += HURRIED_QUIET_NS;
+                assert_eq!(ending.next(now), Some(Step::Ask));
             }
             // Asking again does not give more time.
             ending.asked_to_end(400 * MS);
-            assert_eq!(ending.next(MS + HURRY_NS), Some(Step::Write));
-            let end = ending.next(MS + 2 * HURRY_NS);
-            assert_eq!(end, Some(Step::Leave { finalize: false }));
+            assert_eq!(ending.next(now + HURRY_NS), Some(Step::Write));
+            now += HURRY_NS;
+            assert!(now <= MS + 600 * MS);
+            assert_eq!(ending.next(now), None);
+            ending.dealt_with();
+            // All that were through before are waited for in MPI_Finalize, and the others here.
+            let leave = begun.then_some(Step::Leave { finalize: true });
+            assert_eq!(ending.next(now), leave);
+        }
+    }
+
+    #[test]
+    fn a_job_that_goes_on_when_it_is_asked_to_end_has_a_second_result() {
+        for dies in [false, true] {
+            let mut ending = Ending::new(2, 3);
+            ending.asked_to_end(0);
+            assert_eq!(ending.next(HURRIED_QUIET_NS), Some(Step::Ask));
+            ending.all_answered();
+            assert_eq!(ending.next(HURRIED_QUIET_NS), Some(Step::Write));
+            ending.dealt_with();
+            let later = 3_600_000 * MS;
+            assert!(ending.next(later).is_none() && ending.is_early());
+            if dies {
+                ending.rank_ended(later);
+                assert_eq!(ending.next(later), Some(Step::Release));
+                assert_eq!(ending.next(later), None);
+            }
+            ending.all_drained();
+            assert_eq!(ending.next(later), Some(Step::Ask));
+            assert!(ending.next(later).is_none() && !ending.is_early());
+            // A late word on the first one.
+            ending.dealt_with();
+            ending.all_answered();
+            assert_eq!(ending.next(later), Some(Step::Write));
+            assert_eq!(ending.next(later), None);
+            ending.dealt_with();
+            assert_eq!(ending.next(later), Some(Step::Leave { finalize: !dies }));
+        }
+    }
+
+    #[test]
+    fn ranks_that_are_told_to_end_have_a_moment_for_it() {
+        for comes_in_time in [false, true] {
+            let mut ending = Ending::new(2, 3);
+            ending.asked_to_end(0);
+            assert_eq!(ending.next(MS), None);
+            if comes_in_time {
+                ending.all_drained();
+            }
+            assert_eq!(ending.next(HURRIED_QUIET_NS), Some(Step::Ask));
+            // What comes behind the questions is not in their answers.
+            ending.all_drained();
+            assert_eq!(ending.is_early(), !comes_in_time);
         }
     }
 }

@@ -8,7 +8,9 @@ use invivo_analysis_node::drive;
 use invivo_analysis_node::gateway::Gateway;
 use invivo_analysis_node::report::Report;
 use invivo_analysis_node::station::Station;
+use invivo_analysis_node::watchdog::Watchdog;
 use invivo_mpi_link::clock::monotonic_ns;
+use invivo_mpi_link::guard::{Guard, tell_panics};
 use invivo_mpi_link::{Link, signals};
 use invivo_proto::control::link::Job;
 use invivo_proto::control::strategy::Strategy;
@@ -25,6 +27,9 @@ struct Args {
     /// Who is who in the job, such as `8:4,16:tail`.
     #[arg(long)]
     layout: Layout,
+    /// Panic when this file appears; for tests.
+    #[arg(long)]
+    panic_when: Option<PathBuf>,
     #[command(flatten)]
     root: RootArgs,
 }
@@ -56,6 +61,9 @@ struct RootArgs {
     /// Whether calls are recorded from the start.
     #[arg(long, value_enum, default_value_t = Recording::On)]
     recording: Recording,
+    /// Say when the job has stood still for so many nanoseconds; 0 does not.
+    #[arg(long, default_value_t = 0)]
+    watchdog_ns: u64,
     /// What buffers keep when not everything fits, such as `duration:1ms`.
     #[arg(long, default_value_t)]
     strategy: Strategy,
@@ -90,14 +98,23 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
             link.size()
         )
     })?;
+    let what = if report.is_some() {
+        "the root"
+    } else {
+        "analysis node"
+    };
+    tell_panics(format!("{what} {me}"));
+    let guard = Guard::new(args.panic_when);
     match (layout.parent(me), report) {
-        (Some(parent), _) => Ok(match drive::branch::run(link, seat, parent, &asked_to_end)? {
-            Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
-            Exit::RootLost => ExitCode::FAILURE,
-        }),
+        (Some(parent), _) => Ok(
+            match drive::branch::run(link, seat, parent, guard, &asked_to_end)? {
+                Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
+                Exit::RootLost => ExitCode::FAILURE,
+            },
+        ),
         (None, Some(report)) => {
             let station = station(&link, &layout, seat, args.root);
-            drive::root::run(link, station, report, &asked_to_end)?;
+            drive::root::run(link, station, report, guard, &asked_to_end)?;
             Ok(ExitCode::SUCCESS)
         }
         (None, None) => Err("the root needs --report-fd".into()),
@@ -122,7 +139,8 @@ fn station(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Station 
         strategy: args.strategy,
     };
     let gateway = args.link.as_deref().and_then(listen);
-    Station::new(monotonic_ns(), seat, job, info, gateway)
+    let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);
+    Station::new(monotonic_ns(), seat, job, info, gateway).watched_by(watchdog)
 }
 
 fn listen(path: &Path) -> Option<Gateway> {

@@ -1,5 +1,5 @@
 //! The last seconds and the result on their way to our supervisor: written to the descriptor that it gave us, without waiting, until
-//! it has closed its end. All unsafe code of this crate is here.
+//! it has dealt with it, which it tells by a byte when more may come, and by closing its end else. All unsafe code of this crate is here.
 #![allow(unsafe_code)]
 
 use crate::frames::frame;
@@ -15,6 +15,8 @@ pub struct Report {
     descriptor: OwnedFd,
     bytes: Vec<u8>,
     sent: usize,
+    /// Results that nobody has said to have dealt with.
+    due: usize,
     closed: bool,
 }
 
@@ -38,16 +40,22 @@ impl Report {
             descriptor,
             bytes: Vec::new(),
             sent: 0,
+            due: 0,
             closed: false,
         })
     }
 
-    /// Begins to send the result.
+    /// Begins to send the result, or the early one.
     ///
     /// # Errors
     /// When it cannot be encoded.
-    pub fn write(&mut self, result: Box<Final>) -> Result<(), ControlError> {
-        self.send(&AtEnd::Result(result))
+    pub fn write(&mut self, result: Box<Final>, early: bool) -> Result<(), ControlError> {
+        self.due += 1;
+        self.send(&if early {
+            AtEnd::Early(result)
+        } else {
+            AtEnd::Result(result)
+        })
     }
 
     /// Begins to send a page of the last seconds. To be called when the one before has been taken.
@@ -72,8 +80,7 @@ impl Report {
         Ok(())
     }
 
-    /// Goes on sending. Whether the other side has dealt with the result, which it tells by closing its end, or
-    /// never will.
+    /// Goes on sending. Whether the other side has just dealt with the last result, or never will.
     pub fn look(&mut self) -> bool {
         while !self.closed && self.sent < self.bytes.len() {
             match rustix::io::write(&self.descriptor, &self.bytes[self.sent..]) {
@@ -83,12 +90,14 @@ impl Report {
                 Err(_) => self.closed = true,
             }
         }
-        if !self.closed {
-            // The other side says nothing: whatever there is to see is its end. (A pipe shows an error.)
-            let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
-            self.closed = poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0);
+        let mut fds = [PollFd::new(&self.descriptor, PollFlags::IN)];
+        if self.closed || !poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
+            return self.closed;
         }
-        self.closed
+        // A byte for an early result. Anything else is its end. (A pipe shows an error.)
+        self.closed = !matches!(rustix::io::read(&self.descriptor, &mut [0]), Ok(1..));
+        self.due = self.due.saturating_sub(1);
+        self.closed || self.due == 0
     }
 }
 
@@ -98,7 +107,7 @@ mod tests {
     use invivo_proto::control::decode;
     use invivo_proto::control::results::FunctionTable;
     use invivo_proto::ids::{Rank, RegionId};
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::os::fd::IntoRawFd;
     use std::os::unix::net::UnixStream;
 
@@ -125,6 +134,7 @@ mod tests {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
+            waits: Box::default(),
             shut_down: false,
         }
     }
@@ -133,7 +143,7 @@ mod tests {
     fn a_result_of_any_size_arrives_and_its_reader_says_so() {
         let (mut report, mut theirs) = pair();
         let expected = result(100_000);
-        report.write(Box::new(expected.clone())).unwrap();
+        report.write(Box::new(expected.clone()), false).unwrap();
         let mut bytes = Vec::new();
         let mut piece = vec![0; 1 << 16];
         loop {
@@ -154,10 +164,34 @@ mod tests {
     }
 
     #[test]
+    fn an_early_result_is_answered_and_another_follows() {
+        let (mut report, mut theirs) = pair();
+        for early in [true, false] {
+            report.write(Box::new(result(1)), early).unwrap();
+            assert!(!report.look());
+            let mut length = [0; 4];
+            theirs.read_exact(&mut length).unwrap();
+            let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
+            theirs.read_exact(&mut bytes).unwrap();
+            let is_early = matches!(decode(&bytes).unwrap(), AtEnd::Early(_));
+            assert_eq!(is_early, early);
+            theirs.write_all(&[1]).unwrap();
+            assert!(report.look() && !report.look());
+        }
+        for early in [true, false] {
+            report.write(Box::new(result(1)), early).unwrap();
+        }
+        theirs.write_all(&[1]).unwrap();
+        assert!(!report.look(), "that was for the first one");
+        drop(theirs);
+        assert!(report.look());
+    }
+
+    #[test]
     fn a_reader_that_is_gone_is_not_waited_for() {
         let (mut report, theirs) = pair();
         drop(theirs);
-        report.write(Box::new(result(10))).unwrap();
+        report.write(Box::new(result(10)), true).unwrap();
         assert!(report.look());
         assert!(Report::inherited(987_654).is_err() && Report::inherited(1).is_err());
     }

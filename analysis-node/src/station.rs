@@ -1,16 +1,19 @@
 //! The root as its surroundings see it: who asked what, what partial results mean as answers, and what is to
 //! happen when the job ends. Knows no MPI: `main` carries messages to and fro and tells the time.
 
-use crate::ending::{Ending, Step};
+use crate::ending::{Ending, QUIET_NS, Step};
 use crate::gateway::{ConnectionId, Gateway};
 use crate::own::Own;
 use crate::saving::Saving;
+use crate::watchdog::Watchdog;
+use invivo_analysis::groups::Members;
 use invivo_analysis::law::Mismatch;
+use invivo_analysis::waits::{Surroundings, explain};
 use invivo_proto::control::decode;
 use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Page, Request};
 use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
 use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
-use invivo_proto::ids::WorldRank;
+use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::node::Seat;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
 use std::collections::BTreeMap;
@@ -21,8 +24,8 @@ pub const ASKED_MAX: usize = 32;
 /// Deaths that the result names. A report shows the first few; more than so many die together of one cause.
 pub const ENDED_MAX: usize = 1024;
 
-// The last questions, and one for the last seconds.
-const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() < invivo_tbon::limits::WAVES_MAX);
+// The last questions, and one each for what ranks wait for and for the last seconds.
+const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() + 1 < invivo_tbon::limits::WAVES_MAX);
 
 /// Rows by rank in the result: all of them up to some hundred ranks, the worst ones of more.
 pub const LAST_RANK_ROWS: u32 = 4096;
@@ -39,6 +42,12 @@ const LAST_QUESTIONS: [Query; 3] = [
     Query::Status,
 ];
 
+/// What is asked for after a death as well. A rank that waits for a dead one has done so for most of the quiet that
+/// precedes.
+const WHO_WAITS: Query = Query::Waits {
+    older_ns: QUIET_NS / 2,
+};
+
 /// How partial results become one: by the analyses' own law.
 pub(crate) type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
@@ -52,7 +61,14 @@ enum Asker {
     Ending,
     /// The root itself, for the last seconds.
     Saving,
+    /// The root's watchdog.
+    Watchdog,
+    /// The root itself, which needs no answer.
+    Nobody,
 }
+
+/// The only command of the root's own. Others have the ids that their clients gave them, at random.
+const RESUME_TO_END: CommandId = CommandId(u64::MAX);
 
 /// What `main` has to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +77,15 @@ pub enum Action {
     Send(WorldRank, Down),
     /// Hand a page of the last seconds to our supervisor, and say when it is taken.
     Page(Box<Page>),
+    /// Say this to the user, as one line on standard error.
+    Say(String),
     /// Hand the result to our supervisor.
-    Report(Box<Final>),
+    Report {
+        /// The result.
+        result: Box<Final>,
+        /// Another one follows, should the job come to its end.
+        early: bool,
+    },
     /// Leave, finalising MPI or not.
     Leave {
         /// Whether MPI can be finalised.
@@ -80,10 +103,15 @@ pub struct Station {
     asked: BTreeMap<AskId, Asker>,
     next_ask: u64,
     ending: Ending,
+    watchdog: Watchdog,
     result: Final,
+    /// The result has the table that was asked for last.
+    has_table: bool,
     unanswered: usize,
     /// The last seconds, while they are asked for.
     saving: Option<Saving>,
+    /// A page of it is on its way to our supervisor.
+    page_is_out: bool,
     /// When the first thing went wrong.
     wrong_ns: Option<u64>,
     own: Own,
@@ -93,7 +121,7 @@ pub struct Station {
 impl Station {
     /// The root at its seat. The tree learns the job with the first action.
     pub fn new(now_ns: u64, seat: Seat, job: Job, info: JobInfo, gateway: Option<Gateway>) -> Station {
-        let ending = Ending::new(seat.height);
+        let ending = Ending::new(seat.height, job.ranks);
         let mut station = Station {
             me: seat.me,
             children: seat.children.len(),
@@ -102,6 +130,7 @@ impl Station {
             asked: BTreeMap::new(),
             next_ask: 0,
             ending,
+            watchdog: Watchdog::new(now_ns, 0),
             result: Final {
                 job: job.clone(),
                 functions: FunctionTable::default(),
@@ -109,17 +138,26 @@ impl Station {
                 status: JobStatus::default(),
                 coverage: Coverage::default(),
                 ended: Vec::new(),
+                waits: Box::default(),
                 shut_down: false,
             },
+            has_table: false,
             job,
             unanswered: 0,
             saving: None,
+            page_is_out: false,
             wrong_ns: None,
             own: Own::default(),
             actions: Vec::new(),
         };
         station.run(now_ns, RootInput::Job(info));
         station
+    }
+
+    /// With a watchdog that speaks.
+    pub fn watched_by(mut self, watchdog: Watchdog) -> Station {
+        self.watchdog = watchdog;
+        self
     }
 
     /// Tool processes that report to it.
@@ -151,10 +189,20 @@ impl Station {
         worked
     }
 
-    /// The launcher asks for the end.
+    /// The launcher asks for the end, or somebody else does.
     pub fn asked_to_end(&mut self, now_ns: u64) {
+        if self.ending.is_hurried() {
+            return;
+        }
         self.wrong_ns.get_or_insert(now_ns);
         self.ending.asked_to_end(now_ns);
+        // Ranks that are held may have something to do before they end, and nobody else can let them go now.
+        let ask = self.new_ask(Asker::Nobody);
+        let what = Ask::Command {
+            id: RESUME_TO_END,
+            order: Order::Resume,
+        };
+        self.run(now_ns, RootInput::Ask { ask, what });
     }
 
     /// Our supervisor has dealt with the result, or never will.
@@ -164,7 +212,9 @@ impl Station {
 
     /// Our supervisor has taken a page of the last seconds.
     pub fn page_taken(&mut self, now_ns: u64) {
-        self.save_more(now_ns);
+        if std::mem::take(&mut self.page_is_out) {
+            self.save_more(now_ns);
+        }
     }
 
     /// Whether nothing is measured any more and only the job's end is waited for.
@@ -176,24 +226,32 @@ impl Station {
     pub fn tick(&mut self, now_ns: u64, own: Own) {
         self.own = own;
         self.run(now_ns, RootInput::Tick);
+        self.watch(now_ns);
         while let Some(step) = self.ending.next(now_ns) {
             match step {
                 Step::Ask => self.ask_last(now_ns),
                 Step::Write => {
                     // What has not come by now is missing there.
-                    self.saving = None;
+                    (self.saving, self.page_is_out) = (None, false);
                     if self.unanswered > 0 {
                         // Who has not answered is named then, and what the others said is there.
                         self.run(now_ns, RootInput::Enough);
                     }
+                    // Nor is it taken for an answer to what a second result is made of.
+                    let ours = |asker: &Asker| matches!(asker, Asker::Ending | Asker::Saving);
+                    self.asked.retain(|_, asker| !ours(asker));
                     self.result.shut_down = self.ending.is_shut_down();
                     let mut result = Box::new(self.result.clone());
-                    if self.ending.is_early() {
-                        let early = "the end of the job was asked for: this is as it was then";
-                        result.status.notes.insert(0, early.to_owned());
+                    let early = self.ending.is_early();
+                    if early {
+                        let note = "the end of the job was asked for: this is as it was then";
+                        result.status.notes.insert(0, note.to_owned());
                         result.status.notes.truncate(NOTES_MAX);
+                        // What goes wrong from here on is what the last seconds of the second one lead to.
+                        self.wrong_ns = None;
+                        self.has_table = false;
                     }
-                    self.actions.push(Action::Report(result));
+                    self.actions.push(Action::Report { result, early });
                 }
                 Step::CloseGateway => self.gateway = None,
                 Step::Release => self.run(now_ns, RootInput::Release),
@@ -245,9 +303,24 @@ impl Station {
         }
     }
 
+    /// Lets the watchdog ask, if it is time and nothing has begun to end.
+    fn watch(&mut self, now_ns: u64) {
+        if self.ending.has_begun() || self.ending.is_shut_down() {
+            return;
+        }
+        if let Some(older_ns) = self.watchdog.asks(now_ns) {
+            let ask = self.new_ask(Asker::Watchdog);
+            let what = Ask::Query(Query::Waits { older_ns });
+            self.run(now_ns, RootInput::Ask { ask, what });
+        }
+    }
+
     fn ask_last(&mut self, now_ns: u64) {
-        self.unanswered = LAST_QUESTIONS.len();
-        for query in LAST_QUESTIONS {
+        // Supervisors look at their ranks for it, which takes longer than there is in a hurry.
+        let has_time = !self.ending.is_hurried() && !self.ending.is_shut_down();
+        let who_waits = (has_time && !self.result.ended.is_empty()).then_some(WHO_WAITS);
+        self.unanswered = LAST_QUESTIONS.len() + usize::from(who_waits.is_some());
+        for query in LAST_QUESTIONS.into_iter().chain(who_waits) {
             let ask = self.new_ask(Asker::Ending);
             self.run(
                 now_ns,
@@ -257,8 +330,10 @@ impl Station {
                 },
             );
         }
-        // After a shutdown the job goes on: nothing has happened to it.
-        if self.ending.is_abnormal() && !self.ending.is_shut_down() {
+        // After a shutdown the job goes on: nothing has happened to it. Nor has it where it came through when it was asked to end: its
+        // last seconds are those before that.
+        let went_well = self.ending.is_shut_down() || self.ending.is_second_in_health();
+        if self.ending.is_abnormal() && !went_well {
             let since_ns = self.wrong_ns.unwrap_or(now_ns);
             self.saving = Some(Saving::begin(self.root.ranks(), since_ns, now_ns));
             self.save_more(now_ns);
@@ -293,6 +368,7 @@ impl Station {
         match answer {
             Answer::Last(last, _) => {
                 let page = Box::new(saving.page(last, missing));
+                self.page_is_out = true;
                 self.actions.push(Action::Page(page));
             }
             _ => {
@@ -361,6 +437,14 @@ impl Station {
             Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
             Partial::Records(records) => Answer::Records(records, coverage),
             Partial::Last(last) => Answer::Last(last, coverage),
+            Partial::Waits(waits) => {
+                let around = Surroundings {
+                    ranks: self.job.ranks,
+                    members: &|comm| self.root.group(comm).map(Members::of),
+                };
+                Answer::Waits(Box::new((explain(&waits, &around), *waits)), coverage)
+            }
+            Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
             Partial::Status(mut status) => {
                 status.notes.extend(self.own_notes());
                 status.notes.truncate(NOTES_MAX);
@@ -375,7 +459,7 @@ impl Station {
         let closed = refusals.map(|(count, why)| {
             format!("{count} connections of a gateway were closed, the first because {why}")
         });
-        closed.into_iter().chain(self.own.note(self.me))
+        closed.into_iter().chain(self.own.notes(self.me))
     }
 
     /// An answer for whoever asked.
@@ -392,20 +476,33 @@ impl Station {
             }
             Some(Asker::Ending) => self.last_answer(answer),
             Some(Asker::Saving) => self.saved(answer, missing),
-            None => {}
+            Some(Asker::Watchdog) => match answer {
+                Answer::Waits(found, _) => {
+                    let line = self.watchdog.hears(&found.0, &found.1);
+                    self.actions.extend(line.map(Action::Say));
+                }
+                _ => self.watchdog.unanswered(),
+            },
+            Some(Asker::Nobody) | None => {}
         }
     }
 
     fn last_answer(&mut self, answer: Answer) {
         match answer {
+            // The books are of the moment of the table: the job may run on while it is asked.
             Answer::Functions(functions, coverage) => {
                 self.result.functions = functions;
                 self.result.coverage = coverage;
+                self.has_table = true;
             }
             Answer::Matrix(matrix, _) => self.result.matrix = matrix,
-            Answer::Status(status, coverage) => {
+            Answer::Status(mut status, coverage) => {
+                status.notes.truncate(NOTES_MAX - 1);
+                status.notes.extend(self.watchdog.last_words().map(str::to_owned));
                 self.result.status = status;
-                self.result.coverage = coverage;
+                if !self.has_table {
+                    self.result.coverage = coverage;
+                }
             }
             // The tree is shut down only after the result; nothing to take over.
             Answer::Refused(_)
@@ -414,7 +511,9 @@ impl Station {
             | Answer::Messages(..)
             | Answer::Buffers(..)
             | Answer::Records(..)
-            | Answer::Last(..) => {}
+            | Answer::Last(..)
+            | Answer::Stacks(..) => {}
+            Answer::Waits(found, _) => *self.result.waits = found.1,
         }
         self.unanswered = self.unanswered.saturating_sub(1);
         self.all_is_answered();

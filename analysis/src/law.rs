@@ -1,7 +1,7 @@
 //! The merge of partial results, by the question that they answer. It is associative and commutative, up to
 //! the rounding of means and variances, so partial results may be joined in any order at any depth.
 
-use crate::{buffers, functions, last, matrix, messages, records, status};
+use crate::{buffers, functions, last, matrix, messages, records, stacks, status, waits};
 use invivo_proto::control::tree::Partial;
 
 /// Two partial results that answer different questions: one of them is a fault of this program or of a peer.
@@ -43,6 +43,8 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         (Partial::Buffers(into), Partial::Buffers(from)) => buffers::merge(into, from),
         (Partial::Records(into), Partial::Records(from)) => records::merge(into, from),
         (Partial::Last(into), Partial::Last(from)) => last::merge(into, from),
+        (Partial::Waits(into), Partial::Waits(from)) => waits::merge(into, *from),
+        (Partial::Stacks(into), Partial::Stacks(from)) => stacks::merge(into, *from),
         (into, from) => {
             return Err(Mismatch {
                 into: question(into),
@@ -62,6 +64,8 @@ fn question(of: &Partial) -> &'static str {
         Partial::Buffers(_) => "buffers",
         Partial::Records(_) => "records",
         Partial::Last(_) => "the last seconds",
+        Partial::Waits(_) => "what ranks wait for",
+        Partial::Stacks(_) => "where ranks are",
     }
 }
 
@@ -165,6 +169,36 @@ mod tests {
             let joined = join(places(), &shuffle);
             prop_assert_eq!(&joined, &join(places(), &[]));
             let with_nobody = places().into_iter().chain([Partial::Buffers(Default::default())]).collect();
+            prop_assert_eq!(joined, join(with_nobody, &shuffle));
+        }
+
+        #[test]
+        fn any_tree_over_waits_gives_the_same(
+            all in prop::collection::vec(crate::waits::tests::of_place(), 1..12),
+            shuffle in prop::collection::vec(0usize..1000, 12),
+        ) {
+            let places = || {
+                let waits = all.iter().enumerate().map(|(place, said)| crate::waits::tests::waits_of(place, said));
+                waits.map(|waits| Partial::Waits(alloc::boxed::Box::new(waits))).collect::<Vec<_>>()
+            };
+            let joined = join(places(), &shuffle);
+            prop_assert_eq!(&joined, &join(places(), &[]));
+            let with_nobody = places().into_iter().chain([Partial::Waits(Default::default())]).collect();
+            prop_assert_eq!(joined, join(with_nobody, &shuffle));
+        }
+
+        #[test]
+        fn any_tree_over_stacks_gives_the_same(
+            all in prop::collection::vec(crate::stacks::tests::of_place(), 1..12),
+            shuffle in prop::collection::vec(0usize..1000, 12),
+        ) {
+            let places = || {
+                let stacks = all.iter().enumerate().map(|(place, said)| crate::stacks::tests::stacks_of(place, said));
+                stacks.map(|stacks| Partial::Stacks(alloc::boxed::Box::new(stacks))).collect::<Vec<_>>()
+            };
+            let joined = join(places(), &shuffle);
+            prop_assert_eq!(&joined, &join(places(), &[]));
+            let with_nobody = places().into_iter().chain([Partial::Stacks(Default::default())]).collect();
             prop_assert_eq!(joined, join(with_nobody, &shuffle));
         }
 

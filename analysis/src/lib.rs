@@ -26,6 +26,8 @@ pub mod messages;
 pub mod moments;
 pub mod pauses;
 pub mod records;
+pub mod stacks;
 pub mod status;
 #[cfg(test)]
 mod testing;
+pub mod waits;

@@ -68,6 +68,11 @@ impl MatrixLeaf {
         self.communicators.wanted()
     }
 
+    /// A peer was met, otherwise than in a message; see [`Communicators::meet`].
+    pub fn meet(&mut self, rank: Rank, comm: CommLocal, peer: i32) {
+        self.communicators.meet(rank, comm, peer);
+    }
+
     /// What is known about the communicators.
     pub fn communicators(&self) -> &Communicators {
         &self.communicators

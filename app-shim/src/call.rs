@@ -9,11 +9,12 @@ use crate::clock::ticks;
 use crate::gate;
 use crate::location::{Here, Location, add, current};
 use crate::{homeless, process, shipping};
+use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::peer;
 use invivo_proto::record::{self, Facts, Kind};
-use invivo_proto::shm::{inside, recording};
+use invivo_proto::shm::{Status, inside, recording};
 
 /// One call in this many is also timed for what we cost ourselves.
 const SAMPLED_CALLS: u64 = 256;
@@ -134,6 +135,20 @@ impl Call {
     /// Right before the real call.
     #[inline(always)]
     pub fn calling(&mut self) {
+        let status: *const Status = self.location.status;
+        // SAFETY: writes two registers into two words of the page, which are there for it and atomic, so that they may
+        // be written through a shared reference; whole words on their boundaries are written at once. Whoever unwinds
+        // from here finds in the tables of the shim how the frame lies.
+        unsafe {
+            core::arch::asm!(
+                "mov [{status} + {stack}], rsp",
+                "mov [{status} + {frame}], rbp",
+                status = in(reg) status,
+                stack = const offset_of!(Status, stack),
+                frame = const offset_of!(Status, frame),
+                options(nostack, preserves_flags),
+            );
+        }
         if self.sampled {
             self.own = ticks() - self.begin;
         }

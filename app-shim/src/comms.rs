@@ -7,40 +7,18 @@
 
 use crate::family::*;
 use crate::process;
-use crate::requests::Table;
+use crate::requests::{Table, tell};
 use crate::ring::{Locked, define};
 use crate::{groups, real};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use core::time::Duration;
 use invivo_proto::definition::Definition;
+pub use invivo_proto::handles::Known;
 use invivo_proto::ids::{CommId, CommLocal, Rank};
 use std::time::Instant;
 
-/// What is remembered of a communicator.
-#[derive(Clone, Copy)]
-pub struct Known {
-    /// The number that records carry.
-    pub local: u32,
-    /// This rank in it.
-    pub rank: i32,
-    /// Ranks of its group, of an intercommunicator of the own one.
-    pub members: u32,
-    /// Ranks that a collective moves data with: the group's, or the remote group's.
-    pub peers: u32,
-    /// In- and outdegree in its topology.
-    pub neighbors: (u32, u32),
-    /// It is an intercommunicator.
-    pub inter: bool,
-    /// It may have members in another world.
-    pub foreign: bool,
-    /// The job's id as one number, 0 while it is not known.
-    pub packed: u64,
-    /// Collectives so far.
-    pub ordinal: u64,
-}
-
-static KNOWN: Table<Known> = Table::new();
+static KNOWN: Table<Known> = Table::new(|place| tell(place, |library| &library.comms));
 /// The next number, after the world and self.
 static NEXT_LOCAL: AtomicU32 = AtomicU32::new(2);
 /// The next counter of communicators that this process is rank 0 of, after the world and self.
@@ -120,7 +98,7 @@ fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
         rank: ask(real::comm_rank, comm),
         members: members as u32,
         peers: peers as u32,
-        neighbors: if inter { (0, 0) } else { neighbors(comm) },
+        neighbors: if inter { [0, 0] } else { neighbors(comm) },
         inter,
         foreign,
         packed: 0,
@@ -133,7 +111,7 @@ fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
     known
 }
 
-fn neighbors(comm: Comm) -> (u32, u32) {
+fn neighbors(comm: Comm) -> [u32; 2] {
     let (mut first, mut second, mut weighted) = (0, 0, 0);
     // SAFETY: `comm` is an intracommunicator; each call writes the integers it is given.
     unsafe {
@@ -153,7 +131,7 @@ fn neighbors(comm: Comm) -> (u32, u32) {
             _ => {}
         }
     }
-    (first as u32, second as u32)
+    [first as u32, second as u32]
 }
 
 fn my_rank() -> Rank {
@@ -163,6 +141,14 @@ fn my_rank() -> Rank {
 /// The world and self, known from the start.
 pub fn start(world: Comm) {
     let me = my_rank();
+    if let Some(page) = process::page() {
+        let library = &page.library;
+        library.any_source.store(ANY_SOURCE as u32, Ordering::Relaxed);
+        library.proc_null.store(PROC_NULL as u32, Ordering::Relaxed);
+        library
+            .request_bytes
+            .store(size_of::<Request>() as u32, Ordering::Relaxed);
+    }
     let known = register_as(world, CommLocal::WORLD.0, false);
     define(&Definition::Communicator {
         local: CommLocal::WORLD,

@@ -5,6 +5,7 @@
 mod collectives;
 mod completions;
 mod messages;
+mod needs;
 mod objects;
 
 use crate::call::Call;

@@ -2,25 +2,19 @@
 //!
 //! Several live requests can have one handle: both families give a shared one to operations that are complete at once,
 //! and a program may post thousands of small sends before it waits for any. Values of one key queue up: the one that was
-//! put in first is found and taken first.
+//! put in first is found and taken first. How it lies in memory others know as well, see [`invivo_proto::handles`].
 
-/// No entry.
-const NONE: u32 = u32::MAX;
-
-/// A key with its queue. `last` is [`NONE`] where the slot is free.
-#[derive(Clone, Copy)]
-struct Slot {
-    key: u64,
-    last: u32,
-}
+use invivo_proto::handles::{Entry, NONE, Slot, home};
 
 /// The empty slot.
 const FREE: Slot = Slot { key: 0, last: NONE };
 
-/// A value and the one behind it; behind the last one comes the first. A free entry names the next free one.
-struct Entry<T> {
-    value: T,
-    next: u32,
+/// Where a table lies, for those who read it from outside.
+pub struct Place {
+    /// The address of its first slot, and their number.
+    pub slots: (u64, u64),
+    /// The address of its first entry, and for how many there is room.
+    pub entries: (u64, u64),
 }
 
 /// Keys in an open-addressing table (linear probing, at most half full), values in a slab.
@@ -29,21 +23,31 @@ pub struct Handles<T> {
     keys: usize,
     entries: Vec<Entry<T>>,
     free: u32,
+    /// Called when it has moved.
+    told: fn(Place),
 }
 
 impl<T: Copy> Handles<T> {
-    /// Empty, without memory.
-    pub const fn new() -> Self {
+    /// Empty, without memory. Wherever it comes to lie is told there.
+    pub const fn new(told: fn(Place)) -> Self {
         Handles {
             slots: Vec::new(),
             keys: 0,
             entries: Vec::new(),
             free: NONE,
+            told,
         }
     }
 
+    fn tell(&self) {
+        (self.told)(Place {
+            slots: (self.slots.as_ptr() as u64, self.slots.len() as u64),
+            entries: (self.entries.as_ptr() as u64, self.entries.capacity() as u64),
+        });
+    }
+
     fn home(&self, key: u64) -> usize {
-        (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (self.slots.len() - 1)
+        home(key, self.slots.len())
     }
 
     /// The slot of `key`, or the free one where it belongs. There must be slots.
@@ -93,11 +97,16 @@ impl<T: Copy> Handles<T> {
             let at = self.slot(slot.key);
             self.slots[at] = slot;
         }
+        self.tell();
     }
 
     fn entry(&mut self, value: T) -> u32 {
         if self.free == NONE {
+            let is_full = self.entries.len() == self.entries.capacity();
             self.entries.push(Entry { value, next: NONE });
+            if is_full {
+                self.tell();
+            }
             return (self.entries.len() - 1) as u32;
         }
         let entry = self.free;

@@ -49,20 +49,23 @@ fn is_way_back(descriptor: c_int) -> bool {
     known == 0 && kind == libc::SOCK_SEQPACKET
 }
 
-/// Goes to the door: the connection is the way back, and the memory comes by it.
+/// Goes to the door: the connection is the way back, and the memory comes by it. A door whose name is longer than a socket's may
+/// be is nobody's.
 fn again(door: &str) -> Option<Inherited> {
-    // SAFETY: the address is ours and as long as it says. The descriptor is closed where nothing comes.
+    // SAFETY: all zeroes are an address of no family.
+    let mut address: libc::sockaddr_un = unsafe { zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    // The first byte stays 0: a name without a file.
+    let name = address.sun_path.get_mut(1..1 + door.len())?;
+    for (to, byte) in name.iter_mut().zip(door.bytes()) {
+        *to = byte as core::ffi::c_char;
+    }
+    // SAFETY: the address is ours, and its name fits, so that it is as long as is said. The descriptor is closed where nothing
+    // comes.
     unsafe {
         let control = libc::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0);
         if control < 0 {
             return None;
-        }
-        let mut address: libc::sockaddr_un = zeroed();
-        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        // The first byte stays 0: a name without a file.
-        let name = address.sun_path.get_mut(1..1 + door.len());
-        for (to, byte) in name.into_iter().flatten().zip(door.bytes()) {
-            *to = byte as core::ffi::c_char;
         }
         let patience = libc::timeval {
             tv_sec: PATIENCE_S,

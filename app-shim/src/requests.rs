@@ -4,37 +4,22 @@
 //! each where the application completes them in the order of their posting.
 
 use crate::family::{Message, Request};
-use crate::handles::Handles;
-use crate::process::MULTIPLE;
+use crate::handles::{Handles, Place};
+use crate::process::{self, MULTIPLE};
 use crate::ring::Locked;
 use core::sync::atomic::Ordering;
+pub use invivo_proto::handles::Posted;
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::Facts;
-
-/// What is known of a request.
-#[derive(Clone, Copy)]
-pub struct Posted {
-    /// The facts that its completion repeats, with the completion's kind.
-    pub facts: Facts,
-    /// Its number.
-    pub request: u64,
-    /// When it was posted, in ticks.
-    pub posted: u64,
-    /// Made by an `MPI_*_init`: lives until freed.
-    pub persistent: bool,
-    /// Posted and not complete.
-    pub active: bool,
-    /// Makes this communicator's id known when complete (`MPI_Comm_idup`), 0 for none.
-    pub makes_comm: u64,
-}
+use invivo_proto::shm::{self, Library};
 
 /// A table that is locked only where several threads may be in MPI at once.
 pub struct Table<T>(Locked<Handles<T>>);
 
 impl<T: Copy> Table<T> {
-    /// Empty.
-    pub const fn new() -> Self {
-        Table(Locked::new(Handles::new()))
+    /// Empty. Wherever it comes to lie is told there.
+    pub const fn new(told: fn(Place)) -> Self {
+        Table(Locked::new(Handles::new(told)))
     }
 
     /// Runs `work` on the table.
@@ -50,9 +35,16 @@ impl<T: Copy> Table<T> {
     }
 }
 
-static REQUESTS: Table<Posted> = Table::new();
+static REQUESTS: Table<Posted> = Table::new(|place| tell(place, |library| &library.requests));
 /// Messages that a matched probe took from the queue: communicator, as records number it.
-static MESSAGES: Table<u32> = Table::new();
+static MESSAGES: Table<u32> = Table::new(|_| ());
+
+/// Says on the page where a table has come to lie.
+pub fn tell(place: Place, of: fn(&Library) -> &shm::Handles) {
+    if let Some(page) = process::page() {
+        of(&page.library).lie(place.slots, place.entries);
+    }
+}
 
 /// Remembers a request.
 #[inline]

@@ -22,18 +22,21 @@ pub(crate) use wrap;
 
 /// A function that has to be followed wherever it is called from, because all members of a communicator take part in what its
 /// hooks do: inside another call (from a callback, or from MPI itself), too, and behind a call that never came back, which a
-/// handler left by a jump.
+/// handler left by a jump. What it needs of others is noted for an outermost call alone: inside another one, that one's needs
+/// are what the application waits for.
 macro_rules! follow {
     ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
-     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
+     |$call:ident| { $($needs:tt)* } { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
-            crate::wrap::exported!($name, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* },
+            crate::wrap::exported!($name, ($($arg: $type),*), $index,
+                |$call| { $($needs)* $($before)* }, |$result| { $($after)* },
                 |real| { crate::wrap::inside!(real, ($($arg),*), $index, |$call| { $($before)* }, |$result| { $($after)* }) })
         }
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
-            crate::wrap::exported!($pname, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* },
+            crate::wrap::exported!($pname, ($($arg: $type),*), $index,
+                |$call| { $($needs)* $($before)* }, |$result| { $($after)* },
                 |real| { crate::wrap::inside!(real, ($($arg),*), $index, |$call| { $($before)* }, |$result| { $($after)* }) })
         }
     };

@@ -3,7 +3,7 @@
 #[path = "../src/handles.rs"]
 mod handles;
 
-use handles::Handles;
+use handles::{Handles, Place};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
 
@@ -28,10 +28,18 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
+/// What is told of where a table lies makes sense to those who read it from outside.
+fn told(place: Place) {
+    let Place { slots, entries } = place;
+    assert!(slots.1.is_power_of_two(), "{} slots", slots.1);
+    assert!(slots.0 != 0 && slots.0 % 8 == 0 && entries.0 % 8 == 0);
+    assert!(entries.1 <= 1 << 20, "room for {} entries", entries.1);
+}
+
 proptest! {
     #[test]
     fn it_does_as_a_map_of_queues(steps in prop::collection::vec(step(), 0..1500)) {
-        let mut table = Handles::new();
+        let mut table = Handles::new(told);
         let mut naive: HashMap<u64, VecDeque<usize>> = HashMap::new();
         for (number, step) in steps.into_iter().enumerate() {
             match step {

@@ -71,7 +71,7 @@ fn is_of_all(track: &Track, function: &str) -> bool {
 }
 
 /// Whether a rank stands in this function.
-fn is_in(of: &Observation, rank: u32, function: &str) -> bool {
+pub fn is_in(of: &Observation, rank: u32, function: &str) -> bool {
     let mut tracks = of.tracks.iter().filter(|track| track.rank == rank);
     tracks.any(|track| {
         let open = track.open.as_ref();

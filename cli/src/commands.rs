@@ -16,9 +16,11 @@ pub mod record;
 pub mod records;
 pub mod session;
 pub mod shell;
+pub mod stacks;
 pub mod status;
 pub mod strategy;
 pub mod target;
+pub mod waits;
 pub mod watch;
 
 use serde::Serialize;

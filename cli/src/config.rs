@@ -24,6 +24,7 @@ pub use tokens::{Names, expand};
 pub use value::{Address, Bytes, Hold, LEASE_DEFAULT, Time, Value};
 
 use crate::toml_file;
+use crate::whole_file;
 use invivo_proto::control::strategy::Strategy;
 use invivo_tbon::layout::FanIn;
 use std::ffi::OsString;
@@ -71,6 +72,10 @@ pub struct Flags {
     /// run in all, then drops and counts), drop (at once), or block (waits) [default: bounded]
     #[arg(long, value_name = "POLICY", value_parser = <BackPressure as Value>::parse)]
     pub back_pressure: Option<BackPressure>,
+    /// Say on standard error when the job has stood still for this time, and who waits for whom: once, in a sentence;
+    /// nothing else is done about it
+    #[arg(long, value_name = "TIME", value_parser = <Time as Value>::parse)]
+    pub watchdog: Option<Time>,
     /// Let the gateway also listen on TCP at this address, with TLS, for clients on other hosts; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", value_parser = Address::parse)]
     pub listen: Option<Address>,
@@ -143,7 +148,7 @@ pub fn beside(report: &Path) -> PathBuf {
 /// When the file cannot be written.
 pub fn write_beside(report: &Path, effective: &Effective) -> std::io::Result<PathBuf> {
     let path = beside(report);
-    std::fs::write(&path, effective.toml())?;
+    whole_file::write(&path, effective.toml().as_bytes())?;
     Ok(path)
 }
 

@@ -3,6 +3,7 @@
 //! a symbolic link.
 
 pub use invivo_grpc::connect::{Connect, ConnectError, FILE_NAME, Liveness};
+use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -184,12 +185,31 @@ fn runtime_dir_in(xdg: Option<&Path>, fallback: &Path, job: &str) -> Result<Path
     Ok(dir)
 }
 
-/// Removes a job's runtime directory with all that is in it. That it is not there is no error.
+/// Times that a directory is cleared of what others were about to leave in it: more than there are processes on a node.
+const LATE_MAX: u32 = 4096;
+
+/// Removes a job's runtime directory with all that is in it. That it is not there is no error. It loses its name first: others
+/// may be about to leave something in it, which would keep it from going.
 ///
 /// # Errors
 /// When something in it cannot be removed.
 pub fn remove_runtime_dir(dir: &Path) -> Result<(), PlaceError> {
-    remove(dir)
+    // No job has such a name: theirs do not begin with a dot.
+    let mut name = OsString::from(".");
+    name.push(dir.file_name().unwrap_or_default());
+    name.push(format!("-{}", std::process::id()));
+    let nameless = dir.with_file_name(name);
+    match std::fs::rename(dir, &nameless) {
+        Ok(()) => {
+            // Whoever has looked the old name up already may still leave something: each of them once.
+            let is_left = |error: std::io::Error| error.kind() == std::io::ErrorKind::DirectoryNotEmpty;
+            let is_gone = |_: &u32| !std::fs::remove_dir_all(&nameless).is_err_and(is_left);
+            let _ = (0..LATE_MAX).find(is_gone);
+            remove(&nameless)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(io("remove", dir)(error)),
+    }
 }
 
 /// Makes a directory of mode 0700 or checks that the one that is there is ours. Several processes of a node

@@ -6,7 +6,7 @@
 //! environment  launcher  binding  hosts  plan       pure: what the launcher says, what the user typed, how many and where
 //! asked                                    the options of a job
 //! run  exec                                the two ways in
-//! supervisor <- stop, place_socket, memory, signals, child, process     a rank's supervisor
+//! supervisor <- stop, look, place_socket, memory, signals, child, process     a rank's supervisor
 //! root <- public, gateway, final_message, last_seconds, janitor             the root's supervisor
 //! keeper                                the same of every other tool process
 //! stand_in                              what the launcher sees of these two
@@ -19,6 +19,7 @@ mod artefacts;
 mod asked;
 mod binding;
 mod child;
+mod contained;
 mod doctor;
 mod door;
 mod environment;
@@ -31,6 +32,7 @@ mod job;
 mod keeper;
 mod last_seconds;
 mod launcher;
+mod look;
 mod memory;
 mod mpi;
 mod opening;
@@ -49,6 +51,8 @@ mod stand_in;
 mod stop;
 mod supervisor;
 mod tailor;
+mod waiting;
+mod walk;
 
 pub use doctor::{DoctorArgs, doctor};
 pub use exec::{ExecArgs, exec};

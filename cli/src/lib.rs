@@ -16,6 +16,7 @@ pub mod steer;
 pub mod toml_file;
 pub mod top;
 pub mod view;
+mod whole_file;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -59,6 +60,10 @@ enum Verb {
     Matrix(commands::matrix::Args),
     /// Show messages: sends matched with receives, their times, and waiting for late senders
     Messages(commands::messages::Args),
+    /// Show who waits for whom, and which ranks can never go on
+    Waits(commands::waits::Args),
+    /// Show where the ranks are: their call paths, merged into one tree
+    Stacks(commands::stacks::Args),
     /// Show what the event buffers hold, and what they gave up
     Buffers(commands::buffers::Args),
     /// Show the calls and samples that a rank's buffer keeps
@@ -108,6 +113,8 @@ impl Cli {
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
             Verb::Messages(args) => commands::block_on(commands::messages::run(args)),
+            Verb::Waits(args) => commands::block_on(commands::waits::run(args)),
+            Verb::Stacks(args) => commands::block_on(commands::stacks::run(args)),
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
             Verb::Last(args) => commands::block_on(commands::last::run(args)),

@@ -175,6 +175,8 @@ async fn every_command_has_help_with_examples() {
         "watch",
         "functions",
         "matrix",
+        "waits",
+        "stacks",
         "list",
     ] {
         let (status, out, _) = user.said(&[command, "--help"]).await;

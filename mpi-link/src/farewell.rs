@@ -1,4 +1,4 @@
-//! Leaving a job of MPICH without `MPI_Finalize`, as ranks have left before.
+//! Leaving a job whose other processes may be gone: without `MPI_Finalize`, as ranks have left before, or out of it.
 //!
 //! MPICH's launcher takes the closing of a process' connection (`PMI_FD`) for its death, and then kills all others, whatever
 //! their own end was going to be: its status becomes that of a kill. So the connection is kept open for a moment by somebody
@@ -7,9 +7,42 @@
 use rustix::fd::BorrowedFd;
 use rustix::io::{FdFlags, fcntl_setfd};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// How long: everybody leaves within some tens of milliseconds where there are cores for all.
 const SECONDS: &str = "1";
+
+/// How long `MPI_Finalize` goes on once the end is asked for in it. All ranks are in MPI's own by then, behind the callbacks of programs.
+const FINALIZE_MAX: Duration = Duration::from_secs(3);
+/// The same where it was asked for before: the ranks came through since, and are not likely to be killed.
+const FINALIZE_MAX_LATER: Duration = Duration::from_secs(30);
+/// Between two looks for whether it has.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// From now on this process does not stay for ever once the end is asked for, whatever it is in: some libraries wait in
+/// `MPI_Finalize` for processes that were killed, and Intel's launcher then waits for this one.
+///
+/// # Errors
+/// When there is no room for another thread.
+pub fn leave_when_asked(asked_to_end: &Arc<AtomicBool>) -> std::io::Result<()> {
+    let asked_to_end = asked_to_end.clone();
+    let most = if asked_to_end.load(Ordering::Relaxed) {
+        FINALIZE_MAX_LATER
+    } else {
+        FINALIZE_MAX
+    };
+    let watch = move || {
+        while !asked_to_end.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK);
+        }
+        std::thread::sleep(most);
+        // Without what libraries do at exit: the other thread is in one.
+        signal_hook::low_level::exit(0)
+    };
+    std::thread::Builder::new().spawn(watch).map(drop)
+}
 
 /// Keeps the launcher's connection open for a moment after this process. Where that is not possible, the launcher's status is
 /// not ours to save.

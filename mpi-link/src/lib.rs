@@ -11,6 +11,7 @@ pub mod credit;
 pub mod farewell;
 #[allow(unsafe_code)]
 mod ffi;
+pub mod guard;
 pub mod idle;
 pub mod signals;
 
@@ -23,6 +24,8 @@ use mpi::Threading;
 use mpi::environment::Universe;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The tags whose messages go by credits, each with the tag of the messages that come back.
@@ -296,11 +299,11 @@ impl Link {
     }
 
     /// The normal end: lets the sends arrive, reads until nobody sends any more, takes the receives back and finalises
-    /// MPI, which waits for the other processes.
+    /// MPI, which waits for the other processes, but not for long once `asked_to_end` is set.
     ///
     /// # Errors
     /// When MPI refuses, or a send did not arrive within five seconds; MPI is left as it is then.
-    pub fn finish(mut self) -> Result<(), LinkError> {
+    pub fn finish(mut self, asked_to_end: &Arc<AtomicBool>) -> Result<(), LinkError> {
         self.flush(FAREWELL)?;
         // What still waits for credits is for a process that takes nothing any more, and MPI knows nothing of it.
         if let Some(send) = self.sends.front() {
@@ -312,6 +315,8 @@ impl Link {
         if let Some(receives) = self.receives.take() {
             receives.cancel()?;
         }
+        // Without a thread to watch it, it takes as long as it takes.
+        let _ = farewell::leave_when_asked(asked_to_end);
         drop(ManuallyDrop::into_inner(self.universe));
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Signals of a tool process. Launchers send what is meant for the application to every process of the job: only
 //! what asks for the end is for us.
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::flag::register;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 /// When the kernel refuses.
 pub fn asked_to_end() -> std::io::Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGINT] {
+    for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
         register(signal, asked.clone())?;
     }
     for signal in [SIGUSR1, SIGUSR2] {

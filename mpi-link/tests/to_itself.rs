@@ -3,6 +3,7 @@
 use invivo_mpi_link::Link;
 use invivo_mpi_link::credit::{CREDITS, QUEUE_MAX};
 use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP};
+use std::sync::Arc;
 
 /// Reads until `count` messages came, and checks that they come in order.
 fn read(link: &mut Link, tag: i32, numbers: impl Iterator<Item = u32>) {
@@ -53,5 +54,5 @@ fn a_process_that_does_not_read_holds_so_many_messages_and_catches_up() {
     // A message of another kind is no part of this.
     assert!(link.send(me, 77, vec![1]).unwrap());
     assert_eq!(link.receive(77).unwrap().unwrap().bytes, [1]);
-    link.finish().unwrap();
+    link.finish(&Arc::default()).unwrap();
 }

@@ -7,8 +7,10 @@ pub mod link;
 pub mod local;
 pub mod peer;
 pub mod results;
+pub mod stacks;
 pub mod strategy;
 pub mod tree;
+pub mod waits;
 
 use alloc::vec::Vec;
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};

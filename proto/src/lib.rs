@@ -15,6 +15,7 @@ pub mod clock;
 #[cfg(feature = "control")]
 pub mod control;
 pub mod definition;
+pub mod handles;
 pub mod ids;
 pub mod mpi;
 pub mod packet;

@@ -21,6 +21,32 @@ pub struct Function {
     pub name: &'static str,
     /// Whether calls of it are recorded (query-only functions are not).
     pub recorded: bool,
+    /// What its calls need from others before they come back.
+    pub needs: Needs,
+}
+
+/// What calls of a function need from others before they come back, and with it what the rank's page notes of a call
+/// ([`crate::shm::Status`]): `handle; numbers`, as the application gave them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// Nobody, or more than can be noted.
+    Nothing,
+    /// Somebody who receives: `communicator; destination, tag`.
+    Receiver,
+    /// Somebody who sends: `communicator; source, tag`.
+    Sender,
+    /// A message, which is left where it is: `communicator; source, tag`.
+    Message,
+    /// Somebody who receives and somebody who sends: `communicator; destination, tag, source, tag`.
+    Both,
+    /// That all of some requests complete: `address of their handles; how many`.
+    All,
+    /// That any of them completes: `address of their handles; how many`.
+    Any,
+    /// All ranks of a communicator in the same call: `communicator; `.
+    Everybody,
+    /// All ranks of a communicator in the same call, with the same root: `communicator; root`.
+    Root,
 }
 
 /// All functions; a [`crate::ids::RegionId`] is an index here. Index 0 is no function.
@@ -41,6 +67,13 @@ pub const ABORT: crate::ids::RegionId = crate::ids::RegionId(index_of("MPI_Abort
 pub fn is_initialisation(region: crate::ids::RegionId) -> bool {
     const INIT: [usize; 2] = [index_of("MPI_Init"), index_of("MPI_Init_thread")];
     INIT.contains(&usize::from(region.0))
+}
+
+/// What a call of the region needs from others.
+pub fn needs(region: crate::ids::RegionId) -> Needs {
+    FUNCTIONS
+        .get(usize::from(region.0))
+        .map_or(Needs::Nothing, |f| f.needs)
 }
 
 /// The index of a function that there is.

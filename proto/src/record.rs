@@ -60,7 +60,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 11] = [
+    pub(crate) const ALL: [Kind; 11] = [
         Kind::Plain,
         Kind::Send,
         Kind::Recv,
@@ -94,6 +94,7 @@ impl Kind {
 }
 
 /// The facts of a call or of one of its parts.
+#[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts {
     /// What the other fields mean.

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// First bytes of the memory.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 /// Layout version; shim, supervisor and place of one release agree.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Threads of a rank that can have a location of their own. More are counted as dropped.
 pub const LOCATIONS_MAX: usize = 64;
 /// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts (1.6 MiB).
@@ -127,18 +127,22 @@ pub struct Status {
     pub region: AtomicU32,
     /// When it was entered, in ticks; with region 0, the word [`Control::recording`] as the call found it.
     pub entered_at: AtomicU64,
-    /// The caller's return address.
-    pub caller: AtomicU64,
-    /// Peer of the call, as in [`crate::mpi::peer`].
-    pub peer: AtomicU32,
-    /// Communicator of the call, as the rank numbers it.
-    pub comm: AtomicU32,
+    /// What the call was given: a handle, see [`crate::mpi::Needs`]. Noted raw, as the application gave it, because it
+    /// is noted at each call: who reads it has the time to understand it.
+    pub handle: AtomicU64,
+    /// Numbers that it was given, see [`crate::mpi::Needs`].
+    pub numbers: [AtomicU32; 4],
+    /// The wrapper's stack pointer when it called the MPI library: right below lies where that comes back to, or the
+    /// arguments that do not fit into registers and then that.
+    pub stack: AtomicU64,
+    /// Its frame register then.
+    pub frame: AtomicU64,
+    /// Calls counted at the entry while recording was on.
+    pub entered: AtomicU64,
     /// Kernel's thread id, 0 while the location is unused.
     pub tid: AtomicU32,
     /// The slot that the location writes into, plus one; 0 is none.
     pub open_slot: AtomicU32,
-    /// Calls counted at the entry while recording was on.
-    pub entered: AtomicU64,
     /// Calls whose records were dropped, by [`crate::packet::DropReason`].
     pub dropped: [AtomicU64; 3],
     /// Packets opened so far, so that the next one's sequence number is known.
@@ -152,7 +156,46 @@ pub struct Status {
     pub halvings: AtomicU32,
     /// `halvings` as far as the thread has heard of them: to their grid its samples keep.
     pub halvings_known: AtomicU32,
-    reserved: u64,
+}
+
+/// What the rank's MPI library calls things, and where in the rank's own memory the shim follows them: for those who
+/// want to understand a pending call from outside. Written by the rank.
+#[repr(C, align(64))]
+pub struct Library {
+    /// Its communicators: [`crate::handles::Known`] by handle.
+    pub comms: Handles,
+    /// Its requests: [`crate::handles::Posted`] by handle.
+    pub requests: Handles,
+    /// The library's `MPI_ANY_SOURCE`.
+    pub any_source: AtomicU32,
+    /// Its `MPI_PROC_NULL`.
+    pub proc_null: AtomicU32,
+    /// Bytes of a request's handle.
+    pub request_bytes: AtomicU32,
+    reserved: [u32; 13],
+}
+
+/// Where a table of [`crate::handles`] lies in the rank's memory.
+#[repr(C)]
+pub struct Handles {
+    /// The address of its first slot, 0 while there is none.
+    pub slots: AtomicU64,
+    /// How many slots it has, a power of two.
+    pub slot_count: AtomicU64,
+    /// The address of its first entry.
+    pub entries: AtomicU64,
+    /// For how many entries there is room.
+    pub entry_count: AtomicU64,
+}
+
+impl Handles {
+    /// Tells where the table lies now: slots and entries, each the address of the first and how many.
+    pub fn lie(&self, slots: (u64, u64), entries: (u64, u64)) {
+        self.slot_count.store(slots.1, Ordering::Relaxed);
+        self.entries.store(entries.0, Ordering::Relaxed);
+        self.entry_count.store(entries.1, Ordering::Relaxed);
+        self.slots.store(slots.0, Ordering::Release);
+    }
 }
 
 /// The channel of definitions: one writer (under the shim's lock), one reader (the place). Offsets run on and
@@ -196,6 +239,8 @@ pub struct Page {
     /// Code of `MPI_Abort`, while aborting.
     pub abort_code: AtomicU32,
     reserved: u32,
+    /// What its MPI library calls things.
+    pub library: Library,
     /// What the place tells the rank.
     pub control: Control,
     /// Per location.
@@ -246,6 +291,7 @@ pub const PAGE_BYTES: usize = size_of::<Page>();
 
 const _: () = {
     assert!(size_of::<Control>() == 64);
+    assert!(size_of::<Library>() == 128);
     assert!(size_of::<Status>() == 128);
     assert!(PAGE_BYTES.is_multiple_of(4096));
     assert!(

@@ -181,6 +181,8 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Buffers => 18,
             Query::Records { .. } => 19,
             Query::Last { .. } => 20,
+            Query::Waits { .. } => 21,
+            Query::Stacks { .. } => 22,
         },
         Down::Heartbeat => 12,
         Down::Time { .. } => 13,
@@ -188,7 +190,7 @@ fn every_variant_from_parent_to_child_has_a_sample() {
         Down::Release => 15,
         Down::Shutdown => 16,
     };
-    complete(&messages::downs(), number, 21);
+    complete(&messages::downs(), number, 23);
 }
 
 #[test]
@@ -205,6 +207,8 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Buffers(_) => 11,
             Partial::Records(_) => 12,
             Partial::Last(_) => 13,
+            Partial::Waits(_) => 14,
+            Partial::Stacks(_) => 15,
         },
         Up::Groups(_) => 6,
         Up::WantGroups(_) => 7,
@@ -212,7 +216,7 @@ fn every_variant_from_child_to_parent_has_a_sample() {
         Up::RankEnded(_) => 9,
         Up::Drained => 10,
     };
-    complete(&messages::ups(), number, 14);
+    complete(&messages::ups(), number, 16);
 }
 
 #[test]
@@ -245,13 +249,16 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Buffers(..) => 7,
         Answer::Records(..) => 8,
         Answer::Last(..) => 9,
+        Answer::Waits(..) => 10,
+        Answer::Stacks(..) => 11,
     };
-    complete(&messages::responses(), number, 10);
+    complete(&messages::responses(), number, 12);
     let number = |message: &link::AtEnd| match message {
         link::AtEnd::Page(_) => 0,
         link::AtEnd::Result(_) => 1,
+        link::AtEnd::Early(_) => 2,
     };
-    complete(&messages::at_ends(), number, 2);
+    complete(&messages::at_ends(), number, 3);
 }
 
 #[test]
@@ -267,12 +274,18 @@ fn every_variant_of_the_supervisors_has_a_sample() {
             Outcome::Gone => 5,
         },
         FromSupervisor::Ended(_) => 6,
+        FromSupervisor::Seen { .. } => 7,
+        FromSupervisor::Walked { .. } => 8,
+        FromSupervisor::Named { .. } => 9,
     };
-    complete(&messages::from_supervisors(), number, 7);
+    complete(&messages::from_supervisors(), number, 10);
     let number = |message: &ToSupervisor| match message {
         ToSupervisor::Stop { .. } => 0,
         ToSupervisor::Continue { .. } => 1,
         ToSupervisor::Leave => 2,
+        ToSupervisor::Look { .. } => 3,
+        ToSupervisor::Walk { .. } => 4,
+        ToSupervisor::Name { .. } => 5,
     };
-    complete(&messages::to_supervisors(), number, 3);
+    complete(&messages::to_supervisors(), number, 6);
 }

@@ -3,7 +3,7 @@
 
 mod samples;
 
-use invivo_proto::control::{buffers, last, results, strategy, tree};
+use invivo_proto::control::{buffers, last, local, results, stacks, strategy, tree, waits};
 use invivo_proto::ids::{CommId, Rank, WorldRank};
 use invivo_proto::record::{Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
@@ -157,6 +157,28 @@ fn limits_are_the_sources() {
         ("strategy::LEVELS_MAX", strategy::LEVELS_MAX.into()),
         ("results::RANKS_NAMED_MAX", results::RANKS_NAMED_MAX as i64),
         ("results::NOTES_MAX", results::NOTES_MAX as i64),
+        ("waits::CLASSES_MAX", waits::CLASSES_MAX as i64),
+        ("waits::NAMED_MAX", waits::NAMED_MAX as i64),
+        ("waits::PENDING_MAX", waits::PENDING_MAX as i64),
+        ("waits::OPERATIONS_MAX", waits::OPERATIONS_MAX as i64),
+        ("waits::PASSED_MAX", waits::PASSED_MAX as i64),
+        ("waits::SITE_BYTES_MAX", waits::SITE_BYTES_MAX as i64),
+        ("waits::FINDINGS_MAX", waits::FINDINGS_MAX as i64),
+        ("waits::LINKS_MAX", waits::LINKS_MAX as i64),
+        ("stacks::NODES_MAX", stacks::NODES_MAX as i64),
+        ("stacks::DEPTH_MAX", stacks::DEPTH_MAX as i64),
+        ("stacks::NAMED_MAX", stacks::NAMED_MAX as i64),
+        ("stacks::LINES_MAX", stacks::LINES_MAX as i64),
+        ("stacks::FUNCTION_BYTES_MAX", stacks::FUNCTION_BYTES_MAX as i64),
+        ("stacks::MODULE_BYTES_MAX", stacks::MODULE_BYTES_MAX as i64),
+        ("stacks::LINE_BYTES_MAX", stacks::LINE_BYTES_MAX as i64),
+        ("stacks::RANGES_MAX", stacks::RANGES_MAX as i64),
+        ("local::MODULES_MAX", local::MODULES_MAX as i64),
+        ("local::PATH_BYTES_MAX", local::PATH_BYTES_MAX as i64),
+        ("local::BUILD_ID_BYTES_MAX", local::BUILD_ID_BYTES_MAX as i64),
+        ("local::OFFSETS_MAX", local::OFFSETS_MAX as i64),
+        ("local::INLINED_MAX", local::INLINED_MAX as i64),
+        ("local::THREADS_MAX", local::THREADS_MAX as i64),
         ("tree::FAILURES_MAX", tree::FAILURES_MAX as i64),
         ("tree::MISSING_MAX", tree::MISSING_MAX as i64),
     ]);
@@ -275,9 +297,10 @@ macro_rules! layout {
 
 #[test]
 fn shared_memory_is_drawn_as_it_lies() {
-    layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets, left_packets, abort_code, control, status, ring);
+    layout!(Page: magic, version, packets, rank, ranks, place, pid, phase, locations, sent_packets, left_packets, abort_code, library, control, status, ring);
+    layout!(Library: comms, requests, any_source, proc_null, request_bytes);
     layout!(Control: gate, recording, gate_until_ns, recording_since, back_pressure);
-    layout!(Status: inside, region, entered_at, caller, peer, comm, tid, open_slot, entered, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known);
+    layout!(Status: inside, region, entered_at, handle, numbers, stack, frame, entered, tid, open_slot, dropped, packets, overhead_ticks, overhead_samples, halvings, halvings_known);
     layout!(Ring: head, tail, bytes);
     layout!(SlotHeader: owner, location, sequence, committed, taken, first_time, next_request, last_time, records, epoch, wire, payload);
 }
@@ -303,6 +326,37 @@ fn the_longest_message_of_a_place_fits() {
     let longest = control::peer::Halves::new(WorldRank(u32::MAX), u64::MAX, sends);
     let bytes = control::encode(&longest).unwrap().len();
     assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
+}
+
+/// The bound of what a supervisor and its place tell each other is that of the longest messages.
+#[test]
+fn the_longest_messages_of_a_supervisor_fit() {
+    let module = local::Module {
+        path: "p".repeat(local::PATH_BYTES_MAX),
+        build_id: vec![0; local::BUILD_ID_BYTES_MAX],
+    };
+    let named = local::Named {
+        function: "f".repeat(stacks::FUNCTION_BYTES_MAX),
+        line: "l".repeat(stacks::LINE_BYTES_MAX),
+    };
+    let step = local::Step::Code { module: 0, offset: 0 };
+    let walked = local::FromSupervisor::Walked {
+        walk: 0,
+        walked: local::Walked {
+            modules: vec![module.clone(); local::MODULES_MAX],
+            path: vec![step; stacks::DEPTH_MAX],
+            ..samples::stacks::walked()
+        },
+        rest: 0,
+    };
+    let named = local::FromSupervisor::Named {
+        module,
+        named: vec![(0, vec![named; local::INLINED_MAX]); local::OFFSETS_MAX],
+    };
+    for message in [walked, named] {
+        let bytes = control::encode(&message).unwrap().len();
+        assert!(bytes <= local::LOCAL_BYTES_MAX, "{bytes}");
+    }
 }
 
 /// Every message between our own processes is named on the page, by its variant and what it holds.
@@ -374,8 +428,11 @@ fn the_document_has_seen_the_source() {
         "control/local.rs",
         "control/peer.rs",
         "control/results.rs",
+        "control/stacks.rs",
         "control/strategy.rs",
         "control/tree.rs",
+        "control/waits.rs",
+        "handles.rs",
     ];
     let said: BTreeMap<String, String> = rows("source", 0)
         .into_iter()

@@ -116,6 +116,11 @@ impl Groups {
         self.forgotten
     }
 
+    /// What is known of a group.
+    pub fn get(&self, id: CommId) -> Option<&Group> {
+        self.entries.get(&id).map(|entry| &entry.group)
+    }
+
     /// A member wants groups: what it is told of them now, and for which of them the parent is to be asked.
     pub fn want(&mut self, now_ns: u64, member: usize, ids: Vec<CommId>) -> (Told, Vec<CommId>) {
         let mut told = Told::new();

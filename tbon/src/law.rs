@@ -51,5 +51,7 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Buffers => Partial::Buffers(Buffers::default()),
         Query::Records { .. } => Partial::Records(Records::default()),
         Query::Last { .. } => Partial::Last(Last::default()),
+        Query::Waits { .. } => Partial::Waits(Box::default()),
+        Query::Stacks { .. } => Partial::Stacks(Box::default()),
     }
 }

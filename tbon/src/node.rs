@@ -41,9 +41,9 @@ use crate::waves::{self, Waves};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use invivo_proto::control::results::NOTES_MAX;
+use invivo_proto::control::results::{Group, NOTES_MAX};
 use invivo_proto::control::tree::Up;
-use invivo_proto::ids::{CommandId, WorldRank};
+use invivo_proto::ids::{CommId, CommandId, WorldRank};
 
 /// The machine. `L` says how partial results are merged.
 #[derive(Clone, Debug)]
@@ -126,6 +126,11 @@ impl<L: Law> Node<L> {
     /// What was ignored so far.
     pub fn ignored(&self) -> Ignored {
         self.ignored
+    }
+
+    /// The members of a communicator, as far as this node knows them.
+    pub fn group(&self, id: CommId) -> Option<&Group> {
+        self.groups.get(id)
     }
 
     /// Job time, as this node knows it.

@@ -8,9 +8,9 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
-use invivo_proto::control::results::Coverage;
+use invivo_proto::control::results::{Coverage, Group};
 use invivo_proto::control::tree::{Acks, Command, Down, JobInfo, Order, Partial, Query, RankEnded, Up};
-use invivo_proto::ids::{CommandId, WaveId, WorldRank};
+use invivo_proto::ids::{CommId, CommandId, WaveId, WorldRank};
 
 /// Who asked: a number of the driver's choice, given back with the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -215,6 +215,11 @@ impl<L: Law> Root<L> {
             next_beat_ns: now_ns,
             closed: false,
         }
+    }
+
+    /// The members of a communicator, as far as they were told.
+    pub fn group(&self, id: CommId) -> Option<&Group> {
+        self.node.group(id)
     }
 
     /// Ranks of the job.

@@ -12,7 +12,7 @@ use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
 use invivo_proto::control::tree::Partial;
 use invivo_proto::definition::{Definition, DefinitionError};
-use invivo_proto::ids::{CommId, Rank, WorldRank};
+use invivo_proto::ids::{CommId, CommLocal, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
 use invivo_proto::record::{Call, Part};
 use invivo_tbon::clock::JobClock;
@@ -152,6 +152,11 @@ impl Analyses {
     /// Communicators whose members are to be asked for.
     pub fn wanted_groups(&mut self) -> Vec<CommId> {
         self.matrix.wanted()
+    }
+
+    /// A peer was met: if nobody knows who it is, its group is wanted.
+    pub fn meet(&mut self, rank: Rank, comm: CommLocal, peer: i32) {
+        self.matrix.meet(rank, comm, peer);
     }
 
     /// Members of communicators that others told.

@@ -26,6 +26,7 @@ pub mod notes;
 pub mod outgoing;
 pub mod pause;
 pub mod place;
+pub mod process;
 pub mod rank;
 pub mod recording;
 pub mod store;

@@ -3,6 +3,7 @@
 
 use clap::Parser;
 use invivo_mpi_link::clock::{NodeClock, monotonic_ns, ticks};
+use invivo_mpi_link::guard::{Guard, tell_panics};
 use invivo_mpi_link::idle::Idle;
 use invivo_mpi_link::{Link, LinkError, farewell, packet_buffers, signals};
 use invivo_proto::channel::{TAG_DOWN, TAG_PEER, TAG_UP, TAG_WELCOME};
@@ -19,11 +20,10 @@ use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long a place goes on after the launcher has asked for the end: the root needs its last answers.
-const GRACE: Duration = Duration::from_secs(1);
 /// Messages of one kind that are taken before the place looks after everything else: some milliseconds' work when they
 /// are as long as they can be, so that no flood from one side keeps commands, clocks and packets waiting.
 const MESSAGES_PER_TURN: usize = 64;
@@ -44,6 +44,9 @@ struct Args {
     /// Make up a sample for so many calls of each location, in the sampler's stead; for tests.
     #[arg(long)]
     samples: Option<NonZeroU64>,
+    /// Panic when this file appears; for tests.
+    #[arg(long)]
+    panic_when: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -96,9 +99,11 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if let Some(every) = args.samples {
         place.make_samples(every);
     }
-    let exit = drive(&mut link, &mut place, parent, &asked_to_end)?;
+    tell_panics(format!("tool place {me}"));
+    let guard = Guard::new(args.panic_when.clone());
+    let exit = drive(&mut link, &mut place, parent, guard, &asked_to_end)?;
     drop(place);
-    leave(link, exit)
+    leave(link, exit, &asked_to_end)
 }
 
 /// Runs the place to its end.
@@ -106,15 +111,18 @@ fn drive(
     link: &mut Link,
     place: &mut Place,
     parent: WorldRank,
+    mut guard: Guard,
     asked_to_end: &AtomicBool,
 ) -> Result<Exit, LinkError> {
     let mut idle = Idle::default();
-    let mut grace: Option<Instant> = None;
     let mut outgoing = Outgoing::default();
     loop {
         let mut worked = false;
         if place.is_ready() {
-            worked |= link.packets(|from, message| place.packet(from, message))? != 0;
+            let packets = link.packets(|from, message| {
+                guard.run(|| place.packet(from, message));
+            });
+            worked |= packets? != 0;
         }
         // Before questions, so that answers know of what was sent before they were asked.
         for _ in 0..MESSAGES_PER_TURN {
@@ -125,7 +133,7 @@ fn drive(
                 break;
             };
             worked = true;
-            place.peer(message.from, &message.bytes);
+            guard.run(|| place.peer(message.from, &message.bytes));
         }
         for _ in 0..MESSAGES_PER_TURN {
             let Some(message) = link.receive(TAG_DOWN)? else {
@@ -133,11 +141,15 @@ fn drive(
             };
             worked = true;
             if message.from == parent {
-                place.down(now(), &message.bytes);
+                guard.run(|| place.down(now(), &message.bytes));
             }
         }
-        worked |= place.step(now());
-        for (to, bytes) in place.take_peers(now(), |to| link.is_free(to, TAG_PEER)) {
+        if asked_to_end.load(Ordering::Relaxed) {
+            guard.run(|| place.asked_to_end());
+        }
+        worked |= guard.run(|| place.step(now())).unwrap_or(true);
+        let peers = guard.run(|| place.take_peers(now(), |to| link.is_free(to, TAG_PEER)));
+        for (to, bytes) in peers.unwrap_or_default() {
             worked = true;
             link.send(to, TAG_PEER, bytes)?;
         }
@@ -153,25 +165,29 @@ fn drive(
         if let Some(exit) = place.exit() {
             return Ok(exit);
         }
-        if asked_to_end.load(Ordering::Relaxed) && grace.get_or_insert_with(Instant::now).elapsed() > GRACE {
-            return Ok(Exit::Abandon);
-        }
         if place.is_over() {
             idle.shut_down();
         }
         let rest = idle.after(worked).unwrap_or(Duration::ZERO);
         let timeout = Timespec::try_from(rest).unwrap_or_default();
         let ready = poll(&mut place.poll_fds(), Some(&timeout)).unwrap_or(0);
-        if ready > 0 && place.hear_supervisors(now()) {
+        if ready > 0 && guard.run(|| place.hear_supervisors(now())).unwrap_or(true) {
             idle.after(true);
+        }
+        if guard.stumbles() != 0 {
+            place.lose(now());
         }
     }
 }
 
-fn leave(link: Link, exit: Exit) -> Result<ExitCode, Box<dyn std::error::Error>> {
+fn leave(
+    link: Link,
+    exit: Exit,
+    asked_to_end: &Arc<AtomicBool>,
+) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match exit {
         Exit::Finalize => {
-            link.finish()?;
+            link.finish(asked_to_end)?;
             Ok(ExitCode::SUCCESS)
         }
         Exit::Abandon => {

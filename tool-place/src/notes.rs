@@ -32,6 +32,8 @@ pub enum Trouble {
     Control,
     /// The preloaded library of a rank gave up.
     Silent,
+    /// The place failed in itself.
+    Panic,
 }
 
 /// The first sentence of each kind, and how often the kind came.
@@ -39,7 +41,7 @@ pub enum Trouble {
 pub struct Notes(BTreeMap<Trouble, (String, u64)>);
 
 const _: () = assert!(
-    (Trouble::Silent as usize) < NOTES_MAX,
+    (Trouble::Panic as usize) < NOTES_MAX,
     "all kinds fit into a status"
 );
 

@@ -4,15 +4,19 @@
 mod answers;
 mod kept;
 mod last;
+mod lost;
 mod recorded;
+mod stacks;
 mod supervised;
 mod tree;
+mod waits;
 
 use crate::analyses::{Analyses, Merge};
 use crate::cuts::Cuts;
 use crate::moment::{Moment, Now};
 use crate::notes::{Notes, Trouble};
 use crate::pause::Pauses;
+use crate::process::Process;
 use crate::rank::{Eagerness, Feed, LATENCY_NS, RankRecords};
 use crate::recording::Recording;
 use crate::store::Budget;
@@ -46,6 +50,9 @@ const WANT_LAST_GROUPS_NS: u64 = 20_000_000;
 /// How long a place whose ranks are through waits for other places to take the last messages of its ranks: they take
 /// them at once unless they are stuck or gone.
 const PEERS_NS: u64 = 500_000_000;
+/// How long it waits for those of them to go that have not ended by `MPI_Finalize`: behind the result, which takes a second, they
+/// go at once.
+const LEAVING_NS: u64 = 5_000_000_000;
 /// How long a place whose ranks are through waits for a lost root to come back.
 const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
 
@@ -80,6 +87,9 @@ struct OneRank {
     ended: Option<Ended>,
     /// Its supervisor holds the job's end back.
     lingers: bool,
+    process: Process,
+    /// The kernel kills it with its supervisor, which is gone, but only a moment later: no longer than until then.
+    orphan_until_ns: u64,
 }
 
 impl OneRank {
@@ -89,6 +99,8 @@ impl OneRank {
             life: Life::Absent,
             ended: None,
             lingers: false,
+            process: Process::default(),
+            orphan_until_ns: 0,
         }
     }
 }
@@ -96,9 +108,12 @@ impl OneRank {
 /// See the module's head.
 pub struct Place {
     layout: Layout,
+    me: WorldRank,
     first: u32,
     ranks: Vec<OneRank>,
     feed: Feed,
+    looks: waits::Looks,
+    walks: stacks::Walks,
     pauses: Pauses,
     recording: Recording,
     node: Node<Merge>,
@@ -137,6 +152,7 @@ impl Place {
         let latency_ticks = clock.duration_ticks(LATENCY_NS);
         let mut place = Place {
             layout,
+            me,
             first: ranks.start,
             ranks: ranks.clone().map(|rank| OneRank::new(Rank(rank))).collect(),
             feed: Feed {
@@ -146,7 +162,10 @@ impl Place {
                 notes: Notes::default(),
                 latency_ticks,
                 taps: None,
+                is_lost: false,
             },
+            looks: waits::Looks::default(),
+            walks: stacks::Walks::default(),
             pauses: Pauses::new(ranks.clone()),
             recording: Recording::new(ranks),
             node: Node::new(now.ns, seat, invivo_analysis::law::merge as Merge),
@@ -262,12 +281,13 @@ impl Place {
 
     /// Whether other places may say something.
     pub fn hears_peers(&mut self) -> bool {
-        self.feed.analyses.traffic().is_ready()
+        self.feed.is_lost || self.feed.analyses.traffic().is_ready()
     }
 
     /// Another process says something that should be for a place.
     pub fn peer(&mut self, from: WorldRank, bytes: &[u8]) {
         let used = match self.layout.height(from) {
+            _ if self.feed.is_lost => Ok(()),
             Some(1) => self.feed.analyses.traffic().arrive(from, bytes),
             _ => Err("it is no place".to_owned()),
         };
@@ -314,6 +334,8 @@ impl Place {
         let actions = self.pauses.tick(now.ns);
         self.act(now, actions);
         self.look_for_held(now);
+        self.answer_looks(now);
+        self.answer_walks(now);
         let mut worked = self.record(now);
         if self.ready {
             let look = now.ns.saturating_sub(self.looked_ns) >= LOOK_NS;
@@ -377,10 +399,11 @@ impl Place {
             }
             Life::Alive => false,
             Life::Ending => {
+                let is_still = now.ns >= one.orphan_until_ns || one.process.is_gone();
                 let took = one
                     .records
                     .peek(now.ns, now.ticks, Eagerness::All, &mut self.feed);
-                if one.records.is_taken() {
+                if is_still && one.records.is_taken() {
                     self.finish(now, index);
                 }
                 took
@@ -413,6 +436,16 @@ impl Place {
         self.ranks.iter().all(through)
     }
 
+    /// Whether a rank that has ended otherwise than through `MPI_Finalize` is still on its way: in `MPI_Abort`, or its supervisor
+    /// lingers. Tool processes that left the job before it would be what its launcher says of the end.
+    fn has_leaving(&self) -> bool {
+        let Some(supervisors) = &self.supervisors else {
+            return false;
+        };
+        let mut ranks = (self.first..).map(Rank).zip(&self.ranks);
+        ranks.any(|(rank, one)| one.ended.is_some() && supervisors.has(rank))
+    }
+
     /// Says so when all ranks are through, and leaves when nobody is left to say so to.
     fn conclude(&mut self, now: Now) {
         if !self.is_through(now) {
@@ -421,10 +454,9 @@ impl Place {
         }
         // What the ranks sent is known where it is matched, and everybody by name, before the last questions are asked.
         let waits = self.feed.analyses.traffic().is_waiting() || self.wants_groups;
-        if !self.drained && waits && now.ns.saturating_sub(self.through_ns) < PEERS_NS {
-            return;
-        }
-        if !self.drained {
+        let since_ns = now.ns.saturating_sub(self.through_ns);
+        let stays = (waits && since_ns < PEERS_NS) || (self.has_leaving() && since_ns < LEAVING_NS);
+        if !self.drained && !stays {
             self.drained = true;
             self.run(now, Input::Local(Up::Drained));
         }

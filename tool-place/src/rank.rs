@@ -49,6 +49,8 @@ pub struct Feed {
     pub latency_ticks: u64,
     /// Where all that is taken is written as well, for tests.
     pub taps: Option<Taps>,
+    /// All of it has been given up, and nothing is taken any more.
+    pub is_lost: bool,
 }
 
 /// How eagerly shared memory is read.
@@ -70,6 +72,7 @@ pub struct RankRecords {
     left_packets: u64,
     packets_refused: u64,
     bytes: Vec<u8>,
+    is_lost: bool,
 }
 
 impl RankRecords {
@@ -82,7 +85,22 @@ impl RankRecords {
             left_packets: 0,
             packets_refused: 0,
             bytes: Vec::new(),
+            is_lost: false,
         }
+    }
+
+    /// The same rank, of which nothing is known but what its memory says: all that it recorded is lost.
+    pub fn lost(self) -> RankRecords {
+        RankRecords {
+            memory: self.memory,
+            is_lost: true,
+            ..RankRecords::new(self.rank)
+        }
+    }
+
+    /// Which rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
     }
 
     /// Its memory is here.
@@ -93,7 +111,7 @@ impl RankRecords {
     /// Makes room for the rank's first thread, which every rank has, before its records come: the buffer's
     /// memory takes some milliseconds.
     pub fn prepare(&mut self, feed: &mut Feed) {
-        if self.locations.is_empty() {
+        if self.locations.is_empty() && !feed.is_lost {
             self.location(0, feed);
         }
     }
@@ -161,6 +179,10 @@ impl RankRecords {
             feed.notes.add(Trouble::Definition, || {
                 format!("rank {rank}: its definition channel is broken")
             });
+        }
+        // The channel is emptied all the same: the rank waits for room in it.
+        if feed.is_lost {
+            return false;
         }
         for entry in definitions::entries(&self.bytes) {
             if let Err(error) = entry.and_then(|definition| feed.analyses.define(rank, &definition)) {

@@ -104,6 +104,16 @@ impl Recording {
         }
     }
 
+    /// Of a place that has nothing any more: the measurement is over there.
+    pub fn over(ranks: Range<u32>) -> Recording {
+        Recording {
+            begun: true,
+            on: false,
+            shut_down: true,
+            ..Recording::new(ranks)
+        }
+    }
+
     /// The job begins, recorded or not. What was recorded before the ranks could be told is forgotten.
     pub fn begin(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, on: bool) -> Vec<Action> {
         if !on {

@@ -53,6 +53,7 @@ pub enum Event {
 /// The socket and everybody on it.
 pub struct Supervisors {
     path: PathBuf,
+    is_withdrawn: bool,
     listener: OwnedFd,
     ranks: Range<u32>,
     strangers: Vec<OwnedFd>,
@@ -81,11 +82,21 @@ impl Supervisors {
         listen(&listener, ranks.len() as i32 + STRANGERS_MAX as i32)?;
         Ok(Supervisors {
             path: path.to_owned(),
+            is_withdrawn: false,
             listener,
             ranks,
             strangers: Vec::new(),
             known: BTreeMap::new(),
         })
+    }
+
+    /// Removes the socket's name: nobody else is to come. The job's directory on this host is taken away by the last of those
+    /// who have something in it.
+    pub fn withdraw(&mut self) {
+        if !std::mem::replace(&mut self.is_withdrawn, true) {
+            let _ = std::fs::remove_file(&self.path);
+            let _ = self.path.parent().map(std::fs::remove_dir);
+        }
     }
 
     /// What to wait for.
@@ -110,6 +121,11 @@ impl Supervisors {
             self.hear(rank, &mut events);
         }
         events
+    }
+
+    /// Whether a rank's supervisor is here.
+    pub fn has(&self, rank: Rank) -> bool {
+        self.known.contains_key(&rank)
     }
 
     /// Tells a supervisor something. False when it is not there or takes nothing.
@@ -187,11 +203,7 @@ impl Supervisors {
 
 impl Drop for Supervisors {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-        // The job's directory on this host: the last of those who have something in it takes it away.
-        if let Some(directory) = self.path.parent() {
-            let _ = std::fs::remove_dir(directory);
-        }
+        self.withdraw();
     }
 }
 
@@ -200,7 +212,13 @@ fn receive(socket: &OwnedFd) -> Received {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let received = match recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags) {
+    let mut take = || recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags);
+    let received = match take() {
+        // It left without having read all that we asked. This is said once, and before what it said.
+        Err(Errno::CONNRESET) => take(),
+        received => received,
+    };
+    let received = match received {
         Ok(received) => received,
         Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
         Err(_) => return Received::HungUp,

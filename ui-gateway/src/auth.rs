@@ -72,13 +72,15 @@ impl Tokens {
 
 /// Calls that only look. Whatever is not named here needs [`Scope::Control`], so that a new call is closed
 /// until somebody opens it.
-const VIEW_METHODS: [&str; 11] = [
+const VIEW_METHODS: [&str; 13] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
     "/invivo.v1.Invivo/Watch",
     "/invivo.v1.Invivo/Functions",
     "/invivo.v1.Invivo/Matrix",
     "/invivo.v1.Invivo/Messages",
+    "/invivo.v1.Invivo/Waits",
+    "/invivo.v1.Invivo/Stacks",
     "/invivo.v1.Invivo/Buffers",
     "/invivo.v1.Invivo/Records",
     "/invivo.v1.Invivo/Last",

@@ -121,6 +121,9 @@ pub const RANK_ROWS_DEFAULT: u32 = 4096;
 pub const RANK_ROWS_MAX: u32 = 65536;
 /// Bytes of a row as a client gets it.
 pub const RANK_ROW_BYTES: usize = 128;
+/// Ranks that have done nothing new for so long are looked at for what they wait for, in ns, when the question names no
+/// time: a person who asks has waited for longer.
+pub const WAITS_OLDER_NS_DEFAULT: u64 = 1_000_000_000;
 /// Rows and columns of a matrix when the question names no number: what a terminal or a page can show.
 pub const MATRIX_SIDE_DEFAULT: u32 = 64;
 /// Rows and columns at most: 65536 cells, some two MB.

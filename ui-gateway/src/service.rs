@@ -23,12 +23,14 @@ use tokio::sync::{Semaphore, watch};
 use tonic::{Request, Response, Status};
 
 /// What a gateway of this version can do.
-pub const CAPABILITIES: [&str; 18] = [
+pub const CAPABILITIES: [&str; 20] = [
     "status",
     "watch",
     "functions",
     "matrix",
     "messages",
+    "waits",
+    "stacks",
     "pause",
     "resume",
     "hold",
@@ -232,6 +234,32 @@ impl v1::invivo_server::Invivo for Service {
         };
         let coverage = convert::coverage(coverage, &reply.missing);
         Ok(Response::new(convert::messages_reply(messages, coverage)))
+    }
+
+    async fn waits(&self, request: Request<v1::WaitsRequest>) -> Result<Response<v1::WaitsReply>, Status> {
+        let older_ns = match request.get_ref().older_ns {
+            0 => limits::WAITS_OLDER_NS_DEFAULT,
+            ns => ns,
+        };
+        let reply = self.query(Query::Waits { older_ns }).await?;
+        let Answer::Waits(found, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(convert::waits::reply(&found.0, &found.1, coverage)))
+    }
+
+    async fn stacks(&self, request: Request<v1::StacksRequest>) -> Result<Response<v1::StacksReply>, Status> {
+        let request = request.get_ref();
+        let chosen = convert::stacks::chosen(request)
+            .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
+        let threads = request.threads;
+        let reply = self.query(Query::Stacks { chosen, threads }).await?;
+        let Answer::Stacks(stacks, coverage) = &reply.answer else {
+            return Err(LinkError::Mismatched.into());
+        };
+        let coverage = convert::coverage(coverage, &reply.missing);
+        Ok(Response::new(convert::stacks::reply(stacks, coverage)))
     }
 
     async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::CommandReply>, Status> {

@@ -42,6 +42,8 @@ async fn hello_tells_versions_capabilities_and_the_job() {
             "functions",
             "matrix",
             "messages",
+            "waits",
+            "stacks",
             "pause",
             "resume",
             "hold",

@@ -2,6 +2,7 @@
 //! `proto/mpi.functions`. The results are committed; a test compares them with what this makes.
 
 mod hooks;
+mod needs;
 mod shares;
 mod table;
 mod wrappers;
@@ -53,13 +54,14 @@ fn recorded(role: &str) -> bool {
 fn list(functions: &[Function]) -> String {
     let mut out =
         String::from("// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n[\n");
-    out.push_str("    Function { name: \"no function\", recorded: false },\n");
+    out.push_str("    Function { name: \"no function\", recorded: false, needs: Needs::Nothing },\n");
     for function in functions {
         let _ = writeln!(
             out,
-            "    Function {{ name: \"{}\", recorded: {} }},",
+            "    Function {{ name: \"{}\", recorded: {}, needs: Needs::{} }},",
             function.name,
-            recorded(&function.role)
+            recorded(&function.role),
+            needs::needs(function).0
         );
     }
     out.push_str("]\n");

@@ -37,6 +37,7 @@ fn it_merges_what_its_places_say_and_adds_itself() {
         Own {
             cpu_ns: 30,
             refused_sends: 1,
+            stumbles: 0,
         },
     );
     assert_eq!(branch.take_actions(), [Action::Up(Up::WhatTime { asked_ns: 1 })]);

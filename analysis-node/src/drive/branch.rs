@@ -5,16 +5,14 @@ use super::{leave, own};
 use crate::branch::{Action, Branch, Exit};
 use crate::own::Own;
 use invivo_mpi_link::clock::monotonic_ns;
+use invivo_mpi_link::guard::Guard;
 use invivo_mpi_link::idle::Idle;
 use invivo_mpi_link::{Link, LinkError};
 use invivo_proto::channel::{TAG_DOWN, TAG_UP};
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::node::Seat;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// How long a node goes on after the launcher has asked for the end: the root needs its last answers.
-const GRACE: Duration = Duration::from_secs(1);
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Runs the node to the job's end.
 ///
@@ -24,12 +22,13 @@ pub fn run(
     mut link: Link,
     seat: Seat,
     parent: WorldRank,
-    asked_to_end: &AtomicBool,
+    guard: Guard,
+    asked_to_end: &Arc<AtomicBool>,
 ) -> Result<Exit, LinkError> {
     let children = seat.children.len();
     let mut branch = Branch::new(monotonic_ns(), seat);
-    let exit = drive(&mut link, &mut branch, parent, children, asked_to_end)?;
-    leave(link, exit == Exit::Finalize)?;
+    let exit = drive(&mut link, &mut branch, parent, children, guard)?;
+    leave(link, exit == Exit::Finalize, asked_to_end)?;
     Ok(exit)
 }
 
@@ -38,19 +37,16 @@ fn drive(
     branch: &mut Branch,
     parent: WorldRank,
     children: usize,
-    asked_to_end: &AtomicBool,
+    mut guard: Guard,
 ) -> Result<Exit, LinkError> {
     let mut idle = Idle::default();
-    let mut grace: Option<Instant> = None;
     loop {
-        let own = own(link);
-        let worked = turn(link, branch, parent, children, monotonic_ns, own)?;
+        let own = own(link, &guard);
+        let turned = guard.run(|| turn(link, branch, parent, children, monotonic_ns, own));
+        let worked = turned.transpose()?.unwrap_or(true);
         link.progress()?;
         if let Some(exit) = branch.exit() {
             return Ok(exit);
-        }
-        if asked_to_end.load(Ordering::Relaxed) && grace.get_or_insert_with(Instant::now).elapsed() > GRACE {
-            return Ok(Exit::Abandon);
         }
         if branch.is_shut_down() {
             idle.shut_down();

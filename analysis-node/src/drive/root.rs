@@ -6,10 +6,12 @@ use crate::gateway::Gateway;
 use crate::report::Report;
 use crate::station::{Action, Station};
 use invivo_mpi_link::clock::monotonic_ns;
+use invivo_mpi_link::guard::Guard;
 use invivo_mpi_link::idle::Idle;
 use invivo_mpi_link::{Link, LinkError};
 use invivo_proto::channel::TAG_UP;
 use rustix::event::{PollFd, Timespec, poll};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -21,11 +23,12 @@ pub fn run(
     mut link: Link,
     mut station: Station,
     report: Report,
-    asked_to_end: &AtomicBool,
+    guard: Guard,
+    asked_to_end: &Arc<AtomicBool>,
 ) -> Result<(), LinkError> {
-    let finalize = drive(&mut link, &mut station, report, asked_to_end)?;
+    let finalize = drive(&mut link, &mut station, report, guard, asked_to_end)?;
     drop(station);
-    leave(link, finalize)
+    leave(link, finalize, asked_to_end)
 }
 
 /// Whether MPI is to be finalised.
@@ -33,6 +36,7 @@ fn drive(
     link: &mut Link,
     station: &mut Station,
     mut report: Report,
+    mut guard: Guard,
     asked_to_end: &AtomicBool,
 ) -> Result<bool, LinkError> {
     let mut idle = Idle::default();
@@ -44,22 +48,24 @@ fn drive(
                 break;
             };
             worked = true;
-            station.up(monotonic_ns(), message.from, &message.bytes);
+            guard.run(|| station.up(monotonic_ns(), message.from, &message.bytes));
         }
         if asked_to_end.load(Ordering::Relaxed) {
             station.asked_to_end(monotonic_ns());
         }
         // Pages are sent by this, too.
-        let is_closed = (reporting || paging) && report.look();
-        if reporting && is_closed {
+        let is_dealt_with = (reporting || paging) && report.look();
+        if reporting && is_dealt_with {
+            reporting = false;
             station.dealt_with();
         }
         if paging && report.is_taken() {
             paging = false;
-            station.page_taken(monotonic_ns());
+            guard.run(|| station.page_taken(monotonic_ns()));
         }
-        worked |= station.hear_gateway(monotonic_ns());
-        station.tick(monotonic_ns(), own(link));
+        worked |= guard.run(|| station.hear_gateway(monotonic_ns())).unwrap_or(true);
+        let own = own(link, &guard);
+        guard.run(|| station.tick(monotonic_ns(), own));
         for action in station.take_actions() {
             worked = true;
             match action {
@@ -69,13 +75,14 @@ fn drive(
                     paging = true;
                     let _ = report.page(*page);
                 }
-                Action::Report(result) => {
+                Action::Report { result, early } => {
                     reporting = true;
-                    if let Err(error) = report.write(result) {
+                    if let Err(error) = report.write(result, early) {
                         eprintln!("invivo: the report cannot be made: {error}");
                         station.dealt_with();
                     }
                 }
+                Action::Say(line) => eprintln!("invivo: {line}"),
                 Action::Leave { finalize } => return Ok(finalize),
             }
         }

@@ -78,6 +78,7 @@ impl Scene {
         let own = Own {
             cpu_ns: 7,
             refused_sends: 2,
+            stumbles: 0,
         };
         self.station.tick(self.now_ns, own);
         let mut actions = self.station.take_actions();
@@ -87,6 +88,11 @@ impl Scene {
 
     /// Answers a wave as the place does.
     fn partial(&mut self, wave: WaveId, query: Query) {
+        self.partial_after(wave, query, 9);
+    }
+
+    /// The same after so many calls.
+    fn partial_after(&mut self, wave: WaveId, query: Query, calls: u64) {
         let partial = match query {
             Query::Functions { .. } => Partial::Functions(FunctionTable::default()),
             Query::Matrix { .. } => Partial::Matrix(matrix()),
@@ -94,6 +100,8 @@ impl Scene {
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
             Query::Last { from, .. } => Partial::Last(piece(from)),
+            Query::Waits { .. } => Partial::Waits(Box::default()),
+            Query::Stacks { .. } => Partial::Stacks(Box::default()),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
                 ..JobStatus::default()
@@ -103,8 +111,8 @@ impl Scene {
             ranks: 3,
             ranks_reporting: 3,
             ledger: Ledger {
-                entered: 9,
-                kept: 9,
+                entered: calls,
+                kept: calls,
                 ..Ledger::default()
             },
             tool_cpu_ns: 100,
@@ -252,7 +260,7 @@ fn the_normal_end() {
         scene.partial(wave, query);
     }
     let actions = scene.tick(1);
-    let [Action::Report(result)] = &actions[..] else {
+    let [Action::Report { result, .. }] = &actions[..] else {
         panic!("{actions:?}")
     };
     assert_eq!(result.status.states[4], 3);
@@ -274,6 +282,27 @@ fn the_normal_end() {
 }
 
 #[test]
+fn the_books_are_of_the_moment_of_the_table() {
+    let mut scene = Scene::new();
+    scene.station.asked_to_end(0);
+    let waves = Scene::waves(&scene.tick(ending::HURRIED_QUIET_NS / MS));
+    // The program runs on while it is asked.
+    for (calls, (wave, query)) in (20..).zip(&waves) {
+        scene.partial_after(*wave, *query, calls);
+    }
+    let table = |(_, query): &(WaveId, Query)| matches!(query, Query::Functions { .. });
+    let of_table = 20 + waves.iter().position(table).expect("it is asked for") as u64;
+    let actions = scene.tick(ending::HURRY_NS / MS);
+    let Some(Action::Report { result, .. }) = actions
+        .iter()
+        .find(|action| matches!(action, Action::Report { .. }))
+    else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(result.coverage.ledger.kept, of_table);
+}
+
+#[test]
 fn a_shutdown_gives_the_result_at_once_and_the_job_goes_on() {
     let mut scene = Scene::new();
     scene.command(3, 9, Order::Shutdown, Verb::Shutdown);
@@ -291,7 +320,7 @@ fn a_shutdown_gives_the_result_at_once_and_the_job_goes_on() {
         scene.partial(wave, query);
     }
     let actions = scene.tick(1);
-    let [Action::Report(result)] = &actions[..] else {
+    let [Action::Report { result, .. }] = &actions[..] else {
         panic!("{actions:?}")
     };
     assert!(result.shut_down);
@@ -355,7 +384,8 @@ fn a_death_is_in_the_result_and_its_supervisor_leaves_after_it() {
     scene.up(Up::RankEnded(ended.clone()));
     assert_eq!(Scene::waves(&scene.tick(1)), []);
     let mut waves = Scene::waves(&scene.tick(ending::QUIET_NS / MS));
-    assert_eq!(waves.len(), LAST_QUESTIONS.len() + 1);
+    assert_eq!(waves.len(), LAST_QUESTIONS.len() + 2);
+    assert!(waves.iter().any(|(_, query)| *query == WHO_WAITS));
     // Page after page, each when the one before has been taken.
     let mut pages = Vec::new();
     let actions = loop {
@@ -379,7 +409,7 @@ fn a_death_is_in_the_result_and_its_supervisor_leaves_after_it() {
         }
     };
     assert_eq!(pages, [0, 1, 2]);
-    let [Action::Report(result)] = &actions[..] else {
+    let [Action::Report { result, .. }] = &actions[..] else {
         panic!("{actions:?}")
     };
     assert_eq!(result.ended, [ended]);
@@ -388,12 +418,18 @@ fn a_death_is_in_the_result_and_its_supervisor_leaves_after_it() {
 }
 
 #[test]
-fn in_a_hurry_the_result_is_made_without_the_place() {
+fn in_a_hurry_the_result_is_made_without_the_place_and_again_when_the_ranks_are_through() {
     let mut scene = Scene::new();
     scene.station.asked_to_end(0);
-    assert_eq!(Scene::waves(&scene.tick(0)).len(), LAST_QUESTIONS.len() + 1);
+    let actions = scene.tick(ending::HURRIED_QUIET_NS / MS);
+    assert_eq!(Scene::waves(&actions).len(), LAST_QUESTIONS.len() + 1);
+    let resumes = |action: &Action| matches!(action, Action::Send(PLACE, Down::Command(Command { verb, .. })) if *verb == Verb::Resume);
+    assert!(
+        actions.iter().any(resumes),
+        "nobody could let the ranks go any more: {actions:?}"
+    );
     let actions = scene.tick(ending::HURRY_NS / MS);
-    let [Action::Report(result)] = &actions[..] else {
+    let [Action::Report { result, .. }] = &actions[..] else {
         panic!("{actions:?}")
     };
     let coverage = &result.coverage;
@@ -405,9 +441,84 @@ fn in_a_hurry_the_result_is_made_without_the_place() {
     let says = |words: &str| notes.iter().any(|note| note.contains(words));
     assert!(says("the end of the job was asked for"), "{notes:?}");
     assert!(says("3 ranks are missing"), "{notes:?}");
-    let actions = scene.tick(ending::HURRY_NS / MS);
+    scene.station.dealt_with();
+    // They save what they have, for as long as they like.
+    scene.station.asked_to_end(scene.now_ns);
+    assert_eq!(scene.tick(3_600_000), []);
+    scene.up(Up::Drained);
+    // The last seconds are those before that.
+    let waves = Scene::waves(&scene.tick(1));
+    assert_eq!(waves.len(), LAST_QUESTIONS.len());
+    for (wave, query) in waves {
+        scene.partial(wave, query);
+    }
+    let actions = scene.tick(1);
+    let Some(Action::Report { result, early: false }) = actions.last() else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(
+        (result.coverage.ranks_reporting, result.coverage.ledger.kept),
+        (3, 9)
+    );
+    assert!(!result.status.notes.iter().any(|note| note.contains("asked for")));
+    scene.station.dealt_with();
+    let actions = scene.tick(1);
     assert!(
-        matches!(&actions[..], [.., Action::Leave { finalize: false }]),
+        matches!(&actions[..], [.., Action::Leave { finalize: true }]),
         "{actions:?}"
     );
+}
+
+#[test]
+fn the_watchdog_asks_and_says_what_it_found() {
+    use invivo_proto::control::waits::{Doing, Pending, Waits};
+    use invivo_proto::ids::RegionId;
+    let mut scene = Scene::new();
+    scene.station = scene.station.watched_by(Watchdog::new(0, 4000 * MS));
+    let stands = |rank| Pending {
+        rank: Rank(rank),
+        doing: Doing::Messages(RegionId(2)),
+        since_ns: 5000 * MS,
+        any: true,
+        operations: Vec::new(),
+        more_operations: true,
+        passed: BTreeMap::new(),
+        site: None,
+    };
+    let mut waits = Waits::default();
+    (0..3).for_each(|rank| invivo_analysis::waits::add_pending(&mut waits, stands(rank)));
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        let actions = scene.tick(4000);
+        let [Action::Send(PLACE, Down::Query { wave, query })] = actions[..] else {
+            panic!("no question but {actions:?}")
+        };
+        assert_eq!(query, Query::Waits { older_ns: 4000 * MS });
+        scene.up(Up::Partial {
+            wave,
+            partial: Partial::Waits(Box::new(waits.clone())),
+            coverage: Coverage::default(),
+            missing: Vec::new(),
+        });
+        said.extend(scene.station.take_actions());
+    }
+    let line = "no progress for 5.0 s: nobody is known to wait in vain: 3 ranks are in MPI_Recv";
+    assert_eq!(said, [Action::Say(line.into())]);
+    // Whoever asks is told the same.
+    scene.ask(1, LinkAsk::Query(Query::Waits { older_ns: 7 }));
+    let actions = scene.tick(1);
+    let Some(Action::Send(_, Down::Query { wave, .. })) = actions.first() else {
+        panic!("no question but {actions:?}")
+    };
+    scene.up(Up::Partial {
+        wave: *wave,
+        partial: Partial::Waits(Box::new(waits.clone())),
+        coverage: Coverage::default(),
+        missing: Vec::new(),
+    });
+    let Answer::Waits(found, _) = scene.answer().answer else {
+        panic!("no answer")
+    };
+    assert!(line.ends_with(&found.0.sentence), "{}", found.0.sentence);
+    assert_eq!(found.1, waits);
 }

@@ -6,9 +6,11 @@ use super::books::{Books, Reason};
 use super::waiting::{Channel, Half, Side, Verdict, Waiting};
 use alloc::vec::Vec;
 
-/// Halves that wait at one place for their other halves: some 40 MB, seconds of a busy place. When more would wait,
-/// the older half of them is given up.
+/// Halves that wait at one place for their other halves: seconds of a busy place. When more would wait, the older half of
+/// them is given up.
 pub const WAITING_MAX: usize = 1 << 18;
+/// The same for the blocks of memory that they lie in, one for each channel at least: with the table of channels some 50 MB.
+pub const BLOCKS_MAX: usize = 1 << 17;
 
 /// See the module's head.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +47,7 @@ impl Meeting {
         if side == Side::Send && half.begin_ns <= self.given_up_ns {
             return books.unmatched(&half, Reason::Limit);
         }
-        if self.waiting.len() >= WAITING_MAX {
+        if self.waiting.len() >= WAITING_MAX || self.waiting.blocks() >= BLOCKS_MAX {
             self.make_room(books);
         }
         self.waiting.meet(channel, side, half, |other| {
@@ -99,4 +101,37 @@ fn impossible(send: &Half, receive: &Half, lost_ns: u64) -> Option<(Side, Reason
     let error_ns = u64::from(send.error_ns) + u64::from(receive.error_ns);
     let received_first = receive.end_ns.saturating_add(error_ns) < send.begin_ns;
     received_first.then_some((Side::Receive, Reason::Missing))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::peer::Standing;
+    use invivo_proto::ids::{CommId, Rank};
+
+    #[test]
+    fn channels_in_which_one_waits_are_bounded_too() {
+        let (mut meeting, mut books) = (Meeting::default(), Books::default());
+        let total = (BLOCKS_MAX + 1000) as u64;
+        for at in 1..=total {
+            let channel = Channel {
+                destination: Rank(0),
+                comm: CommId::WORLD,
+                source: 1,
+                tag: at as i32,
+            };
+            let half = Half {
+                begin_ns: 10 * at,
+                end_ns: 10 * at + 5,
+                bytes: 8,
+                epoch: 0,
+                error_ns: 0,
+                standing: Standing::Whole,
+            };
+            meeting.meet(channel, Side::Receive, half, 0, &mut books);
+        }
+        let waiting = meeting.waiting().len();
+        assert!(waiting <= BLOCKS_MAX && waiting > BLOCKS_MAX / 3, "{waiting}");
+        assert_eq!(books.sums.unmatched.limit + waiting as u64, total);
+    }
 }

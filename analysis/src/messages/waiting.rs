@@ -71,39 +71,137 @@ impl Half {
 }
 
 const NOTHING: u32 = u32::MAX;
+/// Halves in one block. More of them lie side by side, so that who takes them out one after the other waits less for memory;
+/// and more memory is spent on channels where few wait.
+const BLOCK: usize = 8;
 
+/// A piece of a queue.
 #[derive(Clone, Copy, Debug)]
-struct Node {
-    half: Half,
+struct Block {
+    halves: [Half; BLOCK],
     /// The next of its channel, or of the free ones.
     next: u32,
 }
 
+/// The halves of a channel: in its first block from `first` on, in its last block before `end`. Never empty.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
-    side: Side,
     head: u32,
     tail: u32,
+    first: u8,
+    end: u8,
+    side: Side,
 }
 
-/// See the module's head. The halves of all queues lie in one table, so that a channel that comes and goes with each
-/// message takes no memory of its own.
+/// The blocks of all queues lie in one table, so that a channel that comes and goes with each message takes no memory of its
+/// own.
+#[derive(Clone, Debug, Default)]
+struct Blocks {
+    all: Vec<Block>,
+    /// First of the free ones, plus one.
+    free: u32,
+    used: usize,
+}
+
+impl Blocks {
+    /// A queue of one half.
+    #[inline]
+    fn begin(&mut self, side: Side, half: Half) -> Queue {
+        let block = self.take(half);
+        Queue {
+            head: block,
+            tail: block,
+            first: 0,
+            end: 1,
+            side,
+        }
+    }
+
+    #[inline]
+    fn first(&self, queue: &Queue) -> &Half {
+        &self.all[queue.head as usize].halves[usize::from(queue.first) % BLOCK]
+    }
+
+    #[inline]
+    fn push(&mut self, queue: &mut Queue, half: Half) {
+        let end = usize::from(queue.end);
+        if end < BLOCK {
+            self.all[queue.tail as usize].halves[end] = half;
+            queue.end += 1;
+            return;
+        }
+        let block = self.take(half);
+        self.all[queue.tail as usize].next = block;
+        queue.tail = block;
+        queue.end = 1;
+    }
+
+    /// Takes the first half out; false when there is no other behind it, and the queue is gone.
+    #[inline]
+    fn pop(&mut self, queue: &mut Queue) -> bool {
+        queue.first += 1;
+        if queue.head == queue.tail {
+            let is_left = queue.first < queue.end;
+            if !is_left {
+                self.release(queue.head);
+            }
+            return is_left;
+        }
+        if usize::from(queue.first) == BLOCK {
+            queue.head = self.release(queue.head);
+            queue.first = 0;
+        }
+        true
+    }
+
+    /// Puts a half into a free block, and says which.
+    #[inline]
+    fn take(&mut self, half: Half) -> u32 {
+        self.used += 1;
+        if let Some(at) = self.free.checked_sub(1) {
+            let block = &mut self.all[at as usize];
+            self.free = block.next;
+            block.halves[0] = half;
+            block.next = NOTHING;
+            return at;
+        }
+        self.all.push(Block {
+            halves: [half; BLOCK],
+            next: NOTHING,
+        });
+        self.all.len() as u32 - 1
+    }
+
+    /// Makes a block free, and says which was behind it.
+    #[inline]
+    fn release(&mut self, at: u32) -> u32 {
+        self.used -= 1;
+        let next = core::mem::replace(&mut self.all[at as usize].next, self.free);
+        self.free = at + 1;
+        next
+    }
+}
+
+/// See the module's head.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
     queues: HashMap<Channel, Queue, FxBuildHasher>,
-    nodes: Vec<Node>,
-    /// First of the free nodes, plus one.
-    free: u32,
+    blocks: Blocks,
     len: usize,
 }
 
 // What the memory that the limit states is computed from.
-const _: () = assert!(size_of::<Node>() == 48 && size_of::<(Channel, Queue)>() == 32);
+const _: () = assert!(size_of::<Block>() == 328 && size_of::<(Channel, Queue)>() == 32);
 
 impl Waiting {
     /// Halves that wait.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Blocks of memory that they take.
+    pub fn blocks(&self) -> usize {
+        self.blocks.used
     }
 
     /// Lets a half meet those of the other side that wait in its channel, one after the other as `judge` says; if no
@@ -116,69 +214,56 @@ impl Waiting {
         half: Half,
         mut judge: impl FnMut(&Half) -> Verdict,
     ) {
-        let Waiting {
-            queues,
-            nodes,
-            free,
-            len,
-        } = self;
+        let Waiting { queues, blocks, len } = self;
         let mut entry = match queues.entry(channel) {
             Entry::Vacant(entry) => {
-                let at = keep(nodes, free, half);
+                entry.insert(blocks.begin(side, half));
                 *len += 1;
-                entry.insert(Queue {
-                    side,
-                    head: at,
-                    tail: at,
-                });
                 return;
             }
             Entry::Occupied(entry) => entry,
         };
         let queue = entry.get_mut();
         while queue.side != side {
-            let verdict = judge(&nodes[queue.head as usize].half);
+            let verdict = judge(blocks.first(queue));
             if verdict == Verdict::Leave {
                 return;
             }
-            let next = release(nodes, free, queue.head);
+            let is_left = blocks.pop(queue);
             *len -= 1;
-            match (verdict, next) {
-                (Verdict::Pair, NOTHING) => {
+            match (verdict, is_left) {
+                (Verdict::Pair, true) => return,
+                (Verdict::Pair, false) => {
                     entry.remove();
                     return;
                 }
-                (Verdict::Pair, next) => {
-                    queue.head = next;
-                    return;
-                }
-                (_, NOTHING) => {
-                    let at = keep(nodes, free, half);
+                (_, true) => {}
+                (_, false) => {
+                    *queue = blocks.begin(side, half);
                     *len += 1;
-                    *queue = Queue {
-                        side,
-                        head: at,
-                        tail: at,
-                    };
                     return;
                 }
-                (_, next) => queue.head = next,
             }
         }
-        let at = keep(nodes, free, half);
+        blocks.push(queue, half);
         *len += 1;
-        nodes[queue.tail as usize].next = at;
-        queue.tail = at;
     }
 
     /// All halves, each channel's in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Channel, Side, Half)> {
         self.queues.iter().flat_map(move |(channel, queue)| {
-            let mut at = queue.head;
+            let (mut block, mut at) = (queue.head, usize::from(queue.first));
             core::iter::from_fn(move || {
-                let node = self.nodes.get(at as usize)?;
-                at = node.next;
-                Some((channel, queue.side, node.half))
+                if at == BLOCK {
+                    block = self.blocks.all.get(block as usize)?.next;
+                    at = 0;
+                }
+                if block == queue.tail && at >= usize::from(queue.end) {
+                    return None;
+                }
+                let half = *self.blocks.all.get(block as usize)?.halves.get(at)?;
+                at += 1;
+                Some((channel, queue.side, half))
             })
         })
     }
@@ -186,47 +271,24 @@ impl Waiting {
     /// All halves, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Half> {
         // Free ones are among them: what they hold is nobody's.
-        self.nodes.iter_mut().map(|node| &mut node.half)
+        self.blocks.all.iter_mut().flat_map(|block| &mut block.halves)
     }
 
     /// Takes out what ended by then, from the front of each channel, and hands it to `dropped`.
     pub fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Half)) {
-        let Waiting {
-            queues,
-            nodes,
-            free,
-            len,
-        } = self;
+        let Waiting { queues, blocks, len } = self;
         queues.retain(|_, queue| {
-            while let Some(node) = nodes.get(queue.head as usize)
-                && node.half.end_ns <= end_ns
-            {
-                dropped(&node.half);
-                queue.head = release(nodes, free, queue.head);
+            while blocks.first(queue).end_ns <= end_ns {
+                dropped(blocks.first(queue));
                 *len -= 1;
+                if !blocks.pop(queue) {
+                    return false;
+                }
             }
-            queue.head != NOTHING
+            true
         });
     }
 }
 
-/// Puts a half into a free node, and says which.
-#[inline]
-fn keep(nodes: &mut Vec<Node>, free: &mut u32, half: Half) -> u32 {
-    let node = Node { half, next: NOTHING };
-    if let Some(at) = free.checked_sub(1) {
-        *free = core::mem::replace(&mut nodes[at as usize], node).next;
-        at
-    } else {
-        nodes.push(node);
-        nodes.len() as u32 - 1
-    }
-}
-
-/// Makes a node free, and says which was behind it.
-#[inline]
-fn release(nodes: &mut [Node], free: &mut u32, at: u32) -> u32 {
-    let next = core::mem::replace(&mut nodes[at as usize].next, *free);
-    *free = at + 1;
-    next
-}
+#[cfg(test)]
+mod tests;

@@ -121,7 +121,7 @@ impl Call {
 
     /// In- and outdegree in the communicator's topology.
     pub fn neighbors(&self, comm: Comm) -> (u64, u64) {
-        let (inward, outward) = comms::known(comm).neighbors;
+        let [inward, outward] = comms::known(comm).neighbors;
         (inward.into(), outward.into())
     }
 

@@ -37,10 +37,13 @@ pub struct Args {
 /// Why they cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
+    let now_ns = now(&job, &client).await?;
     let mut request = v1::RecordsRequest {
         rank: args.rank,
         thread: args.thread,
-        from_ns: since(&args, &job, &client).await?,
+        from_ns: args.last.map_or(0, |last| now_ns.saturating_sub(last.ns())),
+        // A rank may record faster than the pages are read: they would never end.
+        to_ns: now_ns,
         ..v1::RecordsRequest::default()
     };
     let mut is_first = true;
@@ -65,11 +68,9 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Where the asked time begins, in job time.
-async fn since(args: &Args, job: &Connect, client: &Client) -> anyhow::Result<u64> {
-    let Some(last) = args.last else { return Ok(0) };
+/// What time it is, in job time.
+async fn now(job: &Connect, client: &Client) -> anyhow::Result<u64> {
     let reply = patiently(job, async || client.clone().status(v1::StatusRequest {}).await).await?;
     let recording = reply.status.and_then(|status| status.recording);
-    let now_ns = recording.map_or(0, |recording| recording.now_ns);
-    Ok(now_ns.saturating_sub(last.ns()))
+    Ok(recording.map_or(0, |recording| recording.now_ns))
 }

@@ -113,13 +113,15 @@ pub const STRATEGY: Key<Strategy> = Key::new("strategy");
 pub const BACK_PRESSURE: Key<BackPressure> = Key::new("back-pressure");
 /// Whether ranks are held behind initialisation.
 pub const HOLD: Key<Hold> = Key::new("hold");
+/// How long a job stands still before it is said.
+pub const WATCHDOG: Key<Option<Time>> = Key::new("watchdog");
 /// Where the gateway listens beside its Unix socket.
 pub const LISTEN: Key<Option<Address>> = Key::new("listen");
 /// Time between two screens of a client.
 pub const INTERVAL: Key<Time> = Key::new("interval");
 
 /// All keys.
-pub const ALL: [&dyn AnyKey; 10] = [
+pub const ALL: [&dyn AnyKey; 11] = [
     &REPORT,
     &QUIET,
     &FAN_IN,
@@ -128,6 +130,7 @@ pub const ALL: [&dyn AnyKey; 10] = [
     &STRATEGY,
     &BACK_PRESSURE,
     &HOLD,
+    &WATCHDOG,
     &LISTEN,
     &INTERVAL,
 ];

@@ -89,6 +89,8 @@ pub struct Effective {
     pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
     pub hold: Setting<Hold>,
+    /// How long a job stands still before it is said; nothing where it never is.
+    pub watchdog: Setting<Option<Time>>,
     /// Where the gateway listens beside its Unix socket.
     pub listen: Setting<Option<Address>>,
     /// Time between two screens of a client.
@@ -192,6 +194,7 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         strategy: said.pick(&key::STRATEGY, flags.strategy, Strategy::FLIGHT_RECORDER),
         back_pressure: said.pick(&key::BACK_PRESSURE, flags.back_pressure, BackPressure::default()),
         hold: said.pick(&key::HOLD, flags.hold, Hold(None)),
+        watchdog: said.pick(&key::WATCHDOG, flags.watchdog.map(Some), None),
         listen: said.pick(&key::LISTEN, flags.listen.clone().map(Some), None),
         interval: said.pick(&key::INTERVAL, None, Time(INTERVAL_DEFAULT)),
     };
@@ -293,6 +296,7 @@ impl Effective {
             row(&key::STRATEGY, &self.strategy),
             row(&key::BACK_PRESSURE, &self.back_pressure),
             row(&key::HOLD, &self.hold),
+            row(&key::WATCHDOG, &self.watchdog),
             row(&key::LISTEN, &self.listen),
             row(&key::INTERVAL, &self.interval),
         ]

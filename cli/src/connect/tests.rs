@@ -114,6 +114,30 @@ fn a_directory_that_others_may_enter_or_a_link_is_refused() {
 }
 
 #[test]
+fn a_directory_goes_while_others_leave_notes_in_it() {
+    let parent = tempfile::tempdir().expect("directory");
+    for _ in 0..200 {
+        let dir = runtime_dir_in(None, parent.path(), "job").expect("made");
+        let user = dir.parent().expect("the user's").to_owned();
+        std::thread::scope(|scope| {
+            let leaves = |name| {
+                let dir = &dir;
+                move || (0..).all(|number| std::fs::write(dir.join(format!("{name}-{number}")), "").is_ok())
+            };
+            let threads = ["began", "ended"].map(|name| scope.spawn(leaves(name)));
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            remove_runtime_dir(&dir).expect("removed");
+            // They write until they cannot.
+            for thread in threads {
+                assert!(!thread.join().expect("no panic"));
+            }
+        });
+        let left: Vec<_> = std::fs::read_dir(user).expect("the user's").collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+#[test]
 fn sockets_fit_into_the_runtime_directory_or_it_falls_back() {
     let dir = tempfile::tempdir().expect("directory");
     let short = dir.path().join("run");

@@ -92,6 +92,12 @@ impl Asked {
             .map_or(0, |lease| u64::try_from(lease.as_nanos()).unwrap_or(u64::MAX))
     }
 
+    /// How long the job stands still before that is said, in ns; 0 it never is.
+    pub fn watchdog_ns(&self) -> u64 {
+        let time = self.config.watchdog.value;
+        time.map_or(0, |time| u64::try_from(time.0.as_nanos()).unwrap_or(u64::MAX))
+    }
+
     /// The options that make another process' wishes the same.
     pub fn to_flags(&self) -> Vec<OsString> {
         let mut words = self.config.to_flags();

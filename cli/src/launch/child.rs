@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// How a child ended.
 pub use invivo_proto::control::tree::Ended;
@@ -49,10 +50,7 @@ pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Res
         }
         for (list, flags) in [(&keep, 0), (&close, libc::FD_CLOEXEC)] {
             for descriptor in list {
-                // SAFETY: fcntl with F_SETFD touches no memory; an invalid number is an error, not a hazard.
-                if unsafe { libc::fcntl(*descriptor, libc::F_SETFD, flags) } < 0 {
-                    return Err(std::io::Error::last_os_error());
-                }
+                set_flags(*descriptor, flags)?;
             }
         }
         Ok(())
@@ -63,6 +61,31 @@ pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Res
     let child = command.spawn()?;
     // A pid fits: the kernel's are below 2^22.
     Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::Error::other("a child without a number"))
+}
+
+/// Lets a command inherit its three standard descriptors and nothing else: what outlives us must not keep the launcher's connection.
+///
+/// # Errors
+/// When what is open cannot be told.
+pub fn inherit_nothing(command: &mut Command) -> std::io::Result<()> {
+    let close = descriptors_but(&[])?;
+    let prepare = move || {
+        close
+            .iter()
+            .try_for_each(|descriptor| set_flags(*descriptor, libc::FD_CLOEXEC))
+    };
+    // SAFETY: `prepare` runs between fork and exec. It makes system calls only, over a list that was made before: it neither
+    // allocates nor takes a lock, and an error is built from a number.
+    unsafe { command.pre_exec(prepare) };
+    Ok(())
+}
+
+fn set_flags(descriptor: RawFd, flags: i32) -> std::io::Result<()> {
+    // SAFETY: fcntl with F_SETFD touches no memory; an invalid number is an error, not a hazard.
+    match unsafe { libc::fcntl(descriptor, libc::F_SETFD, flags) } {
+        0.. => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
 }
 
 /// Makes sure that a child's end is kept for us: whoever started us may have had no interest in its children,
@@ -143,10 +166,29 @@ pub fn ended(child: Pid) -> Option<Ended> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     // An error means that there is no such child: nobody but us waits for it, so it cannot happen.
     let status = rustix::process::waitid(WaitId::Pid(child), options).ok()??;
+    // A thread of ours that stops it for a look is told by the kernel whatever was asked for, and may let go a moment late.
+    if status.trapped() {
+        return None;
+    }
     Some(match status.exit_status() {
         Some(code) => Ended::Code(code),
         None => Ended::Signal(status.terminating_signal().unwrap_or(libc::SIGKILL)),
     })
+}
+
+/// How long a killed child may take: the kernel gives its memory back meanwhile.
+const GONE_MAX: Duration = Duration::from_secs(1);
+/// Between two looks for whether it is gone.
+const GONE_LOOK: Duration = Duration::from_millis(2);
+
+/// Ends a child, and with it its hold on what it inherited: MPICH's launcher is to see the connection close before the process that
+/// it has started ends, or it may wait for ever for the others.
+pub fn end(child: Pid) {
+    let _ = rustix::process::kill_process(child, Signal::KILL);
+    let since = Instant::now();
+    while ended(child).is_none() && since.elapsed() < GONE_MAX {
+        std::thread::sleep(GONE_LOOK);
+    }
 }
 
 /// Sends a signal by its number: real-time signals have no names. A child that is gone needs none.
@@ -193,8 +235,7 @@ pub fn outlive() {
     sleep.arg(OUTLIVE_SECONDS).env_remove(super::preload::PRELOAD);
     // Launchers leave descriptors of one process open in others, and wait for all of them to close.
     for descriptor in descriptors_but(&[connection]).unwrap_or_default() {
-        // SAFETY: fcntl with F_SETFD touches no memory; an invalid number is an error, not a hazard.
-        unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+        let _ = set_flags(descriptor, libc::FD_CLOEXEC);
     }
     let _ = sleep.stdin(nothing()).stdout(nothing()).stderr(nothing()).spawn();
 }

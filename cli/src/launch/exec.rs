@@ -31,6 +31,8 @@ use std::time::Instant;
 const TAP: &str = "INVIVO_TAP";
 /// The variable that says for how many calls a sample is made up in the sampler's stead; for tests, as above.
 const SAMPLES: &str = "INVIVO_SAMPLES";
+/// The variable that names a directory: a tool process panics when a file `place`, `node` or `root` appears there; for tests, as above.
+const PANIC: &str = "INVIVO_PANIC";
 
 /// The variable that names the MPI library of a program that loads it late, where the likely one is wrong.
 const MPI: &str = "INVIVO_MPI";
@@ -245,11 +247,13 @@ impl Process {
         if let Some(every) = std::env::var_os(SAMPLES).filter(|every| !every.is_empty()) {
             command.arg("--samples").arg(every);
         }
+        may_panic(&mut command, "place");
         self.tool(command, "the tool place")
     }
 
     fn node(self) -> Result<Infallible, String> {
-        let command = Command::new(self.artefacts.analysis_node(self.library.family));
+        let mut command = Command::new(self.artefacts.analysis_node(self.library.family));
+        may_panic(&mut command, "node");
         self.tool(command, "the analysis node")
     }
 
@@ -316,6 +320,13 @@ pub(super) fn tool(command: &mut Command) -> &mut Command {
     command
         .env_remove(PRELOAD)
         .env_remove(invivo_proto::channel::ENV_DESCRIPTORS)
+}
+
+/// Lets a tool process of this name panic, see [`PANIC`].
+pub(super) fn may_panic(command: &mut Command, name: &str) {
+    if let Some(directory) = std::env::var_os(PANIC).filter(|directory| !directory.is_empty()) {
+        command.arg("--panic-when").arg(Path::new(&directory).join(name));
+    }
 }
 
 /// A process of the tree besides has the application's MPI.

@@ -1,15 +1,19 @@
 //! The job's result on its way from the analysis node to its supervisor: four bytes of length, then the
-//! message, on a stream socket whose closing by the reader tells the writer that it has been dealt with.
+//! message, on a stream socket whose closing by the reader tells the writer that it has been dealt with. An early result, behind
+//! which another one may come, is answered with one byte instead.
 
 use invivo_proto::control::link::{AtEnd, Final, Page};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Bytes of the length.
 const LENGTH_BYTES: usize = 4;
 /// Bytes taken at once.
 const PIECE_BYTES: usize = 64 * 1024;
+
+/// What is answered to an early result, after which the writer goes on.
+const DEALT_WITH: [u8; 1] = [1];
 
 /// A result that is coming.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub enum Progress {
     Waiting,
     /// A page of the last seconds is here; more follows.
     Page(Box<Page>),
+    /// The result as it was when the end was asked for is here; once it is dealt with, [`FinalMessage::go_on`].
+    Early(Box<Final>),
     /// The result is here.
     Complete(Box<Final>),
     /// It will not come: what came is not it.
@@ -75,6 +81,11 @@ impl FinalMessage {
         }
     }
 
+    /// Tells the writer that an early result has been dealt with. It may be gone: then there is nobody to tell.
+    pub fn go_on(&self) {
+        let _ = rustix::net::send(&self.fd, &DEALT_WITH, SendFlags::NOSIGNAL);
+    }
+
     /// The next message, once all of it is there.
     fn whole(&mut self) -> Option<Progress> {
         let (length, message) = self.bytes.split_first_chunk::<LENGTH_BYTES>()?;
@@ -88,6 +99,7 @@ impl FinalMessage {
         self.bytes.drain(..LENGTH_BYTES + length);
         Some(match decoded {
             Ok(AtEnd::Page(page)) => Progress::Page(Box::new(page)),
+            Ok(AtEnd::Early(result)) => Progress::Early(result),
             Ok(AtEnd::Result(result)) => Progress::Complete(result),
             Err(error) => Progress::Broken(error.to_string()),
         })
@@ -119,6 +131,7 @@ mod tests {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
+            waits: Box::default(),
             shut_down: false,
         };
         let message = encode(&AtEnd::Result(Box::new(result.clone()))).expect("encoded");
@@ -184,8 +197,23 @@ mod tests {
     }
 
     #[test]
+    fn an_early_one_comes_before_it() {
+        let (expected, bytes) = framed();
+        let early = encode(&AtEnd::Early(Box::new(expected.clone()))).expect("encoded");
+        let (mut reader, mut writer) = pair();
+        for part in [&(early.len() as u32).to_le_bytes()[..], &early, &bytes] {
+            writer.write_all(part).expect("written");
+        }
+        assert!(matches!(reader.take(), Progress::Early(found) if *found == expected));
+        assert!(matches!(reader.take(), Progress::Complete(found) if *found == expected));
+    }
+
+    #[test]
     fn the_writer_learns_that_it_has_been_dealt_with() {
         let (message, mut writer) = pair();
+        message.go_on();
+        let mut byte = [0];
+        assert_eq!(std::io::Read::read(&mut writer, &mut byte).expect("a byte"), 1);
         drop(message);
         assert_eq!(std::io::Read::read(&mut writer, &mut [0]).expect("an end"), 0);
     }

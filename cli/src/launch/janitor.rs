@@ -1,6 +1,7 @@
 //! Tidies up for a root's supervisor that is killed without a chance to do it. A shell waits in a process group of its own, which
 //! launchers do not know of, for the end of its input, and removes what others could find of the job.
 
+use super::child;
 use crate::connect;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -31,6 +32,7 @@ impl Janitor {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        child::inherit_nothing(&mut shell).ok()?;
         // Nobody waits for it: it outlives us.
         let mut child = shell.spawn().ok()?;
         Some(Janitor {

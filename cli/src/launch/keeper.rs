@@ -66,19 +66,23 @@ impl Keeper {
             while let Some(incoming) = self.signals.next() {
                 if asks_to_end(incoming.signal) {
                     asked = true;
-                    self.end_was_asked_for(self.relations.sent_to_us_alone(incoming));
+                    if self.relations.sent_to_us_alone(incoming) {
+                        self.ask_to_end();
+                    }
                 }
             }
             let gone = self.launcher.as_ref().is_some_and(super::root::is_readable);
             if self.launcher_gone.is_none() && (gone || asked && self.relations.is_orphan()) {
                 self.launcher = None;
                 self.launcher_gone = Some(Instant::now());
-                self.end_was_asked_for(true);
+                self.tidy_up();
+                self.ask_to_end();
             }
             if let Some(ended) = child::ended(self.child) {
                 return ended;
             }
             if self.launcher_gone.is_some_and(|since| since.elapsed() >= LINGER) {
+                child::end(self.child);
                 return Ended::Code(0);
             }
         }
@@ -103,12 +107,8 @@ impl Keeper {
         let _ = poll(&mut fds, timeout.as_ref());
     }
 
-    /// A launcher that asks kills soon after: what others can see goes first.
-    fn end_was_asked_for(&mut self, tell_the_child: bool) {
-        self.tidy_up();
-        if tell_the_child {
-            let _ = rustix::process::kill_process(self.child, Signal::TERM);
-        }
+    fn ask_to_end(&self) {
+        let _ = rustix::process::kill_process(self.child, Signal::TERM);
     }
 
     /// A directory that is gone already, or filled again by a place, is none of our trouble.

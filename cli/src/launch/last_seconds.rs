@@ -1,13 +1,13 @@
 //! The last seconds of a job that did not end well: pages come from the root before the result, and a timeline is left for
 //! whoever comes later. Beside the report where there is one, else in the state directory, where the newest few are kept.
 
+use super::waiting::waiters;
 use crate::connect;
 use crate::last::{Gathered, Saved};
 use crate::report::death;
 use crate::top::look::Look;
 use crate::view::timeline;
 use invivo_archive::observation::Death;
-use invivo_archive::waits::waiters;
 use invivo_grpc::convert;
 use invivo_proto::control::link::{Final, Page};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,8 @@ const KEPT_MAX: usize = 8;
 #[derive(Debug, Default)]
 pub struct LastSeconds {
     gathered: Option<Gathered>,
+    /// What was saved of them before, with an early result.
+    saved: Option<Saved>,
 }
 
 impl LastSeconds {
@@ -30,12 +32,15 @@ impl LastSeconds {
         gathered.add(&convert::last::page(page, ranks));
     }
 
-    /// The result came: writes the timeline. Nothing where there were no pages.
+    /// The result came: writes the timeline. Nothing where there were no pages; where there were some with an early result and none
+    /// since, because the job ended well, that timeline stays.
     ///
     /// # Errors
     /// When it cannot be written, with what is known all the same.
     pub fn save(&mut self, result: &Final, report: Option<&Path>) -> Option<(Saved, Option<String>)> {
-        let mut gathered = self.gathered.take()?;
+        let Some(mut gathered) = self.gathered.take() else {
+            return self.saved.clone().map(|saved| (saved, None));
+        };
         let of = &mut gathered.observation;
         of.job.clone_from(&result.job.id);
         of.ranks = result.job.ranks;
@@ -50,7 +55,7 @@ impl LastSeconds {
         };
         if let Some(first) = of.deaths.first() {
             saved.whom = first.rank;
-            saved.waiters = waiters(of, first.rank);
+            saved.waiters = waiters(of, &result.waits, first.rank);
         }
         saved.picture = timeline::text(of, look());
         let written = place(&result.job.id, report).and_then(|path| {
@@ -61,6 +66,7 @@ impl LastSeconds {
         Some(match written {
             Ok(path) => {
                 saved.path = Some(path);
+                self.saved = Some(saved.clone());
                 (saved, None)
             }
             Err(why) => (saved, Some(why)),
@@ -128,6 +134,7 @@ mod tests {
                 how: Ended::Signal(9),
                 inside: None,
             }],
+            waits: Box::default(),
             shut_down: false,
         }
     }

@@ -87,6 +87,19 @@ impl PlaceSocket {
         Ok(())
     }
 
+    /// Sends a message that may as well be left out; false where the place does not read now.
+    ///
+    /// # Errors
+    /// When the place is gone.
+    pub fn offer(&self, message: &FromSupervisor) -> std::io::Result<bool> {
+        match self.send(message) {
+            Ok(()) => Ok(true),
+            // A packet is sent whole or not at all.
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Looks for a message without waiting.
     pub fn receive(&self) -> Received {
         match packet::<LOCAL_BYTES_MAX>(self.fd.as_fd()) {
@@ -126,7 +139,8 @@ pub fn packet<const MAX: usize>(fd: BorrowedFd<'_>) -> Packet {
                 bytes.truncate(length);
                 Packet::Bytes(bytes)
             }
-            Err(rustix::io::Errno::INTR) => continue,
+            // Reset: the other end left something of ours unread. This is said once, and before what it said.
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => continue,
             Err(rustix::io::Errno::AGAIN) => Packet::Nothing,
             Err(_) => Packet::Closed,
         };

@@ -1,30 +1,28 @@
 //! The supervisor of the root: it makes the job findable, keeps the gateway running, starts the analysis node,
 //! tells the result, and removes what it made.
 
+mod result;
+
 use super::artefacts::Artefacts;
 use super::asked::Asked;
 use super::child::{self, Ended, Inheritance};
-use super::exec::{loaded, tool_on};
-use super::final_message::{FinalMessage, Progress};
+use super::exec::{loaded, may_panic, tool_on};
+use super::final_message::FinalMessage;
 use super::gateway::how;
 use super::janitor::Janitor;
-use super::job::{Job, host};
+use super::job::Job;
 use super::last_seconds::LastSeconds;
 use super::mpi::Library;
 use super::opening::{Opening, Stage, look_again};
 use super::public::{Public, link};
 use super::say;
 use super::signals::{Relations, Signals, asks_to_end, for_tools};
-use crate::config::{self, Names};
 use crate::connect;
-use crate::last::Saved;
-use crate::report;
-use invivo_proto::control::link::Final;
 use invivo_tbon::layout::Layout;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -79,6 +77,7 @@ pub fn supervise(assignment: &Assignment, signals: Signals) -> Result<Ended, Str
         asked_to_end: false,
         asked_by: None,
         launcher_gone: None,
+        node_lost: None,
         signals,
         dir,
     };
@@ -120,6 +119,8 @@ struct Root<'a> {
     asked_by: Option<i32>,
     /// Since when the launcher is gone.
     launcher_gone: Option<Instant>,
+    /// Since when the analysis node is gone and the job is not.
+    node_lost: Option<Instant>,
     /// The sockets' directory.
     dir: PathBuf,
 }
@@ -127,11 +128,15 @@ struct Root<'a> {
 /// What the analysis node is given to end when the launcher is gone.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How long the ranks of MPICH's kin have to follow one that left without `MPI_Finalize`. Bare runs have not even that: the
+/// How long the ranks of MPICH's kin have to follow a process that left without `MPI_Finalize`. Bare runs have not even that: the
 /// launcher kills the others at once. But it does not do so everywhere where somebody keeps the connection of that rank open a
 /// moment longer ([`child::outlive`]): MPICH 5.0 takes no offence at a connection that closes after its process. Ours closes
 /// before.
 const FORSAKEN: Duration = Duration::from_secs(2);
+
+/// How long we stay without an analysis node for ranks that were asked to end: batch systems give them no more. Whoever asked may wait
+/// for all processes.
+const UNOBSERVED: Duration = Duration::from_secs(30);
 
 /// Whether there is something to read, an end included.
 pub(super) fn is_readable(fd: &OwnedFd) -> bool {
@@ -165,11 +170,13 @@ impl Root<'_> {
             ("--buffer-bytes", config.buffer.0),
             ("--budget-bytes", config.budget_bytes()),
             ("--hold-ns", asked.hold_lease_ns()),
+            ("--watchdog-ns", asked.watchdog_ns()),
         ] {
             command.arg(name).arg(value.to_string());
         }
         command.arg("--recording").arg(asked.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
+        may_panic(&mut command, "root");
         tool_on(&mut command, &library).stdin(Stdio::null());
         let inheritance = Inheritance {
             mask: for_tools(self.signals.mask_before),
@@ -197,8 +204,6 @@ impl Root<'_> {
                     self.opening = None;
                     self.start_node()?;
                 }
-                // What the application would have noted is gone: ours to remove when we are asked to end.
-                Some(Stage::Over) if self.asked_to_end => return Ok(self.as_asked()),
                 Some(Stage::Over) => {
                     if let Some((opening, _)) = self.opening.take() {
                         let parent = self.relations.parent as u32;
@@ -217,20 +222,19 @@ impl Root<'_> {
                     return Ok(status);
                 }
             } else if self.may_leave() {
-                return Ok(self.as_asked());
+                if let Some(node) = self.node {
+                    child::end(node);
+                }
+                return Ok(Ended::Code(0));
             }
         }
     }
 
-    /// How whoever is asked to end does. A process that leaves well before MPI has begun is waited for there by all others.
-    fn as_asked(&self) -> Ended {
-        self.asked_by.map_or(Ended::Code(0), Ended::Signal)
-    }
-
     /// Whether the job is to end and nothing is left to wait for.
     fn may_leave(&self) -> bool {
-        let asked = self.asked_to_end && self.node.is_none();
-        asked || self.launcher_gone.is_some_and(|since| since.elapsed() >= LINGER) || self.is_forsaken()
+        let over = |since: Option<Instant>, most| since.is_some_and(|since| since.elapsed() >= most);
+        let useless = self.asked_to_end && over(self.node_lost, UNOBSERVED);
+        useless || over(self.launcher_gone, LINGER) || self.is_forsaken()
     }
 
     /// Whether ranks have stayed where one has left.
@@ -248,10 +252,6 @@ impl Root<'_> {
                 }
                 Some(Ended::Code(0))
             }
-            (None, ended) if self.asked_to_end => {
-                self.tell("the job was ended before its report");
-                Some(ended)
-            }
             // The others wait for it in `MPI_Init`, and only the launcher can end that.
             (None, ended) if !self.has_begun() => {
                 let how = how(ended);
@@ -267,6 +267,7 @@ impl Root<'_> {
                 ));
                 // Nobody answers any more. To leave would make the launcher end the job.
                 self.close();
+                self.node_lost = Some(Instant::now());
                 None
             }
         }
@@ -297,6 +298,9 @@ impl Root<'_> {
                 .map(|since| LINGER.saturating_sub(since.elapsed())),
             self.left_early
                 .map(|since| FORSAKEN.saturating_sub(since.elapsed())),
+            self.node_lost
+                .filter(|_| self.asked_to_end)
+                .map(|since| UNOBSERVED.saturating_sub(since.elapsed())),
         ];
         let timeout = times
             .into_iter()
@@ -325,10 +329,11 @@ impl Root<'_> {
         }
     }
 
-    /// A launcher that asks kills soon after: what others can see goes first, the result may still come.
+    /// A launcher that asks kills soon after: what others can see goes first, the result may still come. The sockets' directory
+    /// stays until they are not needed any more: the job may be on its way through `MPI_Init`.
     fn end_was_asked_for(&mut self, tell_the_node: bool) {
         self.asked_to_end = true;
-        self.close();
+        self.unpublish();
         self.say_last_words();
         if let (Some(node), true) = (self.node, tell_the_node) {
             let _ = rustix::process::kill_process(node, Signal::TERM);
@@ -336,120 +341,18 @@ impl Root<'_> {
     }
 
     /// Removes what others could find of us. A second time is not needed, and does no harm.
-    fn withdraw(&mut self) {
+    fn close(&mut self) {
         // A directory that is gone already, or filled again by a place, is none of our trouble.
         let _ = connect::remove_runtime_dir(&self.dir);
-        if let Some(public) = &self.public {
-            public.withdraw();
-        }
+        self.unpublish();
     }
 
-    /// The same, and ends the gateway: that may take a moment, so it comes last.
-    fn close(&mut self) {
-        self.withdraw();
+    /// Takes the job off the list and ends the gateway, which may take a moment.
+    fn unpublish(&mut self) {
         if let Some(public) = self.public.take() {
+            public.withdraw();
             public.gateway.stop();
         }
-    }
-
-    fn take_result(&mut self) {
-        let ranks = self.assignment.layout.app();
-        let Some(message) = &mut self.message else { return };
-        let mut progress = message.take();
-        while let Progress::Page(page) = progress {
-            self.last.add(&page, ranks);
-            progress = message.take();
-        }
-        self.result = Some(match progress {
-            Progress::Waiting | Progress::Page(_) => return,
-            Progress::Complete(result) => {
-                self.present(&result);
-                Ok(())
-            }
-            Progress::Broken(why) => {
-                self.tell(&format!("the job's report is lost: {why}"));
-                Err(why)
-            }
-            Progress::Closed => {
-                self.message = None;
-                return;
-            }
-        });
-        // The node waits for this end to close before it lets the ranks leave: from then on a launcher may
-        // kill us, so nothing may be left behind.
-        self.withdraw();
-        self.message = None;
-        self.close();
-    }
-
-    fn present(&mut self, result: &Final) {
-        self.outlive = !result.ended.is_empty();
-        let early = result
-            .ended
-            .iter()
-            .any(|ended| matches!(ended.how, Ended::Code(_)));
-        if early && child::launcher_listens() {
-            self.left_early = Some(Instant::now());
-        }
-        let report = self.report_path(result);
-        let mut saved = match self
-            .last
-            .save(result, report.as_ref().ok().and_then(Option::as_deref))
-        {
-            Some((saved, trouble)) => {
-                if let Some(why) = trouble {
-                    self.tell(&format!("the last seconds are lost: {why}"));
-                }
-                saved
-            }
-            None => Saved::default(),
-        };
-        saved.asked_by = self.asked_by;
-        let line = report::one_line(result, &saved);
-        if result.shut_down {
-            // The job goes on: its line comes when it ends.
-            self.last_words = Some(line);
-        } else {
-            self.tell(&line);
-        }
-        if let Err(why) = report.and_then(|path| self.write(result, &saved, path.as_deref())) {
-            self.tell(&why);
-        }
-        if self.assignment.terminal && !self.quiet() {
-            eprint!("{}", report::text(result, &saved));
-        }
-    }
-
-    /// Where the report goes, if one was asked for.
-    fn report_path(&self, result: &Final) -> Result<Option<PathBuf>, String> {
-        let Some(template) = &*self.assignment.asked.config.report else {
-            return Ok(None);
-        };
-        let names = Names {
-            host: &host(),
-            job: &result.job.id,
-            pid: std::process::id(),
-        };
-        config::expand(template, &names).map(Some)
-    }
-
-    /// The report, where one was asked for, and beside it what it was made with.
-    fn write(&self, result: &Final, saved: &Saved, path: Option<&Path>) -> Result<(), String> {
-        let Some(path) = path else { return Ok(()) };
-        let config = &self.assignment.asked.config;
-        let json = path.extension().is_some_and(|extension| extension == "json");
-        let text = if json {
-            report::json(result, saved)
-        } else {
-            report::text(result, saved)
-        };
-        std::fs::write(path, text)
-            .map_err(|error| format!("cannot write the report to {}: {error}", path.display()))?;
-        config::write_beside(path, config).map_err(|error| {
-            let path = config::beside(path);
-            format!("cannot write the configuration to {}: {error}", path.display())
-        })?;
-        Ok(())
     }
 
     fn say_last_words(&mut self) {

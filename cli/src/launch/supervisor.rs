@@ -16,18 +16,23 @@
 //! wrong on our side keeps the application from running or its supervisor from leaving.
 
 use super::child::{self, Ended, Inheritance};
+use super::contained::contained;
 use super::door::Door;
 use super::environment::{self, Environment, Numbers, World};
+use super::look::{self, Names};
 use super::memory::{Beginning, Identity, Memory};
 use super::mpi;
 use super::opening::{Opening, look_again};
 use super::place_socket::{Packet, PlaceSocket, Received, packet};
 use super::preload::Preload;
+use super::process;
 use super::say;
 use super::signals::{Relations, Signals, asks_to_end};
 use super::stop::{Pause, TICK};
+use super::walk;
 use invivo_proto::channel::{ABORTING, ENV_DOOR, WELCOME_BYTES_MAX};
-use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
+use invivo_proto::control::local::{FromSupervisor, Module, OFFSETS_MAX, ToSupervisor};
+use invivo_proto::control::stacks::Reason;
 use invivo_proto::ids::Rank;
 use invivo_proto::shm::phase;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -107,6 +112,7 @@ struct Supervisor<'a> {
     door: Option<Door>,
     place: Option<PlaceSocket>,
     pause: Pause,
+    names: Names,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// The rank is in `MPI_Abort` and waits for our answer.
@@ -188,6 +194,7 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         door,
         place: None,
         pause: Pause::of(child),
+        names: Names::default(),
         asked_to_end: false,
         aborting: false,
         let_go: false,
@@ -265,7 +272,8 @@ impl Supervisor<'_> {
         self.take_signals();
         self.look_at_door();
         self.hear_shim();
-        while let Some(message) = self.hear_place() {
+        // One at a time: who asks all the time must not keep us from seeing the end. The rest makes `wait` return at once.
+        if let Some(message) = self.hear_place() {
             self.act(message);
         }
         self.let_abort();
@@ -374,6 +382,9 @@ impl Supervisor<'_> {
                 self.pause.end();
                 (generation, invivo_proto::control::local::Outcome::Running)
             }
+            ToSupervisor::Look { look } => return self.look_for(look),
+            ToSupervisor::Walk { walk, threads } => return self.walk(walk, threads),
+            ToSupervisor::Name { module, offsets } => return self.name(module, &offsets),
             // It comes after the end, see `farewell`, and after what counts as one.
             ToSupervisor::Leave => {
                 self.let_go = true;
@@ -381,6 +392,60 @@ impl Supervisor<'_> {
             }
         };
         self.tell(&FromSupervisor::Acted { generation, outcome });
+    }
+
+    /// The process that is in MPI: the one that we started, until it says so, or a child of that. Nothing where its number is
+    /// another one's by now, or means another one to us.
+    fn rank(&self) -> Option<Pid> {
+        let told = Pid::from_raw(self.memory.region().page().pid.load(Ordering::Acquire) as i32);
+        let number = |pid: Pid| pid.as_raw_nonzero().get();
+        let pid = told.unwrap_or(self.child);
+        process::descends(number(pid), number(self.child)).then_some(pid)
+    }
+
+    /// What the rank is about.
+    fn look_for(&mut self, look: u32) {
+        let region = self.memory.region();
+        let rank = self.rank();
+        let look_at = |pid| contained(|| look::look(pid, region.page(), &mut self.names));
+        let seen = rank.and_then(look_at).flatten();
+        self.tell(&FromSupervisor::Seen { look, seen });
+    }
+
+    /// Where the rank is.
+    fn walk(&mut self, walk: u32, threads: bool) {
+        let region = self.memory.region();
+        let walk_of = |pid| contained(|| walk::walk(pid, region.page(), threads, walk::WITHIN));
+        let all = match self.rank() {
+            Some(pid) => walk_of(pid).unwrap_or_default(),
+            None => vec![walk::nothing(Reason::Ended)],
+        };
+        let mut rest = all.len() as u32;
+        for walked in all {
+            rest -= 1;
+            if !self.offer(&FromSupervisor::Walked { walk, walked, rest }) {
+                return;
+            }
+        }
+    }
+
+    /// What is at these addresses.
+    fn name(&mut self, module: Module, offsets: &[u64]) {
+        let mut named = Vec::new();
+        for &at in offsets.iter().take(OFFSETS_MAX) {
+            let functions = contained(|| self.names.functions(&module, at));
+            named.push((at, functions.unwrap_or_default()));
+        }
+        self.offer(&FromSupervisor::Named { module, named });
+    }
+
+    /// Says what the place can do without, where it stands still; false then.
+    fn offer(&mut self, message: &FromSupervisor) -> bool {
+        let offered = self.place.as_ref().map(|place| place.offer(message));
+        if let Some(Err(_)) = offered {
+            self.place = None;
+        }
+        matches!(offered, Some(Ok(true)))
     }
 
     fn tell(&mut self, message: &FromSupervisor) {

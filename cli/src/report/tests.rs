@@ -82,6 +82,7 @@ fn sample() -> Final {
             ..Coverage::default()
         },
         ended: Vec::new(),
+        waits: Box::default(),
         shut_down: false,
     }
 }

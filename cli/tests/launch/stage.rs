@@ -137,6 +137,7 @@ impl Stage {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
+            waits: Box::default(),
             shut_down,
         };
         let message = encode(&link::AtEnd::Result(Box::new(result))).expect("encoded");

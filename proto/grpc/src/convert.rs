@@ -3,6 +3,8 @@
 
 pub mod buffers;
 pub mod last;
+pub mod stacks;
+pub mod waits;
 
 use crate::v1;
 use invivo_proto::control::link;

@@ -4,8 +4,11 @@
 use super::buffers::{Buffers, Records};
 use super::last::Last;
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
+use super::stacks::Stacks;
 use super::tree::{Acks, Order, Query, RankEnded};
+use super::waits::{Diagnosis, Waits};
 use crate::ids::{CommandId, WorldRank};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
@@ -69,6 +72,10 @@ pub enum Answer {
     Records(Records, Coverage),
     /// To [`Query::Last`].
     Last(Last, Coverage),
+    /// To [`Query::Waits`]: what is the matter, and what that was told from.
+    Waits(Box<(Diagnosis, Waits)>, Coverage),
+    /// To [`Query::Stacks`].
+    Stacks(Box<Stacks>, Coverage),
 }
 
 /// What job this is.
@@ -89,13 +96,16 @@ pub struct Job {
 }
 
 /// What the root hands to its supervisor when the job ends, on the descriptor given to it, framed as above: where the job did
-/// not end well its last seconds, page by page, and then the result, once.
+/// not end well its last seconds, page by page, and then the result. The supervisor closes its end when it has dealt with that.
+/// Where the job was asked to end and may go on, the same comes before as an early result, which is answered with one byte.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum AtEnd {
     /// A page of the last seconds.
     Page(Page),
     /// The result.
     Result(alloc::boxed::Box<Final>),
+    /// The result as it was when the end was asked for.
+    Early(alloc::boxed::Box<Final>),
 }
 
 /// A page of the last seconds.
@@ -126,6 +136,8 @@ pub struct Final {
     pub coverage: Coverage,
     /// Ranks that ended otherwise than through `MPI_Finalize`.
     pub ended: Vec<RankEnded>,
+    /// What the others waited for when a rank had died; nothing where none did.
+    pub waits: Box<Waits>,
     /// The measurement was shut down before the job ended: the result is as it was then.
     pub shut_down: bool,
 }

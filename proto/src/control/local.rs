@@ -1,8 +1,12 @@
 //! Messages between a rank's supervisor and the place of its node, one per packet of a `SOCK_SEQPACKET`
 //! Unix socket.
 
+use super::stacks::Way;
 use super::tree::Ended;
-use crate::ids::Rank;
+use super::waits::Side;
+use crate::ids::{CommLocal, Rank};
+use alloc::string::String;
+use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
 /// From a supervisor to the place.
@@ -24,6 +28,146 @@ pub enum FromSupervisor {
     },
     /// The application has ended; the supervisor waits for [`ToSupervisor::Leave`].
     Ended(Ended),
+    /// The answer to [`ToSupervisor::Look`].
+    Seen {
+        /// As in the question.
+        look: u32,
+        /// What the rank is about; nothing where that cannot be seen.
+        seen: Option<Seen>,
+    },
+    /// To [`ToSupervisor::Walk`], once for each thread.
+    Walked {
+        /// As in the question.
+        walk: u32,
+        /// Where the thread is.
+        walked: Walked,
+        /// Threads of the rank that are told after this one.
+        rest: u32,
+    },
+    /// The answer to [`ToSupervisor::Name`].
+    Named {
+        /// As in the question.
+        module: Module,
+        /// For each offset what is there: the function, behind those that were inlined into it. None where nothing is known.
+        named: Vec<(u64, Vec<Named>)>,
+    },
+}
+
+/// Where a thread is.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Walked {
+    /// How that was seen.
+    pub way: Way,
+    /// How long the thread stood still for it at most, in ns.
+    pub stop_ns: u64,
+    /// Files that the path goes through, [`MODULES_MAX`] at most.
+    pub modules: Vec<Module>,
+    /// The path, where the thread is first; [`super::stacks::DEPTH_MAX`] steps at most.
+    pub path: Vec<Step>,
+    /// The last step has no caller; otherwise its callers are not known.
+    pub is_whole: bool,
+    /// Threads of the rank that are not told at all.
+    pub left_out: u32,
+}
+
+/// A step of a thread's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Step {
+    /// Code in a file: an address as the file was linked for.
+    Code {
+        /// Which of the files.
+        module: u8,
+        /// Where the thread is, or within the call that it is to come back from.
+        offset: u64,
+    },
+    /// Code in no file, or in one that is not told.
+    Nowhere,
+    /// Steps that are left out.
+    LeftOut,
+}
+
+/// A file with code.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub struct Module {
+    /// Its path, [`PATH_BYTES_MAX`] at most; `[vdso]` for what the kernel brings.
+    pub path: String,
+    /// What its linker wrote to tell it from others of its name; empty where it wrote nothing.
+    pub build_id: Vec<u8>,
+}
+
+/// A function at an address.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Named {
+    /// Its name; empty where the file does not tell.
+    pub function: String,
+    /// The source line; empty where the file does not tell.
+    pub line: String,
+}
+
+/// Files of one path: each of them has room for a path of [`PATH_BYTES_MAX`] in a message.
+pub const MODULES_MAX: usize = 32;
+/// Bytes of a file's path.
+pub const PATH_BYTES_MAX: usize = 256;
+/// Bytes of a build id; linkers write 8 to 20.
+pub const BUILD_ID_BYTES_MAX: usize = 32;
+/// Offsets of one question for names.
+pub const OFFSETS_MAX: usize = 8;
+/// Functions at one address: those that were inlined there.
+pub const INLINED_MAX: usize = 5;
+/// Threads of a rank that are told.
+pub const THREADS_MAX: usize = 64;
+
+/// What a rank is about, as its memory tells. Communicators and peers are as the rank numbers them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Seen {
+    /// When the call began that was looked at, in ticks: if it is another one by now, this is about the past.
+    pub entered_at: u64,
+    /// What the call waits for.
+    pub need: Need,
+    /// Operations that are not complete: first those that the call waits for.
+    pub operations: Vec<SeenOperation>,
+    /// There are more than are told.
+    pub more_operations: bool,
+    /// Collectives so far by communicator.
+    pub passed: Vec<(CommLocal, u64)>,
+    /// Where in the application's source the call stands.
+    pub site: Option<String>,
+}
+
+/// What a call waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub enum Need {
+    /// Nothing that is known; the rank may also be in no call.
+    #[default]
+    Unknown,
+    /// All of the operations that it waits for.
+    All,
+    /// Any of them.
+    Any,
+    /// The other ranks of a communicator.
+    Collective {
+        /// Which.
+        comm: CommLocal,
+        /// The collective's number on it.
+        ordinal: u64,
+        /// The root, as in [`crate::mpi::peer`].
+        root: i32,
+    },
+}
+
+/// An operation, as its rank knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SeenOperation {
+    /// The call waits for it.
+    pub waited: bool,
+    /// What it is.
+    pub side: Side,
+    /// With whom, as in [`crate::mpi::peer`].
+    pub peer: i32,
+    /// On which communicator.
+    pub comm: CommLocal,
+    /// The tag, or [`crate::mpi::ANY_TAG`].
+    pub tag: i32,
 }
 
 /// What a supervisor did.
@@ -60,7 +204,26 @@ pub enum ToSupervisor {
     },
     /// Everything the rank recorded has been taken.
     Leave,
+    /// What is the rank about?
+    Look {
+        /// The answer repeats it.
+        look: u32,
+    },
+    /// Where is the rank?
+    Walk {
+        /// The answers repeat it.
+        walk: u32,
+        /// All threads, or the first one alone.
+        threads: bool,
+    },
+    /// What is at these addresses?
+    Name {
+        /// Of which file; one that this supervisor has told.
+        module: Module,
+        /// Addresses as the file was linked for, [`OFFSETS_MAX`] at most.
+        offsets: Vec<u64>,
+    },
 }
 
 /// The longest message here.
-pub const LOCAL_BYTES_MAX: usize = 4096;
+pub const LOCAL_BYTES_MAX: usize = 16384;

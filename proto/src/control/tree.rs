@@ -3,7 +3,9 @@
 use super::buffers::{Buffers, Cursor, Records};
 use super::last::{Last, Position};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
+use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
+use super::waits::Waits;
 use crate::ids::{CommId, CommandId, LocationId, Rank, WaveId, WorldRank};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -316,6 +318,18 @@ pub enum Query {
         /// Calls and parts of calls, at most; more than [`super::last::LAST_PAGE_MAX`] are not given.
         max: u32,
     },
+    /// What the ranks wait for.
+    Waits {
+        /// Only of ranks that have done nothing new for so long it is looked for what, in ns.
+        older_ns: u64,
+    },
+    /// Where the ranks are.
+    Stacks {
+        /// Which ranks.
+        chosen: Chosen,
+        /// All threads of each, or the first one alone.
+        threads: bool,
+    },
 }
 
 /// Part of an answer.
@@ -335,6 +349,10 @@ pub enum Partial {
     Records(Records),
     /// To [`Query::Last`].
     Last(Last),
+    /// To [`Query::Waits`].
+    Waits(Box<Waits>),
+    /// To [`Query::Stacks`].
+    Stacks(Box<Stacks>),
 }
 
 /// How a rank ended.

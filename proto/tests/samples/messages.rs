@@ -3,6 +3,8 @@
 use super::Sample;
 use super::buffers::{buffers, cursor, last, location, position, records, strategy};
 use super::results::{coverage, functions, group, matrix, of_messages, status};
+use super::stacks::{chosen, module, named, stacks, walked};
+use super::waits::{diagnosis, seen, waits};
 use invivo_proto::control;
 use invivo_proto::control::link::{Answer, Ask, AtEnd, Final, Job, Page, Request, Response};
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
@@ -93,6 +95,13 @@ pub fn downs() -> Vec<Down> {
             newest: 1000,
             max: 16_384,
         },
+        Query::Waits {
+            older_ns: 30_000_000_000,
+        },
+        Query::Stacks {
+            chosen: chosen(),
+            threads: true,
+        },
     ];
     let queries = queries.into_iter().zip(1..).map(|(query, wave)| Down::Query {
         wave: WaveId(wave),
@@ -135,6 +144,8 @@ pub fn ups() -> Vec<Up> {
         Partial::Buffers(buffers()),
         Partial::Records(records()),
         Partial::Last(last()),
+        Partial::Waits(Box::new(waits())),
+        Partial::Stacks(Box::new(stacks())),
     ];
     let partials = partials.into_iter().zip(1..).map(|(partial, wave)| Up::Partial {
         wave: WaveId(wave),
@@ -198,6 +209,19 @@ pub fn from_supervisors() -> Vec<FromSupervisor> {
         acted(Outcome::Running),
         acted(Outcome::Gone),
         FromSupervisor::Ended(Ended::Code(1)),
+        FromSupervisor::Seen {
+            look: 3,
+            seen: Some(seen()),
+        },
+        FromSupervisor::Walked {
+            walk: 4,
+            walked: walked(),
+            rest: 1,
+        },
+        FromSupervisor::Named {
+            module: module(),
+            named: named(),
+        },
     ]
 }
 
@@ -207,6 +231,15 @@ pub fn to_supervisors() -> Vec<ToSupervisor> {
         ToSupervisor::Stop { generation: 7 },
         ToSupervisor::Continue { generation: 7 },
         ToSupervisor::Leave,
+        ToSupervisor::Look { look: 3 },
+        ToSupervisor::Walk {
+            walk: 4,
+            threads: true,
+        },
+        ToSupervisor::Name {
+            module: module(),
+            offsets: vec![0x1139, 0x2000],
+        },
     ]
 }
 
@@ -258,6 +291,8 @@ pub fn responses() -> Vec<Response> {
         Answer::Buffers(buffers(), coverage()),
         Answer::Records(records(), coverage()),
         Answer::Last(last(), coverage()),
+        Answer::Waits(Box::new((diagnosis(), waits())), coverage()),
+        Answer::Stacks(Box::new(stacks()), coverage()),
     ]
     .map(|answer| Response {
         id: 1,
@@ -275,7 +310,11 @@ pub fn at_ends() -> Vec<AtEnd> {
         last: last(),
         missing: vec![WorldRank(6)],
     };
-    vec![AtEnd::Page(page), AtEnd::Result(Box::new(result()))]
+    vec![
+        AtEnd::Page(page),
+        AtEnd::Result(Box::new(result())),
+        AtEnd::Early(Box::new(result())),
+    ]
 }
 
 fn result() -> Final {
@@ -286,6 +325,7 @@ fn result() -> Final {
         status: status(),
         coverage: coverage(),
         ended: vec![ended()],
+        waits: Box::default(),
         shut_down: false,
     }
 }

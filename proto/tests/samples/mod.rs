@@ -6,6 +6,8 @@
 pub mod buffers;
 pub mod messages;
 pub mod results;
+pub mod stacks;
+pub mod waits;
 
 use invivo_proto::definition::{Definition, Run, Runs};
 use invivo_proto::ids::*;

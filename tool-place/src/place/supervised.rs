@@ -5,6 +5,7 @@ use crate::gates;
 use crate::memory::Memory;
 use crate::notes::Trouble;
 use crate::pause::Action;
+use crate::process::Process;
 use crate::supervisors::Event;
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
 use invivo_proto::control::tree::{Ended, Up};
@@ -15,6 +16,9 @@ use rustix::process::Signal;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
+
+/// How long a rank may outlive its supervisor before it is taken for one that is not killed with it.
+const ORPHAN_NS_MAX: u64 = 1_000_000_000;
 
 impl Place {
     /// Does what a pause asks for.
@@ -107,7 +111,7 @@ impl Place {
         self.ranks[self.index(rank)?].records.memory()
     }
 
-    fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
+    pub(super) fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
         self.supervisors
             .as_mut()
             .is_some_and(|supervisors| supervisors.tell(rank, message))
@@ -116,7 +120,7 @@ impl Place {
     /// Something happened on the supervisors' socket.
     pub(super) fn supervisor(&mut self, now: Now, event: Event) {
         match event {
-            Event::Attached { rank, memory, .. } => self.attach(now, rank, &memory),
+            Event::Attached { rank, pid, memory } => self.attach(now, rank, pid, &memory),
             Event::Said {
                 rank,
                 message: FromSupervisor::Acted { generation, outcome },
@@ -128,6 +132,18 @@ impl Place {
                 rank,
                 message: FromSupervisor::Ended(how),
             } => self.ended(rank, how, true),
+            Event::Said {
+                rank,
+                message: FromSupervisor::Seen { look, seen },
+            } => self.seen(now, rank, look, seen),
+            Event::Said {
+                rank,
+                message: FromSupervisor::Walked { walk, walked, rest },
+            } => self.walked(now, rank, walk, walked, rest),
+            Event::Said {
+                message: FromSupervisor::Named { module, named },
+                ..
+            } => self.named(now, &module, named),
             // Said once, at the beginning, and told as `Attached`.
             Event::Said {
                 message: FromSupervisor::Attach { .. },
@@ -142,7 +158,10 @@ impl Place {
                         format!("the supervisor of rank {rank} went away without a word: the rank counts as killed")
                     });
                 }
-                // The kernel kills a rank with its supervisor.
+                // The kernel kills a rank with its supervisor, behind whose end it may go on for a moment.
+                if let Some(index) = self.index(rank) {
+                    self.ranks[index].orphan_until_ns = now.ns.saturating_add(ORPHAN_NS_MAX);
+                }
                 self.ended(rank, Ended::Signal(Signal::KILL.as_raw()), false);
             }
             Event::Refused(why) => self
@@ -152,13 +171,14 @@ impl Place {
         }
     }
 
-    fn attach(&mut self, now: Now, rank: Rank, descriptor: &OwnedFd) {
+    fn attach(&mut self, now: Now, rank: Rank, pid: u32, descriptor: &OwnedFd) {
         let Some(index) = self.index(rank) else { return };
         let said = |memory: &Memory| memory.page().rank.load(Ordering::Relaxed);
         match Memory::map(descriptor) {
             Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
                 self.ranks[index].records.attach(memory);
                 self.ranks[index].life = Life::Alive;
+                self.ranks[index].process = Process::of(pid);
                 self.seen_ns.get_or_insert(now.ns);
                 if let Some((on, epoch)) = self.recording.told()
                     && let Some(memory) = self.memory(rank)

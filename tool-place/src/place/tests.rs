@@ -142,9 +142,74 @@ fn what_a_dead_rank_left_is_taken_before_it_is_told() {
     scene.down(Down::Release);
     assert_eq!(supervisor.hear(), Some(ToSupervisor::Leave));
     drained.page().phase.store(phase::DRAINED, Ordering::Release);
+    assert_eq!(scene.step(1), [], "the launcher is to see the rank's end first");
+    drop(supervisor);
     assert_eq!(scene.step(1), [Up::Drained]);
     scene.down(Down::Shutdown);
     assert_eq!(scene.place.exit(), Some(Exit::Abandon));
+}
+
+#[test]
+fn what_a_rank_does_behind_its_supervisors_end_is_taken() {
+    let mut scene = Scene::new();
+    let (descriptor, region) = memory(0, 4);
+    region.page().phase.store(phase::RUNNING, Ordering::Release);
+    let mut process = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let supervisor = scene.connect();
+    supervisor.attach_process(0, process.id(), Some(&descriptor));
+    scene.step(1);
+    let mut rank = Writer::new(region);
+    rank.open();
+    rank.call(&call(0), &[]);
+    drop(supervisor);
+    assert_eq!(scene.step(1), [], "it is still there");
+    rank.call(&call(1), &[]);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    assert!(matches!(&scene.step(1)[..], [Up::RankEnded(_)]));
+    scene.down(Down::Query {
+        wave: WaveId(2),
+        query: Query::Matrix { side_max: 8 },
+    });
+    let [Up::Partial { coverage, .. }] = &scene.said()[..] else {
+        panic!("no answer")
+    };
+    assert_eq!((coverage.ledger.entered, coverage.ledger.kept), (2, 2));
+}
+
+#[test]
+fn a_rank_that_outlives_its_supervisor_is_not_waited_for_for_ever() {
+    let mut scene = Scene::new();
+    let (descriptor, region) = memory(0, 4);
+    region.page().phase.store(phase::RUNNING, Ordering::Release);
+    let supervisor = scene.connect();
+    supervisor.attach_process(0, std::process::id(), Some(&descriptor));
+    scene.step(1);
+    drop(supervisor);
+    assert_eq!(scene.step(1), []);
+    assert!(matches!(&scene.step(1000)[..], [Up::RankEnded(_)]));
+}
+
+/// A supervisor does not stay for a question that it gets at the end.
+#[test]
+fn who_left_with_a_question_unread_has_said_how_its_rank_ended() {
+    let mut scene = Scene::new();
+    let (supervisor, _rank) = scene.attach(0);
+    scene.down(Down::Query {
+        wave: WaveId(2),
+        query: Query::Stacks {
+            chosen: invivo_proto::control::stacks::Chosen::ALL,
+            threads: false,
+        },
+    });
+    supervisor.say(&FromSupervisor::Ended(Ended::Code(3)));
+    drop(supervisor);
+    let said = scene.step(1);
+    let how = said.iter().find_map(|up| match up {
+        Up::RankEnded(ended) => Some(ended.how),
+        _ => None,
+    });
+    assert_eq!(how, Some(Ended::Code(3)), "{said:?}");
 }
 
 #[test]
@@ -223,7 +288,7 @@ fn whoever_does_not_belong_here_is_turned_away_and_nobody_else_notices() {
     strangers[1].attach(7, Some(&descriptor));
     strangers[2].attach(0, None);
     strangers[3].say(&FromSupervisor::Ended(Ended::Code(0)));
-    strangers[4].send(&[0; 5000]);
+    strangers[4].send(&[0; 20_000]);
     strangers[5].attach(0, Some(&foreign));
     scene.step(1);
     let notes = scene.status().notes;
@@ -300,3 +365,60 @@ mod kept;
 mod last;
 mod messages;
 mod recorded;
+mod stacks;
+mod waits;
+
+/// A place that failed in itself holds nothing any more; its ranks run on, are told of when they die, and let the job end.
+#[test]
+fn a_place_that_failed_lets_its_ranks_go_on_and_end() {
+    let mut scene = Scene::new();
+    let (first, mut rank0) = scene.attach(0);
+    let (second, mut rank1) = scene.attach(1);
+    for rank in [&mut rank0, &mut rank1] {
+        rank.open();
+        (0..3).for_each(|number| rank.call(&call(number), &[]));
+    }
+    scene.command(
+        1,
+        Verb::Pause {
+            lease_ns: 60_000 * MS,
+        },
+    );
+    for supervisor in [&first, &second] {
+        assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+    }
+    scene.place.lose(scene.now);
+    for (supervisor, rank) in [(&first, &rank0), (&second, &rank1)] {
+        assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
+        let control = &rank.page().control;
+        assert_eq!(control.gate.load(Ordering::Acquire), 0);
+        let recording = control.recording.load(Ordering::Acquire);
+        assert!(!invivo_proto::shm::recording::is_on(recording));
+    }
+    scene.step(1);
+    let status = scene.status();
+    assert!(
+        status.notes.iter().any(|note| note.contains("is lost")),
+        "{:?}",
+        status.notes
+    );
+    let ledger = scene.place.coverage(scene.now).ledger;
+    assert_eq!((ledger.entered, ledger.dropped_by_place), (6, 6));
+    assert_eq!(invivo_tbon::coverage::balance(&ledger), Ok(()));
+    // What comes now goes nowhere, and nobody waits for it.
+    rank0.call(&call(3), &[]);
+    let packet = rank0.send();
+    scene.place.packet(WorldRank(0), Some(&packet));
+    rank0.leave();
+    rank0.page().phase.store(phase::DRAINED, Ordering::Release);
+    assert_eq!(scene.step(1), []);
+    second.say(&FromSupervisor::Ended(Ended::Signal(9)));
+    let said = scene.step(1);
+    assert!(
+        matches!(&said[0], Up::RankEnded(ended) if ended.how == Ended::Signal(9)),
+        "{said:?}"
+    );
+    // Its supervisor lingers, and is let go when the root says so.
+    scene.down(Down::Release);
+    assert_eq!(second.hear(), Some(ToSupervisor::Leave));
+}

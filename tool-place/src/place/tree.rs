@@ -40,6 +40,14 @@ impl Place {
         match message {
             Down::Job(job) => self.begin(now, &job),
             Down::Command(command) => return self.command(now, &command),
+            Down::Query {
+                wave,
+                query: Query::Waits { older_ns },
+            } => return self.look_at_calls(now, wave, older_ns),
+            Down::Query {
+                wave,
+                query: Query::Stacks { chosen, threads },
+            } => return self.look_at_stacks(now, wave, chosen, threads),
             Down::Query { wave, query } => {
                 let partial = match query {
                     Query::Functions { rank_rows_max } => {
@@ -63,6 +71,8 @@ impl Place {
                         max,
                     } => Partial::Last(self.last(now, from, from_ns..to_ns, newest, max)),
                     Query::Messages => Partial::Messages(Box::new(self.feed.analyses.messages())),
+                    // Not answered at once.
+                    Query::Waits { .. } | Query::Stacks { .. } => return None,
                 };
                 return Some(Up::Partial {
                     wave,
@@ -131,7 +141,11 @@ impl Place {
     }
 
     fn shut_down(&self) -> Acks {
-        let why = |rank| (Rank(rank), "the measurement has been shut down".to_owned());
+        let why = match self.feed.is_lost {
+            true => "its tool place failed in itself, and it runs on unobserved",
+            false => "the measurement has been shut down",
+        };
+        let why = |rank| (Rank(rank), why.to_owned());
         Acks {
             targets: self.ranks.len() as u32,
             failures: (self.first..)

@@ -2,8 +2,6 @@
 //! the rank is doing. Everything here only looks.
 
 use super::{RankRecords, slots};
-use crate::intake::Intake;
-use crate::location::Location;
 use crate::memory::Memory;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::results::{Coverage, Ledger, RankState, RankStatus};
@@ -77,27 +75,39 @@ impl RankRecords {
     }
 
     /// The books of one location. They are looked at while its thread writes on: a look during which a call
-    /// was entered is repeated, so that most are of one moment.
+    /// was entered is repeated, so that most are of one moment, and the others are taken for it.
     pub(super) fn books(&self, memory: &Memory, thread: usize, status: &Status) -> Ledger {
         const LOOKS_MAX: usize = 4;
+        if self.is_lost {
+            return lost(status);
+        }
         let location = self.locations.get(thread);
         // The last record of a drained rank is that of the call that it is still in, and may have been dropped.
         let is_drained = memory.page().phase.load(Ordering::Acquire) == phase::DRAINED;
         let is_open = |last_begin| !is_drained && is_open(status, last_begin);
-        if location.is_none() && status.packets.load(Ordering::Acquire) == 0 {
-            // A page in no use, or one that only counts what it drops.
+        let Some(location) = location else {
+            let opened = status.packets.load(Ordering::Acquire);
+            let open = u64::from(is_open(None));
             let dropped = status
                 .dropped
                 .each_ref()
                 .map(|dropped| dropped.load(Ordering::Relaxed));
-            let open = u64::from(is_open(None));
+            let entered = status.entered.load(Ordering::Acquire);
+            let known = open + dropped.iter().sum::<u64>();
             return Ledger {
-                entered: status.entered.load(Ordering::Acquire),
+                entered,
                 open,
                 dropped,
+                // Nothing of it has been taken: what its packets hold is on the way, and where there are none it is a page in no
+                // use, or one that only counts what it drops.
+                in_flight: if opened == 0 {
+                    0
+                } else {
+                    entered.saturating_sub(known)
+                },
                 ..Ledger::default()
             };
-        }
+        };
         let mut looks = 0;
         loop {
             let entered = status.entered.load(Ordering::Acquire);
@@ -106,32 +116,23 @@ impl RankRecords {
                 .map(|slot| (slot.sequence, slot.records))
                 .collect();
             let opened = status.packets.load(Ordering::Acquire);
-            let last_begin = location.and_then(|location| location.intake.last_begin());
-            let untaken = |intake: &Intake| intake.in_flight(there.iter().copied());
             let ledger = Ledger {
                 entered,
-                open: u64::from(is_open(last_begin)),
-                in_flight: match location {
-                    Some(location) => untaken(&location.intake),
-                    None => there.iter().map(|(_, records)| u64::from(*records)).sum(),
-                },
+                open: u64::from(is_open(location.intake.last_begin())),
+                in_flight: location.intake.in_flight(there.iter().copied()),
                 dropped: status
                     .dropped
                     .each_ref()
                     .map(|dropped| dropped.load(Ordering::Relaxed)),
-                ..location.map(Location::taken).unwrap_or_default()
+                ..location.taken()
             };
             looks += 1;
-            if looks == LOOKS_MAX || status.entered.load(Ordering::Acquire) == entered {
-                return match location {
-                    Some(location) => {
-                        let between = location
-                            .intake
-                            .is_between(opened, there.iter().map(|(sequence, _)| *sequence));
-                        location.balanced(ledger, between)
-                    }
-                    None => ledger,
-                };
+            let entered_since = status.entered.load(Ordering::Acquire);
+            if looks == LOOKS_MAX || entered_since == entered {
+                let between = location
+                    .intake
+                    .is_between(opened, there.iter().map(|(sequence, _)| *sequence));
+                return location.balanced(of_one_moment(ledger, entered_since), between);
             }
         }
     }
@@ -210,6 +211,24 @@ impl RankRecords {
     }
 }
 
+/// The books of a location whose place has lost what it had of it: what is neither under way nor was dropped before.
+fn lost(status: &Status) -> Ledger {
+    let entered = status.entered.load(Ordering::Acquire);
+    let open = u64::from(is_open(status, None)).min(entered);
+    let dropped = status
+        .dropped
+        .each_ref()
+        .map(|dropped| dropped.load(Ordering::Relaxed));
+    let known = open + dropped.iter().sum::<u64>();
+    Ledger {
+        entered,
+        open,
+        dropped,
+        dropped_by_place: entered.saturating_sub(known),
+        ..Ledger::default()
+    }
+}
+
 /// Whether a call was entered and not left. The page says so, unless it names none, or the one that it names has been
 /// recorded already: then the thread is in a call that is not recorded, or between its record and its way out.
 fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
@@ -224,4 +243,33 @@ fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
 /// The region on a status page; a number that is none is no function.
 pub(super) fn region(status: &Status) -> RegionId {
     RegionId(u16::try_from(status.region.load(Ordering::Relaxed)).unwrap_or(0))
+}
+
+/// Books of which some parts are younger than the count of what was entered: we may have stood still between them. They are of the
+/// moment at which so much had been entered as is accounted for, where that is not after the second count.
+fn of_one_moment(mut ledger: Ledger, entered_since: u64) -> Ledger {
+    if let Err(imbalance) = coverage::balance(&ledger) {
+        let latest = entered_since.max(ledger.entered);
+        ledger.entered = imbalance.accounted.clamp(ledger.entered, latest);
+    }
+    ledger
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn books_that_took_long_to_look_at_are_of_one_moment_and_faults_in_them_stay() {
+        let books = |entered, kept| Ledger {
+            entered,
+            kept,
+            ..Ledger::default()
+        };
+        for (kept, entered) in [(10, 10), (9, 10), (15, 15), (20, 20), (21, 20)] {
+            assert_eq!(of_one_moment(books(10, kept), 20).entered, entered, "{kept}");
+            let quiet = of_one_moment(books(10, kept), 10);
+            assert_eq!(quiet, books(10, kept), "nothing was entered meanwhile");
+        }
+    }
 }

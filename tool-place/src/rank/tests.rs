@@ -29,6 +29,7 @@ fn feed(budget: Budget) -> Feed {
         notes: Notes::default(),
         latency_ticks: 1_000,
         taps: None,
+        is_lost: false,
     }
 }
 
@@ -218,6 +219,26 @@ fn every_record_is_taken_once_at_full_speed() {
         .map(|row| row.time.count)
         .sum();
     assert_eq!(counted, 2 * CALLS);
+}
+
+/// A rank may have sent whole packets, and have their slots in use again, before the place has heard of it.
+#[test]
+fn what_was_sent_before_the_first_look_is_on_its_way() {
+    let (rank, mut writer) = attached(4);
+    for packet in 0..2 {
+        writer.open();
+        (0..3).for_each(|number| writer.call(&call(3 * packet + number), &[]));
+        writer.send();
+        writer.sent();
+    }
+    assert_eq!(
+        rank.ledger(),
+        Ledger {
+            entered: 6,
+            in_flight: 6,
+            ..Ledger::default()
+        }
+    );
 }
 
 #[test]

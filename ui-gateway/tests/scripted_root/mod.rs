@@ -144,6 +144,8 @@ pub fn known(ask: &Ask) -> Reply {
             Answer::Records(records(*location, *max), coverage())
         }
         Ask::Query(Query::Last { from, .. }) => Answer::Last(last(*from), coverage()),
+        Ask::Query(Query::Waits { .. }) => Answer::Waits(Box::default(), coverage()),
+        Ask::Query(Query::Stacks { .. }) => Answer::Stacks(Box::default(), coverage()),
         Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
 }

@@ -1,6 +1,7 @@
 //! The wrappers: one line of Rust for each function that is observed or takes a communicator.
 
 use super::hooks::hooks;
+use super::needs::needs;
 use super::table::Function;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write as _;
@@ -47,18 +48,17 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
             continue;
         }
         let (before, after) = hooks(function).with_context(|| name.clone())?;
+        let needs = needs(function).1;
         // Members of a communicator agree on it, whatever each of them is in the middle of.
-        let shape = if matches!(
-            role.as_str(),
-            "comm_new" | "comm_group" | "comm_foreign" | "comm_free"
-        ) {
-            "follow"
-        } else {
-            "wrap"
+        let (shape, before) = match role.as_str() {
+            "comm_new" | "comm_group" | "comm_foreign" | "comm_free" => {
+                ("follow", format!("{{ {needs} }} {{ {before} }}"))
+            }
+            _ => ("wrap", format!("{{ {needs}{before} }}")),
         };
         let _ = writeln!(
             out,
-            "{shape}!({index}, {name}, P{name}, ({arguments}), |call| {{ {before} }}, |result| {{ {after} }});"
+            "{shape}!({index}, {name}, P{name}, ({arguments}), |call| {before}, |result| {{ {after} }});"
         );
     }
     Ok(out)

@@ -60,7 +60,13 @@ pub fn tell(connection: &OwnedFd, message: &ToSupervisor) {
 /// Waits for a message of the supervisor; nothing when it is gone.
 pub fn hear(connection: &OwnedFd) -> Option<FromSupervisor> {
     let mut bytes = [0; LOCAL_BYTES_MAX];
-    let (_, read) = rustix::net::recv(connection, &mut bytes[..], RecvFlags::empty()).expect("read");
+    let mut take = || rustix::net::recv(connection, &mut bytes[..], RecvFlags::empty());
+    let (_, read) = match take() {
+        // It left with something unread.
+        Err(rustix::io::Errno::CONNRESET) => take(),
+        read => read,
+    }
+    .expect("read");
     (read > 0).then(|| decode(&bytes[..read]).expect("a message"))
 }
 
@@ -96,14 +102,46 @@ fn the_memory_goes_with_the_first_message() {
     assert_eq!(socket.receive(), Received::Nothing);
     tell(&connection, &ToSupervisor::Stop { generation: 7 });
     tell(&connection, &ToSupervisor::Leave);
+    // It goes without having read this.
+    socket.send(&hello).expect("somebody is there");
+    drop(connection);
     assert_eq!(
         socket.receive(),
         Received::Message(ToSupervisor::Stop { generation: 7 })
     );
     assert_eq!(socket.receive(), Received::Message(ToSupervisor::Leave));
-    drop(connection);
     assert_eq!(socket.receive(), Received::Closed);
     assert!(socket.send(&hello).is_err());
+}
+
+/// One that stands still for a time gets what was said when it goes on, and what comes then.
+#[test]
+fn what_may_be_left_out_ends_no_connection() {
+    let dir = tempfile::tempdir().expect("directory");
+    let path = dir.path().join("place.sock");
+    let place = Place::listen(&path);
+    let identity = Identity {
+        rank: 0,
+        ranks: 1,
+        place: 1,
+    };
+    let memory = Memory::create(identity, Beginning::default()).expect("memory");
+    let hello = FromSupervisor::Attach {
+        rank: Rank(0),
+        pid: 1,
+    };
+    let socket = PlaceSocket::attach(&path, &hello, memory.as_fd()).expect("attached");
+    let (connection, ..) = place.accept();
+    let said = |look: u32| FromSupervisor::Seen { look, seen: None };
+    let taken = (0..100_000).take_while(|look| socket.offer(&said(*look)).expect("somebody is there"));
+    let taken = taken.count() as u32;
+    for look in 0..taken {
+        assert_eq!(hear(&connection), Some(said(look)));
+    }
+    assert!(socket.send(&said(taken)).is_ok());
+    assert_eq!(hear(&connection), Some(said(taken)));
+    drop(connection);
+    assert!(socket.offer(&hello).is_err());
 }
 
 #[test]

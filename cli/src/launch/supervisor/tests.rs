@@ -5,6 +5,7 @@ use crate::launch::environment::Family;
 use crate::launch::memory::map;
 use crate::launch::place_socket::tests::{Place, hear, tell};
 use invivo_proto::control::local::Outcome;
+use invivo_proto::control::stacks::Way;
 use invivo_proto::shm::Region;
 use std::thread::JoinHandle;
 
@@ -185,6 +186,69 @@ fn the_place_pauses_and_resumes_the_application() {
     drop(connection);
     std::fs::write(job.dir.path().join("go"), "").expect("written");
     assert_eq!(supervisor.join().expect("ended"), Ended::Code(0));
+}
+
+#[test]
+fn only_the_rank_itself_is_looked_at() {
+    let job = Job::new();
+    let supervisor = job.run("welcome; until [ -e go ]; do :; done");
+    let (connection, pid, region) = job.attached();
+    region.page().phase.store(phase::DRAINED, Ordering::Release);
+    let ask = |walk| {
+        tell(&connection, &ToSupervisor::Walk { walk, threads: false });
+        match hear(&connection) {
+            Some(FromSupervisor::Walked { walked, rest: 0, .. }) => walked.way,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(ask(1), Way::Stopped);
+    region.page().pid.store(pid as u32, Ordering::Release);
+    assert_eq!(ask(2), Way::Stopped);
+    // A process of the same user, which has the number that the rank has in a namespace of its own, or had before it ended.
+    let mut other = std::process::Command::new("sleep")
+        .arg("20")
+        .spawn()
+        .expect("sleep");
+    region.page().pid.store(other.id(), Ordering::Release);
+    assert_eq!(ask(3), Way::Missing(Reason::Ended));
+    other.kill().expect("ours");
+    other.wait().expect("its end");
+    std::fs::write(job.dir.path().join("go"), "").expect("written");
+    assert_eq!(supervisor.join().expect("ended"), Ended::Code(0));
+}
+
+/// The shim is heard in between, and signals and the end are seen.
+#[test]
+fn who_asks_all_the_time_is_not_the_only_one_who_is_heard() {
+    let job = Job::new();
+    let supervisor = job.run(
+        "welcome; until [ -e go ]; do :; done; printf aborting >&${both#*,}; until [ -e on ]; do :; done; exit 4",
+    );
+    let (connection, _, region) = job.attached();
+    region.page().phase.store(phase::DRAINED, Ordering::Release);
+    let since = Instant::now();
+    let patience = Duration::from_secs(10);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let walk = ToSupervisor::Walk {
+                walk: 1,
+                threads: false,
+            };
+            let walk = invivo_proto::control::encode(&walk).expect("encoded");
+            // Until the supervisor is gone.
+            let ask = || rustix::net::send(&connection, &walk, SendFlags::NOSIGNAL);
+            while since.elapsed() < patience && ask().is_ok() {}
+        });
+        for _ in 0..20 {
+            assert!(matches!(hear(&connection), Some(FromSupervisor::Walked { .. })));
+        }
+        std::fs::write(job.dir.path().join("go"), "").expect("written");
+        while hear(&connection) != Some(FromSupervisor::Ended(Ended::Code(0))) {}
+        assert!(since.elapsed() < patience, "the shim is heard");
+        std::fs::write(job.dir.path().join("on"), "").expect("written");
+        while hear(&connection) != Some(FromSupervisor::Ended(Ended::Code(4))) {}
+        assert_eq!(supervisor.join().expect("ended"), Ended::Code(4));
+    });
 }
 
 #[test]

@@ -24,6 +24,9 @@ impl SimPlace {
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
             Query::Last { .. } => Partial::Last(Default::default()),
+            // Nor does anybody stand still there.
+            Query::Waits { .. } => Partial::Waits(Default::default()),
+            Query::Stacks { .. } => Partial::Stacks(Default::default()),
         };
         (
             partial,

@@ -85,6 +85,8 @@ impl Leaf {
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
             Query::Last { .. } => Partial::Last(Default::default()),
+            Query::Waits { .. } => Partial::Waits(Default::default()),
+            Query::Stacks { .. } => Partial::Stacks(Default::default()),
         };
         (partial, self.coverage(world))
     }

@@ -282,7 +282,12 @@ fn a_strategy_changes_all_buffers_of_a_place_or_none() {
 /// A thread that has ended, as the kernel knows it.
 fn ended_thread() -> u32 {
     let thread = std::thread::spawn(|| rustix::thread::gettid().as_raw_nonzero().get());
-    thread.join().unwrap() as u32
+    let thread = thread.join().unwrap() as u32;
+    // It is joined a moment before the kernel has taken it away.
+    while std::path::Path::new(&format!("/proc/self/task/{thread}")).exists() {
+        std::thread::yield_now();
+    }
+    thread
 }
 
 #[test]

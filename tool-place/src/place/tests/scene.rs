@@ -3,8 +3,8 @@
 use super::*;
 use invivo_mpi_link::clock::Reading;
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketType, connect,
-    sendmsg, socket,
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, connect, sendmsg, socket_with,
 };
 use std::cell::Cell;
 use std::io::IoSlice;
@@ -149,7 +149,8 @@ impl Scene {
     }
 
     pub(super) fn connect(&self) -> OneSupervisor {
-        let fd = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        let flags = SocketFlags::CLOEXEC;
+        let fd = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
         connect(&fd, &SocketAddrUnix::new(&self.path).unwrap()).unwrap();
         OneSupervisor(fd)
     }
@@ -189,13 +190,22 @@ impl Scene {
     }
 }
 
+impl Drop for OneSupervisor {
+    /// Hangs up, also where a process that another test has just started still has the socket.
+    fn drop(&mut self) {
+        let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
+    }
+}
+
 impl OneSupervisor {
     pub(super) fn attach(&self, rank: u32, memory: Option<&OwnedFd>) {
-        let bytes = encode(&FromSupervisor::Attach {
-            rank: Rank(rank),
-            pid: 1,
-        })
-        .unwrap();
+        self.attach_process(rank, 0, memory);
+    }
+
+    /// For a rank that has a process.
+    pub(super) fn attach_process(&self, rank: u32, pid: u32, memory: Option<&OwnedFd>) {
+        let rank = Rank(rank);
+        let bytes = encode(&FromSupervisor::Attach { rank, pid }).unwrap();
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         let descriptors: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
@@ -214,7 +224,7 @@ impl OneSupervisor {
     }
 
     pub(super) fn hear(&self) -> Option<ToSupervisor> {
-        let mut bytes = [0u8; 100];
+        let mut bytes = [0u8; 1000];
         let (length, _) = recv(&self.0, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
         decode(&bytes[..length]).ok()
     }

@@ -162,6 +162,8 @@ impl Tree {
             Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
             Partial::Records(records) => Answer::Records(records, coverage),
             Partial::Last(last) => Answer::Last(last, coverage),
+            Partial::Waits(waits) => Answer::Waits(Box::new((Default::default(), *waits)), coverage),
+            Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
         };
         let response = Response {
             id: self.asks,

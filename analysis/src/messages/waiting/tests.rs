@@ -1,0 +1,118 @@
+//! Queues in blocks beside queues as anybody would write them.
+
+use super::*;
+use alloc::collections::{BTreeMap, VecDeque};
+use proptest::prelude::*;
+
+/// By tag, which is all that channels differ in here.
+#[derive(Default)]
+struct Naive(BTreeMap<i32, (Option<Side>, VecDeque<Half>)>);
+
+impl Naive {
+    fn meet(&mut self, tag: i32, side: Side, half: Half, mut judge: impl FnMut(&Half) -> Verdict) {
+        let (of, queue) = self.0.entry(tag).or_default();
+        while *of != Some(side)
+            && let Some(first) = queue.front()
+        {
+            let verdict = judge(first);
+            if verdict == Verdict::Leave {
+                return;
+            }
+            queue.pop_front();
+            if verdict == Verdict::Pair {
+                return;
+            }
+        }
+        *of = Some(side);
+        queue.push_back(half);
+    }
+
+    fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Half)) {
+        for (_, queue) in self.0.values_mut() {
+            while queue.front().is_some_and(|half| half.end_ns <= end_ns) {
+                dropped(&queue.pop_front().unwrap());
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Meet(i32, Side, Verdict),
+    /// Many of one side, so that queues take several blocks.
+    Many(i32, Side, u8),
+    DropUntil(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let side = || prop::sample::select(&[Side::Send, Side::Receive][..]);
+    let verdict = prop::sample::select(&[Verdict::Pair, Verdict::Pair, Verdict::Drop, Verdict::Leave][..]);
+    prop_oneof![
+        20 => (0..3, side(), verdict).prop_map(|(tag, side, verdict)| Step::Meet(tag, side, verdict)),
+        3 => (0..3, side(), 1u8..30).prop_map(|(tag, side, many)| Step::Many(tag, side, many)),
+        1 => (0u64..400).prop_map(Step::DropUntil),
+    ]
+}
+
+fn half(at: u64) -> Half {
+    Half {
+        begin_ns: at,
+        end_ns: at,
+        bytes: at,
+        epoch: 0,
+        error_ns: 0,
+        standing: Standing::Whole,
+    }
+}
+
+fn channel(tag: i32) -> Channel {
+    Channel {
+        destination: Rank(0),
+        comm: CommId::WORLD,
+        source: 1,
+        tag,
+    }
+}
+
+proptest! {
+    #[test]
+    fn blocks_are_queues(steps in prop::collection::vec(step(), 0..120)) {
+        let (mut waiting, mut naive) = (Waiting::default(), Naive::default());
+        let mut at = 0;
+        for step in steps {
+            let (mut judged, mut expected) = (Vec::new(), Vec::new());
+            match step {
+                Step::Meet(tag, side, verdict) => {
+                    at += 1;
+                    waiting.meet(channel(tag), side, half(at), |other| { judged.push(*other); verdict });
+                    naive.meet(tag, side, half(at), |other| { expected.push(*other); verdict });
+                }
+                Step::Many(tag, side, many) => for _ in 0..many {
+                    at += 1;
+                    waiting.meet(channel(tag), side, half(at), |other| { judged.push(*other); Verdict::Pair });
+                    naive.meet(tag, side, half(at), |other| { expected.push(*other); Verdict::Pair });
+                },
+                Step::DropUntil(end_ns) => {
+                    waiting.drop_until(end_ns, |half| judged.push(*half));
+                    naive.drop_until(end_ns, |half| expected.push(*half));
+                    judged.sort_by_key(|half| half.end_ns);
+                    expected.sort_by_key(|half| half.end_ns);
+                }
+            }
+            prop_assert_eq!(judged, expected);
+            let mut here: BTreeMap<i32, Vec<(Side, Half)>> = BTreeMap::new();
+            for (channel, side, half) in waiting.iter() {
+                here.entry(channel.tag).or_default().push((side, half));
+            }
+            let there: BTreeMap<i32, Vec<(Side, Half)>> = naive.0.iter()
+                .filter(|(_, (_, queue))| !queue.is_empty())
+                .map(|(tag, (side, queue))| (*tag, queue.iter().map(|half| (side.unwrap(), *half)).collect()))
+                .collect();
+            prop_assert_eq!(&here, &there);
+            let all: usize = there.values().map(Vec::len).sum();
+            prop_assert_eq!(waiting.len(), all);
+            // No block is lost, and none holds nothing.
+            prop_assert!(waiting.blocks() <= all && all <= waiting.blocks() * BLOCK);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Examples of where ranks are.
+
+use invivo_proto::control::local::{Module, Named, Step, Walked};
+use invivo_proto::control::stacks::*;
+use invivo_proto::ids::Rank;
+
+/// Some ranks, in two ranges.
+pub fn chosen() -> Chosen {
+    Chosen::of(&[(Rank(0), Rank(3)), (Rank(7), Rank(7))]).expect("two ranges")
+}
+
+/// Where some ranks are.
+pub fn stacks() -> Stacks {
+    let node = |depth, frame, ranks: &[u32], ends| Node {
+        depth,
+        frame,
+        ranks: ranks.len() as u32,
+        threads: ranks.len() as u64,
+        ends,
+        named: ranks.iter().copied().map(Rank).collect(),
+        lines: [("solve.c:42".to_owned(), ranks.len() as u64)].into(),
+    };
+    let function = |name: &str| Frame::Function {
+        module: "app".into(),
+        name: name.into(),
+    };
+    let whose = |ranks: &[u32]| Whose {
+        ranks: ranks.len() as u32,
+        threads: 2,
+        named: ranks.iter().copied().map(Rank).collect(),
+    };
+    Stacks {
+        nodes: vec![
+            node(0, Frame::Lost, &[7], 0),
+            node(1, Frame::LeftOut, &[7], 0),
+            node(2, function("solve"), &[7], 1),
+            node(0, function("main"), &[0, 1], 1),
+            node(1, function("exchange"), &[1], 1),
+        ],
+        ways: [
+            (Way::Stopped, whose(&[0, 1])),
+            (Way::Asleep, whose(&[1])),
+            (Way::Unstopped(Reason::Traced), whose(&[7])),
+            (Way::Missing(Reason::Forbidden), whose(&[2, 3])),
+        ]
+        .into(),
+        ranks: 5,
+        left_out: 3,
+        unnamed: 1,
+        longest_stop: Some((43_000, Rank(1))),
+    }
+}
+
+/// A file with code.
+pub fn module() -> Module {
+    Module {
+        path: "/home/user/app".into(),
+        build_id: vec![0xab, 0xcd, 0xef],
+    }
+}
+
+/// Where a thread is.
+pub fn walked() -> Walked {
+    Walked {
+        way: Way::Stopped,
+        stop_ns: 43_000,
+        modules: vec![module()],
+        path: vec![
+            Step::Code {
+                module: 0,
+                offset: 0x1139,
+            },
+            Step::LeftOut,
+            Step::Nowhere,
+        ],
+        is_whole: true,
+        left_out: 2,
+    }
+}
+
+/// What is at some addresses: a function into which another one was inlined, and one of which nothing is known.
+pub fn named() -> Vec<(u64, Vec<Named>)> {
+    let named = |function: &str, line: &str| Named {
+        function: function.into(),
+        line: line.into(),
+    };
+    vec![
+        (
+            0x1139,
+            vec![named("dot", "solve.c:12"), named("solve", "solve.c:42")],
+        ),
+        (0x2000, vec![]),
+    ]
+}
