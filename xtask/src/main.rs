@@ -2,6 +2,7 @@
 
 mod bench;
 mod build;
+mod campaigns;
 mod demo;
 mod functions;
 mod fuzz;
@@ -49,6 +50,10 @@ enum Task {
     },
     /// Check everything, cheapest first (sets up and builds too).
     Test(test::Options),
+    /// Kill and stop every process of jobs at random (sets up and builds too).
+    Kills(campaigns::Kills),
+    /// Keep one job busy for long, and see that no process holds ever more (sets up and builds too).
+    Soak(campaigns::Soak),
     /// Run LAMMPS under Invivo, watch it, pause it, resume it, and read the report (sets up and builds too).
     Demo {
         /// Kill a rank instead, and see every rank's last seconds.
@@ -60,6 +65,9 @@ enum Task {
         /// Which; all without one.
         #[arg(value_parser = bench::NAMES)]
         name: Option<String>,
+        /// As many turns as narrow bounds take: many minutes, on a machine that nobody else uses.
+        #[arg(long)]
+        full: bool,
     },
     /// Run the generators: what is generated is checked in, and a test compares.
     Generate,
@@ -76,14 +84,16 @@ fn main() -> ExitCode {
         Task::Dist { json } => setup::run(false, false).and_then(|()| release::run(json)),
         Task::Test(options) => test::run(&options),
         Task::Demo { blackbox } => ready().and_then(|()| demo::run(blackbox)),
-        Task::Bench { name } => {
+        Task::Kills(asked) => ready().and_then(|()| asked.run()),
+        Task::Soak(asked) => ready().and_then(|()| asked.run()),
+        Task::Bench { name, full } => {
             let name = name.as_deref();
             let prepared = if bench::needs_tree(name) {
                 ready()
             } else {
                 setup::run(false, false)
             };
-            prepared.and_then(|()| bench::run(name))
+            prepared.and_then(|()| bench::run(name, full))
         }
         Task::Generate => generate::run(run::root()),
         Task::Functions => functions::run(run::root()),

@@ -13,6 +13,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("eztrace", "an event tracer beside us in the tests"),
     ("gdb", "a debugger that attaches to a rank in the tests"),
     ("gfortran", "Fortran programs of the tests"),
+    ("hpcc", "a real application of the benches"),
     ("lammps", "a real application: demo, tests, benches"),
     ("lammps-examples", "its inputs"),
     ("libclang-dev", "bindings of the tool processes to MPI"),

@@ -95,7 +95,7 @@ pub const CHECKS: &[Check] = &[
         name: "fuzz",
         about: "every decoder, coverage-guided",
         needs: None,
-        run: |all| passed(fuzz::run(if all { 300 } else { 2 })),
+        run: |all| passed(fuzz::run(if all { 300 } else { 1 })),
     },
     Check {
         name: "lints",
@@ -107,16 +107,7 @@ pub const CHECKS: &[Check] = &[
         name: "scale",
         about: "a tree of 1,048,576 simulated ranks against the closed form",
         needs: None,
-        run: |_| {
-            passed(check(bounded("600").args([
-                "run",
-                "--release",
-                "-p",
-                "invivo-sim",
-                "--",
-                "scale",
-            ])))
-        },
+        run: |_| scale(),
     },
     Check {
         name: "mpi",
@@ -169,11 +160,28 @@ fn plain(all: bool) -> Result<Ended> {
     if all {
         test.env("PROPTEST_CASES", "20000");
     }
-    test.args(["test", "--no-fail-fast"]).args(packages(&PLAIN));
+    // Not examples in comments, of which there are none: looking for them takes a compiler's run over each crate.
+    test.args(["test", "--tests", "--no-fail-fast"])
+        .args(packages(&PLAIN));
     check(test.args(PLAIN_FEATURES))?;
-    let mut test = bounded("1500");
-    test.env("RUST_TEST_THREADS", "1");
-    check(test.args(["test", "--no-fail-fast"]).args(packages(&ALONE)))?;
+    // Two at a time wait, mostly; the same packages in both, or they would be built twice.
+    let alone = |which: &[&str]| {
+        let mut test = bounded("1500");
+        test.env("RUST_TEST_THREADS", "1");
+        test.args(["test", "--no-fail-fast"]).args(packages(&ALONE));
+        test.args(which);
+        vec![test]
+    };
+    check(
+        bounded("1500")
+            .args(["test", "--tests", "--no-run"])
+            .args(packages(&ALONE)),
+    )?;
+    let halves = [
+        &["--lib", "--bins", "--test", "[a-o]*"][..],
+        &["--test", "[!a-o]*"],
+    ];
+    beside(halves.map(alone).into())?;
     passed(check(cargo().args(["test", "-p", "invivo-proto-fuzz", "--lib"])))
 }
 
@@ -236,6 +244,26 @@ fn lints(all: bool) -> Result<Ended> {
     passed(beside(vec![outside, of_families]))
 }
 
+/// Built with the tool processes of a family, whose crates it shares, and which are wanted next.
+fn scale() -> Result<Ended> {
+    let Some((family, compiler)) = FAMILIES
+        .iter()
+        .find_map(|family| Some((family, family.compiler?)))
+    else {
+        return Ok(Ended::Skipped("no family has tool processes".into()));
+    };
+    let mut build = cargo();
+    build
+        .env("CARGO_TARGET_DIR", family.target())
+        .env("MPICC", compiler);
+    build.args(["build", "--release", "-p", "invivo-sim"]);
+    check(build.args(packages(&ON_MPI[1..])))?;
+    let mut run = Command::new("timeout");
+    run.args(["--kill-after=20", "600"])
+        .arg(family.target().join("release/sim"));
+    passed(check(run.arg("scale")))
+}
+
 /// `cargo WHAT` of what links this family's MPI, where it has one.
 fn on_mpi(family: Family, what: &str, all: bool) -> Option<Command> {
     let compiler = family.compiler?;
@@ -268,8 +296,8 @@ fn mpi(all: bool) -> Result<Ended> {
 }
 
 fn end_to_end(all: bool) -> Result<Ended> {
-    let mut test = bounded(if all { "7200" } else { "1800" });
-    test.args(["test", "--no-fail-fast", "-p", "invivo-e2e", "--"]);
+    let mut test = bounded(if all { "14400" } else { "1800" });
+    test.args(["test", "--tests", "--no-fail-fast", "-p", "invivo-e2e", "--"]);
     if all {
         test.arg("--include-ignored");
         test.env("INVIVO_TARBALL", release::tarball());

@@ -5,12 +5,14 @@
  *   exit-early       rank 1 calls exit(CODE) while the others are in a barrier
  *   return           without MPI_Finalize, status CODE
  *   abort            rank 1 calls MPI_Abort(CODE), the others are in a barrier
+ *   abort-late       the same, a moment after the others came to MPI_Finalize
  *   fault            rank 1 writes to address 0, the others are in a barrier
  *   kill             rank 1 kills itself with SIGKILL, the others are in a barrier
  *   stay             rank 1 waits outside of MPI and the others in MPI_Recv, for ever
+ *   save             both wait for SIGTERM, save for three seconds, and go through MPI_Finalize, status CODE
  *   hang             rank 1 waits for ever in a callback of MPI_Finalize
  *
- * In the last two each rank leaves LOG_DIR/RANK.ready. SIGUSR2 is answered with a line, and the job goes on.
+ * In the last three each rank leaves LOG_DIR/RANK.ready. SIGUSR2 is answered with a line, and the job goes on.
  *
  * Each rank writes to LOG_DIR/RANK.calls what it does: at 0 the last call that came back, at 64 the one that it is in, each as
  * NAME NUMBER. The number is the message's tag, or which barrier it is. What was written is there however the rank dies. */
@@ -80,12 +82,36 @@ static void stay(void)
         pause();
 }
 
+static volatile sig_atomic_t asked_to_end;
+
+static void to_end(int number)
+{
+    (void)number;
+    asked_to_end = 1;
+}
+
+static void save(void)
+{
+    while (!asked_to_end)
+        usleep(10000);
+    for (int piece = 0; piece < 300; piece++)
+        usleep(10000);
+}
+
 static void told(int number)
 {
     static const char line[] = "told to come to an end\n";
     (void)number;
     if (write(1, line, sizeof line - 1) < 0)
         _exit(99);
+}
+
+static void abort_by(int code)
+{
+    entering("MPI_Abort", 0);
+    MPI_Abort(MPI_COMM_WORLD, code);
+    /* MPICH 5.0's comes back, and the launcher kills a moment later. */
+    stay();
 }
 
 static int last_callback(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -117,7 +143,8 @@ int main(int argc, char **argv)
     barrier(0);
     printf("rank %d: %d messages\n", rank, ROUNDS);
     fflush(stdout);
-    /* From here on launchers may kill. */
+    /* From here on launchers may kill, and drop what they have not passed on yet. */
+    usleep(100000);
     barrier(1);
 
     if (!strcmp(way, "return"))
@@ -133,15 +160,22 @@ int main(int argc, char **argv)
         if (rank == 1)
             stay();
         MPI_Recv(&value, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (!strcmp(way, "save")) {
+        signal(SIGTERM, to_end);
+        ready();
+        save();
+        barrier(2);
+        printf("rank %d: saved\n", rank);
+    } else if (!strcmp(way, "abort-late")) {
+        if (rank == 1) {
+            usleep(300000);
+            abort_by(code);
+        }
     } else if (strcmp(way, "normal") && strcmp(way, "exit")) {
         if (rank == 1 && !strcmp(way, "exit-early"))
             exit(code);
-        if (rank == 1 && !strcmp(way, "abort")) {
-            entering("MPI_Abort", 0);
-            MPI_Abort(MPI_COMM_WORLD, code);
-            /* MPICH 5.0's comes back, and the launcher kills a moment later. */
-            stay();
-        }
+        if (rank == 1 && !strcmp(way, "abort"))
+            abort_by(code);
         if (rank == 1 && !strcmp(way, "fault"))
             *(int *volatile)NULL = 0;
         if (rank == 1 && !strcmp(way, "kill"))

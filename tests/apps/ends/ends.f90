@@ -2,7 +2,7 @@
 module system
   use, intrinsic :: iso_c_binding
   implicit none
-  integer(c_int), parameter :: sigkill = 9, sigusr2 = 12
+  integer(c_int), parameter :: sigkill = 9, sigusr2 = 12, sigterm = 15
   interface
     function c_getpid() bind(c, name='getpid') result(pid)
       import :: c_int
@@ -15,6 +15,11 @@ module system
     end function
     function c_pause() bind(c, name='pause') result(failed)
       import :: c_int
+      integer(c_int) :: failed
+    end function
+    function c_usleep(us) bind(c, name='usleep') result(failed)
+      import :: c_int
+      integer(c_int), value :: us
       integer(c_int) :: failed
     end function
     function c_signal(number, handler) bind(c, name='signal') result(before)
@@ -36,6 +41,7 @@ module system
     end subroutine
   end interface
   integer :: rank, calls = -1
+  logical, volatile :: asked_to_end = .false.
 
 contains
 
@@ -95,6 +101,31 @@ contains
     end do
   end subroutine
 
+  subroutine to_end(number) bind(c)
+    integer(c_int), value :: number
+    asked_to_end = number > 0
+  end subroutine
+
+  subroutine save_for_long()
+    integer :: piece, ignored
+    do while (.not. asked_to_end)
+      ignored = c_usleep(10000_c_int)
+    end do
+    do piece = 1, 300
+      ignored = c_usleep(10000_c_int)
+    end do
+  end subroutine
+
+  subroutine abort_by(code)
+    use mpi
+    integer, intent(in) :: code
+    integer :: ierror
+    call entering('MPI_Abort', 0)
+    call MPI_Abort(MPI_COMM_WORLD, code, ierror)
+    ! MPICH 5.0's comes back, and the launcher kills a moment later.
+    call stay()
+  end subroutine
+
   subroutine told(number) bind(c)
     integer(c_int), value :: number
     character(kind=c_char, len=23), parameter :: line = 'told to come to an end'//c_new_line
@@ -144,7 +175,8 @@ program ends
   call barrier(0)
   write (*, '(a,i0,a,i0,a)') 'rank ', rank, ': ', rounds, ' messages'
   flush (6)
-  ! From here on launchers may kill.
+  ! From here on launchers may kill, and drop what they have not passed on yet.
+  ierror = c_usleep(100000_c_int)
   call barrier(1)
 
   select case (way)
@@ -158,16 +190,24 @@ program ends
     call ready()
     if (rank == 1) call stay()
     call MPI_Recv(received, 1, MPI_INTEGER, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+  case ('save')
+    before = c_signal(sigterm, c_funloc(to_end))
+    call ready()
+    call save_for_long()
+    call barrier(2)
+    write (*, '(a,i0,a)') 'rank ', rank, ': saved'
+  case ('abort-late')
+    if (rank == 1) then
+      ierror = c_usleep(300000_c_int)
+      call abort_by(code)
+    end if
   case ('exit-early', 'abort', 'fault', 'kill')
     if (rank == 1) then
       select case (way)
       case ('exit-early')
         call c_exit(int(code, c_int))
       case ('abort')
-        call entering('MPI_Abort', 0)
-        call MPI_Abort(MPI_COMM_WORLD, code, ierror)
-        ! MPICH 5.0's comes back, and the launcher kills a moment later.
-        call stay()
+        call abort_by(code)
       case ('fault')
         call c_f_pointer(transfer(nowhere, c_null_ptr), cell)
         cell = 0

@@ -157,6 +157,18 @@ pub fn liar(family: Family) -> PathBuf {
     preloaded(family, "libliar.so", &source, std::slice::from_ref(&source), &[])
 }
 
+/// The library that lets processes of MPICH give way while they wait, `tests/apps/considerate.c`, built first where necessary.
+pub(crate) fn considerate(family: Family) -> PathBuf {
+    let source = sources().join("considerate.c");
+    preloaded(
+        family,
+        "libconsiderate.so",
+        &source,
+        std::slice::from_ref(&source),
+        &[],
+    )
+}
+
 /// A library to be preloaded. Compiled without the wrapper's libraries: it gets into programs that have no MPI, too.
 fn preloaded(
     family: Family,

@@ -30,11 +30,12 @@ pub fn conserved(report: &Report, ranks: u32) {
     let totals: u64 = report.totals.iter().map(|row| row.calls).sum();
     assert_eq!(rows, totals, "calls by rank and of all ranks");
     same_totals(report);
-    let dropped = ledger.dropped.all();
-    assert_eq!(
-        rows + dropped + ledger.open + ledger.in_flight + ledger.reset,
-        ledger.entered,
-        "calls in the table: {ledger:?}"
+    let elsewhere = ledger.dropped.all() + ledger.open + ledger.in_flight + ledger.reset;
+    // What a place drops it has analysed before, or not: where there is no room to keep it, or where a record could not be read.
+    let found = rows + elsewhere;
+    assert!(
+        found <= ledger.entered && ledger.entered <= found + ledger.dropped_by_place,
+        "{rows} calls in the table: {ledger:?}"
     );
 }
 

@@ -61,19 +61,7 @@ impl Ended {
     /// Invivo's lines on all standard error outputs.
     pub fn our_lines(&self) -> Vec<String> {
         let launcher = std::fs::read(self.running.directory().join("launcher.stderr")).unwrap_or_default();
-        let all = self
-            .outputs
-            .iter()
-            .map(|output| &output.stderr)
-            .chain([&launcher]);
-        all.flat_map(|stderr| {
-            let text = String::from_utf8_lossy(stderr);
-            text.lines()
-                .filter(|line| line.starts_with("invivo:"))
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
-        .collect()
+        output::our_lines(&self.outputs, &launcher)
     }
 
     /// The MPI that it ran on.

@@ -1,10 +1,13 @@
 //! The MPIs of the tests: how each launches, compiles, and keeps the ranks' output apart. Debian's two are what most tests
 //! use; newer members of their families come from pip (see `xtask/src/setup.rs`).
 
-use crate::places;
+use crate::{apps, places};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The libraries that every process of a job loads first.
+pub const PRELOAD: &str = "LD_PRELOAD";
 
 /// An MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +187,10 @@ impl Family {
             // It spins while it waits, unless told otherwise, also where there are as many cores as processes but others
             // want them, too.
             variables.push(("OMPI_MCA_mpi_yield_when_idle", "1".into()));
+        }
+        if matches!(self, Family::Mpich | Family::Mpich5 | Family::Abi5) {
+            // The same for those who cannot be told.
+            variables.push((PRELOAD, apps::considerate(self).into()));
         }
         match self {
             Family::Ompi => {}

@@ -13,7 +13,7 @@ mod running;
 pub use running::Running;
 
 use crate::ended::Ended;
-use crate::family::Family;
+use crate::family::{Family, PRELOAD};
 use crate::hosts::{self, Hosts};
 use crate::places;
 use crate::processes::MARK;
@@ -71,6 +71,14 @@ pub struct Job {
 struct InSlurm {
     prefix: Vec<OsString>,
     mpi: &'static str,
+}
+
+/// Waits for the turn of a job, or of a test that runs several [`Job::beside`] each other; it lasts as long as this file is open.
+pub fn turn() -> File {
+    std::fs::create_dir_all(places::built()).expect("a directory for what the tests build");
+    let file = File::create(places::built().join("one-job-at-a-time")).expect("a file to lock");
+    file.lock().expect("the lock of the jobs");
+    file
 }
 
 impl Job {
@@ -209,12 +217,7 @@ impl Job {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mark = format!("e2e-{}-{number}", std::process::id());
-        std::fs::create_dir_all(places::built()).expect("a directory for what the tests build");
-        let lock = File::create(places::built().join("one-job-at-a-time")).expect("a file to lock");
-        if !self.beside {
-            lock.lock().expect("the lock of the jobs");
-        }
-
+        let turn = (!self.beside).then(turn);
         let directory = tempfile::Builder::new()
             .prefix("ivv")
             .tempdir_in("/tmp")
@@ -256,7 +259,17 @@ impl Job {
         if let Some(hosts) = &hosts {
             command.envs(hosts.environment(self.family));
         }
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let ours = self.family.environment();
+        let preloaded_too = ours.iter().find(|(name, _)| *name == PRELOAD);
+        for (name, value) in &self.environment {
+            command.env(name, value);
+            if let Some((_, library)) = preloaded_too.filter(|_| name == PRELOAD) {
+                command.env(
+                    name,
+                    [value.as_os_str(), library.as_os_str()].join(OsStr::new(":")),
+                );
+            }
+        }
         let file =
             |name: &str| Stdio::from(File::create(at(name)).expect("a file for the launcher's output"));
         let stdin = self.stdin.map_or_else(Stdio::null, |text| {
@@ -284,7 +297,7 @@ impl Job {
             child,
             begun,
             status: None,
-            lock: Some(lock),
+            turn,
         }
     }
 

@@ -9,6 +9,7 @@
 //! of test threads: a job has more processes than a small machine has cores.
 
 pub mod apps;
+pub mod asked;
 pub mod beside;
 pub mod call_log;
 pub mod checks;
@@ -25,6 +26,7 @@ pub mod hosts;
 pub mod instructions;
 pub mod interval;
 pub mod job;
+pub mod kills;
 pub mod manual;
 pub mod output;
 pub mod places;
@@ -34,5 +36,6 @@ pub mod report;
 pub mod screen;
 pub mod seen;
 pub mod slurm;
+pub mod soak;
 pub mod timeline;
 pub mod whole;

@@ -25,6 +25,20 @@ pub fn read(family: Family, directory: &Path, processes: u32) -> Vec<Output> {
         .collect()
 }
 
+/// Invivo's lines on all standard error outputs.
+pub fn our_lines(outputs: &[Output], launcher: &[u8]) -> Vec<String> {
+    let all = outputs
+        .iter()
+        .map(|output| output.stderr.as_slice())
+        .chain([launcher]);
+    let ours = |stderr: &[u8]| -> Vec<String> {
+        let text = String::from_utf8_lossy(stderr);
+        let lines = text.lines().filter(|line| line.starts_with("invivo:"));
+        lines.map(str::to_owned).collect()
+    };
+    all.flat_map(ours).collect()
+}
+
 /// Text without the lines that Invivo may add to a job's error output.
 pub fn without_our_lines(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);

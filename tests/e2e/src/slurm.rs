@@ -118,6 +118,20 @@ impl Slurm {
     }
 
     /// What its daemons wrote.
+    /// Sends SIGTERM to every process of all steps that run, as a time limit does.
+    ///
+    /// # Panics
+    /// When Slurm refuses.
+    pub fn ask_to_end(&self) {
+        let prefix = self.prefix();
+        let mut scancel = Command::new(&prefix[0]);
+        scancel
+            .args(&prefix[1..])
+            .args(["scancel", "--signal=TERM", "--user=root"]);
+        let status = scancel.status().expect("scancel runs");
+        assert!(status.success(), "scancel: {status}");
+    }
+
     fn logs(&self) -> String {
         let files = std::fs::read_dir(self.directory.path().join("log"))
             .into_iter()

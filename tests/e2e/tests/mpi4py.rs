@@ -18,16 +18,23 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(1500);
 /// Names of modules that are left out: spawned processes and other jobs are other tests' matter.
 const LEFT_OUT: [&str; 2] = ["spawn", "dynproc"];
+/// What is left out where ranks share it on MPICH 4.0: locks made of atomic updates of a window, of which that library loses one
+/// now and then. One rank finds its lock open, and the other one waits for ever: without Invivo, too.
+const LEFT_OUT_ON_MPICH_4: &str = "util_sync";
 
 /// The outcome of each test on one rank, with the reason of a skipped one.
 type Outcomes = BTreeMap<String, String>;
 
 /// The suite, or those of its modules whose name matches, or (`-k NAME`) of its tests.
-fn command(only: &[&str]) -> Vec<OsString> {
+fn command(family: Family, ranks: u32, only: &[&str]) -> Vec<OsString> {
     let program = places::sources().join("mpi4py/outcomes.py");
     let tests = python::tests_of_mpi4py().join("test");
     let mut command: Vec<OsString> = vec![python::interpreter().into(), program.into(), tests.into()];
-    for name in LEFT_OUT {
+    let loses_updates = family == Family::Mpich && ranks > 1;
+    for name in LEFT_OUT
+        .into_iter()
+        .chain(loses_updates.then_some(LEFT_OUT_ON_MPICH_4))
+    {
         command.extend(["-e".into(), name.into()]);
     }
     for name in only {
@@ -69,7 +76,7 @@ fn failures(outcomes: &[Outcomes]) -> usize {
 
 /// Runs the suite bare and observed, and compares: the tests' outcomes, and the calls.
 fn suite(family: Family, ranks: u32, only: &[&str]) {
-    let command = command(only);
+    let command = command(family, ranks, only);
     let limit = if only.is_empty() { LIMIT } else { LIMIT / 10 };
     let run = |job: Job| {
         let begun = Instant::now();

@@ -36,7 +36,7 @@ fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
 }
 
 /// Work for each thread of a program, in seconds: enough for a busy machine to have answered before it is done.
-const SECONDS: usize = 6;
+const SECONDS: usize = 4;
 
 /// Computing without an MPI call: every thread stands for as long as the pause lasts.
 fn computing(family: Family) {

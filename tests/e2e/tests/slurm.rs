@@ -1,7 +1,7 @@
 //! Jobs that Slurm starts: with the protocol that fits their MPI they are like any other; with another one they would be
 //! silent singletons, and are refused.
 
-use invivo_e2e::apps::Conversation;
+use invivo_e2e::apps::{Conversation, Language, in_language};
 use invivo_e2e::checks;
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
@@ -23,6 +23,7 @@ fn jobs_of_srun_are_observed_or_refused() {
     }
     let slurm = Slurm::start();
     right_ones_are_observed(&slurm);
+    what_saves_when_its_time_is_over_has_its_time(&slurm);
     silent_singletons_are_refused(&slurm);
 }
 
@@ -47,6 +48,30 @@ fn right_ones_are_observed(slurm: &Slurm) {
             checks::same_traffic(&report, &own);
             observed.assert_nothing_left();
         }
+    }
+}
+
+/// Slurm sends SIGTERM to every process of a step, and kills half a minute later.
+fn what_saves_when_its_time_is_over_has_its_time(slurm: &Slurm) {
+    for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
+        let command = in_language(family, "ends", Language::C, &["save"]);
+        let ends = [
+            Job::bare(family, RANKS, &command),
+            Job::observed(family, RANKS, &command),
+        ];
+        let [bare, observed] = ends.map(|job| {
+            let mut running = yielding(job.in_slurm(slurm, mpi)).start();
+            running.wait_for_notes("ready");
+            slurm.ask_to_end();
+            running.end()
+        });
+        assert_eq!(observed.code(), bare.code(), "{family:?}");
+        assert_eq!(observed.stdout(), bare.stdout(), "{family:?}: standard outputs");
+        let saved = |rank| format!("rank {rank}: saved");
+        let output = observed.stdout().concat();
+        assert!((0..RANKS).all(|rank| output.contains(&saved(rank))), "{output}");
+        checks::complete(&observed.report(), RANKS);
+        observed.assert_nothing_left();
     }
 }
 

@@ -33,7 +33,7 @@ pub struct Running {
     pub(super) status: Option<ExitStatus>,
     pub(super) hosts: Option<Hosts>,
     /// Held while it runs: one job at a time.
-    pub(super) lock: Option<File>,
+    pub(super) turn: Option<File>,
 }
 
 impl Running {
@@ -51,6 +51,11 @@ impl Running {
     pub(crate) fn processes_of_ranks(&self) -> impl Iterator<Item = u32> {
         let (ranks, each) = (self.ranks() / self.job.hosts, self.processes_per_host);
         (0..self.job.hosts).flat_map(move |host| host * each..host * each + ranks)
+    }
+
+    /// What every process of it has in its environment.
+    pub fn mark(&self) -> &str {
+        &self.mark
     }
 
     /// Its own directory.
@@ -136,6 +141,14 @@ impl Running {
         processes::signal(&Process::of(self.child.id()), signal);
     }
 
+    /// Sends a signal to every process of it but the launcher's own, as a batch system does.
+    pub fn signal_members(&self, signal: Signal) {
+        let variable = self.job.family.number_variable();
+        let all = processes::marked(&self.mark).into_iter();
+        all.filter(|process| processes::variable(process, variable).is_some())
+            .for_each(|process| processes::signal(&process, signal));
+    }
+
     /// Sends a signal to the launcher and to all that is in its process group, as a terminal does.
     pub fn signal_from_terminal(&self, signal: Signal) {
         processes::signal_group(self.child.id(), signal);
@@ -188,6 +201,32 @@ impl Running {
         std::fs::remove_file(self.logs().join(name)).expect("a file for the program");
     }
 
+    /// What the ranks have written to their standard outputs so far.
+    pub fn stdout(&self) -> Vec<String> {
+        let outputs = output::read(self.output_files(), &self.directory().join("out"), self.processes);
+        let of_ranks = self
+            .processes_of_ranks()
+            .filter_map(|process| outputs.get(process as usize));
+        of_ranks
+            .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+            .collect()
+    }
+
+    /// Invivo's lines on all standard error outputs so far.
+    pub fn our_lines(&self) -> Vec<String> {
+        let launcher = std::fs::read(self.directory().join("launcher.stderr")).unwrap_or_default();
+        let outputs = output::read(self.job.family, &self.directory().join("out"), self.processes);
+        output::our_lines(&outputs, &launcher)
+    }
+
+    /// Whether nobody of it is alive but its launcher.
+    pub fn is_launcher_alone(&self) -> bool {
+        let launcher = self.child.id() as i32;
+        processes::marked(&self.mark)
+            .iter()
+            .all(|process| process.pid == launcher)
+    }
+
     /// Whether its launcher is alive.
     pub fn runs(&mut self) -> bool {
         if self.status.is_none() {
@@ -208,7 +247,7 @@ impl Running {
         }
         let left = processes::left_after(&self.mark, AFTERMATH);
         assert!(left.is_empty(), "processes outlived the job: {left:?}");
-        self.lock = None;
+        self.turn = None;
         let status = self.status.expect("it has ended");
         let outputs = output::read(self.output_files(), &self.directory().join("out"), self.processes);
         Ended {

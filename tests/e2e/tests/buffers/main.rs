@@ -13,7 +13,7 @@ mod thinning;
 
 use definition::{Sorter, assert_is_the_strategys};
 use invivo_e2e::apps::program;
-use invivo_e2e::client::number;
+use invivo_e2e::client::{Client, number};
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
 use invivo_e2e::processes::{Process, resident_bytes};
@@ -22,6 +22,8 @@ use invivo_proto::shm::PACKETS_DEFAULT;
 use kept::{Kept, kept};
 use serde_json::Value;
 use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -195,7 +197,7 @@ fn classes_and_depths_go_in_their_order() {
 fn at_the_cap_all_calls_go_and_samples_are_thinned() {
     let every = SAMPLE_EVERY.to_string();
     let variables = [("INVIVO_SAMPLES", every.as_str())];
-    let flooded = flooded(Family::Ompi, "samples,cap=50%", &variables, &[0, 3]);
+    let flooded = flooded(Family::Ompi, "samples,cap=50%", &variables, &[0, 1, 2, 3]);
     thinning::assert_thinned(&flooded, SAMPLE_EVERY);
 }
 
@@ -256,8 +258,36 @@ fn a_strategy_changes_while_the_job_runs() {
             .iter()
             .all(|record| number(record, "/end_ns") >= now - 200_000_000)
     );
+    assert_records_end(&client);
     let nobody = client.run(&["records", "7"]);
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("nobody has records of rank 7"));
     running.tell("stop");
     assert_eq!(running.end().code(), 0);
+}
+
+/// A rank records faster than somebody reads: what he is shown ends with what there was when he asked.
+fn assert_records_end(client: &Client) {
+    let mut asking = client.command(&["records", "1", "--json"]);
+    let mut asked = asking
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the invivo command runs");
+    let mut pages = BufReader::new(asked.stdout.take().expect("its output"));
+    let (mut first, mut others) = (String::new(), String::new());
+    pages.read_line(&mut first).expect("a page");
+    let now = number(&client.json(&["status"]), "/status/recording/now_ns");
+    std::thread::sleep(Duration::from_millis(300));
+    pages.read_to_string(&mut others).expect("the other pages");
+    assert!(asked.wait().expect("its status").success());
+    let last: Value = others
+        .lines()
+        .last()
+        .map(|page| serde_json::from_str(page).expect("a page"))
+        .expect("more than one page");
+    let ends = last["records"].as_array().expect("records").iter();
+    let latest = ends.map(|record| number(record, "/end_ns")).max();
+    assert!(
+        latest.is_none_or(|latest| latest <= now),
+        "{latest:?} is later than {now}"
+    );
 }

@@ -65,13 +65,13 @@ fn ends(flooded: &Flooded, rank: u32, number: u64) -> (u64, u64) {
 pub fn assert_thinned(flooded: &Flooded, every: u64) {
     let buffers = &flooded.buffers;
     assert_eq!(number(buffers, "/capped/buffers"), u64::from(RANKS), "{buffers}");
-    let mut samples = 0;
+    let mut samples = Vec::new();
     for (rank, kept) in &flooded.kept {
         let books = &kept.books;
         let taken = books.stored;
         assert_eq!((books.kept, books.reduced), (0, taken));
         let (first, last) = ends(flooded, *rank, taken);
-        samples = taken / every;
+        samples.push(taken / every);
         assert!(kept.calls.is_empty());
         let mut of_calls = kept.losses.iter().filter(|loss| loss.class == "call");
         let (lost, None) = (of_calls.next().expect("a loss"), of_calls.next()) else {
@@ -122,12 +122,15 @@ pub fn assert_thinned(flooded: &Flooded, every: u64) {
         );
     }
     for (at, of_level) in (0..).zip(&levels[..LEVELS as usize]) {
-        let left = (1..=samples).filter(|ordinal| level(*ordinal) == at && at >= halvings);
-        let of_ranks = left.count() as u64 * u64::from(RANKS);
+        // On a busy machine the place has not seen as many of each.
+        let left = |samples: u64| {
+            let of_level = |ordinal: &u64| level(*ordinal) == at && at >= halvings;
+            (1..=samples).filter(of_level).count() as u64
+        };
         assert_eq!(
             number(of_level, "/kept"),
-            of_ranks,
-            "level {at} of {samples} samples: {buffers}"
+            samples.iter().copied().map(left).sum::<u64>(),
+            "level {at} of {samples:?} samples: {buffers}"
         );
         assert_eq!(closed(of_level), if at < halvings { u64::from(RANKS) } else { 0 });
     }

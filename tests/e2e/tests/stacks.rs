@@ -1,0 +1,223 @@
+//! Where every rank is: call paths that are known by construction, and programs that do not notice that they are looked at.
+
+use invivo_e2e::apps::{Language, in_language, program};
+use invivo_e2e::client::number;
+use invivo_e2e::family::Family;
+use invivo_e2e::job::{Job, Running};
+use invivo_e2e::places::sources;
+use serde_json::Value;
+
+const RANKS: u32 = 4;
+
+/// The line of the program that is marked so.
+fn line(language: Language, mark: &str) -> String {
+    let (file, mark) = match language {
+        Language::C => ("stacks.c", format!("/* at {mark} */")),
+        Language::Fortran => ("stacks.f90", format!("! at {mark}")),
+    };
+    let source = std::fs::read_to_string(sources().join("stacks").join(file)).expect("the program's source");
+    let at = source
+        .lines()
+        .position(|line| line.ends_with(&mark))
+        .expect("a marked line");
+    format!("{file}:{}", at + 1)
+}
+
+/// A function's name as its source has it: Fortran's compiler adds its module's, and an MPI's functions have two names.
+fn function(node: &Value) -> &str {
+    let name = node["function"].as_str().expect("a name");
+    let name = name.strip_prefix("__work_MOD_").unwrap_or(name);
+    name.strip_prefix('P')
+        .filter(|name| name.starts_with("MPI_"))
+        .unwrap_or(name)
+}
+
+/// The program's own part of an answer: each path of its functions, up to MPI, with the ranks and lines of the last.
+fn own(stacks: &Value, functions: &[&str]) -> Vec<(String, String, Vec<String>)> {
+    let mut path: Vec<&str> = Vec::new();
+    let mut found = Vec::new();
+    for node in stacks["nodes"].as_array().expect("nodes") {
+        path.truncate(number(node, "/depth") as usize);
+        path.push(function(node));
+        let own: Vec<&str> = path
+            .iter()
+            .copied()
+            .filter(|name| functions.contains(name))
+            .collect();
+        if own.last() == path.last() {
+            let lines = node["lines"].as_array().expect("lines").iter();
+            let lines = lines.map(|line| line["text"].as_str().unwrap_or_default().to_owned());
+            let which = node["which"].as_str().expect("ranks").to_owned();
+            found.push((own.join(" "), which, lines.collect()));
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Asks until every rank is where it is to be.
+fn asked(job: &mut Running, ready: impl Fn(&Value) -> bool) -> Value {
+    job.wait_for_answers();
+    job.until("ranks in their places", |job| {
+        let stacks = job.client().try_json(&["stacks"])?;
+        ready(&stacks).then_some(stacks)
+    })
+}
+
+fn is_at(stacks: &Value, name: &str, ranks: u64) -> bool {
+    let nodes = stacks["nodes"].as_array().cloned().unwrap_or_default();
+    let is_it = |node: &Value| function(node) == name && number(node, "/ranks") == ranks;
+    nodes.iter().any(is_it)
+}
+
+/// Four ranks in known functions.
+fn known_places(family: Family) {
+    let command = in_language(family, "stacks", Language::C, &[]);
+    let mut job = Job::observed(family, RANKS, &command).start();
+    let stacks = asked(&mut job, |stacks| {
+        is_at(stacks, "inner", 1)
+            && is_at(stacks, "MPI_Recv", 2)
+            && is_at(stacks, "rest", 1)
+            && stacks["threads_unnamed"] == 0
+    });
+    let functions = ["main", "step", "compute", "inner", "exchange", "MPI_Recv", "rest"];
+    let line = |mark: &str| line(Language::C, mark);
+    let steps = ["step 0", "step 1 2", "step 3"].map(line);
+    let expected = [
+        ("main", "0-3", vec![line("main")]),
+        ("main step", "0-3", steps.to_vec()),
+        ("main step compute", "0", vec![line("compute")]),
+        ("main step exchange", "1-2", vec![line("exchange")]),
+        ("main step rest", "3", vec![line("rest")]),
+    ];
+    let found = own(&stacks, &functions);
+    for (path, which, mut lines) in expected {
+        lines.sort();
+        let is_it = |one: &&(String, String, Vec<String>)| one.0 == path;
+        let one = found
+            .iter()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("{family:?}: no {path} in {found:?}"));
+        assert_eq!(
+            (one.1.as_str(), &one.2),
+            (which, &lines),
+            "{family:?} {path}: {found:?}"
+        );
+    }
+    // In which of its instructions a loop is nobody knows, but its function.
+    let inner = found
+        .iter()
+        .find(|one| one.0 == "main step compute inner")
+        .expect("a loop");
+    assert!(inner.1 == "0" && inner.2[0].starts_with("stacks.c:"), "{found:?}");
+    let recv = found
+        .iter()
+        .find(|one| one.0 == "main step exchange MPI_Recv")
+        .expect("a call");
+    assert_eq!(recv.1, "1-2", "{found:?}");
+    assert_eq!(number(&stacks, "/ranks"), u64::from(RANKS));
+    let ways: Vec<(&Value, u64)> = stacks["ways"]
+        .as_array()
+        .expect("ways")
+        .iter()
+        .map(|way| (&way["way"], number(way, "/threads")))
+        .collect();
+    assert_eq!(
+        ways.iter().map(|(_, threads)| threads).sum::<u64>(),
+        u64::from(RANKS),
+        "{stacks}"
+    );
+    assert!(
+        ways.iter()
+            .all(|(way, _)| **way == "stopped" || **way == "asleep"),
+        "{stacks}"
+    );
+    assert!(number(&stacks, "/longest_stop_ns") > 0, "{stacks}");
+    // As text, and of some ranks.
+    let text = job.client().run(&["stacks", "--rank", "1-2"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let has = |text: &str, function: &str| text.lines().any(|line| line.contains(function));
+    assert!(
+        has(&text, "    2  1-2    main (") && has(&text, "MPI_Recv") && !has(&text, "compute"),
+        "{text}"
+    );
+    job.tell("stop");
+    assert_eq!(job.end().code(), 0);
+}
+
+#[test]
+fn ranks_are_where_the_program_says() {
+    Family::ALL.into_iter().for_each(known_places);
+}
+
+/// Below the lines of Fortran stands the library's Fortran layer.
+fn known_subroutines(family: Family) {
+    let command = in_language(family, "stacks", Language::Fortran, &[]);
+    let mut job = Job::observed(family, 2, &command).start();
+    let stacks = asked(&mut job, |stacks| {
+        is_at(stacks, "inner", 1) && is_at(stacks, "exchange", 1) && stacks["threads_unnamed"] == 0
+    });
+    let found = own(&stacks, &["stacks", "compute", "inner", "exchange"]);
+    let line = |mark: &str| vec![line(Language::Fortran, mark)];
+    for (path, which, lines) in [
+        ("stacks compute", "0", line("compute")),
+        ("stacks exchange", "1", line("exchange")),
+    ] {
+        let one = found.iter().find(|one| one.0 == path);
+        let one = one.unwrap_or_else(|| panic!("{family:?}: no {path} in {found:?}"));
+        assert_eq!((one.1.as_str(), &one.2), (which, &lines), "{family:?}: {found:?}");
+    }
+    job.tell("stop");
+    assert_eq!(job.end().code(), 0);
+}
+
+#[test]
+fn subroutines_of_fortran_are_told() {
+    known_subroutines(Family::Ompi);
+}
+
+#[test]
+#[ignore = "the rest: --all"]
+fn subroutines_of_fortran_are_told_on_mpich() {
+    known_subroutines(Family::Mpich);
+}
+
+/// Threads that sleep in all sorts of calls, and one that gets signals, are looked at as often as can be.
+fn nobody_notices(family: Family) {
+    let command = program(family, "asleep", []);
+    let mut job = Job::observed(family, 1, &command).start();
+    job.wait_for_answers();
+    let mut ways: Vec<String> = Vec::new();
+    let mut most = 0;
+    for _ in 0..25 {
+        let stacks = job.client().json(&["stacks", "--threads"]);
+        for way in stacks["ways"].as_array().expect("ways") {
+            most = most.max(number(way, "/threads"));
+            ways.push(way["way"].as_str().expect("a way").to_owned());
+        }
+    }
+    assert!(
+        most >= 5,
+        "{family:?}: threads that sleep in calls that begin again"
+    );
+    for way in ["stopped", "asleep"] {
+        assert!(
+            ways.iter().any(|one| one == way),
+            "{family:?}: nobody {way}: {ways:?}"
+        );
+    }
+    job.tell("stop");
+    let ended = job.end();
+    assert_eq!(ended.code(), 0);
+    let text = ended.stdout().concat();
+    let calls = text
+        .lines()
+        .filter(|line| line.ends_with(": 0 interrupted, 0 early, 0 wrong"));
+    assert_eq!(calls.count(), 9, "{family:?}: {text}");
+    assert!(text.contains("rank 0: 2000 signals\n"), "{family:?}: {text}");
+}
+
+#[test]
+fn threads_do_not_notice_that_they_are_looked_at() {
+    Family::ALL.into_iter().for_each(nobody_notices);
+}
