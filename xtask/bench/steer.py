@@ -10,9 +10,8 @@ import time
 
 import grpc
 from google.protobuf import json_format
-from google.protobuf.descriptor_pool import DescriptorPool
-from google.protobuf.message_factory import GetMessageClass
-from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+import client
 
 # Between two commands: the job is to be at work again.
 REST_S = 0.02
@@ -22,33 +21,12 @@ AT_WORK_S = 0.3
 START_S = 30
 
 
-class WithToken(grpc.UnaryUnaryClientInterceptor, grpc.StreamStreamClientInterceptor):
-    """Adds the token to every call, reflection included."""
-
-    def __init__(self, token):
-        self.metadata = [("authorization", f"Bearer {token}")]
-
-    def intercept_unary_unary(self, continuation, details, request):
-        return continuation(details._replace(metadata=self.metadata), request)
-
-    def intercept_stream_stream(self, continuation, details, requests):
-        return continuation(details._replace(metadata=self.metadata), requests)
-
-
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        job = json.load(file)
     rounds, window_ns = int(sys.argv[2]), int(sys.argv[3])
-    # A path is no host name: without this the client would send one that HTTP/2 servers refuse.
-    options = [("grpc.default_authority", "localhost")]
-    plain = grpc.insecure_channel(f"unix:{job['socket']}", options)
-    channel = grpc.intercept_channel(plain, WithToken(job["control"]))
-    service = DescriptorPool(ProtoReflectionDescriptorDatabase(channel)).FindServiceByName("invivo.v1.Invivo")
+    methods = client.Methods(sys.argv[1])
 
     def give(verb, name, less_ns=0, **fields):
-        method = service.FindMethodByName(name)
-        ask, answer = GetMessageClass(method.input_type), GetMessageClass(method.output_type)
-        call = channel.unary_unary(f"/{service.full_name}/{name}", ask.SerializeToString, answer.FromString)
+        ask, call = methods.of(name)
         begin = time.monotonic_ns()
         reply = call(ask(**fields), timeout=30)
         client_ns = time.monotonic_ns() - begin - less_ns

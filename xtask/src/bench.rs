@@ -1,39 +1,86 @@
 //! `cargo xtask bench`: figures beside a baseline measured in the same run. Each goes to target/bench/NAME.json
-//! with name, value, unit, baseline, ratio (value / baseline), and a paragraph about what was measured.
+//! with name, value, unit, baseline, ratio (value / baseline), and a paragraph about what was measured; or, where there are
+//! many of a kind, a table does, with the machine, and how busy others kept it.
 
+mod apps;
 mod bytes;
+mod machine;
+mod mpi;
 mod otfx;
+mod page;
+mod place;
 mod shim;
+mod startup;
+mod statistics;
 mod steer;
+mod stream;
+mod svg;
+mod tree;
 
 use crate::run::{FAMILIES, allow_root, check, dist, root};
-use anyhow::{Context, Result};
+use anyhow::Result;
+use machine::{Beside, machine};
+use serde_json::Value;
+use statistics::quantile;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The benches by name.
-pub const NAMES: [&str; 5] = ["shim", "steer", "bytes", "otfx", "otfx-scenario"];
+/// A bench by its name, with the function that runs it; the argument asks for a full run.
+type Bench = (&'static str, fn(bool) -> Result<()>);
+/// All of them.
+const BENCHES: [Bench; 10] = [
+    ("shim", shim::run),
+    ("steer", |_| steer::run()),
+    ("bytes", |_| bytes::run()),
+    ("otfx", |_| otfx::run()),
+    ("otfx-scenario", |_| otfx::scenario()),
+    ("place", place::run),
+    ("apps", apps::run),
+    ("startup", startup::run),
+    ("tree", tree::run),
+    // The last: it shows what the others measured.
+    ("page", |_| page::write()),
+];
+/// Their names.
+pub const NAMES: [&str; BENCHES.len()] = {
+    let mut names = [""; BENCHES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = BENCHES[at].0;
+        at += 1;
+    }
+    names
+};
 
-/// Whether a bench, or one of all, runs jobs under Invivo. Those of buffers measure a library.
+/// Whether a bench, or one of all, runs jobs under Invivo. Those of buffers and of the place measure libraries.
 pub fn needs_tree(name: Option<&str>) -> bool {
-    !name.is_some_and(|name| name.starts_with("otfx"))
+    !name.is_some_and(|name| name.starts_with("otfx") || ["place", "page"].contains(&name))
 }
 
-/// Runs one, or all.
-pub fn run(name: Option<&str>) -> Result<()> {
+/// Runs one, or all; in full, or for a minute or two each.
+pub fn run(name: Option<&str>, full: bool) -> Result<()> {
     std::fs::create_dir_all(folder())?;
-    for bench in NAMES
+    let chosen = BENCHES
         .into_iter()
-        .filter(|bench| name.is_none_or(|name| name == *bench))
-    {
-        match bench {
-            "shim" => shim::run()?,
-            "steer" => steer::run()?,
-            "otfx" => otfx::run()?,
-            "otfx-scenario" => otfx::scenario()?,
-            _ => bytes::run()?,
-        }
+        .filter(|(bench, _)| name.is_none_or(|name| name == *bench));
+    for (_, run) in chosen {
+        run(full)?;
     }
+    Ok(())
+}
+
+/// Writes a bench's table: what was measured where and beside what, in full or not, and its rows.
+fn write_table(name: &str, about: &str, full: bool, beside: &Beside, rows: &[Value]) -> Result<()> {
+    let table = serde_json::json!({
+        "name": name, "about": about, "full": full, "machine": machine(), "beside": beside.json(), "rows": rows,
+    });
+    let file = folder().join(format!("{name}.json"));
+    std::fs::write(&file, serde_json::to_string_pretty(&table)? + "\n")?;
+    println!(
+        "others used {:.2} cores meanwhile; all of it: {}",
+        table["beside"]["cores_used_by_others"].as_f64().unwrap_or(0.0),
+        file.display()
+    );
     Ok(())
 }
 
@@ -99,24 +146,4 @@ fn mpiexec(count: u32) -> Command {
 /// The tree's command.
 fn invivo() -> PathBuf {
     dist().join("bin/invivo")
-}
-
-/// The value below which this part of all values lies.
-fn quantile(values: &mut [f64], part: f64) -> Result<f64> {
-    values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1).context("nothing was measured")?;
-    Ok(values[(last as f64 * part).round() as usize])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quantile;
-
-    #[test]
-    fn quantiles_are_values_that_were_measured() {
-        let mut values: Vec<f64> = (0..=100).rev().map(f64::from).collect();
-        assert_eq!(quantile(&mut values, 0.5).unwrap(), 50.0);
-        assert_eq!(quantile(&mut values, 0.99).unwrap(), 99.0);
-        assert!(quantile(&mut [], 0.5).is_err());
-    }
 }

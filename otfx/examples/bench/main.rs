@@ -4,6 +4,7 @@
 mod history;
 mod otf2;
 mod pieces;
+mod recorded;
 mod stalls;
 mod streams;
 

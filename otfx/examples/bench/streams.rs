@@ -1,5 +1,6 @@
 //! What is stored: streams made up, and one that was recorded.
 
+use crate::recorded::{self, Line};
 use invivo_otfx::{Attributes, Nesting, Pass};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Facts, Kind, Part};
@@ -116,57 +117,20 @@ impl Calls {
             calls: Vec::new(),
             parts: Vec::new(),
         };
-        for record in bytes.as_chunks::<72>().0 {
-            let word = |index: usize| {
-                u64::from_le_bytes(record[8 * index..8 * index + 8].try_into().expect("eight"))
-            };
-            let half = |at: usize| i32::from_le_bytes(record[at..at + 4].try_into().expect("four"));
-            let facts = Facts {
-                kind: KINDS[usize::from(record[70])],
-                region: RegionId(u16::from_le_bytes([record[68], record[69]])),
-                comm: CommLocal(half(64) as u32),
-                peer: half(56),
-                tag: half(60),
-                bytes_out: word(5),
-                bytes_in: word(6),
-            };
-            if record[71] != 0 {
-                read.parts.push(Part {
-                    facts,
-                    request: if facts.kind.completes() { word(3) } else { 0 },
-                    posted: word(4),
-                });
-                if let Some((_, parts)) = read.calls.last_mut() {
-                    parts.end = read.parts.len();
+        for line in recorded::lines(&bytes) {
+            match line {
+                Line::Call(call) => read.calls.push((call, read.parts.len()..read.parts.len())),
+                Line::Part(part) => {
+                    read.parts.push(part);
+                    if let Some((_, parts)) = read.calls.last_mut() {
+                        parts.end = read.parts.len();
+                    }
                 }
-                continue;
             }
-            let call = Call {
-                facts,
-                end: word(0),
-                duration: word(1),
-                ordinal: word(2),
-                request: if facts.kind.posts() { word(3) } else { 0 },
-            };
-            read.calls.push((call, read.parts.len()..read.parts.len()));
         }
         Ok(read)
     }
 }
-
-const KINDS: [Kind; 11] = [
-    Kind::Plain,
-    Kind::Send,
-    Kind::Recv,
-    Kind::PostSend,
-    Kind::PostRecv,
-    Kind::Collective,
-    Kind::PostCollective,
-    Kind::CompletedSend,
-    Kind::CompletedRecv,
-    Kind::CompletedCollective,
-    Kind::CompletedNothing,
-];
 
 /// An enter or a leave.
 #[derive(Clone, Copy)]

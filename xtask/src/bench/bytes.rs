@@ -1,43 +1,41 @@
-//! Bytes per recorded call on a real program's stream: LAMMPS' melt example on four ranks.
+//! Bytes per recorded call on real programs' streams: LAMMPS' melt and colloid examples on four ranks.
 
-use super::{Figure, invivo, mpiexec};
-use crate::run::{check, root};
-use anyhow::{Context, Result, ensure};
-use std::process::Stdio;
+use super::mpi::{OPEN_MPI, Report, observed, with_tools};
+use super::{Figure, folder, stream};
+use crate::run::output;
+use anyhow::Result;
 
 /// What libotf2 3.0 writes for one call of three events (enter, message, leave): measured, 12 bytes for an enter or
 /// a leave, 10 to 20 for a message.
 const OTF2_BYTES: f64 = 35.0;
+const RANKS: u32 = 4;
+/// The examples with as many steps as they have, or as take a second, and the figures' names.
+const EXAMPLES: [(&str, u32, &str); 2] = [
+    ("melt", 250, "bytes-per-call"),
+    ("colloid", 5000, "bytes-per-call-colloid"),
+];
 
-/// Measures and writes the figure.
+/// Measures and writes the figures.
 pub fn run() -> Result<()> {
-    let report = root().join("target/bench/melt-report.json");
-    let _ = std::fs::remove_file(&report);
-    let mut launch = mpiexec(6);
-    launch
-        .arg(invivo())
-        .args(["exec", "--quiet", "--report"])
-        .arg(&report);
-    launch
-        .args(["--", "lmp", "-in", "/usr/share/lammps/examples/melt/in.melt"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    check(&mut launch)?;
-    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&report).context("the report")?)?;
-    let coverage = &report["coverage"];
-    let bytes = coverage["payload_bytes"].as_f64().context("payload_bytes")?;
-    let ledger = &coverage["ledger"];
-    let number = |name: &str| ledger[name].as_f64().with_context(|| name.to_owned());
-    let calls = number("kept")? + number("reduced")? + number("dropped_by_place")?;
-    ensure!(calls > 1000.0, "the report has {calls} calls only");
+    EXAMPLES.into_iter().try_for_each(measure)
+}
+
+fn measure((example, steps, name): (&str, u32, &'static str)) -> Result<()> {
+    let file = folder().join("bytes-report.json");
+    let mut launch = OPEN_MPI.launch(with_tools(RANKS));
+    observed(&mut launch, &file, &[]);
+    output(launch.arg("lmp").arg("-in").arg(stream::input(example, steps)?))?;
+    let report = Report::read(&file)?;
+    report.is_complete(RANKS)?;
+    let (bytes, calls) = (report.payload_bytes()?, report.taken()?);
     Figure {
-        name: "bytes-per-call",
-        value: bytes / calls,
+        name,
+        value: bytes as f64 / calls as f64,
         unit: "bytes/call",
         baseline: OTF2_BYTES,
         about: format!(
-            "{bytes} payload bytes of {calls} calls: LAMMPS melt, 4 ranks, Open MPI; completed requests included in their \
-             calls, packet headers (96 bytes per 100 KiB) not. Baseline: libotf2's three events per call."
+            "{bytes} payload bytes of {calls} calls: LAMMPS {example}, {RANKS} ranks, Open MPI; completed requests included in \
+             their calls, packet headers (96 bytes per 100 KiB) not. Baseline: libotf2's three events per call."
         ),
     }
     .write()

@@ -1,88 +1,188 @@
-//! What a recorded call costs on top of the call: a program of cheap calls, alone, under a wrapper that only
-//! takes two time stamps, and under Invivo in full (packets consumed). The three are run in turn, so that a busy
-//! moment of the machine meets all of them.
+//! What a recorded call costs on top of the call: a program of cheap calls, alone, under a wrapper that only passes calls on,
+//! under one that takes two time stamps, under Invivo with recording off and in full (packets consumed), and under EZTrace,
+//! an event tracer, where it is installed; on both of Debian's MPIs. All are run in turn, so that a busy moment of the machine
+//! meets all of them, and what a tool adds is counted within one turn.
 //!
 //! Where there are more processes than cores, Open MPI yields the processor whenever it looks for messages and
 //! finds none: half a microsecond in each `MPI_Iprobe`. The tool processes must not bring that on, or the figure
-//! would be about the number of cores; so it is switched off in all three.
+//! would be about the number of cores; so it is switched off in all of them.
 
-use super::{Figure, compile, invivo, mpiexec, quantile};
-use crate::run::output;
-use anyhow::Result;
+mod programs;
+
+use super::mpi::{MPIS, Mpi};
+use super::statistics::{Median, differences};
+use super::{Beside, write_table};
+use anyhow::{Context, Result, ensure};
+use programs::Programs;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::process::Command;
 
-/// Runs of each kind.
-const ROUNDS: usize = 7;
-/// Measured loops of 20,000 calls per run.
-const BATCHES: &str = "15";
-/// The kinds of calls with the names of their figures.
-const KINDS: [(&str, &str); 3] = [
-    ("iprobe", "shim-iprobe"),
-    ("sendrecv", "shim-sendrecv"),
-    ("waitall", "shim-waitall"),
+/// Turns, and of a full run: bounds of so many are those of 95 %.
+const TURNS: (usize, usize) = (5, 21);
+/// Measured loops in each run, of 20,000 calls mostly.
+const BATCHES: &str = "8";
+/// Single calls that are timed for their distribution: some hundred packets' worth.
+const SINGLE: &str = "2000000";
+/// Ranks: one works.
+const RANKS: u32 = 2;
+/// The kinds of calls as xtask/bench/calls.c names them, with what one of them is.
+const KINDS: [(&str, &str); 7] = [
+    ("iprobe", "MPI_Iprobe"),
+    ("sendrecv", "MPI_Sendrecv to itself"),
+    ("waitall", "MPI_Irecv, MPI_Isend, MPI_Waitall, each"),
+    ("crowd", "a request in MPI_Waitall on 1,000"),
+    ("allreduce", "MPI_Allreduce on MPI_COMM_SELF"),
+    ("rank", "MPI_Comm_rank, which is not recorded"),
+    ("pingpong", "a message, sent and received"),
 ];
 
-/// ns per call by kind of call.
-type Samples = BTreeMap<String, Vec<f64>>;
-
-/// Measures and writes three figures.
-pub fn run() -> Result<()> {
-    let calls = compile("calls.c", "calls", &[])?;
-    let stamps = compile("stamps.c", "libstamps.so", &["-shared", "-fPIC"])?;
-    let (mut bare, mut stamped, mut observed) = (Samples::new(), Samples::new(), Samples::new());
-    for _ in 0..ROUNDS {
-        collect(launch(2).arg(&calls).arg(BATCHES), &mut bare)?;
-        collect(
-            launch(2)
-                .arg("-x")
-                .arg(format!("LD_PRELOAD={}", stamps.display()))
-                .arg(&calls)
-                .arg(BATCHES),
-            &mut stamped,
-        )?;
-        // Two ranks, their place, the root.
-        collect(
-            launch(4)
-                .arg(invivo())
-                .args(["exec", "--quiet", "--"])
-                .arg(&calls)
-                .arg(BATCHES),
-            &mut observed,
-        )?;
-    }
-    for (kind, name) in KINDS {
-        let median = |samples: &mut Samples| {
-            quantile(samples.get_mut(kind).map_or(&mut [][..], Vec::as_mut_slice), 0.5)
-        };
-        let (alone, with_stamps, with_all) =
-            (median(&mut bare)?, median(&mut stamped)?, median(&mut observed)?);
-        Figure {
-            name,
-            value: with_all - alone,
-            unit: "ns/call added",
-            baseline: with_stamps - alone,
-            about: format!(
-                "Medians over {ROUNDS} interleaved runs of two ranks (one works, one sleeps), Open MPI: {alone:.1} ns per call alone, {with_stamps:.1} with a \
-                 wrapper that takes two time stamps (the baseline), {with_all:.1} recorded in full."
-            ),
-        }
-        .write()?;
-    }
-    Ok(())
+/// What the program runs under.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Tool {
+    Bare,
+    Pass,
+    Stamps,
+    Off,
+    On,
+    Eztrace,
 }
 
-fn launch(count: u32) -> Command {
-    let mut launch = mpiexec(count);
-    launch.args(["--mca", "mpi_yield_when_idle", "0"]);
-    launch
-}
+const TOOLS: [Tool; 6] = [
+    Tool::Bare,
+    Tool::Pass,
+    Tool::Stamps,
+    Tool::Off,
+    Tool::On,
+    Tool::Eztrace,
+];
 
-fn collect(command: &mut Command, samples: &mut Samples) -> Result<()> {
-    for line in output(command)?.lines() {
-        if let Some((kind, ns)) = line.split_once(' ') {
-            samples.entry(kind.to_owned()).or_default().push(ns.parse()?);
+impl Tool {
+    fn name(self) -> &'static str {
+        match self {
+            Tool::Bare => "bare",
+            Tool::Pass => "wrapper",
+            Tool::Stamps => "two stamps",
+            Tool::Off => "recording off",
+            Tool::On => "recorded",
+            Tool::Eztrace => "EZTrace",
         }
     }
-    Ok(())
+}
+
+/// Measures, prints and writes one table.
+pub fn run(full: bool) -> Result<()> {
+    let turns = if full { TURNS.1 } else { TURNS.0 };
+    let beside = Beside::begin();
+    let mut rows = Vec::new();
+    for mpi in MPIS {
+        let programs = Programs::new(mpi)?;
+        rows.extend(loops(&programs, turns)?);
+        rows.extend(single(&programs, turns.div_ceil(2))?);
+    }
+    print(&rows);
+    let about = "ns that a call takes more than in the bare run of the same turn, on the wall and of the thread: medians over \
+                 turns of the medians of a run's loops. Two ranks, of which one works (both in ping-pong). wrapper: a \
+                 preloaded library that only passes calls on; two stamps: one that reads the time stamp counter before and \
+                 after; recorded: the full configuration, packets consumed, every call in the report. Packet switch: the \
+                 median of as many of the slowest single calls as packets were filled.";
+    write_table("shim", about, full, &beside, &rows)
+}
+
+/// The tools that there are for an MPI.
+fn tools(mpi: Mpi) -> impl Iterator<Item = Tool> {
+    let is_there = move |tool: &Tool| *tool != Tool::Eztrace || mpi.eztrace().is_some();
+    TOOLS.into_iter().filter(is_there)
+}
+
+/// Every kind under every tool.
+fn loops(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
+    let tools: Vec<Tool> = tools(programs.mpi).collect();
+    let mut all: BTreeMap<(&str, Tool), Vec<(f64, f64)>> = BTreeMap::new();
+    for turn in 0..turns {
+        for at in 0..tools.len() {
+            let tool = tools[(at + turn) % tools.len()];
+            for mode in [["loops", BATCHES], ["pingpong", BATCHES]] {
+                let said = programs.run(tool, mode)?;
+                for (kind, _) in KINDS {
+                    let of_kind = said.ns(kind).into_iter();
+                    all.entry((kind, tool)).or_default().extend(of_kind);
+                }
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for (kind, about) in KINDS {
+        let bare = all.get(&(kind, Tool::Bare)).context(kind)?;
+        for tool in &tools {
+            let with = all.get(&(kind, *tool)).context(kind)?;
+            ensure!(with.len() == turns, "{kind} was measured {} times", with.len());
+            let pairs = |of: fn(&(f64, f64)) -> f64| -> Vec<(f64, f64)> {
+                bare.iter().map(of).zip(with.iter().map(of)).collect()
+            };
+            let wall: Vec<f64> = with.iter().map(|time| time.0).collect();
+            rows.push(json!({
+                "mpi": programs.mpi.title, "kind": kind, "about": about, "tool": tool.name(), "ns": Median::of(&wall)?.json(),
+                "added_ns": Median::of(&differences(&pairs(|time| time.0)))?.json(),
+                "added_cpu_ns": Median::of(&differences(&pairs(|time| time.1)))?.json(),
+            }));
+        }
+    }
+    Ok(rows)
+}
+
+/// How single calls are distributed, bare, between two stamps, and recorded; and what the switch to the next packet takes.
+fn single(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
+    let mut all: BTreeMap<(Tool, &str), Vec<f64>> = BTreeMap::new();
+    let mut switches = Vec::new();
+    for _ in 0..turns {
+        let run = |tool| programs.run(tool, ["each", SINGLE]);
+        let (bare, stamped, on) = (run(Tool::Bare)?, run(Tool::Stamps)?, run(Tool::On)?);
+        ensure!(on.packets > 10, "{} packets only were filled", on.packets);
+        switches.push((bare.switch_ns(on.packets)?, on.switch_ns(on.packets)?));
+        for (tool, said) in [(Tool::Bare, bare), (Tool::Stamps, stamped), (Tool::On, on)] {
+            for part in ["0.5", "0.99", "0.999", "0.9999"] {
+                let ns = *said.quantiles.get(part).context(part)?;
+                all.entry((tool, part)).or_default().push(ns);
+            }
+        }
+    }
+    let mut rows = Vec::new();
+    for ((tool, part), values) in &all {
+        let bare = &all[&(Tool::Bare, *part)];
+        let pairs: Vec<(f64, f64)> = bare.iter().copied().zip(values.iter().copied()).collect();
+        rows.push(json!({
+            "mpi": programs.mpi.title, "kind": format!("single {part}"), "tool": tool.name(),
+            "about": format!("single calls of MPI_Iprobe: as long or shorter are {part} of them"),
+            "ns": Median::of(values)?.json(), "added_ns": Median::of(&differences(&pairs))?.json(),
+        }));
+    }
+    let with: Vec<f64> = switches.iter().map(|pair| pair.1).collect();
+    rows.push(json!({
+        "mpi": programs.mpi.title, "kind": "packet switch", "tool": Tool::On.name(),
+        "about": "a call that fills a packet, sends it and opens the next",
+        "ns": Median::of(&with)?.json(), "added_ns": Median::of(&differences(&switches))?.json(),
+    }));
+    Ok(rows)
+}
+
+fn print(rows: &[Value]) {
+    println!(
+        "{:<9} {:<14} {:<14}{:>10}{:>10}  {:<18}{:>10}",
+        "MPI", "kind", "tool", "ns", "added ns", "bounds", "of thread"
+    );
+    for row in rows {
+        let word = |name: &str| row[name].as_str().unwrap_or("").to_owned();
+        let number = |of: &str, name: &str| row[of][name].as_f64();
+        let shown = |of: &str, name: &str| number(of, name).map_or(String::new(), |ns| format!("{ns:.1}"));
+        let bounds = format!("{} .. {}", shown("added_ns", "low"), shown("added_ns", "high"));
+        println!(
+            "{:<9} {:<14} {:<14}{:>10}{:>10}  {bounds:<18}{:>10}",
+            word("mpi"),
+            word("kind"),
+            word("tool"),
+            shown("ns", "median"),
+            shown("added_ns", "median"),
+            shown("added_cpu_ns", "median")
+        );
+    }
 }

@@ -1,0 +1,211 @@
+//! What a place does with records, each part alone: packets are taken in as the place does, and their calls go to that part
+//! only. What is left of its time without that of decoding is the part's; alone it has more of the caches than in the place.
+
+use crate::Stage;
+use crate::answers::Expected;
+use crate::feed::Message;
+use crate::whole::{clock, layout};
+use anyhow::Result;
+use invivo_analysis::communicators::Communicators;
+use invivo_analysis::functions::Functions;
+use invivo_analysis::matrix::MatrixLeaf;
+use invivo_mpi_link::clock::NodeClock;
+use invivo_proto::control::peer::Standing;
+use invivo_proto::ids::Rank;
+use invivo_proto::packet::Header;
+use invivo_proto::record::{Call, Part};
+use invivo_tool_place::intake::{Intake, Sink};
+use invivo_tool_place::store::{Budget, Store};
+use invivo_tool_place::traffic::{Traffic, When};
+use std::hint::black_box;
+
+/// Packets that may wait for another one: none does here.
+const WAITING_MAX: usize = 64;
+
+/// All parts, for so many locations.
+pub fn all(locations: u32, buffer_bytes: u64) -> Result<Vec<Box<dyn Stage>>> {
+    let (layout, me) = layout(locations)?;
+    let mut budget = Budget::new(buffer_bytes, u64::from(locations) * buffer_bytes);
+    let traffic = Traffic::new(layout, me);
+    let checksums: Box<dyn Stage> = Box::new(Checksums::default());
+    Ok(vec![
+        checksums,
+        alone("decode", locations, Counted::default()),
+        alone(
+            "store",
+            locations,
+            (0..locations)
+                .map(|_| Store::new(&mut budget))
+                .collect::<Vec<_>>(),
+        ),
+        alone("functions", locations, Table(clock(), Functions::default())),
+        alone("matrix", locations, MatrixLeaf::default()),
+        alone(
+            "messages",
+            locations,
+            Pairs(clock(), Communicators::default(), traffic),
+        ),
+    ])
+}
+
+/// Reads nothing but headers and checksums.
+#[derive(Default)]
+struct Checksums {
+    calls: u64,
+}
+
+impl Stage for Checksums {
+    fn name(&self) -> &'static str {
+        "checksum"
+    }
+
+    fn feed(&mut self, messages: &[Message]) {
+        for message in messages {
+            if let Ok((header, _)) = Header::decode(&message.bytes) {
+                self.calls += u64::from(header.records);
+            }
+        }
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        expected.check_calls(self.calls)
+    }
+}
+
+/// Something that takes calls.
+trait Keep {
+    /// One call of a location.
+    fn call(&mut self, location: usize, call: &Call, parts: &[Part]);
+    /// Fails where it does not know what it should.
+    fn check(&mut self, expected: &Expected) -> Result<()>;
+}
+
+struct Alone<K> {
+    name: &'static str,
+    intakes: Vec<Intake>,
+    keep: K,
+}
+
+fn alone<K: Keep + 'static>(name: &'static str, locations: u32, keep: K) -> Box<dyn Stage> {
+    Box::new(Alone {
+        name,
+        intakes: (0..locations).map(|_| Intake::new(WAITING_MAX, None)).collect(),
+        keep,
+    })
+}
+
+/// Calls of one location on their way.
+struct Way<'a, K>(usize, &'a mut K);
+
+impl<K: Keep> Sink for Way<'_, K> {
+    fn epoch(&mut self, _: u32) {}
+
+    #[inline]
+    fn call(&mut self, call: &Call, parts: &[Part]) {
+        self.1.call(self.0, call, parts);
+    }
+
+    fn more(&mut self, _: u64, _: u64, _: &[Part]) {
+        unreachable!("no call of the recording has so many parts");
+    }
+}
+
+impl<K: Keep> Stage for Alone<K> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn feed(&mut self, messages: &[Message]) {
+        for message in messages {
+            if let Ok((header, payload)) = Header::decode(&message.bytes) {
+                let mut way = Way(message.location, &mut self.keep);
+                // What is malformed is missing in the end.
+                let _ = self.intakes[message.location].packet(&header, payload, &mut way);
+            }
+        }
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        expected.check_calls(self.intakes.iter().map(|intake| intake.counts().calls).sum())?;
+        self.keep.check(expected)
+    }
+}
+
+/// Takes calls and does nothing with them.
+#[derive(Default)]
+struct Counted(u64);
+
+impl Keep for Counted {
+    #[inline]
+    fn call(&mut self, _: usize, call: &Call, parts: &[Part]) {
+        black_box((call, parts));
+        self.0 += 1;
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        expected.check_calls(self.0)
+    }
+}
+
+impl Keep for Vec<Store> {
+    #[inline]
+    fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
+        self[location].call(call, parts, false);
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        let mut all = invivo_proto::control::results::Ledger::default();
+        for store in self.iter() {
+            invivo_tbon::coverage::add(&mut all, &store.taken());
+        }
+        all.entered = expected.calls;
+        expected.check_ledger(&all)
+    }
+}
+
+struct Table(NodeClock, Functions);
+
+impl Keep for Table {
+    #[inline]
+    fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
+        let rank = Rank(location as u32);
+        self.1
+            .record(rank, call, parts, self.0.duration_ns(call.duration), false);
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        expected.check_functions(&self.1.to_partial(0))
+    }
+}
+
+impl Keep for MatrixLeaf {
+    #[inline]
+    fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
+        self.record(Rank(location as u32), call, parts);
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        expected.check_matrix(&self.to_partial(expected.locations, 512))
+    }
+}
+
+struct Pairs(NodeClock, Communicators, Traffic);
+
+impl Keep for Pairs {
+    #[inline]
+    fn call(&mut self, location: usize, call: &Call, parts: &[Part]) {
+        let when = When {
+            begin: call.end.saturating_sub(call.duration),
+            end: call.end,
+            epoch: 0,
+            standing: Standing::Whole,
+        };
+        let Pairs(clock, communicators, traffic) = self;
+        let rank = Rank(location as u32);
+        traffic.record(rank, when, Some(call), parts, communicators, clock);
+    }
+
+    fn check(&mut self, expected: &Expected) -> Result<()> {
+        expected.check_messages(&self.2.partial()).map(drop)
+    }
+}

@@ -1,0 +1,117 @@
+//! Where and beside what something was measured.
+
+use crate::run::{output, root};
+use serde_json::{Value, json};
+use std::process::Command;
+use std::time::Instant;
+
+/// The kernel's unit of CPU time, in seconds: the interface has always said hundredths.
+const TICK_S: f64 = 0.01;
+
+/// The machine and the programs.
+pub fn machine() -> Value {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let after = |text: &str, key: &str| {
+        let mut lines = text.lines();
+        let value = lines.find_map(|line| line.strip_prefix(key));
+        value.map(|value| value.trim_start_matches([' ', '\t', ':']).trim().to_owned())
+    };
+    let cpu = read("/proc/cpuinfo");
+    let kib = after(&read("/proc/meminfo"), "MemTotal:");
+    let kib = kib.and_then(|kib| kib.split(' ').next()?.parse::<f64>().ok());
+    let release = read("/etc/os-release");
+    let says = |program: &str, arguments: &[&str]| {
+        let said = output(Command::new(program).args(arguments).current_dir(root()));
+        said.unwrap_or_default()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
+    json!({
+        "cpu": after(&cpu, "model name"),
+        "is_virtual": cpu.contains(" hypervisor"),
+        "cores": std::thread::available_parallelism().map_or(0, usize::from),
+        "memory_gib": (kib.unwrap_or(0.0) / f64::from(1 << 20)).round(),
+        "kernel": read("/proc/sys/kernel/osrelease").trim(),
+        "system": after(&release, "PRETTY_NAME=").map(|name| name.trim_matches('"').to_owned()),
+        "rust": says("rustc", &["--version"]),
+        "commit": says("git", &["describe", "--always", "--dirty", "--abbrev=12"]),
+        "date": says("date", &["--utc", "+%F %H:%MZ"]),
+    })
+}
+
+/// Looks how busy others keep the machine while something is measured.
+pub struct Beside {
+    begun: Instant,
+    busy_s: f64,
+    own_s: f64,
+}
+
+impl Beside {
+    /// From now on.
+    pub fn begin() -> Beside {
+        Beside {
+            begun: Instant::now(),
+            busy_s: busy_s(),
+            own_s: own_s(),
+        }
+    }
+
+    /// Until now: how many cores others used on the average, and for how long.
+    pub fn json(&self) -> Value {
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let others_s = (busy_s() - self.busy_s) - (own_s() - self.own_s);
+        json!({ "seconds": seconds, "cores_used_by_others": (others_s / seconds).max(0.0) })
+    }
+}
+
+/// CPU time that all processes of the machine have used, and that was stolen from it, in seconds.
+fn busy_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    busy_ticks(&stat) * TICK_S
+}
+
+/// user, nice, system, idle, iowait, irq, softirq, steal: the first line of /proc/stat.
+fn busy_ticks(stat: &str) -> f64 {
+    let words = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let ticks: Vec<f64> = words.filter_map(|word| word.parse().ok()).take(8).collect();
+    let idle: f64 = ticks.iter().skip(3).take(2).sum();
+    ticks.iter().sum::<f64>() - idle
+}
+
+/// CPU time of this process and of all that it has started and that have ended, in seconds.
+pub fn own_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    own_ticks(&stat) * TICK_S
+}
+
+/// The fields 14 to 17; the second, the program's name, may contain anything.
+fn own_ticks(stat: &str) -> f64 {
+    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+    let times = behind.split_whitespace().skip(11).take(4);
+    times.filter_map(|word| word.parse::<f64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_where_the_kernel_puts_them() {
+        let stat = "cpu  10 20 30 4000 500 6 7 8 9 1\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
+        assert_eq!(busy_ticks(stat), 81.0);
+        let stat = "17 (a) b) S 1 17 17 0 -1 4194304 100 200 0 0 3 5 7 11 20 0 1 0 500 1 1\n";
+        assert_eq!(own_ticks(stat), 26.0);
+    }
+
+    #[test]
+    fn what_this_process_does_is_its_own() {
+        let (before, begun) = (own_s(), Instant::now());
+        while own_s() == before {
+            assert!(begun.elapsed().as_secs() < 30, "no CPU time is told");
+        }
+        assert!(machine()["cores"].as_u64().unwrap() > 0);
+    }
+}

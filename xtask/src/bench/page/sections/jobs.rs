@@ -1,0 +1,119 @@
+//! The sections on whole jobs: programs, start and end, questions.
+
+use super::{bar, bounded, earlier, median, newest, rows, word};
+use crate::bench::page::{Charts, Runs};
+use crate::bench::svg::{Chart, Group, short};
+use anyhow::Result;
+use serde_json::Value;
+use std::fmt::Write as _;
+
+pub fn apps(runs: &Runs) -> Result<String> {
+    let run = newest(runs)?;
+    let mut text = String::from(
+        "| program | ranks | calls a second and rank | bytes per call | KiB a second and rank | slower by % | tool CPU s per CPU s | slower by %, earlier runs |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for row in rows(run) {
+        let program = word(row, "program");
+        let _ = writeln!(
+            text,
+            "| {program}: {} | {} | {} | {:.1} | {} | {} | {:.3} | {} |",
+            word(row, "about"),
+            row["ranks"],
+            short(median(&row["calls_per_second_and_rank"])?),
+            median(&row["bytes_per_call"])?,
+            short(median(&row["bytes_per_second_and_rank"])? / 1024.0),
+            bounded(&row["slower_percent"]),
+            median(&row["tool_cpu_per_cpu"])?,
+            earlier(runs, |other| other["program"] == program, "slower_percent")
+        );
+    }
+    Ok(text)
+}
+
+pub fn apps_charts(run: &Value) -> Result<Charts> {
+    let (mut slower, mut rates) = (Vec::new(), Vec::new());
+    for row in rows(run) {
+        let label = word(row, "program").to_owned();
+        slower.push(Group {
+            label: label.clone(),
+            bars: vec![bar(0, &row["slower_percent"])?],
+        });
+        rates.push(Group {
+            label,
+            bars: vec![bar(0, &row["calls_per_second_and_rank"])?],
+        });
+    }
+    let chart = |title: &str, unit, groups| Chart {
+        title: title.into(),
+        unit,
+        series: vec!["Invivo".into()],
+        groups,
+        mark: None,
+    };
+    Ok(vec![
+        ("apps-slower.svg", chart("Slower than the bare run", "%", slower)),
+        ("apps-rates.svg", chart("MPI calls of each rank", "1/s", rates)),
+    ])
+}
+
+pub fn startup(runs: &Runs) -> Result<String> {
+    let run = newest(runs)?;
+    let mut text = String::from(
+        "| MPI | bare ms | observed ms | added ms | target | added, earlier runs |\n|---|---|---|---|---|---|\n",
+    );
+    for row in rows(run) {
+        let mpi = word(row, "mpi");
+        let _ = writeln!(
+            text,
+            "| {mpi} | {} | {} | {} | {} | {} |",
+            bounded(&row["bare_ms"]),
+            bounded(&row["observed_ms"]),
+            bounded(&row["added_ms"]),
+            short(row["target_ms"].as_f64().unwrap_or(0.0)),
+            earlier(runs, |other| other["mpi"] == mpi, "added_ms")
+        );
+    }
+    Ok(text)
+}
+
+pub fn tree(runs: &Runs) -> Result<String> {
+    let run = newest(runs)?;
+    let of = |kind: &'static str| rows(run).filter(move |row| row["kind"] == kind);
+    let mut text = String::from(
+        "| fan-in | layers | tool processes | question | ms | of a hundred, the second longest | bytes to the client |\n|---|---|---|---|---|---|---|\n",
+    );
+    for row in of("real") {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            word(row, "fan_in"),
+            row["layers"],
+            row["tools"],
+            word(row, "question"),
+            bounded(&row["ms"]),
+            short(row["p99_ms"].as_f64().unwrap_or(0.0)),
+            row["bytes"]
+        );
+    }
+    text += "\nBytes that the root of a simulated tree receives for one question and hands out:\n\n\
+             | ranks | layers | tool processes | functions | matrix | status | messages |\n|---|---|---|---|---|---|---|\n";
+    for row in of("simulated") {
+        let number = |name: &str| match row[name].as_f64() {
+            Some(many) if many >= 10.0 => short(many),
+            _ => row[name].to_string(),
+        };
+        let names = [
+            "ranks",
+            "layers",
+            "tools",
+            "functions_bytes",
+            "matrix_bytes",
+            "status_bytes",
+            "messages_bytes",
+        ];
+        let cells = names.map(number);
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
+    }
+    Ok(text)
+}

@@ -1,0 +1,98 @@
+//! The section on the tool place.
+
+use super::{bar, bounded, earlier, median, newest, rows};
+use crate::bench::page::{Charts, Runs};
+use crate::bench::svg::{Chart, Group, short};
+use anyhow::{Context, Result};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+const STAGES: [(&str, &str); 5] = [
+    ("decode", "checksum and decode"),
+    ("store", "store in the buffer"),
+    ("functions", "function table"),
+    ("matrix", "communication matrix"),
+    ("messages", "matching of messages"),
+];
+
+fn of_place<'a>(run: &'a Value, stage: &str) -> impl Iterator<Item = &'a Value> {
+    let stage = stage.to_owned();
+    rows(run).filter(move |row| row["stage"] == stage.as_str())
+}
+
+pub fn place(runs: &Runs) -> Result<String> {
+    let run = newest(runs)?;
+    let mut text = String::from(
+        "| locations | ns per call | million calls a second and core | of the target, 10 | allocations in a million calls | memory at half-time, in the end | ns, earlier runs |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    for row in of_place(run, "place") {
+        let ns = median(&row["cpu_ns"])?;
+        let same = |other: &Value| other["locations"] == row["locations"];
+        let memory = of_place(run, "memory").find(|memory| same(memory));
+        let mib = |name: &str| {
+            let bytes = memory.and_then(|memory| memory[name].as_f64());
+            bytes.unwrap_or(0.0) / f64::from(1 << 20)
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {:.1} | {:.0} % | {} | {:.0}, {:.0} MiB | {} |",
+            row["locations"],
+            bounded(&row["cpu_ns"]),
+            1e3 / ns,
+            1e4 / ns,
+            short(row["allocations_per_million_calls"].as_f64().unwrap_or(0.0)),
+            mib("half_bytes"),
+            mib("end_bytes"),
+            earlier(runs, |other| same(other) && other["stage"] == "place", "cpu_ns")
+        );
+    }
+    text += "\nOf the time with 64 locations, each part alone:\n\n| part | ns per call | share |\n|---|---|---|\n";
+    let whole = of_place(run, "place").find(|row| row["locations"] == 64);
+    let whole = median(&whole.context("64 locations")?["cpu_ns"])?;
+    let mut rest = whole;
+    for (stage, about) in STAGES {
+        let row = of_place(run, stage).next().context(stage)?;
+        let ns = median(&row["cpu_ns"])?;
+        rest -= ns;
+        let _ = writeln!(
+            text,
+            "| {about} | {} | {:.0} % |",
+            bounded(&row["cpu_ns"]),
+            100.0 * ns / whole
+        );
+    }
+    let _ = writeln!(
+        text,
+        "| the rest: cuts and pauses, and caches that all share | {} | {:.0} % |",
+        short(rest),
+        100.0 * rest / whole
+    );
+    Ok(text)
+}
+
+pub fn place_charts(run: &Value) -> Result<Charts> {
+    let mut groups = Vec::new();
+    for row in of_place(run, "place") {
+        let label = format!("{} locations", row["locations"]);
+        let bars = vec![bar(0, &row["cpu_ns"])?];
+        groups.push(Group { label, bars });
+    }
+    for (stage, about) in STAGES {
+        let row = of_place(run, stage).next().context(stage)?;
+        groups.push(Group {
+            label: about.to_owned(),
+            bars: vec![bar(1, &row["cpu_ns"])?],
+        });
+    }
+    Ok(vec![(
+        "place.svg",
+        Chart {
+            title: "What a tool place takes for a call".into(),
+            unit: "ns",
+            series: vec!["all of it".into(), "a part, alone, 64 locations".into()],
+            groups,
+            mark: Some((100.0, "target")),
+        },
+    )])
+}

@@ -1,0 +1,102 @@
+//! What a job pays for being observed that does nothing else: four ranks that begin and end, bare and by `invivo run`, in pairs
+//! one after the other.
+
+use super::mpi::{MPIS, Mpi, Report};
+use super::statistics::{Median, differences};
+use super::{Beside, folder, invivo, write_table};
+use crate::run::{allow_root, output, show};
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Pairs, and of a full run.
+const PAIRS: (usize, usize) = (12, 40);
+const RANKS: u32 = 4;
+/// What may be added, in ms.
+const TARGET_MS: f64 = 300.0;
+
+/// Measures, prints and writes one table.
+pub fn run(full: bool) -> Result<()> {
+    let pairs = if full { PAIRS.1 } else { PAIRS.0 };
+    let beside = Beside::begin();
+    let mut rows = Vec::new();
+    println!(
+        "{:<10}{:>10}{:>12}{:>11}  {:<18}{:>10}",
+        "MPI", "bare ms", "observed ms", "added ms", "bounds", "target"
+    );
+    for mpi in MPIS {
+        let row = measure(mpi, pairs)?;
+        let of = |what: &str, name: &str| row[what][name].as_f64().unwrap_or(0.0);
+        let bounds = format!("{:.0} .. {:.0}", of("added_ms", "low"), of("added_ms", "high"));
+        println!(
+            "{:<10}{:>10.0}{:>12.0}{:>11.0}  {bounds:<18}{TARGET_MS:>10.0}",
+            mpi.title,
+            of("bare_ms", "median"),
+            of("observed_ms", "median"),
+            of("added_ms", "median")
+        );
+        rows.push(row);
+    }
+    let about = "From the launcher's start to its end: four ranks that call MPI_Init and MPI_Finalize, bare and by invivo run with \
+                 a report, in pairs one after the other; added is the median of the pairs' differences. Ranks, one place and the \
+                 root share the cores.";
+    write_table("startup", about, full, &beside, &rows)
+}
+
+fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
+    let program = mpi.compile("nothing.c", "nothing", &[])?;
+    let report = folder().join("startup-report.json");
+    let mut times = Vec::new();
+    // The first of each is for the caches.
+    for pair in 0..=pairs {
+        let (bare, with) = if pair % 2 == 0 {
+            let bare = ms(&mut bare(mpi, &program))?;
+            (bare, ms(&mut observed(mpi, &program, &report))?)
+        } else {
+            let with = ms(&mut observed(mpi, &program, &report))?;
+            (ms(&mut bare(mpi, &program))?, with)
+        };
+        let report = Report::read(&report)?;
+        report.is_complete(RANKS)?;
+        report.has_called("MPI_Init", u64::from(RANKS))?;
+        report.has_called("MPI_Finalize", u64::from(RANKS))?;
+        if pair != 0 {
+            times.push((bare, with));
+        }
+    }
+    let (bare, with): (Vec<f64>, Vec<f64>) = times.iter().copied().unzip();
+    Ok(json!({
+        "mpi": mpi.title, "ranks": RANKS, "pairs": pairs, "bare_ms": Median::of(&bare)?.json(),
+        "observed_ms": Median::of(&with)?.json(), "added_ms": Median::of(&differences(&times))?.json(),
+        "target_ms": TARGET_MS,
+    }))
+}
+
+fn bare(mpi: Mpi, program: &Path) -> Command {
+    let mut launch = mpi.launch(RANKS);
+    launch.arg(program);
+    launch
+}
+
+/// The same line behind `invivo run`.
+fn observed(mpi: Mpi, program: &Path, report: &Path) -> Command {
+    let _ = std::fs::remove_file(report);
+    let bare = bare(mpi, program);
+    let mut run = Command::new(invivo());
+    run.args(["run", "--no-config", "--quiet", "--report"])
+        .arg(report);
+    run.arg("--").arg(bare.get_program());
+    run.args(bare.get_args().collect::<Vec<&OsStr>>());
+    allow_root(&mut run);
+    run.current_dir(folder()).stdin(Stdio::null());
+    run
+}
+
+fn ms(command: &mut Command) -> Result<f64> {
+    let begun = Instant::now();
+    output(command).map_err(|error| error.context(show(command)))?;
+    Ok(begun.elapsed().as_secs_f64() * 1e3)
+}

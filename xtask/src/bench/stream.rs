@@ -1,0 +1,42 @@
+//! The calls of a real program as streams of their own, for the benches that feed them to a part of Invivo: LAMMPS' melt on
+//! four ranks, recorded by a library that has nothing to do with Invivo's.
+
+use super::{compile, folder, mpiexec};
+use crate::run::check;
+use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+/// LAMMPS' examples.
+const EXAMPLES: &str = "/usr/share/lammps/examples";
+/// Time steps: some 200,000 calls of each rank, more than the example takes.
+const STEPS: u32 = 8000;
+
+/// Records them; the files are `PATH.0` to `PATH.3`.
+pub fn recorded() -> Result<PathBuf> {
+    let library = compile("stream.c", "libstream.so", &["-shared", "-fPIC"])?;
+    let input = input("melt", STEPS)?;
+    let files = folder().join("melt");
+    let mut launch = mpiexec(4);
+    launch
+        .arg("-x")
+        .arg(format!("LD_PRELOAD={}", library.display()))
+        .arg("-x")
+        .arg(format!("INVIVO_STREAM={}", files.display()));
+    launch.args(["lmp", "-in"]).arg(&input);
+    check(launch.stdin(Stdio::null()).stdout(Stdio::null()))?;
+    Ok(files)
+}
+
+/// An example's input with so many time steps.
+pub fn input(example: &str, steps: u32) -> Result<PathBuf> {
+    let from = format!("{EXAMPLES}/{example}/in.{example}");
+    let text = std::fs::read_to_string(&from).context(from)?;
+    let as_long = |line: &str| match line.split_whitespace().next() {
+        Some("run") => format!("run {steps}\n"),
+        _ => format!("{line}\n"),
+    };
+    let file = folder().join(format!("{example}-{steps}.in"));
+    std::fs::write(&file, text.lines().map(as_long).collect::<String>())?;
+    Ok(file)
+}
