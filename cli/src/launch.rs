@@ -66,6 +66,18 @@ fn say(line: &str) {
     let _ = std::io::stderr().write_all(format!("invivo: {line}\n").as_bytes());
 }
 
+/// How long the processes that say nothing wait for the one that does.
+const LET_SPEAK: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// Says once what all processes of a node met alike; `speaks` in one of them. The launcher ends the job as soon as one
+/// process has failed: the silent ones leave the one that speaks the time to do it.
+fn say_for_all(speaks: bool, line: &str) {
+    match speaks {
+        true => say(line),
+        false => std::thread::sleep(LET_SPEAK),
+    }
+}
+
 /// Prints something that was asked for; a reader that has had enough is no error.
 fn print(text: &str) {
     use std::io::Write;

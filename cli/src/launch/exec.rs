@@ -15,7 +15,7 @@ use super::signals::Signals;
 use super::stand_in::step_aside;
 use super::supervisor::{Assignment, supervise};
 use super::tailor::tailored;
-use super::{launcher, program, room, root, run, say};
+use super::{launcher, program, room, root, run, say, say_for_all};
 use crate::connect;
 use clap::Args;
 use invivo_proto::ids::{Rank, WorldRank};
@@ -69,21 +69,17 @@ pub fn exec(args: ExecArgs) -> ExitCode {
         Ok(world) => world,
         Err(error) => {
             // Singletons do not know of each other, but Slurm numbers them.
-            if environment
+            let speaks = environment
                 .get(OsStr::new("SLURM_PROCID"))
-                .is_none_or(|number| number == "0")
-            {
-                say(&wrong_side(&args.program).unwrap_or_else(|| error.to_string()));
-            }
+                .is_none_or(|number| number == "0");
+            say_for_all(speaks, &wrong_side(&args.program).unwrap_or_else(|| error.to_string()));
             return ExitCode::from(2);
         }
     };
     match start(args, environment, world) {
         Ok(never) => match never {},
         Err(why) => {
-            if world.speaks() {
-                say(&why);
-            }
+            say_for_all(world.speaks(), &why);
             ExitCode::from(2)
         }
     }

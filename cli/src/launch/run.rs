@@ -6,7 +6,7 @@ use super::asked::{Asked, JobArgs};
 use super::environment::{self, Environment, Family};
 use super::job::{ENV_JOB, fresh_id};
 use super::launcher::{Flavour, Line, LineError, is_launcher, read};
-use super::{binding, child, plan, program, say, signals, slots};
+use super::{binding, child, plan, program, say, say_for_all, signals, slots};
 use clap::Args;
 use invivo_tbon::layout::{Layout, Policy};
 use std::ffi::{OsStr, OsString};
@@ -42,10 +42,7 @@ pub fn run(args: RunArgs) -> ExitCode {
     match launch(&args, &environment) {
         Ok(()) => ExitCode::SUCCESS,
         Err((code, why)) => {
-            if world.is_ok_and(|world| !world.speaks()) {
-                return ExitCode::from(code);
-            }
-            say(&why);
+            say_for_all(world.map_or(true, |world| world.speaks()), &why);
             ExitCode::from(code)
         }
     }

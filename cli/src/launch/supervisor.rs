@@ -26,7 +26,7 @@ use super::opening::{Opening, look_again};
 use super::place_socket::{Packet, PlaceSocket, Received, packet};
 use super::preload::Preload;
 use super::process;
-use super::say;
+use super::{say, say_for_all};
 use super::signals::{Relations, Signals, asks_to_end};
 use super::stop::{Pause, TICK};
 use super::walk;
@@ -89,10 +89,7 @@ pub fn supervise(assignment: &Assignment, started: impl FnOnce()) -> Ended {
             if let Some(opening) = &assignment.opening {
                 opening.ended(assignment.identity.rank);
             }
-            // Every rank fails alike; one sentence per node is enough.
-            if assignment.world.speaks() {
-                say(&why);
-            }
+            say_for_all(assignment.world.speaks(), &why);
             Ended::Code(code)
         }
     }
