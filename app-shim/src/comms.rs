@@ -38,38 +38,38 @@ unsafe impl Send for Learning {}
 static LEARNING: Locked<Vec<Learning>> = Locked::new(Vec::new());
 static ANY_LEARNING: AtomicBool = AtomicBool::new(false);
 
-/// What is known of `comm`; communicators that nobody told us of are registered as foreign.
-#[inline]
-pub fn known(comm: Comm) -> Known {
-    match KNOWN.with(|table| table.get(comm.bits()).copied()) {
+/// What `look` says of what is known of `comm`; communicators that nobody told us of are registered as foreign. (It looks
+/// where that lies: a copy would wait for what was just written into it.)
+#[inline(always)]
+pub fn of<R>(comm: Comm, look: impl Fn(&mut Known) -> R) -> R {
+    match KNOWN.with(|table| table.get(comm.bits()).map(&look)) {
         Some(known) => known,
-        None => register(comm, true),
+        None => unheard(comm, look),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn unheard<R>(comm: Comm, look: impl Fn(&mut Known) -> R) -> R {
+    let mut known = register(comm, true);
+    let kept = KNOWN.with(|table| table.get(comm.bits()).map(&look));
+    kept.unwrap_or_else(|| look(&mut known))
 }
 
 /// The number of a communicator in records.
 #[inline(always)]
 pub fn local(comm: Comm) -> CommLocal {
-    CommLocal(known(comm).local)
+    of(comm, |known| CommLocal(known.local))
 }
 
-/// The number that the next collective on `comm` gets: they are counted from 0 as long as the communicator lives.
-#[inline]
-pub fn next_ordinal(comm: Comm) -> u64 {
-    let next = || {
-        KNOWN.with(|table| {
-            let known = table.get(comm.bits())?;
-            known.ordinal += 1;
-            Some(known.ordinal - 1)
-        })
-    };
-    match next() {
-        Some(ordinal) => ordinal,
-        None => {
-            register(comm, true);
-            next().unwrap_or(0)
-        }
-    }
+/// The number that the next collective on `comm` gets, and the communicator's own: collectives are counted from 0 as long as it
+/// lives.
+#[inline(always)]
+pub fn next_ordinal(comm: Comm) -> (u64, CommLocal) {
+    of(comm, |known| {
+        known.ordinal += 1;
+        (known.ordinal - 1, CommLocal(known.local))
+    })
 }
 
 fn ask(function: unsafe fn(Comm, *mut c_int) -> c_int, comm: Comm) -> i32 {
@@ -394,7 +394,7 @@ pub fn put_back(comm: Comm, known: Known) {
 pub fn named(comm: Comm, name: &[u8]) {
     /// `MPI_MAX_OBJECT_NAME` is 64 or 128; a longer name is cut.
     const NAME_BYTES_MAX: usize = 256;
-    let known = known(comm);
+    let known = of(comm, |known| *known);
     if known.rank == 0 && (known.packed != 0 || known.local == CommLocal::WORLD.0) {
         let name = name.get(..NAME_BYTES_MAX).unwrap_or(name);
         define(&Definition::Name {

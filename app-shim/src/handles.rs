@@ -27,7 +27,7 @@ pub struct Handles<T> {
     told: fn(Place),
 }
 
-impl<T: Copy> Handles<T> {
+impl<T: Copy + Default> Handles<T> {
     /// Empty, without memory. Wherever it comes to lie is told there.
     pub const fn new(told: fn(Place)) -> Self {
         Handles {
@@ -72,11 +72,21 @@ impl<T: Copy> Handles<T> {
     }
 
     /// Adds a value behind those of the same key. Tables grow by doubling, from 256 keys, and never shrink.
+    ///
+    /// Inlined, so that a value of many fields is written where it shall lie: a copy of what was just written field by field
+    /// would wait for all of them.
+    #[inline(always)]
     pub fn insert(&mut self, key: u64, value: T) {
+        let new = self.entry();
+        self.entries[new as usize].value = value;
+        self.link(key, new);
+    }
+
+    #[inline(never)]
+    fn link(&mut self, key: u64, new: u32) {
         if self.keys * 2 >= self.slots.len() {
             self.grow();
         }
-        let new = self.entry(value);
         let at = self.slot(key);
         let last = self.slots[at].last;
         if last == NONE {
@@ -100,19 +110,31 @@ impl<T: Copy> Handles<T> {
         self.tell();
     }
 
-    fn entry(&mut self, value: T) -> u32 {
+    /// An entry that nobody has.
+    #[inline(always)]
+    fn entry(&mut self) -> u32 {
         if self.free == NONE {
-            let is_full = self.entries.len() == self.entries.capacity();
-            self.entries.push(Entry { value, next: NONE });
-            if is_full {
-                self.tell();
-            }
-            return (self.entries.len() - 1) as u32;
+            self.extend();
         }
         let entry = self.free;
         self.free = self.entries[entry as usize].next;
-        self.entries[entry as usize].value = value;
         entry
+    }
+
+    /// Makes one more entry, which is free.
+    #[cold]
+    #[inline(never)]
+    fn extend(&mut self) {
+        let is_full = self.entries.len() == self.entries.capacity();
+        self.free = self.entries.len() as u32;
+        self.entries.push(Entry {
+            value: T::default(),
+            next: NONE,
+        });
+        // The first slots are about to be made, and told with it.
+        if is_full && !self.slots.is_empty() {
+            self.tell();
+        }
     }
 
     /// The first value of this key.
@@ -124,19 +146,29 @@ impl<T: Copy> Handles<T> {
 
     /// Takes the first value of this key out.
     pub fn remove(&mut self, key: u64) -> Option<T> {
+        self.look(key, |value| (*value, false))
+    }
+
+    /// Shows the first value of this key, and takes it out unless it is to stay: gives what `work` says first, and stays where
+    /// that says so second. One search for both, and no copy of what nobody wants.
+    #[inline(always)]
+    pub fn look<R>(&mut self, key: u64, work: impl FnOnce(&mut T) -> (R, bool)) -> Option<R> {
         let at = self.find(key)?;
         let last = self.slots[at].last;
         let first = self.entries[last as usize].next;
-        let Entry { value, next } = self.entries[first as usize];
-        self.entries[first as usize].next = self.free;
-        self.free = first;
-        if first == last {
-            self.keys -= 1;
-            self.close(at);
-        } else {
-            self.entries[last as usize].next = next;
+        let entry = &mut self.entries[first as usize];
+        let (result, stays) = work(&mut entry.value);
+        if !stays {
+            let next = core::mem::replace(&mut entry.next, self.free);
+            self.free = first;
+            if first == last {
+                self.keys -= 1;
+                self.close(at);
+            } else {
+                self.entries[last as usize].next = next;
+            }
         }
-        Some(value)
+        Some(result)
     }
 
     /// Frees a slot and closes the gap.

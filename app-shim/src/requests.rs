@@ -16,7 +16,7 @@ use invivo_proto::shm::{self, Library};
 /// A table that is locked only where several threads may be in MPI at once.
 pub struct Table<T>(Locked<Handles<T>>);
 
-impl<T: Copy> Table<T> {
+impl<T: Copy + Default> Table<T> {
     /// Empty. Wherever it comes to lie is told there.
     pub const fn new(told: fn(Place)) -> Self {
         Table(Locked::new(Handles::new(told)))
@@ -26,12 +26,17 @@ impl<T: Copy> Table<T> {
     #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&mut Handles<T>) -> R) -> R {
         if MULTIPLE.load(Ordering::Relaxed) {
-            self.0.with(work)
+            self.locked(work)
         } else {
             // SAFETY: below MPI_THREAD_MULTIPLE the application itself sees to it that only one thread at a
             // time is in an MPI call, and its own synchronisation orders these calls.
             unsafe { self.0.with_unlocked(work) }
         }
+    }
+
+    #[inline(never)]
+    fn locked<R>(&self, work: impl FnOnce(&mut Handles<T>) -> R) -> R {
+        self.0.with(work)
     }
 }
 
@@ -47,7 +52,7 @@ pub fn tell(place: Place, of: fn(&Library) -> &shm::Handles) {
 }
 
 /// Remembers a request.
-#[inline]
+#[inline(always)]
 pub fn insert(request: Request, posted: Posted) {
     REQUESTS.with(|table| table.insert(request.bits(), posted));
 }
@@ -64,18 +69,17 @@ pub fn restart(request: Request, number: u64, now: u64, region: RegionId) -> Opt
     })
 }
 
-/// A request is complete; gives what is known of it. Inactive and unknown requests give nothing.
-#[inline]
-pub fn complete(request: Request) -> Option<Posted> {
-    REQUESTS.with(|table| {
-        let posted = table.get(request.bits())?;
-        if posted.persistent {
-            let found = *posted;
-            posted.active = false;
-            return found.active.then_some(found);
-        }
-        table.remove(request.bits())
-    })
+/// A request is complete; gives what `work` says of what is known of it. Inactive and unknown requests give nothing.
+#[inline(always)]
+pub fn complete<R>(request: Request, work: impl FnOnce(&Posted) -> R) -> Option<R> {
+    let look = |posted: &mut Posted| {
+        let was_active = core::mem::replace(&mut posted.active, false);
+        (
+            (was_active || !posted.persistent).then(|| work(posted)),
+            posted.persistent,
+        )
+    };
+    REQUESTS.with(|table| table.look(request.bits(), look)).flatten()
 }
 
 /// A request was freed.

@@ -11,7 +11,7 @@
 //! keeper                                the same of every other tool process
 //! stand_in                              what the launcher sees of these two
 //! doctor                                what would get in a job's way
-//! mpi <- program, tailor                which MPI library the program loads, and the shim that fits it
+//! mpi <- program, tailor, symbols       which MPI library the program loads, and the shim that fits it
 //! opening                               tool processes wait until the application calls MPI
 //! ```
 
@@ -50,6 +50,7 @@ mod slots;
 mod stand_in;
 mod stop;
 mod supervisor;
+mod symbols;
 mod tailor;
 mod waiting;
 mod walk;

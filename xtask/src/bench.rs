@@ -31,7 +31,7 @@ type Bench = (&'static str, fn(bool) -> Result<()>);
 const BENCHES: [Bench; 10] = [
     ("shim", shim::run),
     ("steer", |_| steer::run()),
-    ("bytes", |_| bytes::run()),
+    ("bytes", bytes::run),
     ("otfx", |_| otfx::run()),
     ("otfx-scenario", |_| otfx::scenario()),
     ("place", place::run),

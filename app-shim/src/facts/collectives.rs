@@ -8,29 +8,29 @@ use invivo_proto::mpi::peer as special;
 use invivo_proto::record::Kind;
 
 impl Call {
-    /// A blocking collective with this rank's share of its bytes.
+    /// A blocking collective with this rank's share of its bytes, on the communicator on which it was counted.
     #[inline(always)]
-    pub fn coll(&mut self, comm: Comm, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
-        self.collective(Kind::Collective, comm, root, bytes_out, bytes_in);
+    pub fn coll(&mut self, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
+        self.collective(Kind::Collective, root, bytes_out, bytes_in);
     }
 
     /// The next collective on `comm`, recorded or not: ranks are not switched at the same time, and a number that
     /// began anew with each switch would mean another collective on each rank.
     #[inline(always)]
     pub fn count_collective(&mut self, comm: Comm) {
-        self.ordinal = comms::next_ordinal(comm);
+        (self.ordinal, self.facts.comm) = comms::next_ordinal(comm);
     }
 
     #[inline(always)]
-    pub fn collective(&mut self, kind: Kind, comm: Comm, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
-        self.facts = self.message(
-            kind,
-            comms::local(comm),
-            root.map_or(special::NONE, peer),
-            0,
-            bytes_out,
-            bytes_in,
-        );
+    fn collective(&mut self, kind: Kind, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
+        let root = root.map_or(special::NONE, peer);
+        self.facts = self.message(kind, self.facts.comm, root, 0, bytes_out, bytes_in);
+    }
+
+    /// A non-blocking collective begins; what it makes when it is complete is followed elsewhere.
+    pub fn begin_coll(&mut self, comm: Comm) {
+        self.count_collective(comm);
+        self.collective(Kind::PostCollective, None, 0, 0);
     }
 
     /// A non-blocking collective.
@@ -42,8 +42,8 @@ impl Call {
         bytes_in: u64,
         request: *const Request,
     ) {
-        self.collective(Kind::PostCollective, comm, root, bytes_out, bytes_in);
         self.count_collective(comm);
+        self.collective(Kind::PostCollective, root, bytes_out, bytes_in);
         // SAFETY: the real call has written the request.
         self.post(unsafe { *request }, self.facts, Kind::CompletedCollective, false);
     }
@@ -57,7 +57,8 @@ impl Call {
         bytes_in: u64,
         request: *const Request,
     ) {
-        self.collective(Kind::PostCollective, comm, root, bytes_out, bytes_in);
+        self.on(comm);
+        self.collective(Kind::PostCollective, root, bytes_out, bytes_in);
         let facts = self.facts;
         self.facts = self.message(Kind::Plain, facts.comm, special::NONE, 0, 0, 0);
         // SAFETY: the real call has written the request.
@@ -111,30 +112,30 @@ impl Call {
 
     /// How many ranks a collective on `comm` moves data with.
     pub fn peers(&self, comm: Comm) -> u64 {
-        u64::from(comms::known(comm).peers)
+        comms::of(comm, |known| known.peers.into())
     }
 
     /// How many ranks the own group of `comm` has.
     pub fn members(&self, comm: Comm) -> u64 {
-        u64::from(comms::known(comm).members)
+        comms::of(comm, |known| known.members.into())
     }
 
     /// In- and outdegree in the communicator's topology.
     pub fn neighbors(&self, comm: Comm) -> (u64, u64) {
-        let [inward, outward] = comms::known(comm).neighbors;
+        let [inward, outward] = comms::of(comm, |known| known.neighbors);
         (inward.into(), outward.into())
     }
 
     /// This rank's own entry of an array with one for each rank.
     pub unsafe fn own_count<T: Copy + Into<i64>>(&self, counts: *const T, comm: Comm) -> i64 {
-        let rank = usize::try_from(comms::known(comm).rank).unwrap_or(0);
+        let rank = usize::try_from(comms::of(comm, |known| known.rank)).unwrap_or(0);
         // SAFETY: MPI itself reads a count for each rank from here.
         unsafe { (*counts.add(rank)).into() }
     }
 
-    /// Whether this rank is the root.
+    /// Whether this rank is the root. On an intercommunicator a root number is a rank of the remote group.
     pub fn is_root(&self, root: c_int, comm: Comm) -> bool {
-        root == ROOT || (root >= 0 && root == comms::known(comm).rank && !self.is_inter(comm))
+        root == ROOT || (root >= 0 && comms::of(comm, |known| root == known.rank && !known.inter))
     }
 
     /// Whether this rank stands in the root's group of an intercommunicator and takes no part.
@@ -145,10 +146,5 @@ impl Call {
     /// Whether this rank gets what the root gives.
     pub fn is_leaf(&self, root: c_int, comm: Comm) -> bool {
         !self.is_passive(root) && !self.is_root(root, comm)
-    }
-
-    /// On an intercommunicator a root number is a rank of the remote group.
-    fn is_inter(&self, comm: Comm) -> bool {
-        comms::known(comm).inter
     }
 }

@@ -5,7 +5,7 @@ use super::tag_of;
 use crate::call::Call;
 use crate::comms;
 use crate::family::*;
-use crate::requests::{self, Posted};
+use crate::requests;
 use core::ffi::c_int;
 use invivo_proto::mpi::peer as special;
 use invivo_proto::record::{Facts, Kind};
@@ -47,8 +47,10 @@ impl Call {
             return statuses;
         }
         let count = usize::try_from(count).unwrap_or(0);
-        self.location.statuses.clear();
-        self.location.statuses.resize(count, Status::EMPTY);
+        // What is left of other calls MPI writes over.
+        if self.location.statuses.len() < count {
+            self.location.statuses.resize(count, Status::EMPTY);
+        }
         self.location.statuses.as_mut_ptr()
     }
 
@@ -90,7 +92,7 @@ impl Call {
         if !self.recorded() {
             return followed(held);
         }
-        let Some(posted) = requests::complete(held) else {
+        let Some(posted) = requests::complete(held, |posted| *posted) else {
             return;
         };
         let mut facts = posted.facts;
@@ -201,7 +203,7 @@ impl Call {
 /// A request may be complete, and nobody wants to know of what.
 #[inline(never)]
 fn followed(held: Request) {
-    if let Some(Posted { makes_comm, .. }) = requests::complete(held)
+    if let Some(makes_comm) = requests::complete(held, |posted| posted.makes_comm)
         && makes_comm != 0
     {
         comms::usable(Comm(makes_comm as RawHandle));

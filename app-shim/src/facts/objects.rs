@@ -34,8 +34,7 @@ impl Call {
 
     /// `MPI_Comm_idup`: the communicator is made when the request is complete.
     pub unsafe fn comm_idup(&mut self, parent: Comm, new: *const Comm, request: *const Request) {
-        self.collective(Kind::PostCollective, parent, None, 0, 0);
-        self.count_collective(parent);
+        self.begin_coll(parent);
         // SAFETY: the real call has written both.
         let (new, request) = unsafe { (*new, *request) };
         comms::announced(parent, new);

@@ -72,7 +72,10 @@ pub fn exec(args: ExecArgs) -> ExitCode {
             let speaks = environment
                 .get(OsStr::new("SLURM_PROCID"))
                 .is_none_or(|number| number == "0");
-            say_for_all(speaks, &wrong_side(&args.program).unwrap_or_else(|| error.to_string()));
+            say_for_all(
+                speaks,
+                &wrong_side(&args.program).unwrap_or_else(|| error.to_string()),
+            );
             return ExitCode::from(2);
         }
     };

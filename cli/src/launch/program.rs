@@ -1,9 +1,10 @@
 //! Looking at a program before it starts: where it is, and how it was linked.
 
+use super::symbols::defined;
 use object::Endianness;
 use object::elf::{ELFMAG, EM_X86_64, FileHeader64, PT_INTERP, SHT_SYMTAB};
 use object::read::ReadCache;
-use object::read::elf::{FileHeader, ProgramHeader, Sym};
+use object::read::elf::{FileHeader, ProgramHeader};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +31,7 @@ const MPI_NAME: &[u8] = b"MPI_COMM_WORLD";
 /// processes in it.
 pub fn has_mpi_inside(file: &Path) -> bool {
     match linkage(file) {
-        Linkage::Dynamic => defines_mpi(file).unwrap_or(false),
+        Linkage::Dynamic => defines_mpi(file),
         // Often stripped: but every MPI knows this name.
         Linkage::Static => {
             std::fs::read(file).is_ok_and(|bytes| bytes.windows(MPI_NAME.len()).any(|name| name == MPI_NAME))
@@ -40,19 +41,8 @@ pub fn has_mpi_inside(file: &Path) -> bool {
 }
 
 /// Whether a dynamic program defines `PMPI_Init` itself, which no layer above MPI does.
-fn defines_mpi(file: &Path) -> Option<bool> {
-    let data = ReadCache::new(std::fs::File::open(file).ok()?);
-    let header = FileHeader64::<Endianness>::parse(&data).ok()?;
-    let endian = header.endian().ok()?;
-    let sections = header.sections(endian, &data).ok()?;
-    let table = sections.symbols(endian, &data, SHT_SYMTAB).ok()?;
-    let strings = table.strings();
-    let mut defined = table.iter().filter(|symbol| !symbol.is_undefined(endian));
-    Some(defined.any(|symbol| {
-        symbol
-            .name(endian, strings)
-            .is_ok_and(|name| name == b"PMPI_Init")
-    }))
+fn defines_mpi(file: &Path) -> bool {
+    defined(file, SHT_SYMTAB, |name| name == b"PMPI_Init").is_ok_and(|found| !found.is_empty())
 }
 
 /// How a program was linked, as far as that decides whether something can be preloaded into it.

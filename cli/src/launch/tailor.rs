@@ -10,16 +10,13 @@
 //! read, say where the functions are: the copy gives back what turns out to be there (`app-shim/src/hidden.rs`).
 
 use super::preload::can_preload;
-use object::elf::{FileHeader64, SHN_UNDEF, Sym64};
-use object::read::elf::{FileHeader, Sym};
-use object::{Endianness, LittleEndian};
+use super::symbols::{Symbol, Unreadable, defined};
+use object::elf::{SHN_UNDEF, SHT_DYNSYM};
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// A file that cannot be read as a library of this machine.
-type Unreadable = object::read::Error;
 /// The number of a section, the value and the size stand behind name (4 bytes), kind and visibility of a symbol.
 const SECTION_AT: usize = 6;
 const VALUE_AT: usize = 8;
@@ -33,23 +30,28 @@ pub fn tailored(shim: &Path, library: &Path, directory: impl FnOnce() -> Option<
 }
 
 fn copy(shim: &Path, library: &Path, directory: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
-    let known = defined(&std::fs::read(library).ok()?).ok()?;
+    let known = functions(library).ok()?;
     let known: HashSet<&[u8]> = known.iter().map(|symbol| symbol.name.as_slice()).collect();
-    let mut bytes = std::fs::read(shim).ok()?;
-    let hidden = hide(&mut bytes, |name| !known.contains(name)).ok()?;
+    let mut hidden = functions(shim).ok()?;
+    hidden.retain(|symbol| !known.contains(symbol.name.as_slice()));
     if hidden.is_empty() {
         return None;
     }
     let directory = directory()?;
+    let about = shim.metadata().ok()?;
+    // Which shim without which functions: every rank asks, so that none reads megabytes to know.
     let mut hash = DefaultHasher::new();
-    bytes.hash(&mut hash);
+    (about.dev(), about.ino(), about.mtime(), about.mtime_nsec()).hash(&mut hash);
+    hidden.hash(&mut hash);
     // The shim finds itself in LD_PRELOAD by the end of its name.
     let file = directory.join(format!("{:016x}-{}", hash.finish(), shim.file_name()?.to_str()?));
     if !can_preload(&file) || !may_run_from(&directory) {
         return None;
     }
-    let whole = |file: &Path| file.metadata().is_ok_and(|meta| meta.len() == bytes.len() as u64);
-    if !whole(&file) {
+    let is_whole = file.metadata().is_ok_and(|meta| meta.len() == about.len());
+    if !is_whole {
+        let mut bytes = std::fs::read(shim).ok()?;
+        hide(&mut bytes, &hidden);
         let beside = directory.join(format!("shim-{}", std::process::id()));
         let written = write(&beside, &bytes).and_then(|()| std::fs::rename(&beside, &file));
         if written.is_err() {
@@ -73,50 +75,23 @@ fn may_run_from(directory: &Path) -> bool {
         .is_ok_and(|about| !about.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
 }
 
-/// A symbol that a library defines for others.
-struct Symbol {
-    name: Vec<u8>,
-    /// Where its entry begins in the file.
-    at: usize,
+/// The functions of MPI that a library has, under either name.
+fn functions(library: &Path) -> Result<Vec<Symbol>, Unreadable> {
+    defined(library, SHT_DYNSYM, |name| {
+        let name = name.strip_prefix(b"P").unwrap_or(name);
+        name.starts_with(b"MPI_") || name.starts_with(b"MPIX_")
+    })
 }
 
-/// The symbols that a library defines for others.
-fn defined(file: &[u8]) -> Result<Vec<Symbol>, Unreadable> {
-    let header = FileHeader64::<Endianness>::parse(file)?;
-    let endian = header.endian()?;
-    let sections = header.sections(endian, file)?;
-    let table = sections.symbols(endian, file, object::elf::SHT_DYNSYM)?;
-    let strings = table.strings();
-    let section = sections.section(table.section())?;
-    let begin = object::read::elf::SectionHeader::sh_offset(section, endian) as usize;
-    let mut symbols = Vec::new();
-    for (index, symbol) in table.iter().enumerate() {
-        if !symbol.is_undefined(endian) {
-            symbols.push(Symbol {
-                name: symbol.name(endian, strings)?.to_vec(),
-                at: begin + index * size_of::<Sym64<LittleEndian>>(),
-            });
-        }
-    }
-    Ok(symbols)
-}
-
-/// Makes those MPI functions undefined that are to go; says which.
-fn hide(file: &mut [u8], goes: impl Fn(&[u8]) -> bool) -> Result<Vec<Vec<u8>>, Unreadable> {
-    let mut hidden = Vec::new();
-    for symbol in defined(file)? {
-        let name = symbol.name.strip_prefix(b"P").unwrap_or(&symbol.name);
-        if (name.starts_with(b"MPI_") || name.starts_with(b"MPIX_"))
-            && goes(&symbol.name)
-            && let Some(entry) = file.get_mut(symbol.at..symbol.at + SIZE_END)
-        {
+/// Makes these symbols undefined.
+fn hide(file: &mut [u8], hidden: &[Symbol]) {
+    for symbol in hidden {
+        if let Some(entry) = file.get_mut(symbol.at..symbol.at + SIZE_END) {
             entry[SECTION_AT..VALUE_AT].copy_from_slice(&SHN_UNDEF.to_le_bytes());
             entry.copy_within(VALUE_AT..SIZE_AT, SIZE_AT);
             entry[VALUE_AT..SIZE_AT].fill(0);
-            hidden.push(symbol.name);
         }
     }
-    Ok(hidden)
 }
 
 #[cfg(test)]

@@ -63,7 +63,10 @@ fn without_a_launcher_it_says_what_to_type() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
         // The launcher kills the rest when one process has failed: the one that speaks may be the last.
         let invivo = stage.path("bin/invivo");
-        let late = format!("[ $RANK = 0 ] && sleep 0.5; exec {} run -- ./app", invivo.display());
+        let late = format!(
+            "[ $RANK = 0 ] && sleep 0.5; exec {} run -- ./app",
+            invivo.display()
+        );
         let output = stage.run(launcher, 4, false, &late);
         let text = String::from_utf8_lossy(&output.stderr);
         let told = text

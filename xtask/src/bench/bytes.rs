@@ -1,42 +1,58 @@
-//! Bytes per recorded call on real programs' streams: LAMMPS' melt and colloid examples on four ranks.
+//! Bytes per recorded call on real programs' streams: LAMMPS' melt and colloid examples on four ranks. (Those of the kernels come
+//! with `apps`.)
 
 use super::mpi::{OPEN_MPI, Report, observed, with_tools};
-use super::{Figure, folder, stream};
+use super::statistics::Median;
+use super::{Beside, folder, stream, write_table};
 use crate::run::output;
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use serde_json::{Value, json};
 
 /// What libotf2 3.0 writes for one call of three events (enter, message, leave): measured, 12 bytes for an enter or
 /// a leave, 10 to 20 for a message.
 const OTF2_BYTES: f64 = 35.0;
+/// What a call may take.
+const TARGET_BYTES: f64 = 10.0;
 const RANKS: u32 = 4;
-/// The examples with as many steps as they have, or as take a second, and the figures' names.
-const EXAMPLES: [(&str, u32, &str); 2] = [
-    ("melt", 250, "bytes-per-call"),
-    ("colloid", 5000, "bytes-per-call-colloid"),
-];
+/// The examples with as many steps as they have, or as take a second.
+const EXAMPLES: [(&str, u32); 2] = [("melt", 250), ("colloid", 5000)];
+/// Runs, and of a full run.
+const TURNS: (usize, usize) = (3, 9);
 
-/// Measures and writes the figures.
-pub fn run() -> Result<()> {
-    EXAMPLES.into_iter().try_for_each(measure)
+/// Measures, prints and writes one table.
+pub fn run(full: bool) -> Result<()> {
+    let turns = if full { TURNS.1 } else { TURNS.0 };
+    let beside = Beside::begin();
+    println!("{:<10}{:>12}{:>8}{:>9}", "LAMMPS", "bytes/call", "OTF2", "target");
+    let mut rows = Vec::new();
+    for (example, steps) in EXAMPLES {
+        let row = measure(example, steps, turns)?;
+        println!(
+            "{example:<10}{:>12.2}{OTF2_BYTES:>8.0}{TARGET_BYTES:>9.0}",
+            row["bytes_per_call"]["median"].as_f64().unwrap_or(0.0)
+        );
+        rows.push(row);
+    }
+    let about = "Payload bytes of the packets that places took, for each recorded call; completed requests included in their calls, \
+                 packet headers (96 bytes per 100 KiB) not. Four ranks, Open MPI. otf2: libotf2's three events for a call.";
+    write_table("bytes", about, full, &beside, &rows)
 }
 
-fn measure((example, steps, name): (&str, u32, &'static str)) -> Result<()> {
+fn measure(example: &str, steps: u32, turns: usize) -> Result<Value> {
     let file = folder().join("bytes-report.json");
-    let mut launch = OPEN_MPI.launch(with_tools(RANKS));
-    observed(&mut launch, &file, &[]);
-    output(launch.arg("lmp").arg("-in").arg(stream::input(example, steps)?))?;
-    let report = Report::read(&file)?;
-    report.is_complete(RANKS)?;
-    let (bytes, calls) = (report.payload_bytes()?, report.taken()?);
-    Figure {
-        name,
-        value: bytes as f64 / calls as f64,
-        unit: "bytes/call",
-        baseline: OTF2_BYTES,
-        about: format!(
-            "{bytes} payload bytes of {calls} calls: LAMMPS {example}, {RANKS} ranks, Open MPI; completed requests included in \
-             their calls, packet headers (96 bytes per 100 KiB) not. Baseline: libotf2's three events per call."
-        ),
+    let (mut each, mut calls) = (Vec::new(), 0);
+    for _ in 0..turns {
+        let mut launch = OPEN_MPI.launch(with_tools(RANKS));
+        observed(&mut launch, &file, &[]);
+        output(launch.arg("lmp").arg("-in").arg(stream::input(example, steps)?))?;
+        let report = Report::read(&file)?;
+        report.is_complete(RANKS)?;
+        calls = report.taken()?;
+        ensure!(calls > 10_000, "{calls} calls only were recorded");
+        each.push(report.payload_bytes()? as f64 / calls as f64);
     }
-    .write()
+    Ok(json!({
+        "program": format!("LAMMPS {example}"), "ranks": RANKS, "turns": turns, "calls": calls,
+        "bytes_per_call": Median::of(&each)?.json(), "otf2_bytes": OTF2_BYTES, "target_bytes": TARGET_BYTES,
+    }))
 }

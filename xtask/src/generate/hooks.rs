@@ -146,11 +146,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
         "type_free" => ("", "call.type_free();".into()),
         "coll" => (
             "",
-            format!(
-                "{} call.coll(comm, {}, bytes_out, bytes_in);",
-                shares(f)?,
-                root(f)
-            ),
+            format!("{} call.coll({}, bytes_out, bytes_in);", shares(f)?, root(f)),
         ),
         "post_coll" => (
             "",

@@ -102,14 +102,16 @@ pub fn all(full: bool) -> Result<Vec<App>> {
         .iter()
         .map(|one| kernel(one, one.name.to_owned(), RANKS, 1.0))
         .collect();
-    apps.push(lammps("melt", 1000, "molecular dynamics, 4,000 atoms")?);
+    let melt = |name: &str, ranks| lammps(name, ranks, "melt", 1000, "molecular dynamics, 4,000 atoms");
+    apps.push(melt("LAMMPS melt", RANKS)?);
     apps.push(plain(
         "comms 10,000",
         "communicators made, used and freed",
         &["comms", "10000", "20000"],
     ));
     if full {
-        for one in &KERNELS {
+        let some = |names: [&'static str; 3]| KERNELS.iter().filter(move |one| names.contains(&one.name));
+        for one in some(["lu", "sp", "cg"]) {
             apps.push(kernel(one, format!("{} / 8", one.name), RANKS, 8.0));
         }
         for requests in ["1", "200", "1000"] {
@@ -120,14 +122,16 @@ pub fn all(full: bool) -> Result<Vec<App>> {
             let about = "so many requests to each side in one MPI_Waitall";
             apps.push(plain(&name, about, &["sp", &steps, &work, requests]));
         }
-        for one in KERNELS.iter().filter(|one| matches!(one.name, "lu" | "cg")) {
+        for one in some(["lu", "cg", "ft"]) {
             apps.push(kernel(one, format!("{} on 4", one.name), 4, 1.0));
         }
-        apps.push(lammps(
-            "colloid",
-            20_000,
-            "molecular dynamics, 900 particles of two sizes",
-        )?);
+        // A core is left for the tools where there are two.
+        for one in some(["sp", "mg", "ep"]) {
+            apps.push(kernel(one, format!("{} on 1", one.name), 1, 1.0));
+        }
+        apps.push(melt("LAMMPS melt on 1", 1)?);
+        let about = "molecular dynamics, 900 particles of two sizes";
+        apps.push(lammps("LAMMPS colloid", RANKS, "colloid", 5000, about)?);
         apps.push(hpcc()?);
     }
     Ok(apps)
@@ -157,11 +161,11 @@ fn of_kernel(text: &str, _: &Path) -> Result<Said> {
 }
 
 /// An example of LAMMPS with so many steps.
-fn lammps(example: &str, steps: u32, about: &str) -> Result<App> {
+fn lammps(name: &str, ranks: u32, example: &str, steps: u32, about: &str) -> Result<App> {
     Ok(App {
-        name: format!("LAMMPS {example}"),
+        name: name.to_owned(),
         about: about.to_owned(),
-        ranks: RANKS,
+        ranks,
         program: "lmp".into(),
         arguments: vec!["-in".into(), stream::input(example, steps)?.display().to_string()],
         folder: folder(),

@@ -25,6 +25,12 @@ pub const ALL: &[Section] = &[
         charts: place::place_charts,
     },
     Section {
+        name: "bytes",
+        others_max: f64::MAX,
+        text: jobs::bytes,
+        charts: |_| Ok(Vec::new()),
+    },
+    Section {
         name: "apps",
         others_max: 0.5,
         text: jobs::apps,

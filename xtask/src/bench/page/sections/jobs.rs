@@ -57,6 +57,31 @@ pub fn apps_charts(run: &Value) -> Result<Charts> {
     ])
 }
 
+pub fn bytes(runs: &Runs) -> Result<String> {
+    let run = newest(runs)?;
+    let mut text = String::from(
+        "| program | ranks | calls | bytes per call | target | libotf2 | bytes, earlier runs |\n|---|---|---|---|---|---|---|\n",
+    );
+    for row in rows(run) {
+        let program = word(row, "program");
+        let of = |of: &Value, name: &str| of[name].as_f64().unwrap_or(0.0);
+        let bytes = &row["bytes_per_call"];
+        let _ = writeln!(
+            text,
+            "| {program} | {} | {} | {:.2} ({:.2} .. {:.2}) | {} | {} | {} |",
+            row["ranks"],
+            short(of(row, "calls")),
+            of(bytes, "median"),
+            of(bytes, "low"),
+            of(bytes, "high"),
+            short(of(row, "target_bytes")),
+            short(of(row, "otf2_bytes")),
+            earlier(runs, |other| other["program"] == program, "bytes_per_call")
+        );
+    }
+    Ok(text)
+}
+
 pub fn startup(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::from(
