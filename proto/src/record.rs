@@ -93,25 +93,26 @@ impl Kind {
     }
 }
 
-/// The facts of a call or of one of its parts. The wide fields lie first: a compiler that writes several zeroes at once then
-/// never splits one of them between two stores, which a processor could not hand on to who reads it next.
+/// The facts of a call or of one of its parts. A call without peer has zeroes as its bytes: the peer, which then is not zero,
+/// lies before them, or a compiler would write the tag's zeroes and theirs at once, one of them in two pieces, which a processor
+/// cannot hand on to who reads it next.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts {
+    /// What the other fields mean.
+    pub kind: Kind,
+    /// The function.
+    pub region: RegionId,
+    /// The communicator, as this rank numbers it.
+    pub comm: CommLocal,
+    /// The message's tag.
+    pub tag: i32,
+    /// Peer or root as a rank *in that communicator*; negative values as in [`crate::mpi::peer`].
+    pub peer: i32,
     /// Bytes that left this rank.
     pub bytes_out: u64,
     /// Bytes that came to this rank.
     pub bytes_in: u64,
-    /// Peer or root as a rank *in that communicator*; negative values as in [`crate::mpi::peer`].
-    pub peer: i32,
-    /// The message's tag.
-    pub tag: i32,
-    /// The communicator, as this rank numbers it.
-    pub comm: CommLocal,
-    /// The function.
-    pub region: RegionId,
-    /// What the other fields mean.
-    pub kind: Kind,
 }
 
 impl Facts {

@@ -1,7 +1,7 @@
 //! A tool place fed with what a recorded program called, by packets as they come over MPI: how long it takes for each call,
 //! with one location and with many, and which share of it decoding, storing and each analysis have. Prints one JSON object
 //! per measurement; fails where an answer is not what the recording says. Arguments: the files that xtask/bench/stream.c
-//! wrote on four ranks, without the rank's number (`target/bench/melt`), and by how much longer than usual to run.
+//! wrote on four ranks, without the rank's number (`target/bench/melt`).
 
 mod allocations;
 mod answers;
@@ -31,10 +31,9 @@ const BATCH_MIN: usize = 16;
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let files = arguments.next().context("where the recorded calls are")?;
-    let longer: u64 = arguments.next().map_or(Ok(1), |text| text.parse())?;
     let recorded = Recorded::read(Path::new(&files))?;
     for locations in LOCATIONS {
-        run(&recorded, locations, longer * turns(locations))?;
+        run(&recorded, locations, turns(locations))?;
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Turns, and of a full run: bounds of so many are those of 95 %.
-const TURNS: (usize, usize) = (5, 11);
+const TURNS: (usize, usize) = (5, 15);
 /// Measured loops in each run, of 20,000 calls mostly.
 const BATCHES: &str = "8";
 /// Single calls that are timed for their distribution: some hundred packets' worth.

@@ -7,6 +7,10 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 use std::fmt::Write as _;
 
+/// What a recorded call may cost more than two time stamps, in ns.
+const RECORDED_NS: f64 = 8.0;
+/// What a call may cost more than a wrapper that passes it on, in ns, while recording is off.
+const OFF_NS: f64 = 2.0;
 const TOOLS: [&str; 5] = ["wrapper", "two stamps", "recording off", "recorded", "EZTrace"];
 
 pub fn shim(runs: &Runs) -> Result<String> {
@@ -40,7 +44,47 @@ pub fn shim(runs: &Runs) -> Result<String> {
             let is_it = |row: &Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == "recorded";
             let _ = writeln!(text, "| {} |", earlier(runs, is_it, "added_ns"));
         }
+        text += &aims(runs, mpi)?;
         text += &single(run, mpi)?;
+    }
+    Ok(text)
+}
+
+/// The kinds of calls that have an aim: loops of calls that a tool records.
+fn kinds(run: &Value) -> impl Iterator<Item = &str> {
+    let all = each(run, "kind").into_iter();
+    all.filter(|kind| !kind.starts_with("single") && !["packet switch", "rank"].contains(kind))
+}
+
+/// What a tool adds to a call of a kind, in one run.
+fn added<'a>(run: &'a Value, mpi: &str, kind: &str, tool: &str) -> Option<&'a Value> {
+    let is_it = |row: &&Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == tool;
+    Some(&rows(run).find(is_it)?["added_ns"])
+}
+
+/// By how much the aims are missed, in all runs that are kept.
+fn aims(runs: &Runs, mpi: &str) -> Result<String> {
+    let mut text = format!(
+        "\nAbove the aims on {mpi}, in ns, run by run, the newest first; what is below zero is met:\n\n\
+         | call | recorded, less two stamps and {RECORDED_NS:.0} ns | recording off, less the wrapper and {OFF_NS:.0} ns |\n|---|---|---|\n"
+    );
+    for kind in kinds(newest(runs)?) {
+        let above = |tool: &str, least: &str, more: f64| {
+            let of_run = |run: &Value| {
+                let of = |tool: &str| median(added(run, mpi, kind, tool)?).ok();
+                Some(format!("{:+.1}", of(tool)? - of(least)? - more))
+            };
+            let each: Vec<String> = runs.iter().rev().filter_map(of_run).collect();
+            each.join(", ")
+        };
+        let about = rows(newest(runs)?).find(|row| row["kind"] == kind);
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            word(about.context("a row")?, "about"),
+            above("recorded", "two stamps", RECORDED_NS),
+            above("recording off", "wrapper", OFF_NS)
+        );
     }
     Ok(text)
 }
