@@ -68,13 +68,13 @@ pub fn bytes(runs: &Runs) -> Result<String> {
         let bytes = &row["bytes_per_call"];
         let _ = writeln!(
             text,
-            "| {program} | {} | {} | {:.2} ({:.2} .. {:.2}) | {} | {} | {} |",
+            "| {program} | {} | {} | {:.2} ({:.2} .. {:.2}) | {:.2} | {} | {} |",
             row["ranks"],
             short(of(row, "calls")),
             of(bytes, "median"),
             of(bytes, "low"),
             of(bytes, "high"),
-            short(of(row, "target_bytes")),
+            of(row, "target_bytes"),
             short(of(row, "otf2_bytes")),
             earlier(runs, |other| other["program"] == program, "bytes_per_call")
         );
