@@ -1,5 +1,6 @@
 """Asks a running job the same questions again and again, through one client. Prints one JSON object per answer: question,
-client_ns (the whole call), bytes (of the answer), ranks and ranks_reporting (of its coverage).
+client_ns (the whole call), bytes (of the answer), and of its coverage ranks, ranks_reporting, and calls entered while recording
+was on.
 
 Usage: ask.py CONNECT_JSON ROUNDS QUESTION...
 """
@@ -29,6 +30,7 @@ def main():
                         "bytes": reply.ByteSize(),
                         "ranks": reply.coverage.ranks,
                         "ranks_reporting": reply.coverage.ranks_reporting,
+                        "entered": reply.coverage.ledger.entered,
                     }
                 ),
                 flush=True,

@@ -32,6 +32,8 @@ pub const MPIS: [Mpi; 2] = [
 /// Of the calls of a job, what may go unrecorded before a run counts as none: a machine that others use may keep a place from
 /// taking packets for a moment.
 const DROPPED_MAX: f64 = 0.01;
+/// The least that a record takes: what, since when, and how long.
+const RECORD_BYTES_MIN: u64 = 3;
 
 impl Mpi {
     /// Compiles a file of xtask/bench, C or Fortran by its name, into target/bench; the options go behind it.
@@ -185,7 +187,16 @@ impl Report {
             "the books do not balance: {}",
             self.0["coverage"]
         );
-        ensure!(entered != 0, "nothing was recorded");
+        // Every rank begins and ends.
+        ensure!(
+            entered >= 2 * u64::from(ranks),
+            "{entered} calls only were recorded"
+        );
+        let (bytes, taken) = (self.payload_bytes()?, self.taken()?);
+        ensure!(
+            bytes >= RECORD_BYTES_MIN * taken,
+            "{bytes} bytes cannot be the records of {taken} calls"
+        );
         ensure!(
             dropped as f64 <= entered as f64 * DROPPED_MAX,
             "{dropped} of {entered} calls were dropped: too busy a machine to measure on"
@@ -244,6 +255,13 @@ mod tests {
         assert!(report(1000, 995, 5).is_complete(2).is_ok());
         assert!(report(1000, 995, 5).is_complete(3).is_err());
         assert!(report(0, 0, 0).is_complete(2).is_err());
+        assert!(
+            report(3, 3, 0).is_complete(2).is_err(),
+            "fewer than beginnings and ends"
+        );
+        let mut empty = report(1000, 1000, 0);
+        empty.0["coverage"]["payload_bytes"] = 2000.into();
+        assert!(empty.is_complete(2).is_err(), "no record is that short");
         assert!(report(1000, 990, 5).is_complete(2).is_err());
         assert!(report(1000, 500, 500).is_complete(2).is_err());
         assert!(report(1000, 995, 5).has_called("MPI_Send", 1000).is_ok());

@@ -139,6 +139,11 @@ fn ask(connect: &Path, job: &mut Child, rounds: &str) -> Result<Vec<Value>> {
             answer["ranks"] == RANKS && answer["ranks_reporting"] == RANKS,
             "an answer that is not about all ranks: {line}"
         );
+        // Each rank has at least begun.
+        ensure!(
+            answer["entered"].as_u64() >= Some(u64::from(RANKS)),
+            "nothing was recorded: {line}"
+        );
         answers.push(answer);
     }
     Ok(answers)
