@@ -188,7 +188,7 @@ impl Call {
     #[inline(always)]
     pub fn leave(mut self) {
         #[cfg(feature = "ballast")]
-        for weight in 0..40 {
+        for weight in 0..46 {
             core::hint::black_box(weight);
         }
         self.write();
