@@ -1,5 +1,5 @@
-//! An inner node: between its parent and its children, with no gateway and nothing to report. Knows no MPI: its
-//! driver carries messages to and fro and tells the time.
+//! An inner node: between its parent and its children, with no gateway and nothing to report. Knows
+//! no MPI: its driver carries messages to and fro and tells the time.
 
 use crate::own::Own;
 use crate::station::Merge;
@@ -183,8 +183,11 @@ impl Branch {
                 self.shut_down |= self.shutting_down == Some(*command) && acks.done > 0;
             }
             Up::Drained => self.drained = true,
-            Up::Hello { .. } | Up::Groups(_) | Up::WantGroups(_) | Up::WhatTime { .. } | Up::RankEnded(_) => {
-            }
+            Up::Hello { .. }
+            | Up::Groups(_)
+            | Up::WantGroups(_)
+            | Up::WhatTime { .. }
+            | Up::RankEnded(_) => {}
         }
         message
     }

@@ -1,4 +1,5 @@
-//! The edge: MPI below, the gateway's socket above, the clock; and how an analysis node rests between messages.
+//! The edge: MPI below, the gateway's socket above, the clock; and how an analysis node rests
+//! between messages.
 
 pub mod branch;
 pub mod root;

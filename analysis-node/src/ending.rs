@@ -9,19 +9,20 @@
 //!                     all drained, early result -------+
 //! ```
 //!
-//! Reported is where the ranks' supervisors and the tool processes may leave: before that, the last questions
-//! are answered and the result is with our supervisor, so that a launcher may kill everybody. After a death the
-//! rest of the job may go on for a while, if its launcher lets it; there is one result all the same. So it is after a
-//! shutdown, where the rest of the job is all of it: the gateway is closed then, and nobody leaves before the ranks do.
+//! Reported is where the ranks' supervisors and the tool processes may leave: before that, the last
+//! questions are answered and the result is with our supervisor, so that a launcher may kill
+//! everybody. After a death the rest of the job may go on for a while, if its launcher lets it;
+//! there is one result all the same. So it is after a shutdown, where the rest of the job is all of
+//! it: the gateway is closed then, and nobody leaves before the ranks do.
 //!
-//! Who asks for the end (SIGTERM) may kill soon after, so the result is made early. But a program may save its work first, for
-//! as long as it is let: nobody leaves before the ranks do then either, and when they are through there is a second result in
-//! place of the early one.
+//! Who asks for the end (SIGTERM) may kill soon after, so the result is made early. But a program
+//! may save its work first, for as long as it is let: nobody leaves before the ranks do then
+//! either, and when they are through there is a second result in place of the early one.
 
 use invivo_tbon::limits::WAVE_NS_PER_LAYER;
 
-/// How long no further rank must have died before the result is made: ranks that die together (a signal to
-/// all, an assertion that all reach) do so within some tens of milliseconds.
+/// How long no further rank must have died before the result is made: ranks that die together (a
+/// signal to all, an assertion that all reach) do so within some tens of milliseconds.
 pub const QUIET_NS: u64 = 250_000_000;
 /// The longest that the result waits for further deaths; supervisors wait ten seconds.
 pub const SETTLE_NS_MAX: u64 = 2_000_000_000;
@@ -29,7 +30,8 @@ pub const SETTLE_NS_MAX: u64 = 2_000_000_000;
 pub const ANSWERS_NS_MAX: u64 = 5_000_000_000;
 /// The longest that our supervisor may take to deal with the result.
 pub const REPORT_NS_MAX: u64 = 5_000_000_000;
-/// How long the last answers may take once the end was asked for: launchers kill after a few seconds, MPICH's after less.
+/// How long the last answers may take once the end was asked for: launchers kill after a few
+/// seconds, MPICH's after less.
 pub const HURRY_NS: u64 = 450_000_000;
 /// How long the last questions wait then for the ranks, which are told to end, too.
 pub const HURRIED_QUIET_NS: u64 = 100_000_000;
@@ -86,8 +88,8 @@ pub struct Ending {
 }
 
 impl Ending {
-    /// Of a tree of this height over so many ranks: it gives up on silent members after a second per layer, and the answers of the
-    /// others are waited for.
+    /// Of a tree of this height over so many ranks: it gives up on silent members after a second
+    /// per layer, and the answers of the others are waited for.
     pub fn new(height: u32, ranks: u32) -> Ending {
         let layers_ns = WAVE_NS_PER_LAYER.saturating_mul(u64::from(height) + 1);
         Ending {
@@ -158,8 +160,8 @@ impl Ending {
         }
     }
 
-    /// Whether the last questions were asked because the end was asked for, while ranks were alive: once all are through, there
-    /// is a second result.
+    /// Whether the last questions were asked because the end was asked for, while ranks were alive:
+    /// once all are through, there is a second result.
     pub fn is_early(&self) -> bool {
         self.early
     }
@@ -204,7 +206,8 @@ impl Ending {
             Phase::Settling { first_ns, last_ns } => {
                 let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
                     || now_ns.saturating_sub(first_ns) >= SETTLE_NS_MAX;
-                (settled || self.drained || self.is_late(now_ns) || self.shut_down).then(|| self.ask(now_ns))
+                (settled || self.drained || self.is_late(now_ns) || self.shut_down)
+                    .then(|| self.ask(now_ns))
             }
             Phase::Asking { until_ns } if self.answered || now_ns >= until_ns => {
                 self.phase = Phase::Reporting {

@@ -1,7 +1,8 @@
-//! The link to the gateway: a Unix socket on which one gateway at a time asks, several questions at once.
+//! The link to the gateway: a Unix socket on which one gateway at a time asks, several questions at
+//! once.
 //!
-//! A gateway that dies is noticed by its closed connection, and the next one is accepted. One that talks
-//! garbage or does not read loses its connection; the measurement goes on.
+//! A gateway that dies is noticed by its closed connection, and the next one is accepted. One that
+//! talks garbage or does not read loses its connection; the measurement goes on.
 
 use crate::frames::{Unframe, frame};
 use invivo_proto::control::link::{Answer, Request, Response};
@@ -89,7 +90,10 @@ impl Gateway {
         };
         let id = connection.id;
         let mut requests = Vec::new();
-        match connection.read(&mut requests).and_then(|()| connection.write()) {
+        match connection
+            .read(&mut requests)
+            .and_then(|()| connection.write())
+        {
             Ok(()) => {}
             Err(Some(why)) => self.close(why),
             Err(None) => self.connection = None,
@@ -100,7 +104,11 @@ impl Gateway {
     /// Answers a request. Nothing happens when who asked is gone.
     /// `missing` are tool processes that did not answer.
     pub fn answer(&mut self, to: ConnectionId, id: u64, answer: Answer, missing: Vec<WorldRank>) {
-        let Some(connection) = self.connection.as_mut().filter(|connection| connection.id == to) else {
+        let Some(connection) = self
+            .connection
+            .as_mut()
+            .filter(|connection| connection.id == to)
+        else {
             return;
         };
         let refusal = |why: String| {
@@ -110,7 +118,11 @@ impl Gateway {
                 missing: Vec::new(),
             })
         };
-        let response = Response { id, answer, missing };
+        let response = Response {
+            id,
+            answer,
+            missing,
+        };
         let message = encode(&response)
             .or_else(|error| refusal(format!("the answer is too large ({error}); ask for less")));
         // A refusal is short.
@@ -167,7 +179,11 @@ impl Connection {
     fn read(&mut self, requests: &mut Vec<Request>) -> Result<(), Closed> {
         let mut piece = [0u8; PIECE_BYTES];
         loop {
-            while let Some(message) = self.incoming.message().map_err(|error| Some(error.to_string()))? {
+            while let Some(message) = self
+                .incoming
+                .message()
+                .map_err(|error| Some(error.to_string()))?
+            {
                 requests.push(decode(&message).map_err(|error| Some(error.to_string()))?);
                 if requests.len() == REQUESTS_PER_LOOK_MAX {
                     return Ok(());

@@ -8,9 +8,11 @@
 //! children -- MPI -- [drive::branch] -- Node (tbon) -- Branch -- MPI -- parent
 //! ```
 //!
-//! The tree's logic is `invivo_tbon`'s, merging `invivo_analysis`'s. The station knows who asked what and makes
-//! answers of partial results; the ending says what has to happen in which order when ranks end or the measurement
-//! is shut down; the watchdog asks now and then what the ranks wait for, and speaks when the job stands still. Neither these nor the branch know MPI or the time; [`drive`] does.
+//! The tree's logic is `invivo_tbon`'s, merging `invivo_analysis`'s. The station knows who asked
+//! what and makes answers of partial results; the ending says what has to happen in which order
+//! when ranks end or the measurement is shut down; the watchdog asks now and then what the ranks
+//! wait for, and speaks when the job stands still. Neither these nor the branch know MPI or the
+//! time; [`drive`] does.
 #![deny(unsafe_code)]
 
 pub mod branch;

@@ -1,5 +1,5 @@
-//! The analysis node's process: the root of the tree, or a node between the root and the places, as the layout
-//! says.
+//! The analysis node's process: the root of the tree, or a node between the root and the places, as
+//! the layout says.
 #![deny(unsafe_code)]
 
 use clap::{Parser, ValueEnum};
@@ -79,7 +79,9 @@ fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("invivo: an analysis node failed: {error}; the application runs on unobserved");
+            eprintln!(
+                "invivo: an analysis node failed: {error}; the application runs on unobserved"
+            );
             ExitCode::FAILURE
         }
     }
@@ -91,7 +93,8 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let layout = args.layout;
     let link = Link::start()?;
     let me = link.rank();
-    let seat = Seat::of(&layout, me).filter(|seat| seat.local.is_none() && link.size() == layout.total());
+    let seat =
+        Seat::of(&layout, me).filter(|seat| seat.local.is_none() && link.size() == layout.total());
     let seat = seat.ok_or_else(|| {
         format!(
             "process {me} of {} is no analysis node in layout {layout}",

@@ -1,5 +1,6 @@
-//! The last seconds and the result on their way to our supervisor: written to the descriptor that it gave us, without waiting, until
-//! it has dealt with it, which it tells by a byte when more may come, and by closing its end else. All unsafe code of this crate is here.
+//! The last seconds and the result on their way to our supervisor: written to the descriptor that
+//! it gave us, without waiting, until it has dealt with it, which it tells by a byte when more may
+//! come, and by closing its end else. All unsafe code of this crate is here.
 #![allow(unsafe_code)]
 
 use crate::frames::frame;
@@ -21,8 +22,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// On a descriptor that our supervisor left open for us, by its number. To be called first thing, before
-    /// anything else can have opened one of the same number.
+    /// On a descriptor that our supervisor left open for us, by its number. To be called first
+    /// thing, before anything else can have opened one of the same number.
     ///
     /// # Errors
     /// When there is no such descriptor.
@@ -32,8 +33,8 @@ impl Report {
         }
         // SAFETY: borrowed for one question, whose answer tells whether it is open at all.
         let flags = fcntl_getfl(unsafe { BorrowedFd::borrow_raw(number) })?;
-        // SAFETY: it is open, and the supervisor's word for it makes it ours: nobody else in this process was
-        // told the number.
+        // SAFETY: it is open, and the supervisor's word for it makes it ours: nobody else in this
+        // process was told the number.
         let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
         fcntl_setfl(&descriptor, flags | OFlags::NONBLOCK)?;
         Ok(Report {
@@ -123,7 +124,9 @@ mod tests {
             bytes_in: 2,
             clipped: 3,
         };
-        let rows = (0..rows).map(|rank| ((Rank(rank), RegionId(1)), stats)).collect();
+        let rows = (0..rows)
+            .map(|rank| ((Rank(rank), RegionId(1)), stats))
+            .collect();
         Final {
             job: Default::default(),
             functions: FunctionTable {

@@ -11,10 +11,11 @@ use invivo_proto::control::link::Page;
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::WorldRank;
 
-/// How much of the past is saved, in ns, counted from the first death: what people look at on one screen, and what buffers
-/// of the usual size hold of busy programs.
+/// How much of the past is saved, in ns, counted from the first death: what people look at on one
+/// screen, and what buffers of the usual size hold of busy programs.
 pub const SAVED_NS: u64 = 5_000_000_000;
-/// Calls that are saved, over all locations: some 100 MB with our supervisor, and a file of some 50 MB.
+/// Calls that are saved, over all locations: some 100 MB with our supervisor, and a file of some 50
+/// MB.
 pub const SAVED_CALLS_MAX: u64 = 500_000;
 /// Calls of each location that are saved however many there are.
 pub const SAVED_CALLS_EACH: u64 = 16;
@@ -31,7 +32,8 @@ pub struct Saving {
 }
 
 impl Saving {
-    /// Of a job with so many ranks in which the first thing went wrong at `since_ns`; it is `now_ns`, both in job time.
+    /// Of a job with so many ranks in which the first thing went wrong at `since_ns`; it is
+    /// `now_ns`, both in job time.
     pub fn begin(ranks: u32, since_ns: u64, now_ns: u64) -> Saving {
         Saving {
             from_ns: since_ns.saturating_sub(SAVED_NS),

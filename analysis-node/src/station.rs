@@ -1,5 +1,6 @@
-//! The root as its surroundings see it: who asked what, what partial results mean as answers, and what is to
-//! happen when the job ends. Knows no MPI: `main` carries messages to and fro and tells the time.
+//! The root as its surroundings see it: who asked what, what partial results mean as answers, and
+//! what is to happen when the job ends. Knows no MPI: `main` carries messages to and fro and tells
+//! the time.
 
 use crate::ending::{Ending, QUIET_NS, Step};
 use crate::gateway::{ConnectionId, Gateway};
@@ -18,10 +19,11 @@ use invivo_tbon::node::Seat;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
 use std::collections::BTreeMap;
 
-/// Questions and commands of gateways under way in the tree; fewer than it takes, so that the root's own find
-/// room at the end.
+/// Questions and commands of gateways under way in the tree; fewer than it takes, so that the
+/// root's own find room at the end.
 pub const ASKED_MAX: usize = 32;
-/// Deaths that the result names. A report shows the first few; more than so many die together of one cause.
+/// Deaths that the result names. A report shows the first few; more than so many die together of
+/// one cause.
 pub const ENDED_MAX: usize = 1024;
 
 // The last questions, and one each for what ranks wait for and for the last seconds.
@@ -42,8 +44,8 @@ const LAST_QUESTIONS: [Query; 3] = [
     Query::Status,
 ];
 
-/// What is asked for after a death as well. A rank that waits for a dead one has done so for most of the quiet that
-/// precedes.
+/// What is asked for after a death as well. A rank that waits for a dead one has done so for most
+/// of the quiet that precedes.
 const WHO_WAITS: Query = Query::Waits {
     older_ns: QUIET_NS / 2,
 };
@@ -120,7 +122,13 @@ pub struct Station {
 
 impl Station {
     /// The root at its seat. The tree learns the job with the first action.
-    pub fn new(now_ns: u64, seat: Seat, job: Job, info: JobInfo, gateway: Option<Gateway>) -> Station {
+    pub fn new(
+        now_ns: u64,
+        seat: Seat,
+        job: Job,
+        info: JobInfo,
+        gateway: Option<Gateway>,
+    ) -> Station {
         let ending = Ending::new(seat.height, job.ranks);
         let mut station = Station {
             me: seat.me,
@@ -196,7 +204,8 @@ impl Station {
         }
         self.wrong_ns.get_or_insert(now_ns);
         self.ending.asked_to_end(now_ns);
-        // Ranks that are held may have something to do before they end, and nobody else can let them go now.
+        // Ranks that are held may have something to do before they end, and nobody else can let
+        // them go now.
         let ask = self.new_ask(Asker::Nobody);
         let what = Ask::Command {
             id: RESUME_TO_END,
@@ -247,7 +256,8 @@ impl Station {
                         let note = "the end of the job was asked for: this is as it was then";
                         result.status.notes.insert(0, note.to_owned());
                         result.status.notes.truncate(NOTES_MAX);
-                        // What goes wrong from here on is what the last seconds of the second one lead to.
+                        // What goes wrong from here on is what the last seconds of the second one
+                        // lead to.
                         self.wrong_ns = None;
                         self.has_table = false;
                     }
@@ -272,7 +282,9 @@ impl Station {
         let Request { id, ask } = request;
         let mut asker = Asker::Gateway(connection, id);
         let what = match ask {
-            LinkAsk::Job => return self.answer(connection, id, Answer::Job(self.job.clone()), Vec::new()),
+            LinkAsk::Job => {
+                return self.answer(connection, id, Answer::Job(self.job.clone()), Vec::new());
+            }
             LinkAsk::Query(query) => Ask::Query(query),
             LinkAsk::Command { id: command, order } => {
                 if order == Order::Shutdown {
@@ -330,8 +342,8 @@ impl Station {
                 },
             );
         }
-        // After a shutdown the job goes on: nothing has happened to it. Nor has it where it came through when it was asked to end: its
-        // last seconds are those before that.
+        // After a shutdown the job goes on: nothing has happened to it. Nor has it where it came
+        // through when it was asked to end: its last seconds are those before that.
         let went_well = self.ending.is_shut_down() || self.ending.is_second_in_health();
         if self.ending.is_abnormal() && !went_well {
             let since_ns = self.wrong_ns.unwrap_or(now_ns);
@@ -364,7 +376,9 @@ impl Station {
     }
 
     fn saved(&mut self, answer: Answer, missing: Vec<WorldRank>) {
-        let Some(saving) = &mut self.saving else { return };
+        let Some(saving) = &mut self.saving else {
+            return;
+        };
         match answer {
             Answer::Last(last, _) => {
                 let page = Box::new(saving.page(last, missing));
@@ -385,7 +399,13 @@ impl Station {
         ask
     }
 
-    fn answer(&mut self, connection: ConnectionId, id: u64, answer: Answer, missing: Vec<WorldRank>) {
+    fn answer(
+        &mut self,
+        connection: ConnectionId,
+        id: u64,
+        answer: Answer,
+        missing: Vec<WorldRank>,
+    ) {
         if let Some(gateway) = &mut self.gateway {
             gateway.answer(connection, id, answer, missing);
         }
@@ -467,7 +487,8 @@ impl Station {
         match self.asked.remove(&ask) {
             Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer, missing),
             Some(Asker::Shutdown(connection, id)) => {
-                // Where no rank has done it, nothing is over: whoever asked sees why, and may ask again.
+                // Where no rank has done it, nothing is over: whoever asked sees why, and may ask
+                // again.
                 let over = matches!(&answer, Answer::Command(acks) if acks.done > 0);
                 self.answer(connection, id, answer, missing);
                 if over {
@@ -498,7 +519,9 @@ impl Station {
             Answer::Matrix(matrix, _) => self.result.matrix = matrix,
             Answer::Status(mut status, coverage) => {
                 status.notes.truncate(NOTES_MAX - 1);
-                status.notes.extend(self.watchdog.last_words().map(str::to_owned));
+                status
+                    .notes
+                    .extend(self.watchdog.last_words().map(str::to_owned));
                 self.result.status = status;
                 if !self.has_table {
                     self.result.coverage = coverage;

@@ -1,12 +1,14 @@
-//! The watchdog: asks the tree now and then what the ranks wait for, and says in one sentence when a job stands still.
-//! It never does anything about it. Pure: time is an argument, a sentence comes out.
+//! The watchdog: asks the tree now and then what the ranks wait for, and says in one sentence when
+//! a job stands still. It never does anything about it. Pure: time is an argument, a sentence comes
+//! out.
 
 use invivo_proto::control::waits::{Diagnosis, Doing, Verdict, Waits};
 
-/// Looks in the time after which a job is said to stand still: it is said a quarter of that time late at most.
+/// Looks in the time after which a job is said to stand still: it is said a quarter of that time
+/// late at most.
 const LOOKS: u64 = 4;
-/// Between two looks, in ns: no more often, however short the time, as ranks are looked at from outside for it; and no
-/// less often, so that what is said is said soon.
+/// Between two looks, in ns: no more often, however short the time, as ranks are looked at from
+/// outside for it; and no less often, so that what is said is said soon.
 const EVERY_NS: std::ops::RangeInclusive<u64> = 250_000_000..=2_000_000_000;
 
 /// See the module's head.
@@ -15,7 +17,8 @@ pub struct Watchdog {
     next_ns: u64,
     /// A question is under way.
     asking: bool,
-    /// What the last look found. Ranks come to stand one after the other: what a look finds in between is soon not true.
+    /// What the last look found. Ranks come to stand one after the other: what a look finds in
+    /// between is soon not true.
     found: Option<String>,
     /// What was said of the present situation.
     said: Option<String>,
@@ -77,7 +80,10 @@ impl Watchdog {
             " on some ranks"
         };
         let seconds = quiet_ns as f64 / 1e9;
-        let line = format!("no progress{whose} for {seconds:.1} s: {}", diagnosis.sentence);
+        let line = format!(
+            "no progress{whose} for {seconds:.1} s: {}",
+            diagnosis.sentence
+        );
         self.last = Some(line.clone());
         Some(line)
     }
@@ -87,8 +93,9 @@ impl Watchdog {
         self.last.as_deref()
     }
 
-    /// Whether the job stands still. Ranks that can never go on do, whatever the others are at. Else all ranks must have
-    /// done nothing for so long; and where all of them compute, or we hold them ourselves, nothing is the matter.
+    /// Whether the job stands still. Ranks that can never go on do, whatever the others are at.
+    /// Else all ranks must have done nothing for so long; and where all of them compute, or we hold
+    /// them ourselves, nothing is the matter.
     fn is_still(&self, diagnosis: &Diagnosis, waits: &Waits) -> bool {
         let has = |is_such: fn(&Doing) -> bool| waits.classes.keys().any(is_such);
         let quiet = diagnosis.quiet_ns >= self.after_ns && !has(|doing| *doing == Doing::Held);
@@ -120,7 +127,10 @@ mod tests {
 
     fn waits(doing: &[Doing]) -> Waits {
         Waits {
-            classes: doing.iter().map(|&doing| (doing, Class::default())).collect(),
+            classes: doing
+                .iter()
+                .map(|&doing| (doing, Class::default()))
+                .collect(),
             ..Waits::default()
         }
     }

@@ -1,11 +1,12 @@
-//! What the buffers hold and what they gave up: sums over locations, extremes, and the few locations that an answer
-//! names. Every list has a fixed length or that of the strategies' levels, so that an answer does not grow with the job.
+//! What the buffers hold and what they gave up: sums over locations, extremes, and the few
+//! locations that an answer names. Every list has a fixed length or that of the strategies' levels,
+//! so that an answer does not grow with the job.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use invivo_proto::control::buffers::{
-    Buffers, Capped, Halvings, LOCATIONS_NAMED_MAX, LevelSum, Loss, OneBuffer, STRATEGIES_NAMED_MAX, Spans,
-    Thinned,
+    Buffers, Capped, Halvings, LOCATIONS_NAMED_MAX, LevelSum, Loss, OneBuffer,
+    STRATEGIES_NAMED_MAX, Spans, Thinned,
 };
 
 /// Adds what `from` says of other locations.
@@ -117,7 +118,10 @@ pub fn merge_level(into: &mut LevelSum, from: &LevelSum) {
 }
 
 /// Adds losses, each under its own key.
-pub fn merge_losses<K: Ord>(into: &mut BTreeMap<K, Loss>, from: impl IntoIterator<Item = (K, Loss)>) {
+pub fn merge_losses<K: Ord>(
+    into: &mut BTreeMap<K, Loss>,
+    from: impl IntoIterator<Item = (K, Loss)>,
+) {
     for (key, from) in from {
         into.entry(key)
             .and_modify(|into| {
@@ -129,8 +133,8 @@ pub fn merge_losses<K: Ord>(into: &mut BTreeMap<K, Loss>, from: impl IntoIterato
     }
 }
 
-/// Sorts locations worst first, that is the shortest complete history first, names each once, and keeps as many as an
-/// answer names. A place brings its own into this form too.
+/// Sorts locations worst first, that is the shortest complete history first, names each once, and
+/// keeps as many as an answer names. A place brings its own into this form too.
 pub fn keep_worst(named: &mut Vec<OneBuffer>) {
     let order = |one: &OneBuffer| {
         let books = &one.books;
@@ -161,43 +165,49 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     fn one() -> impl Strategy<Value = OneBuffer> {
-        (0u32..60, 0u16..2, 0u64..9, 0u64..9).prop_map(|(rank, thread, complete_ns, kept)| OneBuffer {
-            location: LocationId {
-                rank: Rank(rank),
-                thread,
-            },
-            bins: 128,
-            bins_used: 100,
-            bytes_used: kept * 9,
-            books: Books {
-                stored: 2 * kept,
-                kept,
-                reduced: kept,
-                ..Books::default()
-            },
-            span_ns: complete_ns * 2,
-            complete_ns,
-            reductions: kept,
-            capped_ns: (kept > 6).then_some(complete_ns),
-            halvings: (kept > 3).then_some(Halvings {
-                buffer: complete_ns as u32,
-                known: kept as u32,
-            }),
+        (0u32..60, 0u16..2, 0u64..9, 0u64..9).prop_map(|(rank, thread, complete_ns, kept)| {
+            OneBuffer {
+                location: LocationId {
+                    rank: Rank(rank),
+                    thread,
+                },
+                bins: 128,
+                bins_used: 100,
+                bytes_used: kept * 9,
+                books: Books {
+                    stored: 2 * kept,
+                    kept,
+                    reduced: kept,
+                    ..Books::default()
+                },
+                span_ns: complete_ns * 2,
+                complete_ns,
+                reductions: kept,
+                capped_ns: (kept > 6).then_some(complete_ns),
+                halvings: (kept > 3).then_some(Halvings {
+                    buffer: complete_ns as u32,
+                    known: kept as u32,
+                }),
+            }
         })
     }
 
     fn loss() -> impl Strategy<Value = ((Label, Class, Reason), Loss)> {
-        let label = prop::sample::select(&[Label::Rest, Label::ShorterThanLog2(9), Label::Iteration(1)][..]);
+        let label = prop::sample::select(
+            &[Label::Rest, Label::ShorterThanLog2(9), Label::Iteration(1)][..],
+        );
         let reason = prop::sample::select(&[Reason::Room, Reason::Reset][..]);
-        (label, reason, 1u64..9, 0u64..90, 0u64..90).prop_map(|(label, reason, records, first_ns, more)| {
-            let last_ns = first_ns + more;
-            let loss = Loss {
-                records,
-                first_ns,
-                last_ns,
-            };
-            ((label, Class::Call, reason), loss)
-        })
+        (label, reason, 1u64..9, 0u64..90, 0u64..90).prop_map(
+            |(label, reason, records, first_ns, more)| {
+                let last_ns = first_ns + more;
+                let loss = Loss {
+                    records,
+                    first_ns,
+                    last_ns,
+                };
+                ((label, Class::Call, reason), loss)
+            },
+        )
     }
 
     fn add_cap(sum: &mut Buffers, one: &OneBuffer) {

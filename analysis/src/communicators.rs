@@ -1,11 +1,13 @@
-//! What the ranks below one place have said about their communicators, and who the peers on them are.
+//! What the ranks below one place have said about their communicators, and who the peers on them
+//! are.
 //!
-//! Records name a peer as a rank *in a communicator*, and the communicator by the rank's own number. Two kinds of
-//! definition lead to the rank of the application. Each member says which communicator of the job its number
-//! stands for; of an intercommunicator also the id of the *remote* group, as peers are ranks there. The members
-//! themselves are told by the communicator's rank 0 alone, which may be below another place: its group is then
-//! asked for in the tree ([`Communicators::wanted`]) and learned from the answer ([`Communicators::learn`]).
-//! No place holds more groups than it met peers on or than its own ranks told, and all of them are bounded.
+//! Records name a peer as a rank *in a communicator*, and the communicator by the rank's own
+//! number. Two kinds of definition lead to the rank of the application. Each member says which
+//! communicator of the job its number stands for; of an intercommunicator also the id of the
+//! *remote* group, as peers are ranks there. The members themselves are told by the communicator's
+//! rank 0 alone, which may be below another place: its group is then asked for in the tree
+//! ([`Communicators::wanted`]) and learned from the answer ([`Communicators::learn`]). No place
+//! holds more groups than it met peers on or than its own ranks told, and all of them are bounded.
 
 use crate::groups::{self, Groups, Members};
 use alloc::collections::BTreeMap;
@@ -16,13 +18,14 @@ use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, CommLocal, Rank};
 use rustc_hash::FxBuildHasher;
 
-/// Communicators of all ranks of one place of which the definition is kept: some 10 MB. Peers on those defined
-/// later stay unknown.
+/// Communicators of all ranks of one place of which the definition is kept: some 10 MB. Peers on
+/// those defined later stay unknown.
 pub const COMMUNICATORS_MAX: usize = 1 << 18;
-/// Runs of all groups kept at one place: some 8 MB, enough for groups of any size that are made of few runs.
-/// Peers on communicators whose group does not fit stay unknown.
+/// Runs of all groups kept at one place: some 8 MB, enough for groups of any size that are made of
+/// few runs. Peers on communicators whose group does not fit stay unknown.
 pub const RUNS_MAX: usize = 1 << 18;
-/// Communicators asked for at once, so that the question is small; the next ones are asked for next time.
+/// Communicators asked for at once, so that the question is small; the next ones are asked for next
+/// time.
 pub const WANTED_MAX: usize = 256;
 
 /// One communicator as one of its members knows it.
@@ -84,8 +87,8 @@ impl Communicators {
         }
     }
 
-    /// Takes over groups, or pieces of them, as long as there is room. One that does not fit is not asked for
-    /// again before another peer is met on it.
+    /// Takes over groups, or pieces of them, as long as there is room. One that does not fit is not
+    /// asked for again before another peer is met on it.
     pub fn learn(&mut self, told: Groups) {
         for (id, group) in told {
             let before = self.groups.get(&id).map(|known| &known.group);
@@ -123,7 +126,8 @@ impl Communicators {
         })
     }
 
-    /// The rank of the application that `peer` is on a communicator of `rank`; nothing where no definition tells.
+    /// The rank of the application that `peer` is on a communicator of `rank`; nothing where no
+    /// definition tells.
     #[inline]
     pub fn peer(&self, rank: Rank, comm: CommLocal, peer: i32) -> Option<Rank> {
         let peer = u32::try_from(peer).ok()?;
@@ -140,16 +144,20 @@ impl Communicators {
 
     /// A peer was met: if nobody knows who it is, its group is wanted.
     pub fn meet(&mut self, rank: Rank, comm: CommLocal, peer: i32) {
-        let Ok(number) = u32::try_from(peer) else { return };
+        let Ok(number) = u32::try_from(peer) else {
+            return;
+        };
         let told = matches!(comm, CommLocal::WORLD | CommLocal::SELF | CommLocal::NONE);
-        if !told && self.peer(rank, comm, peer).is_none() && self.unknown.len() < COMMUNICATORS_MAX {
+        if !told && self.peer(rank, comm, peer).is_none() && self.unknown.len() < COMMUNICATORS_MAX
+        {
             let highest = self.unknown.entry((rank, comm)).or_default();
             *highest = number.max(*highest);
         }
     }
 
-    /// Communicators whose group is missing, at most [`WANTED_MAX`]; where there are more, the next question asks
-    /// for the next ones. They are named again until they are known, so asking once in a second or so is enough.
+    /// Communicators whose group is missing, at most [`WANTED_MAX`]; where there are more, the next
+    /// question asks for the next ones. They are named again until they are known, so asking once
+    /// in a second or so is enough.
     pub fn wanted(&mut self) -> Vec<CommId> {
         let (memberships, groups) = (&self.memberships, &self.groups);
         let mut missing = Vec::new();

@@ -1,14 +1,15 @@
 //! The MPI function table: calls, their durations, and bytes, by function and rank.
 //!
-//! Leaf state: for each rank one row per function that it called, reached through an index by region. The
-//! columns are those of mpiP's and Score-P's profiles.
+//! Leaf state: for each rank one row per function that it called, reached through an index by
+//! region. The columns are those of mpiP's and Score-P's profiles.
 //!
-//! **Bytes belong to the operation, not to the call that happens to end it.** What an `MPI_Isend` sends counts
-//! in the row of `MPI_Isend` when it is posted; what an `MPI_Irecv` receives counts in the row of `MPI_Irecv`
-//! when an `MPI_Wait` completes it, since a completion repeats its operation's region; `MPI_Wait` moves
-//! nothing. A persistent send counts under the call that starts it, a persistent receive under the region that
-//! its completion names. A message to or from `MPI_PROC_NULL` moves no bytes, a receive counts what came and
-//! not the room for it, and an operation that was cancelled receives nothing.
+//! **Bytes belong to the operation, not to the call that happens to end it.** What an `MPI_Isend`
+//! sends counts in the row of `MPI_Isend` when it is posted; what an `MPI_Irecv` receives counts in
+//! the row of `MPI_Irecv` when an `MPI_Wait` completes it, since a completion repeats its
+//! operation's region; `MPI_Wait` moves nothing. A persistent send counts under the call that
+//! starts it, a persistent receive under the region that its completion names. A message to or from
+//! `MPI_PROC_NULL` moves no bytes, a receive counts what came and not the room for it, and an
+//! operation that was cancelled receives nothing.
 
 use crate::moments;
 use alloc::collections::BTreeMap;
@@ -26,15 +27,17 @@ const NO_CALLS: FunctionStats = FunctionStats {
     clipped: 0,
 };
 
-/// Rows by rank of one table, whatever was asked for: 12 MB where every number is as long as it can be, so that a
-/// table fits into one control message.
+/// Rows by rank of one table, whatever was asked for: 12 MB where every number is as long as it can
+/// be, so that a table fits into one control message.
 pub const RANK_ROWS_MAX: u32 = 1 << 17;
 
-/// The function table of the ranks below one place. Its size is bounded by the number of regions there are.
+/// The function table of the ranks below one place. Its size is bounded by the number of regions
+/// there are.
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     ranks: Vec<OfRank>,
-    /// Where the rank stands whose call came last: records come in packets, so the next is mostly its too.
+    /// Where the rank stands whose call came last: records come in packets, so the next is mostly
+    /// its too.
     latest: usize,
 }
 
@@ -47,10 +50,17 @@ struct OfRank {
 }
 
 impl Functions {
-    /// Counts a call that took `duration_ns` (pauses subtracted), and its parts. `clipped` where that is only the
-    /// part of it behind or before a cut.
+    /// Counts a call that took `duration_ns` (pauses subtracted), and its parts. `clipped` where
+    /// that is only the part of it behind or before a cut.
     #[inline]
-    pub fn record(&mut self, rank: Rank, call: &Call, parts: &[Part], duration_ns: u64, clipped: bool) {
+    pub fn record(
+        &mut self,
+        rank: Rank,
+        call: &Call,
+        parts: &[Part],
+        duration_ns: u64,
+        clipped: bool,
+    ) {
         let of_rank = self.of_rank(rank);
         let row = of_rank.row(call.facts.region);
         moments::insert(&mut row.time, duration_ns, rank);
@@ -70,8 +80,8 @@ impl Functions {
         *self = Functions::default();
     }
 
-    /// The table so far, with those `rank_rows_max` rows by rank beside the merged ones that have the most time
-    /// ([`RANK_ROWS_MAX`] at most).
+    /// The table so far, with those `rank_rows_max` rows by rank beside the merged ones that have
+    /// the most time ([`RANK_ROWS_MAX`] at most).
     pub fn to_partial(&self, rank_rows_max: u32) -> FunctionTable {
         let mut table = FunctionTable {
             rank_rows_max: rank_rows_max.min(RANK_ROWS_MAX),
@@ -104,14 +114,17 @@ impl Functions {
 
     #[cold]
     fn find(&mut self, rank: Rank) -> usize {
-        self.ranks.iter().position(|r| r.rank == rank).unwrap_or_else(|| {
-            self.ranks.push(OfRank {
-                rank,
-                index: Vec::new(),
-                rows: Vec::new(),
-            });
-            self.ranks.len() - 1
-        })
+        self.ranks
+            .iter()
+            .position(|r| r.rank == rank)
+            .unwrap_or_else(|| {
+                self.ranks.push(OfRank {
+                    rank,
+                    index: Vec::new(),
+                    rows: Vec::new(),
+                });
+                self.ranks.len() - 1
+            })
     }
 }
 
@@ -177,7 +190,8 @@ fn add<K: Ord>(rows: &mut BTreeMap<K, FunctionStats>, key: K, stats: &FunctionSt
 /// One row by rank.
 type RankRow = ((Rank, RegionId), FunctionStats);
 
-/// Keeps the rows with the most time; of equal ones those of the lower rank, then of the lower region.
+/// Keeps the rows with the most time; of equal ones those of the lower rank, then of the lower
+/// region.
 fn keep_longest(rows: &mut Vec<RankRow>, most: u32) {
     let order = |(key, stats): &RankRow| (Reverse(stats.time.sum_ns), *key);
     let most = most as usize;

@@ -1,8 +1,8 @@
-//! The members of communicators: pieces of run-length coded groups, joined as they arrive, and the rank of the
-//! application that a rank *in a communicator* is, found without writing the group out.
+//! The members of communicators: pieces of run-length coded groups, joined as they arrive, and the
+//! rank of the application that a rank *in a communicator* is, found without writing the group out.
 //!
-//! A group is told only by the communicator's rank 0, in pieces that each begin at a stated communicator rank.
-//! Pieces may come more than once and in any order.
+//! A group is told only by the communicator's rank 0, in pieces that each begin at a stated
+//! communicator rank. Pieces may come more than once and in any order.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -39,8 +39,8 @@ pub fn merge_all(into: &mut Groups, from: Groups) {
     }
 }
 
-/// A piece that came twice is one piece. Two different ones at the same start cannot both be true; the one
-/// that tells more stays, so that the order in which they came makes no difference.
+/// A piece that came twice is one piece. Two different ones at the same start cannot both be true;
+/// the one that tells more stays, so that the order in which they came makes no difference.
 fn add_piece(group: &mut Group, start: u32, runs: Vec<Run>) {
     let known = group.pieces.entry(start).or_default();
     if order(&runs) > order(known) {
@@ -84,9 +84,12 @@ impl Members {
         Members(starts)
     }
 
-    /// The rank of the application that has this rank in the communicator; `None` where no piece tells.
+    /// The rank of the application that has this rank in the communicator; `None` where no piece
+    /// tells.
     pub fn rank(&self, in_communicator: u32) -> Option<Rank> {
-        let behind = self.0.partition_point(|&(start, _)| start <= in_communicator);
+        let behind = self
+            .0
+            .partition_point(|&(start, _)| start <= in_communicator);
         let &(start, run) = self.0.get(behind.checked_sub(1)?)?;
         let step = in_communicator - start;
         if step >= run.count {
@@ -126,8 +129,9 @@ mod tests {
     fn expand(runs: &[Run]) -> Vec<Rank> {
         let of = |run: &Run| {
             let run = *run;
-            (0..run.count)
-                .map(move |n| Rank((i64::from(run.first.0) + i64::from(run.stride) * i64::from(n)) as u32))
+            (0..run.count).map(move |n| {
+                Rank((i64::from(run.first.0) + i64::from(run.stride) * i64::from(n)) as u32)
+            })
         };
         runs.iter().flat_map(of).collect()
     }

@@ -1,13 +1,18 @@
-//! A page of the last seconds: only the place that has the location at which it begins says something.
+//! A page of the last seconds: only the place that has the location at which it begins says
+//! something.
 
 use core::mem;
 use invivo_proto::control::last::Last;
 
-/// Takes over what `from` says, if it is the one who knows. Two who know are a fault of this program; then the one with
-/// more is believed.
+/// Takes over what `from` says, if it is the one who knows. Two who know are a fault of this
+/// program; then the one with more is believed.
 pub fn merge(into: &mut Last, mut from: Last) {
     let weight = |last: &Last| {
-        let rows = last.pieces.iter().map(|piece| piece.rows.len()).sum::<usize>();
+        let rows = last
+            .pieces
+            .iter()
+            .map(|piece| piece.rows.len())
+            .sum::<usize>();
         (
             last.pieces.len(),
             rows,
@@ -32,7 +37,10 @@ mod tests {
             clock_error_ns: 7,
             ..Last::default()
         };
-        for (mut into, from) in [(known.clone(), Last::default()), (Last::default(), known.clone())] {
+        for (mut into, from) in [
+            (known.clone(), Last::default()),
+            (Last::default(), known.clone()),
+        ] {
             merge(&mut into, from);
             assert_eq!(into, known);
         }

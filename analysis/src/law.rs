@@ -1,10 +1,12 @@
-//! The merge of partial results, by the question that they answer. It is associative and commutative, up to
-//! the rounding of means and variances, so partial results may be joined in any order at any depth.
+//! The merge of partial results, by the question that they answer. It is associative and
+//! commutative, up to the rounding of means and variances, so partial results may be joined in any
+//! order at any depth.
 
 use crate::{buffers, functions, last, matrix, messages, records, stacks, status, waits};
 use invivo_proto::control::tree::Partial;
 
-/// Two partial results that answer different questions: one of them is a fault of this program or of a peer.
+/// Two partial results that answer different questions: one of them is a fault of this program or
+/// of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The question that is being answered.
@@ -117,7 +119,8 @@ mod tests {
     }
 
     proptest! {
-        /// Ranks spread over places in any way, places joined by any tree: as one place that saw it all.
+        /// Ranks spread over places in any way, places joined by any tree: as one place that saw it
+        /// all.
         #[test]
         fn any_tree_equals_the_flat_computation(
             all in testing::recorded(),
@@ -218,7 +221,8 @@ mod tests {
     #[test]
     fn different_questions_do_not_mix() {
         let mut into = Partial::Matrix(Default::default());
-        let error = merge(&mut into, Partial::Status(Default::default())).expect_err("must not merge");
+        let error =
+            merge(&mut into, Partial::Status(Default::default())).expect_err("must not merge");
         assert_eq!(
             error,
             Mismatch {

@@ -6,8 +6,8 @@
 //! merge        of two partials; associative and commutative, so that the tree may have any shape
 //! ```
 //!
-//! Shapes are plain data of [`invivo_proto::control::results`]. Durations are nanoseconds and come in as
-//! arguments: nothing here knows a clock, a socket or MPI.
+//! Shapes are plain data of [`invivo_proto::control::results`]. Durations are nanoseconds and come
+//! in as arguments: nothing here knows a clock, a socket or MPI.
 #![no_std]
 #![forbid(unsafe_code)]
 

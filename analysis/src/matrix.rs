@@ -1,16 +1,16 @@
-//! The point-to-point communication matrix: messages and bytes from each rank to each other rank, once as the
-//! senders tell it and once as the receivers do, in blocks of neighbouring ranks.
+//! The point-to-point communication matrix: messages and bytes from each rank to each other rank,
+//! once as the senders tell it and once as the receivers do, in blocks of neighbouring ranks.
 //!
-//! Leaf state: for each (rank, communicator as the rank numbers it, peer as the communicator numbers it) the
-//! messages and bytes of both directions, in a hash table. A message counts as sent when it is posted
-//! (`Send`, `PostSend`), as received when it has come (`Recv`, `CompletedRecv`); either may be a call or a
-//! part of one. Special peers are no ranks, and nothing moves between a rank and `MPI_PROC_NULL`: negative
-//! peers have no cell.
+//! Leaf state: for each (rank, communicator as the rank numbers it, peer as the communicator
+//! numbers it) the messages and bytes of both directions, in a hash table. A message counts as sent
+//! when it is posted (`Send`, `PostSend`), as received when it has come (`Recv`, `CompletedRecv`);
+//! either may be a call or a part of one. Special peers are no ranks, and nothing moves between a
+//! rank and `MPI_PROC_NULL`: negative peers have no cell.
 //!
-//! The place gives the peers their ranks of the application ([`Communicators`]) and adds up the cells of each
-//! block. What goes up the tree so has at most as many rows and columns as were asked for, whatever the number of
-//! ranks, and partial matrices are added. Traffic whose peer is not known (yet) is `unresolved` and put into no other
-//! cell.
+//! The place gives the peers their ranks of the application ([`Communicators`]) and adds up the
+//! cells of each block. What goes up the tree so has at most as many rows and columns as were asked
+//! for, whatever the number of ranks, and partial matrices are added. Traffic whose peer is not
+//! known (yet) is `unresolved` and put into no other cell.
 
 use crate::communicators::Communicators;
 use crate::groups::Groups;
@@ -23,10 +23,11 @@ use invivo_proto::mpi::peer;
 use invivo_proto::record::{Call, Facts, Kind, Part};
 use rustc_hash::FxBuildHasher;
 
-/// Cells of one place's matrix: 13 MB of memory. What goes to further pairs is counted as not resolved.
+/// Cells of one place's matrix: 13 MB of memory. What goes to further pairs is counted as not
+/// resolved.
 pub const CELLS_MAX: usize = 1 << 17;
-/// Rows and columns of a matrix, whatever was asked for: 13 MB where every cell has traffic and every number is as
-/// long as it can be, so that a matrix fits into one control message.
+/// Rows and columns of a matrix, whatever was asked for: 13 MB where every cell has traffic and
+/// every number is as long as it can be, so that a matrix fits into one control message.
 pub const SIDE_MAX: u32 = 512;
 
 /// The matrix of the ranks below one place.
@@ -63,7 +64,8 @@ impl MatrixLeaf {
         self.communicators.learn(groups);
     }
 
-    /// Communicators on which a peer was met and whose group is missing; see [`Communicators::wanted`].
+    /// Communicators on which a peer was met and whose group is missing; see
+    /// [`Communicators::wanted`].
     pub fn wanted(&mut self) -> Vec<CommId> {
         self.communicators.wanted()
     }
@@ -139,8 +141,8 @@ impl MatrixLeaf {
         }
     }
 
-    /// The matrix so far of a world of `ranks` ranks, in at most `side_max` rows and columns ([`SIDE_MAX`] at most):
-    /// all places that are asked the same have the same blocks.
+    /// The matrix so far of a world of `ranks` ranks, in at most `side_max` rows and columns
+    /// ([`SIDE_MAX`] at most): all places that are asked the same have the same blocks.
     pub fn to_partial(&self, ranks: u32, side_max: u32) -> Matrix {
         let block = ranks.div_ceil(side_max.clamp(1, SIDE_MAX)).max(1);
         let mut matrix = Matrix {
@@ -188,7 +190,10 @@ pub fn merge(into: &mut Matrix, from: Matrix) -> Result<(), OtherBlocks> {
     if into.block_ranks != from.block_ranks {
         return Err(OtherBlocks);
     }
-    for (into, from) in [(&mut into.sent, from.sent), (&mut into.received, from.received)] {
+    for (into, from) in [
+        (&mut into.sent, from.sent),
+        (&mut into.received, from.received),
+    ] {
         for (key, traffic) in from {
             add(into.entry(key).or_default(), traffic);
         }

@@ -1,23 +1,27 @@
-//! Point-to-point messages: which send belongs to which receive, how long messages take, and how long receivers wait
-//! for senders that are late.
+//! Point-to-point messages: which send belongs to which receive, how long messages take, and how
+//! long receivers wait for senders that are late.
 //!
-//! A send and its receive are seen by different ranks, perhaps below different places. They meet at the place of the
-//! receiver: a send whose receiver is below another place is handed out for that place ([`Messages::take_batches`])
-//! and taken in there ([`Messages::arrive`]). Nothing but sums goes up the tree.
+//! A send and its receive are seen by different ranks, perhaps below different places. They meet at
+//! the place of the receiver: a send whose receiver is below another place is handed out for that
+//! place ([`Messages::take_batches`]) and taken in there ([`Messages::arrive`]). Nothing but sums
+//! goes up the tree.
 //!
-//! **Matching.** MPI does not let messages overtake: of one rank to another, on one communicator, with one tag, the
-//! first sent is taken by the first receive *posted* that fits. Sends are told in the order in which they were
-//! posted; receives are brought into it (`posted.rs`). The peer and tag of a receive are those of its status, so
-//! that wildcards need no search. Halves of different epochs of recording never match.
+//! **Matching.** MPI does not let messages overtake: of one rank to another, on one communicator,
+//! with one tag, the first sent is taken by the first receive *posted* that fits. Sends are told in
+//! the order in which they were posted; receives are brought into it (`posted.rs`). The peer and
+//! tag of a receive are those of its status, so that wildcards need no search. Halves of different
+//! epochs of recording never match.
 //!
-//! **When records are missing** (dropped, or never made while recording was off) one half of a pair is here and would
-//! shift all pairs of its channel behind it. Too many receives heal by themselves: a message is not received before
-//! it is sent, so a receive that ended before the first send that is left began, by more than the clocks may be off,
-//! has none. Too many sends would not. So wherever receives may be missing, sends are given up up to that time, and
-//! all of it is counted by reason.
+//! **When records are missing** (dropped, or never made while recording was off) one half of a pair
+//! is here and would shift all pairs of its channel behind it. Too many receives heal by
+//! themselves: a message is not received before it is sent, so a receive that ended before the
+//! first send that is left began, by more than the clocks may be off, has none. Too many sends
+//! would not. So wherever receives may be missing, sends are given up up to that time, and all of
+//! it is counted by reason.
 //!
-//! **A cut** (reset, window, recording off) takes halves out of the sums and leaves them in their order, since what was
-//! sent before it may be received behind it. A pair across the cut is none; it is counted as such.
+//! **A cut** (reset, window, recording off) takes halves out of the sums and leaves them in their
+//! order, since what was sent before it may be received behind it. A pair across the cut is none;
+//! it is counted as such.
 
 mod books;
 mod meeting;
@@ -48,8 +52,8 @@ use posted::{InOrder, Pattern};
 use unresolved::{Key, Unknown, Unresolved};
 use waiting::{Channel, Half, Side};
 
-/// An error of four seconds and more is no knowledge of time: such halves are matched, and their times mean nothing
-/// beside others.
+/// An error of four seconds and more is no knowledge of time: such halves are matched, and their
+/// times mean nothing beside others.
 const UNKNOWN_NS: u32 = u32::MAX;
 
 /// Which place a rank of the application is below, by any number that the driver gives to places.
@@ -89,7 +93,10 @@ impl core::fmt::Display for Refused {
         match self {
             Refused::Version(found) => write!(f, "version {found} instead of {VERSION}"),
             Refused::Long(halves) => {
-                write!(f, "{halves} halves in one message, at most {HALVES_MAX} allowed")
+                write!(
+                    f,
+                    "{halves} halves in one message, at most {HALVES_MAX} allowed"
+                )
             }
             Refused::Foreign(halves) => write!(f, "{halves} halves for ranks of other places"),
         }
@@ -140,8 +147,8 @@ impl Messages {
         }
     }
 
-    /// A call and its parts. Records of one thread must come in their order; one that lies outside of what is recorded
-    /// belongs here all the same.
+    /// A call and its parts. Records of one thread must come in their order; one that lies outside
+    /// of what is recorded belongs here all the same.
     #[inline]
     pub fn record(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, call: &Call, parts: &[Part]) {
         if follows(call.facts.kind) {
@@ -162,8 +169,16 @@ impl Messages {
 
     /// `posted`: when the request was posted that this posts or completes, in ticks.
     #[inline]
-    fn facts(&mut self, of: &Of<'_, impl Fn(u64) -> u64>, facts: &Facts, request: u64, posted: u64) {
-        let Some(index) = self.index(of.rank) else { return };
+    fn facts(
+        &mut self,
+        of: &Of<'_, impl Fn(u64) -> u64>,
+        facts: &Facts,
+        request: u64,
+        posted: u64,
+    ) {
+        let Some(index) = self.index(of.rank) else {
+            return;
+        };
         let of_rank = &mut self.ranks[index];
         let (ready, error_ns) = (&mut self.ready, short(self.clock_error_ns));
         if of_rank.epoch != of.epoch {
@@ -191,7 +206,9 @@ impl Messages {
             Kind::CompletedRecv if facts.peer >= 0 => {
                 let half = half(of, facts.bytes_in, error_ns);
                 self.books.received(&half);
-                of_rank.receives.completed(request, posted, pattern, half, ready);
+                of_rank
+                    .receives
+                    .completed(request, posted, pattern, half, ready);
             }
             Kind::CompletedRecv | Kind::CompletedNothing => {
                 of_rank.receives.cancelled(request, posted, ready)
@@ -216,7 +233,14 @@ impl Messages {
 
     /// Finds the channel of a half, or lets it wait until that is known.
     #[inline]
-    fn resolve(&mut self, rank: Rank, with: Pattern, side: Side, half: Half, communicators: &Communicators) {
+    fn resolve(
+        &mut self,
+        rank: Rank,
+        with: Pattern,
+        side: Side,
+        half: Half,
+        communicators: &Communicators,
+    ) {
         let key = (rank, with.comm, with.peer);
         let tag = with.tag;
         if !self.unknown.waits(&key)
@@ -228,7 +252,8 @@ impl Messages {
         }
     }
 
-    /// Communicators or groups have been told: what waited for them goes on. To be called soon after.
+    /// Communicators or groups have been told: what waited for them goes on. To be called soon
+    /// after.
     pub fn resolve_waiting(&mut self, communicators: &Communicators) {
         for key in self.unknown.keys() {
             for one in self.unknown.take(&key) {
@@ -260,11 +285,17 @@ impl Messages {
         let lost_ns = self
             .index(channel.destination)
             .map_or(0, |at| self.ranks[at].lost_ns);
-        self.meeting.meet(channel, side, half, lost_ns, &mut self.books);
+        self.meeting
+            .meet(channel, side, half, lost_ns, &mut self.books);
     }
 
-    /// Messages to other places, in order. `credit` is asked before each whether that place takes one more.
-    pub fn take_batches(&mut self, from: WorldRank, credit: impl FnMut(u32) -> bool) -> Vec<(u32, Halves)> {
+    /// Messages to other places, in order. `credit` is asked before each whether that place takes
+    /// one more.
+    pub fn take_batches(
+        &mut self,
+        from: WorldRank,
+        credit: impl FnMut(u32) -> bool,
+    ) -> Vec<(u32, Halves)> {
         let error_ns = self.clock_error_ns;
         let batches = self.outbox.take(credit).into_iter();
         batches
@@ -302,7 +333,9 @@ impl Messages {
 
     /// Records of a rank were lost before `at_ns` (job time).
     pub fn lost(&mut self, rank: Rank, at_ns: u64, communicators: &Communicators) {
-        let Some(index) = self.index(rank) else { return };
+        let Some(index) = self.index(rank) else {
+            return;
+        };
         let of_rank = &mut self.ranks[index];
         of_rank.lost_ns = of_rank.lost_ns.max(at_ns);
         of_rank.receives.forget(&mut self.ready);
@@ -319,7 +352,8 @@ impl Messages {
         self.books.pauses.end(at_ns);
     }
 
-    /// Job time is known now: it is `offset_ns` ahead of the clock that was taken for it, and known to `error_ns`.
+    /// Job time is known now: it is `offset_ns` ahead of the clock that was taken for it, and known
+    /// to `error_ns`.
     pub fn learn_time(&mut self, offset_ns: i64, error_ns: u64) {
         let error_ns = short(error_ns);
         for of_rank in self.ranks.iter_mut().filter(|of_rank| of_rank.lost_ns != 0) {
@@ -341,12 +375,15 @@ impl Messages {
         let held = of_ranks.flat_map(|of_rank| of_rank.receives.held_mut());
         let unknown = self.unknown.iter_mut().map(|one| &mut one.half);
         let waiting = self.meeting.iter_mut();
-        let all = held.chain(unknown).chain(waiting).chain(self.outbox.iter_mut());
+        let all = held
+            .chain(unknown)
+            .chain(waiting)
+            .chain(self.outbox.iter_mut());
         all.for_each(change);
     }
 
-    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time), and nothing that was told before while job
-    /// time was not known.
+    /// Forgets the sums. From now on counts what ended behind `at_ns` (job time), and nothing that
+    /// was told before while job time was not known.
     pub fn reset(&mut self, at_ns: u64) {
         self.each_half(|half| {
             if half.error_ns == UNKNOWN_NS {
@@ -362,10 +399,14 @@ impl Messages {
         self.outbox.len()
     }
 
-    /// What came of the messages so far. Halves whose communicator or group is not known yet are `unresolved`.
+    /// What came of the messages so far. Halves whose communicator or group is not known yet are
+    /// `unresolved`.
     pub fn to_partial(&self) -> results::Messages {
         let mut sums = self.books.sums;
-        let unresolved = self.unknown.iter().filter(|one| self.books.counts(&one.half));
+        let unresolved = self
+            .unknown
+            .iter()
+            .filter(|one| self.books.counts(&one.half));
         sums.unmatched.unresolved += unresolved.count() as u64;
         sums
     }
@@ -381,7 +422,11 @@ impl Messages {
     ) -> Option<Channel> {
         let membership = known.membership(rank, comm)?;
         let (destination, comm, source) = match side {
-            Side::Send => (known.peer(rank, comm, peer)?, membership.id, membership.rank),
+            Side::Send => (
+                known.peer(rank, comm, peer)?,
+                membership.id,
+                membership.rank,
+            ),
             Side::Receive => (rank, membership.peers, u32::try_from(peer).ok()?),
         };
         (destination.0 < self.job_ranks).then_some(Channel {

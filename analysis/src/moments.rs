@@ -1,9 +1,10 @@
 //! Count, sum, mean, variance and extremes of durations, without keeping them.
 //!
-//! Single values are added by Welford's method (Technometrics 4, 1962), two sets are joined by the formula of
-//! Chan, Golub and LeVeque (COMPSTAT 1982); neither loses digits where the mean is large beside the
-//! deviation, as sums of squares do. Count, sum and extremes are integers: their merge is associative and
-//! commutative exactly; mean and `m2` are so up to rounding. A sum saturates instead of wrapping around.
+//! Single values are added by Welford's method (Technometrics 4, 1962), two sets are joined by the
+//! formula of Chan, Golub and LeVeque (COMPSTAT 1982); neither loses digits where the mean is large
+//! beside the deviation, as sums of squares do. Count, sum and extremes are integers: their merge
+//! is associative and commutative exactly; mean and `m2` are so up to rounding. A sum saturates
+//! instead of wrapping around.
 
 use invivo_proto::control::results::Moments;
 use invivo_proto::ids::Rank;
@@ -50,8 +51,8 @@ pub fn merge(into: &mut Moments, from: &Moments) {
     into.min_ns = into.min_ns.min(from.min_ns);
 }
 
-/// The variance in ns², 0 of less than two values. Divided by the count, not by one less: these are all the
-/// calls there were, no sample of them.
+/// The variance in ns², 0 of less than two values. Divided by the count, not by one less: these are
+/// all the calls there were, no sample of them.
 pub fn variance(of: &Moments) -> f64 {
     if of.count < 2 {
         0.0
@@ -63,7 +64,9 @@ pub fn variance(of: &Moments) -> f64 {
 /// Of equally long calls the lowest rank is named, whatever the order they come in.
 #[inline(always)]
 fn longest(into: &mut Moments, ns: u64, rank: Rank) {
-    if into.count == 0 || (ns, core::cmp::Reverse(rank)) > (into.max_ns, core::cmp::Reverse(into.max_rank)) {
+    if into.count == 0
+        || (ns, core::cmp::Reverse(rank)) > (into.max_ns, core::cmp::Reverse(into.max_rank))
+    {
         into.max_ns = ns;
         into.max_rank = rank;
     }
@@ -75,7 +78,8 @@ pub(crate) mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// Equal but for rounding: what is exact exactly, the rest to nine digits of the values' own size.
+    /// Equal but for rounding: what is exact exactly, the rest to nine digits of the values' own
+    /// size.
     pub fn nearly_equal(a: &Moments, b: &Moments) -> bool {
         let exact = |m: &Moments| (m.count, m.sum_ns, m.min_ns, m.max_ns, m.max_rank);
         let scale = a.max_ns as f64 + 1.0;

@@ -1,9 +1,10 @@
-//! Takes the pauses out of a call's duration: while the job stood still by our hand, its calls took no time.
+//! Takes the pauses out of a call's duration: while the job stood still by our hand, its calls took
+//! no time.
 //!
-//! Pauses of one rank are disjoint and come in order; all times are ticks of one clock. Mostly there are none,
-//! and a call that begins after the last one is told from two numbers. The newest [`PAUSES_MAX`] are kept one
-//! by one. Of older ones the sum is kept: a call that began before all of them has them subtracted exactly;
-//! one that began in their midst has not, and is told apart.
+//! Pauses of one rank are disjoint and come in order; all times are ticks of one clock. Mostly
+//! there are none, and a call that begins after the last one is told from two numbers. The newest
+//! [`PAUSES_MAX`] are kept one by one. Of older ones the sum is kept: a call that began before all
+//! of them has them subtracted exactly; one that began in their midst has not, and is told apart.
 
 use alloc::collections::VecDeque;
 
@@ -14,7 +15,8 @@ pub const PAUSES_MAX: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct Pauses {
     recent: VecDeque<Interval>,
-    /// Begin of the first and end of the last pause that is no longer kept, and how long all of them were.
+    /// Begin of the first and end of the last pause that is no longer kept, and how long all of
+    /// them were.
     forgotten: Option<(Interval, u64)>,
     /// The pause in force.
     since: Option<u64>,
@@ -41,19 +43,23 @@ pub struct Net {
     pub ticks: u64,
     /// Ticks that were subtracted.
     pub paused: u64,
-    /// Whether these are all: false where the call began among pauses that are no longer kept one by one.
+    /// Whether these are all: false where the call began among pauses that are no longer kept one
+    /// by one.
     pub exact: bool,
 }
 
 impl Pauses {
-    /// A pause begins. One that is in force goes on; one that would begin before the last ended begins there.
+    /// A pause begins. One that is in force goes on; one that would begin before the last ended
+    /// begins there.
     pub fn begin(&mut self, at: u64) {
         self.since = self.since.or(Some(at.max(self.last_end)));
     }
 
     /// The pause in force ends; without one nothing happens.
     pub fn end(&mut self, at: u64) {
-        let Some(begin) = self.since.take() else { return };
+        let Some(begin) = self.since.take() else {
+            return;
+        };
         if at <= begin {
             return;
         }
@@ -103,9 +109,15 @@ impl Pauses {
 
     #[cold]
     fn subtract(&self, begin: u64, end: u64) -> Net {
-        let mut paused = self.since.map_or(0, |since| end.saturating_sub(since.max(begin)));
+        let mut paused = self
+            .since
+            .map_or(0, |since| end.saturating_sub(since.max(begin)));
         // Newest first: what ended before the call began ends the search.
-        let touched = self.recent.iter().rev().take_while(|pause| pause.end > begin);
+        let touched = self
+            .recent
+            .iter()
+            .rev()
+            .take_while(|pause| pause.end > begin);
         paused += touched.map(|pause| pause.overlap(begin, end)).sum::<u64>();
         let mut exact = true;
         if let Some((span, sum)) = self.forgotten

@@ -1,10 +1,11 @@
-//! What one location's buffer keeps: only the place that has the location says something, and that is the answer.
+//! What one location's buffer keeps: only the place that has the location says something, and that
+//! is the answer.
 
 use core::mem;
 use invivo_proto::control::buffers::Records;
 
-/// Takes over what `from` says, if it is the one who knows. Two who know of one location are a fault of this program;
-/// then the one with more records is believed.
+/// Takes over what `from` says, if it is the one who knows. Two who know of one location are a
+/// fault of this program; then the one with more records is believed.
 pub fn merge(into: &mut Records, mut from: Records) {
     let rows = |records: &Records| records.rows.len() + records.samples.len();
     let weight = |records: &Records| (records.location, rows(records), records.books.stored);

@@ -1,5 +1,5 @@
-//! Where the ranks are: call paths merged into one prefix tree. Places make a tree of each rank's paths; the tree of
-//! processes adds them up, and the answer does not grow with the job.
+//! Where the ranks are: call paths merged into one prefix tree. Places make a tree of each rank's
+//! paths; the tree of processes adds them up, and the answer does not grow with the job.
 //!
 //! ```text
 //! Path     the frames of one thread, outermost first            named by its place
@@ -7,18 +7,19 @@
 //! Stacks   the same as a list, each node before its callees     on its way
 //! ```
 //!
-//! A function is one node however many lines of it call on: ranks that compute in a loop are in other instructions at each
-//! moment, and their lines are told beside. What is cut is the last in an order that all agree on (deep levels first, then
-//! later paths; higher ranks; later lines), so that the shape of the tree of processes makes no difference. Ranks of two
-//! partial results are different ones.
+//! A function is one node however many lines of it call on: ranks that compute in a loop are in
+//! other instructions at each moment, and their lines are told beside. What is cut is the last in
+//! an order that all agree on (deep levels first, then later paths; higher ranks; later lines), so
+//! that the shape of the tree of processes makes no difference. Ranks of two partial results are
+//! different ones.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::stacks::{
-    DEPTH_MAX, FUNCTION_BYTES_MAX, Frame, LINE_BYTES_MAX, LINES_MAX, MODULE_BYTES_MAX, NAMED_MAX, NODES_MAX,
-    Node, Stacks, Way, Whose,
+    DEPTH_MAX, FUNCTION_BYTES_MAX, Frame, LINE_BYTES_MAX, LINES_MAX, MODULE_BYTES_MAX, NAMED_MAX,
+    NODES_MAX, Node, Stacks, Way, Whose,
 };
 use invivo_proto::ids::Rank;
 
@@ -43,7 +44,13 @@ pub fn add(into: &mut Stacks, rank: Rank, threads: Vec<Thread>, left_out: u64) {
     add_within(NODES_MAX, into, rank, threads, left_out);
 }
 
-fn add_within(nodes_max: usize, into: &mut Stacks, rank: Rank, threads: Vec<Thread>, left_out: u64) {
+fn add_within(
+    nodes_max: usize,
+    into: &mut Stacks,
+    rank: Rank,
+    threads: Vec<Thread>,
+    left_out: u64,
+) {
     let mut one = Stacks {
         ranks: 1,
         left_out,
@@ -191,7 +198,9 @@ impl Tree {
     /// Hangs what is deeper than `depth` below its callers.
     fn close(&mut self, path: &mut Vec<(Frame, Tree)>, depth: usize) {
         while path.len() > depth {
-            let Some((frame, one)) = path.pop() else { return };
+            let Some((frame, one)) = path.pop() else {
+                return;
+            };
             let above = path.last_mut().map_or(&mut *self, |(_, above)| above);
             above.put(frame, one);
         }

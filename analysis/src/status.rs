@@ -1,8 +1,9 @@
-//! What the ranks are doing: counts by state, the few ranks that a status names, the pause in force, and what
-//! went wrong. Every list has a fixed length, so that a status does not grow with the job.
+//! What the ranks are doing: counts by state, the few ranks that a status names, the pause in
+//! force, and what went wrong. Every list has a fixed length, so that a status does not grow with
+//! the job.
 //!
-//! Lists are merged as sorted sets of which the first so many stay: the first of a union are among the firsts
-//! of its parts, so the shape of the tree makes no difference.
+//! Lists are merged as sorted sets of which the first so many stay: the first of a union are among
+//! the firsts of its parts, so the shape of the tree makes no difference.
 
 use alloc::vec::Vec;
 use core::cmp::{Ordering, Reverse};
@@ -36,8 +37,8 @@ fn merge_recording(into: &mut RecordingStatus, from: &RecordingStatus) {
     into.shut_down |= from.shut_down;
 }
 
-/// The window that was ordered last, with the ranks of both on which it is complete. Its edges are those of the
-/// command, the same on all ranks.
+/// The window that was ordered last, with the ranks of both on which it is complete. Its edges are
+/// those of the command, the same on all ranks.
 fn newest(a: Option<WindowStatus>, b: Option<WindowStatus>) -> Option<WindowStatus> {
     let (Some(a), Some(b)) = (a, b) else {
         return a.or(b);
@@ -53,8 +54,8 @@ fn newest(a: Option<WindowStatus>, b: Option<WindowStatus>) -> Option<WindowStat
     })
 }
 
-/// Sorts ranks worst first, that is most time in MPI first, names each once, and keeps as many as a status
-/// names. A place brings its own ranks into this form too.
+/// Sorts ranks worst first, that is most time in MPI first, names each once, and keeps as many as a
+/// status names. A place brings its own ranks into this form too.
 pub fn keep_worst(named: &mut Vec<RankStatus>) {
     named.sort_unstable_by_key(|status| (status.rank, order(status)));
     named.dedup_by_key(|status| status.rank);
@@ -62,7 +63,8 @@ pub fn keep_worst(named: &mut Vec<RankStatus>) {
     named.truncate(RANKS_NAMED_MAX);
 }
 
-/// Worst first; of equal ones the lowest rank. The rest only decides between two statements about one rank.
+/// Worst first; of equal ones the lowest rank. The rest only decides between two statements about
+/// one rank.
 fn order(status: &RankStatus) -> impl Ord + use<> {
     (
         Reverse(status.mpi_ns),
@@ -99,22 +101,23 @@ pub(crate) mod tests {
             RankState::Finished,
             RankState::Held,
         ];
-        let rank = (0u32..100, prop::sample::select(&STATES), 0u64..20).prop_map(|(rank, state, mpi_ns)| {
-            RankStatus {
+        let rank = (0u32..100, prop::sample::select(&STATES), 0u64..20).prop_map(
+            |(rank, state, mpi_ns)| RankStatus {
                 rank: Rank(rank),
                 state,
                 region: RegionId(1),
                 since_ns: 5,
                 entered: u64::from(rank),
                 mpi_ns,
-            }
-        });
-        let pause = prop::option::of(
-            (0u64..4, 0u64..4).prop_map(|(command, lease_left_ns)| PauseStatus {
-                command: CommandId(command),
-                lease_left_ns,
-            }),
+            },
         );
+        let pause =
+            prop::option::of(
+                (0u64..4, 0u64..4).prop_map(|(command, lease_left_ns)| PauseStatus {
+                    command: CommandId(command),
+                    lease_left_ns,
+                }),
+            );
         let notes = prop::collection::vec((0u32..30).prop_map(|n| format!("note {n}")), 0..8);
         (
             prop::collection::vec(rank, 0..20),
@@ -124,29 +127,32 @@ pub(crate) mod tests {
             notes,
             recording(),
         )
-            .prop_map(|(mut named, states, pause, observed_ns, mut notes, recording)| {
-                keep_worst(&mut named);
-                notes.sort_unstable();
-                notes.dedup();
-                JobStatus {
-                    states: states.map(u32::from),
-                    named,
-                    pause,
-                    observed_ns,
-                    notes,
-                    recording,
-                }
-            })
+            .prop_map(
+                |(mut named, states, pause, observed_ns, mut notes, recording)| {
+                    keep_worst(&mut named);
+                    notes.sort_unstable();
+                    notes.dedup();
+                    JobStatus {
+                        states: states.map(u32::from),
+                        named,
+                        pause,
+                        observed_ns,
+                        notes,
+                        recording,
+                    }
+                },
+            )
     }
 
     /// Two windows that were ordered at the same time have other commands.
     fn recording() -> impl Strategy<Value = RecordingStatus> {
-        let window = (0u64..3, 0u64..3, 0u32..9).prop_map(|(command, from_ns, complete)| WindowStatus {
-            command: CommandId(command),
-            from_ns,
-            to_ns: from_ns + 10,
-            complete,
-        });
+        let window =
+            (0u64..3, 0u64..3, 0u32..9).prop_map(|(command, from_ns, complete)| WindowStatus {
+                command: CommandId(command),
+                from_ns,
+                to_ns: from_ns + 10,
+                complete,
+            });
         (
             any::<[u16; 2]>(),
             any::<[u8; 3]>(),
@@ -206,7 +212,8 @@ pub(crate) mod tests {
             .filter_map(|s| s.pause)
             .max_by_key(|p| (p.lease_left_ns, p.command));
         flat.observed_ns = all.iter().map(|s| s.observed_ns).max().unwrap_or(0);
-        let notes: std::collections::BTreeSet<_> = all.iter().flat_map(|s| &s.notes).cloned().collect();
+        let notes: std::collections::BTreeSet<_> =
+            all.iter().flat_map(|s| &s.notes).cloned().collect();
         flat.notes = notes.into_iter().take(NOTES_MAX).collect();
         flat.recording = naive_recording(all);
         flat

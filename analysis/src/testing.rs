@@ -1,4 +1,5 @@
-//! Random records of a few ranks and the communicators that they are on, for the property tests of all analyses.
+//! Random records of a few ranks and the communicators that they are on, for the property tests of
+//! all analyses.
 
 use crate::groups::{self, Groups};
 use alloc::vec::Vec;
@@ -29,8 +30,14 @@ pub const RANKS: u32 = 6;
 
 fn facts(kinds: &'static [Kind]) -> impl Strategy<Value = Facts> {
     let numbers = (0u64..1000, 0u64..1000);
-    (prop::sample::select(kinds), 1u16..9, 0u32..6, -4i32..4, numbers).prop_map(
-        |(kind, region, comm, peer, (bytes_out, bytes_in))| Facts {
+    (
+        prop::sample::select(kinds),
+        1u16..9,
+        0u32..6,
+        -4i32..4,
+        numbers,
+    )
+        .prop_map(|(kind, region, comm, peer, (bytes_out, bytes_in))| Facts {
             kind,
             region: RegionId(region),
             comm: CommLocal(comm),
@@ -38,14 +45,21 @@ fn facts(kinds: &'static [Kind]) -> impl Strategy<Value = Facts> {
             tag: 0,
             bytes_out,
             bytes_in,
-        },
-    )
+        })
 }
 
 /// Some hundred calls with parts.
 pub fn recorded() -> impl Strategy<Value = Vec<Recorded>> {
     use Kind::*;
-    let call = facts(&[Plain, Send, Recv, PostSend, PostRecv, Collective, PostCollective]);
+    let call = facts(&[
+        Plain,
+        Send,
+        Recv,
+        PostSend,
+        PostRecv,
+        Collective,
+        PostCollective,
+    ]);
     let part = facts(&[
         Send,
         Recv,
@@ -76,9 +90,9 @@ pub fn recorded() -> impl Strategy<Value = Vec<Recorded>> {
     prop::collection::vec(recorded, 0..150)
 }
 
-/// The communicators of a small job, written out: what peers on each of a rank's local numbers really are.
-/// 2: everybody, reversed. 3: the rank's parity. 4: an intercommunicator to the other parity. 5: one of which
-/// no definition ever comes.
+/// The communicators of a small job, written out: what peers on each of a rank's local numbers
+/// really are. 2: everybody, reversed. 3: the rank's parity. 4: an intercommunicator to the other
+/// parity. 5: one of which no definition ever comes.
 pub fn peers_on(rank: Rank, comm: CommLocal) -> Vec<Rank> {
     let parity = |odd: u32| (0..RANKS).filter(|r| r % 2 == odd).map(Rank).collect();
     match comm.0 {

@@ -1,5 +1,5 @@
-//! Who waits for whom. Places tell what each of their ranks' pending calls needs; the tree adds that up without growing
-//! with the job; the root makes of it which ranks can never go on, and why.
+//! Who waits for whom. Places tell what each of their ranks' pending calls needs; the tree adds
+//! that up without growing with the job; the root makes of it which ranks can never go on, and why.
 //!
 //! ```text
 //! rank     a pending call with its operations                    told by its place
@@ -7,7 +7,8 @@
 //! graph    for each rank what must happen before it goes on      at the root: `explain`
 //! ```
 //!
-//! Lists are merged as sorted sets of which the first so many stay, so the shape of the tree makes no difference.
+//! Lists are merged as sorted sets of which the first so many stay, so the shape of the tree makes
+//! no difference.
 
 mod case;
 mod explain;
@@ -20,8 +21,8 @@ pub use explain::{SETTLED_NS, Surroundings, explain};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::waits::{
-    CLASSES_MAX, Class, Doing, NAMED_MAX, OPERATIONS_MAX, PASSED_MAX, PENDING_MAX, Pending, SITE_BYTES_MAX,
-    Waits,
+    CLASSES_MAX, Class, Doing, NAMED_MAX, OPERATIONS_MAX, PASSED_MAX, PENDING_MAX, Pending,
+    SITE_BYTES_MAX, Waits,
 };
 use invivo_proto::ids::Rank;
 
@@ -105,15 +106,22 @@ fn keep_first_classes(waits: &mut Waits) {
     }
 }
 
-/// Ranks that wait for messages are told before those in collectives, whose classes say nearly all of them, and these
-/// before those that wait for nobody; of equal ones the longest first, as the others mostly wait for these.
+/// Ranks that wait for messages are told before those in collectives, whose classes say nearly all
+/// of them, and these before those that wait for nobody; of equal ones the longest first, as the
+/// others mostly wait for these.
 fn keep_first(pending: &mut Vec<Pending>) {
     let importance = |doing: Doing| match doing {
         Doing::Messages(_) => 0,
         Doing::Collective(_) => 1,
         _ => 2,
     };
-    let order = |pending: &Pending| (importance(pending.doing), Reverse(pending.since_ns), pending.rank);
+    let order = |pending: &Pending| {
+        (
+            importance(pending.doing),
+            Reverse(pending.since_ns),
+            pending.rank,
+        )
+    };
     pending.sort_by_key(order);
     pending.truncate(PENDING_MAX);
 }

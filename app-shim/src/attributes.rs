@@ -1,5 +1,6 @@
-//! Attributes of the application's world. Those that MPI itself gives to `MPI_COMM_WORLD` are on the real one only; the
-//! application's own are on the one that stands in for it, and with it they end.
+//! Attributes of the application's world. Those that MPI itself gives to `MPI_COMM_WORLD` are on
+//! the real one only; the application's own are on the one that stands in for it, and with it they
+//! end.
 
 use crate::family::*;
 use crate::process::{self, Real};
@@ -7,8 +8,8 @@ use crate::real;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, Ordering};
 
-/// The keyval of a mark that the application's world bears. MPI copies it to every communicator that is a dup of the
-/// world, as it would have copied the predefined attributes.
+/// The keyval of a mark that the application's world bears. MPI copies it to every communicator
+/// that is a dup of the world, as it would have copied the predefined attributes.
 static MARK: AtomicI32 = AtomicI32::new(KEYVAL_INVALID);
 
 /// Marks the application's world.
@@ -58,11 +59,17 @@ fn has_mark(comm: Comm) -> bool {
         && flag != 0
 }
 
-/// Gets an attribute of `comm` by `real`, which is given the communicator that has it and writes `flag`.
+/// Gets an attribute of `comm` by `real`, which is given the communicator that has it and writes
+/// `flag`.
 ///
 /// # Safety
 /// `flag` is the caller's place for it.
-pub unsafe fn get(comm: Comm, keyval: c_int, flag: *mut c_int, mut real: impl FnMut(Comm) -> c_int) -> c_int {
+pub unsafe fn get(
+    comm: Comm,
+    keyval: c_int,
+    flag: *mut c_int,
+    mut real: impl FnMut(Comm) -> c_int,
+) -> c_int {
     if !is_predefined(keyval) {
         return real(comm.real());
     }
@@ -77,8 +84,8 @@ pub unsafe fn get(comm: Comm, keyval: c_int, flag: *mut c_int, mut real: impl Fn
     }
 }
 
-/// In `MPI_Finalize`, behind the attributes of `MPI_COMM_SELF`: MPI deletes those of its world, and of no other. Here they
-/// go with the communicator that has them; nobody uses it any more.
+/// In `MPI_Finalize`, behind the attributes of `MPI_COMM_SELF`: MPI deletes those of its world, and
+/// of no other. Here they go with the communicator that has them; nobody uses it any more.
 pub fn end() {
     if let Some(mut world) = process::application_world() {
         // SAFETY: the communicator is valid, and this is called once.

@@ -1,9 +1,10 @@
 //! One observed call: what happens at the enter and at the leave of every recorded wrapper.
 //!
-//! While recording is off a call costs two looks at the place's word and its flag *in MPI*; only what has to be
-//! followed all the same (requests, communicators, collectives' ordinals) goes on. Each switching on is a new *epoch*.
-//! A call that was entered before it and leaves after it is recorded with the moment of the switch as its begin; one
-//! that was entered while recording was on is recorded whenever it leaves.
+//! While recording is off a call costs two looks at the place's word and its flag *in MPI*; only
+//! what has to be followed all the same (requests, communicators, collectives' ordinals) goes on.
+//! Each switching on is a new *epoch*. A call that was entered before it and leaves after it is
+//! recorded with the moment of the switch as its begin; one that was entered while recording was on
+//! is recorded whenever it leaves.
 
 use crate::clock::ticks;
 use crate::gate;
@@ -18,8 +19,8 @@ use invivo_proto::shm::{Status, inside, recording};
 
 /// One call in this many is also timed for what we cost ourselves.
 const SAMPLED_CALLS: u64 = 256;
-/// Packets on their way are looked after once in this many calls; MPI makes progress then, too. So is the frequency of
-/// samples.
+/// Packets on their way are looked after once in this many calls; MPI makes progress then, too. So
+/// is the frequency of samples.
 pub const POLLED_CALLS: u32 = 32;
 
 /// An outermost call of the application, from enter to leave.
@@ -42,8 +43,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Begins a call, or gives nothing where it is to be passed on unseen: before initialisation, after
-    /// draining, inside another call, in a forked child.
+    /// Begins a call, or gives nothing where it is to be passed on unseen: before initialisation,
+    /// after draining, inside another call, in a forked child.
     #[inline(always)]
     pub fn enter(region: u16) -> Option<Call> {
         if !process::observing() {
@@ -56,8 +57,9 @@ impl Call {
         location.depth = 1;
         let status = location.status;
         status.inside.store(inside::MPI, Ordering::Relaxed);
-        // The processor may still load the gate before the store is seen by others; a commander that closes
-        // the gate issues a membarrier in between, so only the compiler must be kept from reordering.
+        // The processor may still load the gate before the store is seen by others; a commander
+        // that closes the gate issues a membarrier in between, so only the compiler must be kept
+        // from reordering.
         compiler_fence(Ordering::SeqCst);
         if location.control.gate.load(Ordering::Relaxed) != 0 {
             gate::hold(&location, inside::HELD_AT_ENTER);
@@ -65,7 +67,8 @@ impl Call {
         Some(Call::begin(location, region))
     }
 
-    /// Begins the call that made observation possible. No gate is in its way: it is complete already.
+    /// Begins the call that made observation possible. No gate is in its way: it is complete
+    /// already.
     pub fn initialised(region: u16, begin: u64) -> Option<Call> {
         let mut location = current()?;
         location.depth = 1;
@@ -74,13 +77,16 @@ impl Call {
         let recorded = recording::is_on(word);
         if recorded {
             location.entered += 1;
-            location.status.entered.store(location.entered, Ordering::Release);
+            location
+                .status
+                .entered
+                .store(location.entered, Ordering::Release);
         }
         Some(Call::new(location, region, word, begin, false))
     }
 
-    /// A call inside another one of the same thread, of which only what has to be followed is looked at. It has no record,
-    /// and it does not leave. Nothing where nothing is observed.
+    /// A call inside another one of the same thread, of which only what has to be followed is
+    /// looked at. It has no record, and it does not leave. Nothing where nothing is observed.
     #[cold]
     pub fn inside(region: u16) -> Option<Call> {
         if !process::observing() {
@@ -136,9 +142,10 @@ impl Call {
     #[inline(always)]
     pub fn calling(&mut self) {
         let status: *const Status = self.location.status;
-        // SAFETY: writes two registers into two words of the page, which are there for it and atomic, so that they may
-        // be written through a shared reference; whole words on their boundaries are written at once. Whoever unwinds
-        // from here finds in the tables of the shim how the frame lies.
+        // SAFETY: writes two registers into two words of the page, which are there for it and
+        // atomic, so that they may be written through a shared reference; whole words on their
+        // boundaries are written at once. Whoever unwinds from here finds in the tables of the shim
+        // how the frame lies.
         unsafe {
             core::arch::asm!(
                 "mov [{status} + {stack}], rsp",
@@ -237,13 +244,18 @@ impl Call {
     }
 }
 
-/// Recording was switched on while the call was under way: it counts as entered now, and begins for us where
-/// recording did. Gives its begin and its end. (Not a method: a call whose address nobody takes stays in registers.)
+/// Recording was switched on while the call was under way: it counts as entered now, and begins for
+/// us where recording did. Gives its begin and its end. (Not a method: a call whose address nobody
+/// takes stays in registers.)
 #[cold]
 #[inline(never)]
 fn recorded_from_now(location: &mut Location, region: RegionId) -> (u64, u64) {
     let end = ticks();
-    let begin = location.control.recording_since.load(Ordering::Relaxed).min(end);
+    let begin = location
+        .control
+        .recording_since
+        .load(Ordering::Relaxed)
+        .min(end);
     location.entered += 1;
     let status = location.status;
     status.region.store(u32::from(region.0), Ordering::Relaxed);

@@ -1,12 +1,13 @@
-//! Callbacks of the application that MPI calls with a communicator: error handlers, copying and deleting of attributes.
-//! MPI would give them the world that stands in for theirs, and a program that compares it with `MPI_COMM_WORLD` would
-//! not know it. So MPI gets one of a fixed number of entries instead, each of which remembers one function of the
-//! application, puts the world that the application knows in the place of ours, and jumps on: further arguments, also of
-//! variadic handlers, are not touched, and nothing of ours stays on the stack.
+//! Callbacks of the application that MPI calls with a communicator: error handlers, copying and
+//! deleting of attributes. MPI would give them the world that stands in for theirs, and a program
+//! that compares it with `MPI_COMM_WORLD` would not know it. So MPI gets one of a fixed number of
+//! entries instead, each of which remembers one function of the application, puts the world that
+//! the application knows in the place of ours, and jumps on: further arguments, also of variadic
+//! handlers, are not touched, and nothing of ours stays on the stack.
 //!
-//! An entry is never given back: MPI may keep the function as long as the process lives. A function that is registered
-//! again gets the same entry, so that entries are as many as the program has functions; when all are taken, the next
-//! function is registered as it is.
+//! An entry is never given back: MPI may keep the function as long as the process lives. A function
+//! that is registered again gets the same entry, so that entries are as many as the program has
+//! functions; when all are taken, the next function is registered as it is.
 
 use crate::family::{Comm, FIRST_ADDRESS_OF_A_FUNCTION, RawHandle};
 use crate::process::{self, Worlds};
@@ -25,7 +26,8 @@ pub enum Passing {
     Fortran = 3,
 }
 
-/// Entries: the functions of these kinds that the program and its libraries register; PETSc has a dozen.
+/// Entries: the functions of these kinds that the program and its libraries register; PETSc has a
+/// dozen.
 const ENTRIES: usize = 512;
 
 /// The function behind each entry; 0 while it is free.
@@ -37,13 +39,14 @@ static PASSINGS: [AtomicUsize; ENTRIES] = [const { AtomicUsize::new(0) }; ENTRIE
 #[cfg(target_arch = "x86_64")]
 pub fn entry(function: *const c_void, passing: Passing) -> *const c_void {
     let wanted = function as usize;
-    // Some of MPI's own functions are numbers. And an entry comes by here again where a tool stands between an `MPI_X` and
-    // its `PMPI_X`.
+    // Some of MPI's own functions are numbers. And an entry comes by here again where a tool stands
+    // between an `MPI_X` and its `PMPI_X`.
     if wanted < FIRST_ADDRESS_OF_A_FUNCTION || entries::number_of(wanted).is_some() {
         return function;
     }
     for number in 0..ENTRIES {
-        let taken = FUNCTIONS[number].compare_exchange(0, wanted, Ordering::AcqRel, Ordering::Acquire);
+        let taken =
+            FUNCTIONS[number].compare_exchange(0, wanted, Ordering::AcqRel, Ordering::Acquire);
         if taken.is_ok() {
             PASSINGS[number].store(passing as usize, Ordering::Relaxed);
         }
@@ -112,14 +115,15 @@ mod entries {
         "invivo_callback_entries:",
         ".rept {entries}",
         ".balign 16",
-        // An address inside this entry, in a register that no calling convention of C gives a meaning.
+        // An address inside this entry, in a register that no calling convention of C gives a
+        // meaning.
         "lea r11, [rip]",
         "jmp 2f",
         ".endr",
         ".balign 16",
         "2:",
-        // The six registers of arguments, and rax, which tells variadic functions how many vector registers are used;
-        // seven, so that the stack is aligned.
+        // The six registers of arguments, and rax, which tells variadic functions how many vector
+        // registers are used; seven, so that the stack is aligned.
         "push rax",
         "push rdi",
         "push rsi",
@@ -174,7 +178,8 @@ mod entries {
         let number = number_of(inside).unwrap_or(0);
         let passing = PASSINGS[number].load(Ordering::Relaxed);
         let first = match process::worlds() {
-            // SAFETY: MPI calls the function with the argument that it says it calls such functions with.
+            // SAFETY: MPI calls the function with the argument that it says it calls such functions
+            // with.
             Some(worlds) => unsafe { translated(worlds, passing, first) },
             None => first,
         };

@@ -1,9 +1,11 @@
-//! The application's communicators: the number that records carry, and the id that the whole job knows.
+//! The application's communicators: the number that records carry, and the id that the whole job
+//! knows.
 //!
-//! Members learn the id of a new communicator from its rank 0 inside the creating call, which is collective
-//! anyway (for `MPI_Comm_idup` by a non-blocking broadcast that starts when the communicator may be used).
-//! Only rank 0 tells the group. Communicators that may have members in another world (spawned, connected)
-//! get no id: nothing is ever sent to a process that does not expect it.
+//! Members learn the id of a new communicator from its rank 0 inside the creating call, which is
+//! collective anyway (for `MPI_Comm_idup` by a non-blocking broadcast that starts when the
+//! communicator may be used). Only rank 0 tells the group. Communicators that may have members in
+//! another world (spawned, connected) get no id: nothing is ever sent to a process that does not
+//! expect it.
 
 use crate::family::*;
 use crate::process;
@@ -32,14 +34,15 @@ struct Learning {
     local: u32,
 }
 
-// SAFETY: handles are numbers or addresses of MPI's own objects, used under MPI's own threading rules.
+// SAFETY: handles are numbers or addresses of MPI's own objects, used under MPI's own threading
+// rules.
 unsafe impl Send for Learning {}
 
 static LEARNING: Locked<Vec<Learning>> = Locked::new(Vec::new());
 static ANY_LEARNING: AtomicBool = AtomicBool::new(false);
 
-/// What `look` says of what is known of `comm`; communicators that nobody told us of are registered as foreign. (It looks
-/// where that lies: a copy would wait for what was just written into it.)
+/// What `look` says of what is known of `comm`; communicators that nobody told us of are registered
+/// as foreign. (It looks where that lies: a copy would wait for what was just written into it.)
 #[inline(always)]
 pub fn of<R>(comm: Comm, look: impl Fn(&mut Known) -> R) -> R {
     match KNOWN.with(|table| table.get(comm.bits()).map(&look)) {
@@ -62,8 +65,8 @@ pub fn local(comm: Comm) -> CommLocal {
     of(comm, |known| CommLocal(known.local))
 }
 
-/// The number that the next collective on `comm` gets, and the communicator's own: collectives are counted from 0 as long as it
-/// lives.
+/// The number that the next collective on `comm` gets, and the communicator's own: collectives are
+/// counted from 0 as long as it lives.
 #[inline(always)]
 pub fn next_ordinal(comm: Comm) -> (u64, CommLocal) {
     of(comm, |known| {
@@ -143,7 +146,9 @@ pub fn start(world: Comm) {
     let me = my_rank();
     if let Some(page) = process::page() {
         let library = &page.library;
-        library.any_source.store(ANY_SOURCE as u32, Ordering::Relaxed);
+        library
+            .any_source
+            .store(ANY_SOURCE as u32, Ordering::Relaxed);
         library.proc_null.store(PROC_NULL as u32, Ordering::Relaxed);
         library
             .request_bytes
@@ -202,8 +207,8 @@ pub fn made(parent: Comm, comm: Comm) {
     named_together(comm, foreign);
 }
 
-/// A communicator was made of a group of a session's, by a blocking call that all its members are in. The sets of
-/// processes that a session knows have the job's own alone.
+/// A communicator was made of a group of a session's, by a blocking call that all its members are
+/// in. The sets of processes that a session knows have the job's own alone.
 #[cold]
 pub fn made_of_group(comm: Comm) {
     named_together(comm, false);
@@ -227,15 +232,16 @@ fn named_together(comm: Comm, foreign: bool) {
         return;
     }
     let mut packed = offer(&known);
-    // SAFETY: every member is in the same creating call and does this next; `packed` outlives the call.
+    // SAFETY: every member is in the same creating call and does this next; `packed` outlives the
+    // call.
     let result = unsafe { real::bcast((&raw mut packed).cast::<c_void>(), 1, type_u64(), 0, comm) };
     if result == SUCCESS {
         learned(comm, &known, unpack(packed), None);
     }
 }
 
-/// Both groups of an intercommunicator exchange their ids: a reduction over an intercommunicator gives each
-/// group what the other one brought.
+/// Both groups of an intercommunicator exchange their ids: a reduction over an intercommunicator
+/// gives each group what the other one brought.
 fn learn_inter(comm: Comm, known: &Known) {
     let (mine, mut theirs, mut ours) = (offer(known), 0u64, 0u64);
     // SAFETY: every member of both groups is in the same creating call and does this next.
@@ -289,7 +295,8 @@ pub fn came(comm: Comm) {
     }
 }
 
-/// `MPI_Comm_idup` was called: the handle is there, the communicator may be used when the request is complete.
+/// `MPI_Comm_idup` was called: the handle is there, the communicator may be used when the request
+/// is complete.
 #[cold]
 pub fn announced(parent: Comm, comm: Comm) {
     let Some(parent) = KNOWN.with(|table| table.get(parent.bits()).copied()) else {
@@ -307,10 +314,12 @@ pub fn announced(parent: Comm, comm: Comm) {
     });
 }
 
-/// The communicator of an `MPI_Comm_idup` may be used: begin to learn its id, without waiting for anybody.
+/// The communicator of an `MPI_Comm_idup` may be used: begin to learn its id, without waiting for
+/// anybody.
 ///
-/// An intercommunicator gets none: an id has to come to its own group by way of the other one, in two collectives of
-/// which the second waits for the first, and the application's own may come between them on some members only.
+/// An intercommunicator gets none: an id has to come to its own group by way of the other one, in
+/// two collectives of which the second waits for the first, and the application's own may come
+/// between them on some members only.
 #[cold]
 pub fn usable(comm: Comm) {
     let Some(known) = KNOWN.with(|table| table.get(comm.bits()).copied()) else {
@@ -326,9 +335,10 @@ pub fn usable(comm: Comm) {
         local: known.local,
     };
     let buffer: *mut u64 = &mut *learning.packed;
-    // SAFETY: members of a communicator start collectives on it in the same order, and this is the first on
-    // each of them; the box keeps the buffer in its place until the broadcast is complete.
-    let result = unsafe { real::ibcast(buffer.cast(), 1, type_u64(), 0, comm, &mut learning.request) };
+    // SAFETY: members of a communicator start collectives on it in the same order, and this is the
+    // first on each of them; the box keeps the buffer in its place until the broadcast is complete.
+    let result =
+        unsafe { real::ibcast(buffer.cast(), 1, type_u64(), 0, comm, &mut learning.request) };
     if result == SUCCESS {
         LEARNING.with(|all| all.push(learning));
         ANY_LEARNING.store(true, Ordering::Relaxed);
@@ -361,9 +371,10 @@ pub fn look_after() {
 /// The longest that freeing a communicator waits for its id.
 const LEAVING_MAX: Duration = Duration::from_secs(1);
 
-/// The application frees `comm`: what is on its way on it should be complete first, or its handle goes before its id
-/// comes, and its records are of a communicator that nobody knows. All members free it, and each has started its
-/// broadcast, so that this ends; a member that has stopped observing is why it also ends without.
+/// The application frees `comm`: what is on its way on it should be complete first, or its handle
+/// goes before its id comes, and its records are of a communicator that nobody knows. All members
+/// free it, and each has started its broadcast, so that this ends; a member that has stopped
+/// observing is why it also ends without.
 #[cold]
 pub fn leaving(comm: Comm) {
     let mut begun = None;

@@ -1,9 +1,10 @@
 //! The thread's pointer to its location, in eight bytes of thread-local storage.
 //!
-//! On x86-64 they are addressed by one load of an offset that the loader fixes when it loads us ("initial exec").
-//! `thread_local!` in a shared library asks a function of the loader each time, which takes longer than all else that
-//! a call costs while recording is off. The bytes come from the room that the loader keeps for such libraries, also
-//! where one is loaded later than the program.
+//! On x86-64 they are addressed by one load of an offset that the loader fixes when it loads us
+//! ("initial exec"). `thread_local!` in a shared library asks a function of the loader each time,
+//! which takes longer than all else that a call costs while recording is off. The bytes come from
+//! the room that the loader keeps for such libraries, also where one is loaded later than the
+//! program.
 
 use crate::location::Location;
 

@@ -1,6 +1,6 @@
-//! What each kind of call was about: the hooks that the generated wrappers call after the real call, with the
-//! call's own arguments. Hooks that only tell are called for recorded calls; those that also follow something
-//! are called always.
+//! What each kind of call was about: the hooks that the generated wrappers call after the real
+//! call, with the call's own arguments. Hooks that only tell are called for recorded calls; those
+//! that also follow something are called always.
 
 mod collectives;
 mod completions;
@@ -67,9 +67,9 @@ impl Call {
         self.facts.comm = comms::local(comm);
     }
 
-    /// The number of a request that the call posts behind `before` others. A record gives it away when it is
-    /// written. Without one that is done here: the next record is of another epoch, so in another packet, and a
-    /// packet says which number is its first.
+    /// The number of a request that the call posts behind `before` others. A record gives it away
+    /// when it is written. Without one that is done here: the next record is of another epoch, so
+    /// in another packet, and a packet says which number is its first.
     #[inline(always)]
     fn number(&mut self, before: u64) -> u64 {
         let next = self.location.encoder.next_request();

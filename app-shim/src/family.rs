@@ -1,4 +1,5 @@
-//! What differs between the binary interfaces of the MPI libraries: handle types, constants, the status.
+//! What differs between the binary interfaces of the MPI libraries: handle types, constants, the
+//! status.
 
 #[cfg(feature = "family-ompi")]
 mod ompi;
@@ -108,8 +109,8 @@ impl OrOwn for *mut Status {
     }
 }
 
-/// The text of an error with the world's name in the place of the number of the handle that stands in for it: MPICH's texts
-/// have the arguments of the call. Gives its length, which does not grow.
+/// The text of an error with the world's name in the place of the number of the handle that stands
+/// in for it: MPICH's texts have the arguments of the call. Gives its length, which does not grow.
 #[cfg(not(feature = "family-ompi"))]
 fn name_handle(text: &mut [u8], ours: u32) -> usize {
     const NAME: &[u8] = b"MPI_COMM_WORLD";

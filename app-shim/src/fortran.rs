@@ -1,6 +1,7 @@
-//! Open MPI's Fortran layer goes to the library's inside, past the functions of C, where attributes and callbacks are
-//! concerned. These are its own functions, by all names that compilers and its three bindings give them: the world is
-//! replaced, callbacks are told of the right one, and calls are recorded under their C name.
+//! Open MPI's Fortran layer goes to the library's inside, past the functions of C, where attributes
+//! and callbacks are concerned. These are its own functions, by all names that compilers and its
+//! three bindings give them: the world is replaced, callbacks are told of the right one, and calls
+//! are recorded under their C name.
 #![allow(non_snake_case)]
 
 use crate::attributes;
@@ -32,7 +33,8 @@ macro_rules! fortran {
             };
             static NEXT: Next = Next::new(NAME);
             let address = NEXT.address();
-            // SAFETY: the library's function of this name has this signature; arguments are the caller's.
+            // SAFETY: the library's function of this name has this signature; arguments are the
+            // caller's.
             unsafe {
                 if address.is_null() {
                     *$ierr = ERR_OTHER;

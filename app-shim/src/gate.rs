@@ -1,5 +1,6 @@
-//! The gate: where a paused rank stands still. It opens by itself when its time is over (the place pushes the
-//! time on as long as the root lives and the lease lasts), so that no death on our side keeps a rank here.
+//! The gate: where a paused rank stands still. It opens by itself when its time is over (the place
+//! pushes the time on as long as the root lives and the lease lasts), so that no death on our side
+//! keeps a rank here.
 
 use crate::clock::monotonic_ns;
 use crate::homeless;
@@ -24,7 +25,10 @@ pub fn hold(location: &Location, held: u32) {
         }
         loop {
             let generation = control.gate.load(Ordering::Acquire);
-            let (now, until) = (monotonic_ns(), control.gate_until_ns.load(Ordering::Acquire));
+            let (now, until) = (
+                monotonic_ns(),
+                control.gate_until_ns.load(Ordering::Acquire),
+            );
             if generation == 0 || now >= until {
                 break;
             }
@@ -33,8 +37,8 @@ pub fn hold(location: &Location, held: u32) {
                 tv_sec: (wait / 1_000_000_000) as i64,
                 tv_nsec: (wait % 1_000_000_000) as i64,
             };
-            // SAFETY: the word lies in the shared mapping, which is never unmapped; not the private variant,
-            // because the waker is another process.
+            // SAFETY: the word lies in the shared mapping, which is never unmapped; not the private
+            // variant, because the waker is another process.
             unsafe {
                 libc::syscall(
                     libc::SYS_futex,

@@ -9,7 +9,8 @@ use invivo_proto::ids::{CommId, Rank};
 
 /// Ranks that are translated at a time, so that memory does not grow with the group.
 const AT_A_TIME: usize = 4096;
-/// A definition's runs are cut at this many bytes (a run takes at most 20), far below the longest definition.
+/// A definition's runs are cut at this many bytes (a run takes at most 20), far below the longest
+/// definition.
 const RUN_BYTES: usize = 8192;
 const RUN_BYTES_MAX: usize = 30;
 
@@ -40,8 +41,13 @@ fn translate(part: Handle, all: Handle, from: usize, out: &mut [c_int]) -> bool 
     let ranks: Vec<c_int> = (from..from + out.len()).map(|r| r as c_int).collect();
     // SAFETY: both arrays have `out.len()` elements.
     unsafe {
-        real::group_translate_ranks(part, out.len() as c_int, ranks.as_ptr(), all, out.as_mut_ptr())
-            == SUCCESS
+        real::group_translate_ranks(
+            part,
+            out.len() as c_int,
+            ranks.as_ptr(),
+            all,
+            out.as_mut_ptr(),
+        ) == SUCCESS
     }
 }
 
@@ -102,7 +108,9 @@ struct Teller {
 
 impl Teller {
     fn member(&mut self, rank: c_int) {
-        let Ok(rank) = u32::try_from(rank) else { return };
+        let Ok(rank) = u32::try_from(rank) else {
+            return;
+        };
         if let Some(run) = &mut self.run {
             let last = i64::from(run.first.0) + i64::from(run.stride) * (i64::from(run.count) - 1);
             let step = i64::from(rank) - last;

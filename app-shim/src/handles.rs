@@ -1,8 +1,10 @@
-//! A multimap from MPI's handles to what is known of them, in constant time however many share a handle.
+//! A multimap from MPI's handles to what is known of them, in constant time however many share a
+//! handle.
 //!
-//! Several live requests can have one handle: both families give a shared one to operations that are complete at once,
-//! and a program may post thousands of small sends before it waits for any. Values of one key queue up: the one that was
-//! put in first is found and taken first. How it lies in memory others know as well, see [`invivo_proto::handles`].
+//! Several live requests can have one handle: both families give a shared one to operations that
+//! are complete at once, and a program may post thousands of small sends before it waits for any.
+//! Values of one key queue up: the one that was put in first is found and taken first. How it lies
+//! in memory others know as well, see [`invivo_proto::handles`].
 
 use invivo_proto::handles::{Entry, NONE, Slot, home};
 
@@ -71,10 +73,11 @@ impl<T: Copy + Default> Handles<T> {
         (self.slots[at].last != NONE).then_some(at)
     }
 
-    /// Adds a value behind those of the same key. Tables grow by doubling, from 256 keys, and never shrink.
+    /// Adds a value behind those of the same key. Tables grow by doubling, from 256 keys, and never
+    /// shrink.
     ///
-    /// Inlined, so that a value of many fields is written where it shall lie: a copy of what was just written field by field
-    /// would wait for all of them.
+    /// Inlined, so that a value of many fields is written where it shall lie: a copy of what was
+    /// just written field by field would wait for all of them.
     #[inline(always)]
     pub fn insert(&mut self, key: u64, value: T) {
         let new = self.entry();
@@ -149,8 +152,9 @@ impl<T: Copy + Default> Handles<T> {
         self.look(key, |value| (*value, false))
     }
 
-    /// Shows the first value of this key, and takes it out unless it is to stay: gives what `work` says first, and stays where
-    /// that says so second. One search for both, and no copy of what nobody wants.
+    /// Shows the first value of this key, and takes it out unless it is to stay: gives what `work`
+    /// says first, and stays where that says so second. One search for both, and no copy of what
+    /// nobody wants.
     #[inline(always)]
     pub fn look<R>(&mut self, key: u64, work: impl FnOnce(&mut T) -> (R, bool)) -> Option<R> {
         let at = self.find(key)?;

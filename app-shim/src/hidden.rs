@@ -1,11 +1,12 @@
 //! What this copy of the shim hides from the program, and must not.
 //!
-//! A program whose MPI library lacks functions gets a copy of the shim in which their names are undefined (`invivo exec`
-//! makes it, before the program starts). Which library that will be is a guess where a program loads its MPI late, and the
-//! user's word where `INVIVO_MPI` is set. A library that is newer has functions that nobody wraps then: the program would
-//! reach them past us, and name them the world with the tool processes in it. So before MPI begins the names come back:
-//! in our table of symbols, for whoever looks for them from now on, and in the objects that have found the library's own
-//! meanwhile.
+//! A program whose MPI library lacks functions gets a copy of the shim in which their names are
+//! undefined (`invivo exec` makes it, before the program starts). Which library that will be is a
+//! guess where a program loads its MPI late, and the user's word where `INVIVO_MPI` is set. A
+//! library that is newer has functions that nobody wraps then: the program would reach them past
+//! us, and name them the world with the tool processes in it. So before MPI begins the names come
+//! back: in our table of symbols, for whoever looks for them from now on, and in the objects that
+//! have found the library's own meanwhile.
 //!
 //! Where such a copy had a function, the size of its symbol says still.
 
@@ -50,10 +51,12 @@ mod tag {
     pub const HASH: i64 = 0x6fff_fef5;
 }
 
-/// A section's number that stands for none, and one that stands for an address: any other than none will do.
+/// A section's number that stands for none, and one that stands for an address: any other than none
+/// will do.
 const UNDEFINED: u16 = 0;
 const SOMEWHERE: u16 = 1;
-/// Kinds of places that hold just the address of a symbol (`R_X86_64_64`, `_GLOB_DAT`, `_JUMP_SLOT`).
+/// Kinds of places that hold just the address of a symbol (`R_X86_64_64`, `_GLOB_DAT`,
+/// `_JUMP_SLOT`).
 const ADDRESSES: [u32; 3] = [1, 6, 7];
 /// A page of memory, in bytes.
 const PAGE: usize = 4096;
@@ -101,7 +104,11 @@ pub fn reveal() -> bool {
 }
 
 /// Restores the names in our own table, and takes note of them.
-unsafe extern "C" fn restore_names(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
+unsafe extern "C" fn restore_names(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    search: *mut c_void,
+) -> c_int {
     // SAFETY: the loader's entry is valid during the call, and so is our search.
     unsafe {
         let search = &mut *search.cast::<Search>();
@@ -115,7 +122,8 @@ unsafe extern "C" fn restore_names(info: *mut libc::dl_phdr_info, _: usize, sear
         };
         for index in 0..number {
             let symbol = symbols.add(index).cast_mut();
-            let hidden = (*symbol).section == UNDEFINED && (*symbol).value == 0 && (*symbol).size != 0;
+            let hidden =
+                (*symbol).section == UNDEFINED && (*symbol).value == 0 && (*symbol).size != 0;
             if !hidden || !library.has(object.name(&*symbol)) {
                 continue;
             }
@@ -136,9 +144,14 @@ unsafe extern "C" fn restore_names(info: *mut libc::dl_phdr_info, _: usize, sear
 }
 
 /// Restores the places of another object that hold what it has found for one of the names.
-unsafe extern "C" fn restore_places(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-    // SAFETY: the loader's entry is valid during the call, and so is our search. An object's directory describes the tables
-    // that it is linked by; each place lies in memory that the loader has written to.
+unsafe extern "C" fn restore_places(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    search: *mut c_void,
+) -> c_int {
+    // SAFETY: the loader's entry is valid during the call, and so is our search. An object's
+    // directory describes the tables that it is linked by; each place lies in memory that the
+    // loader has written to.
     unsafe {
         let search = &mut *search.cast::<Search>();
         let object = Object::of(&*info);
@@ -183,7 +196,8 @@ impl<'a> Object<'a> {
     /// The loader's entry is valid.
     unsafe fn of(info: &'a libc::dl_phdr_info) -> Object<'a> {
         // SAFETY: the loader's own table of this object's parts.
-        let parts = unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
+        let parts =
+            unsafe { core::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
         let base = info.dlpi_addr as usize;
         let directory = parts.iter().find(|part| part.p_type == libc::PT_DYNAMIC);
         Object {
@@ -254,7 +268,8 @@ impl<'a> Object<'a> {
         unsafe { CStr::from_ptr(strings.add(symbol.name as usize)) }
     }
 
-    /// How many symbols there are, which only the table by which they are found tells: the last one of its last chain.
+    /// How many symbols there are, which only the table by which they are found tells: the last one
+    /// of its last chain.
     ///
     /// # Safety
     /// The object is loaded.
@@ -263,8 +278,8 @@ impl<'a> Object<'a> {
         if table.is_null() {
             return None;
         }
-        // SAFETY: the table begins with four numbers: of its chains, of the first symbol in it, of the filter's words of
-        // eight bytes, and one more. A chain's last entry is odd.
+        // SAFETY: the table begins with four numbers: of its chains, of the first symbol in it, of
+        // the filter's words of eight bytes, and one more. A chain's last entry is odd.
         unsafe {
             let [chains, first, words] = [0, 1, 2].map(|at| *table.add(at) as usize);
             let begins = table.add(4 + 2 * words);
@@ -288,8 +303,10 @@ unsafe fn write<T>(at: *mut T, rights: c_int, change: impl FnOnce(&mut T)) -> bo
     let begin = at as usize & !(PAGE - 1);
     let bytes = (at as usize + size_of::<T>()).next_multiple_of(PAGE) - begin;
     let protect = |how| {
-        // SAFETY: only the rights to whole pages change, and none is taken away that was there before.
-        rights & libc::PROT_WRITE != 0 || unsafe { libc::mprotect(begin as *mut c_void, bytes, how) } == 0
+        // SAFETY: only the rights to whole pages change, and none is taken away that was there
+        // before.
+        rights & libc::PROT_WRITE != 0
+            || unsafe { libc::mprotect(begin as *mut c_void, bytes, how) } == 0
     };
     if !protect(rights | libc::PROT_WRITE) {
         return false;

@@ -1,8 +1,9 @@
-//! Threads that come when all locations are taken. Their calls are counted and not recorded. What has to be followed all the
-//! same is: communicators, requests, ordinals, on which other ranks rely. And a pause has to know that one of them is in MPI.
+//! Threads that come when all locations are taken. Their calls are counted and not recorded. What
+//! has to be followed all the same is: communicators, requests, ordinals, on which other ranks
+//! rely. And a pause has to know that one of them is in MPI.
 //!
-//! Each borrows a location without packets and without a status page of its own, and gives it back when it ends: a program
-//! with a thread per task goes on for ever.
+//! Each borrows a location without packets and without a status page of its own, and gives it back
+//! when it ends: a program with a thread per task goes on for ever.
 
 use crate::call::POLLED_CALLS;
 use crate::location::{Here, Location};
@@ -21,7 +22,9 @@ struct Borrowed(Cell<Option<Here>>);
 
 impl Drop for Borrowed {
     fn drop(&mut self) {
-        let Some(mut here) = self.0.take() else { return };
+        let Some(mut here) = self.0.take() else {
+            return;
+        };
         if here.depth != 0 {
             here.depth = 0;
             out_of_mpi();
@@ -34,7 +37,8 @@ thread_local! {
     static BORROWED: Borrowed = const { Borrowed(Cell::new(None)) };
 }
 
-/// The last status page is the homeless threads' together: it counts how many are in MPI, and the calls.
+/// The last status page is the homeless threads' together: it counts how many are in MPI, and the
+/// calls.
 fn page() -> Option<(&'static Page, &'static Status)> {
     let page = process::page()?;
     Some((page, page.status.last()?))

@@ -1,6 +1,7 @@
-//! The two descriptors that a rank has from its supervisor: its memory, and the way back. Both are looked at before they are
-//! used. Whoever stands between may have closed them (Python's `subprocess` closes all but three), and their numbers may
-//! mean files of the program's by now. Then the supervisor is asked for them again, at its door.
+//! The two descriptors that a rank has from its supervisor: its memory, and the way back. Both are
+//! looked at before they are used. Whoever stands between may have closed them (Python's
+//! `subprocess` closes all but three), and their numbers may mean files of the program's by now.
+//! Then the supervisor is asked for them again, at its door.
 
 use core::ffi::{c_int, c_void};
 use core::mem::{size_of, zeroed};
@@ -21,7 +22,8 @@ pub struct Inherited {
     pub control: c_int,
 }
 
-/// The descriptors of these numbers, if that is what they are, and else those that the supervisor gives at its door.
+/// The descriptors of these numbers, if that is what they are, and else those that the supervisor
+/// gives at its door.
 pub fn find(numbers: Option<(c_int, c_int)>, door: Option<&str>) -> Option<Inherited> {
     numbers
         .map(|(memory, control)| Inherited { memory, control })
@@ -49,8 +51,8 @@ fn is_way_back(descriptor: c_int) -> bool {
     known == 0 && kind == libc::SOCK_SEQPACKET
 }
 
-/// Goes to the door: the connection is the way back, and the memory comes by it. A door whose name is longer than a socket's may
-/// be is nobody's.
+/// Goes to the door: the connection is the way back, and the memory comes by it. A door whose name
+/// is longer than a socket's may be is nobody's.
 fn again(door: &str) -> Option<Inherited> {
     // SAFETY: all zeroes are an address of no family.
     let mut address: libc::sockaddr_un = unsafe { zeroed() };
@@ -60,8 +62,8 @@ fn again(door: &str) -> Option<Inherited> {
     for (to, byte) in name.iter_mut().zip(door.bytes()) {
         *to = byte as core::ffi::c_char;
     }
-    // SAFETY: the address is ours, and its name fits, so that it is as long as is said. The descriptor is closed where nothing
-    // comes.
+    // SAFETY: the address is ours, and its name fits, so that it is as long as is said. The
+    // descriptor is closed where nothing comes.
     unsafe {
         let control = libc::socket(libc::AF_UNIX, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC, 0);
         if control < 0 {
@@ -79,7 +81,11 @@ fn again(door: &str) -> Option<Inherited> {
             size_of::<libc::timeval>() as libc::socklen_t,
         );
         let length = core::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + door.len();
-        let connected = libc::connect(control, (&raw const address).cast(), length as libc::socklen_t) == 0;
+        let connected = libc::connect(
+            control,
+            (&raw const address).cast(),
+            length as libc::socklen_t,
+        ) == 0;
         let memory = if connected { received(control) } else { None };
         match memory.filter(|memory| is_memory(*memory)) {
             Some(memory) => Some(Inherited { memory, control }),
@@ -99,8 +105,9 @@ unsafe fn received(control: c_int) -> Option<c_int> {
         room: [u8; ROOM],
     }
     let mut byte = 0u8;
-    // SAFETY: zeroes are a message without anything; its parts are filled in with places that are ours and as long as is
-    // said. What came beside it is read where the kernel says that there is a whole descriptor.
+    // SAFETY: zeroes are a message without anything; its parts are filled in with places that are
+    // ours and as long as is said. What came beside it is read where the kernel says that there is
+    // a whole descriptor.
     unsafe {
         let mut beside: Beside = zeroed();
         let mut part = libc::iovec {

@@ -1,6 +1,7 @@
-//! Which object of the process is an MPI library. What it was opened as does not tell: programs open `libmpi.so`, a link for
-//! compilers, and the loader keeps that name. So the loader is asked for the libraries by the names that they give
-//! themselves, and addresses are compared; the file's name serves where a library gives itself none.
+//! Which object of the process is an MPI library. What it was opened as does not tell: programs
+//! open `libmpi.so`, a link for compilers, and the loader keeps that name. So the loader is asked
+//! for the libraries by the names that they give themselves, and addresses are compared; the file's
+//! name serves where a library gives itself none.
 
 use crate::family::{ALL_LIBRARY_NAMES, LIBRARY_NAMES};
 use crate::next::Next;
@@ -11,7 +12,8 @@ static INIT: Next = Next::new(c"PMPI_Init");
 
 /// The file and the first address of the object that an address lies in.
 pub fn object(address: *const c_void) -> Option<(&'static CStr, *mut c_void)> {
-    // SAFETY: any address may be asked about; the structure is ours. Names stay as long as the object.
+    // SAFETY: any address may be asked about; the structure is ours. Names stay as long as the
+    // object.
     unsafe {
         let mut info: libc::Dl_info = core::mem::zeroed();
         let known = libc::dladdr(address, &mut info) != 0 && !info.dli_fname.is_null();
@@ -34,7 +36,8 @@ pub fn is_others(address: *const c_void) -> bool {
     !is_ours(address) && is_one_of(address, ALL_LIBRARY_NAMES)
 }
 
-/// The library of another family that the program has loaded: behind us, or anywhere where there is none of this family.
+/// The library of another family that the program has loaded: behind us, or anywhere where there is
+/// none of this family.
 pub fn of_another_family() -> Option<&'static CStr> {
     let next: *const c_void = INIT.address();
     if is_others(next) {
@@ -55,7 +58,8 @@ fn is_one_of(address: *const c_void, names: &[&CStr]) -> bool {
     is_called(path, names) || names.iter().any(is_here)
 }
 
-/// Whether a file is called like one of these libraries: `libmpi.so.40.30` like `libmpi.so.40`, `libmpi.so.400` not.
+/// Whether a file is called like one of these libraries: `libmpi.so.40.30` like `libmpi.so.40`,
+/// `libmpi.so.400` not.
 pub fn is_called(path: &CStr, names: &[&CStr]) -> bool {
     let bytes = path.to_bytes();
     let file = bytes.rsplit(|b| *b == b'/').next().unwrap_or(bytes);
@@ -96,7 +100,8 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        // SAFETY: opened by us, and closed once. What we asked on the way must not look like the program's error.
+        // SAFETY: opened by us, and closed once. What we asked on the way must not look like the
+        // program's error.
         unsafe {
             libc::dlclose(self.handle);
             libc::dlerror();
@@ -104,7 +109,8 @@ impl Drop for Open {
     }
 }
 
-/// `PMPI_Init` of a library that is loaded already, by the library's own name or its path. Keeps no reference.
+/// `PMPI_Init` of a library that is loaded already, by the library's own name or its path. Keeps no
+/// reference.
 fn init_in(library: &CStr) -> Option<*mut c_void> {
     // SAFETY: both are C strings; RTLD_NOLOAD loads nothing.
     unsafe {
@@ -123,8 +129,9 @@ unsafe fn find(handle: *mut c_void, name: &CStr) -> *mut c_void {
     #[cfg(target_arch = "x86_64")]
     let dlsym = crate::loading::real();
     #[cfg(not(target_arch = "x86_64"))]
-    let dlsym: Option<unsafe extern "C" fn(*mut c_void, *const core::ffi::c_char) -> *mut c_void> =
-        Some(libc::dlsym);
+    let dlsym: Option<
+        unsafe extern "C" fn(*mut c_void, *const core::ffi::c_char) -> *mut c_void,
+    > = Some(libc::dlsym);
     match dlsym {
         // SAFETY: the caller's handle is open.
         Some(dlsym) => unsafe { dlsym(handle, name.as_ptr()) },

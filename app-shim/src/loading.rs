@@ -1,7 +1,8 @@
-//! Programs that load their MPI at run time and ask it for its functions (Julia's MPI.jl, ctypes of Python, plug-ins) name
-//! the library that they loaded, so they would not find ours in front of it: MPI would show them the tools' processes, and
-//! the tools would wait for ranks that never come. So `dlsym` is ours, too. It answers where a function of MPI is asked of
-//! an MPI library, with the wrapper of the same name; everything else goes on to the C library, as a jump, because there
+//! Programs that load their MPI at run time and ask it for its functions (Julia's MPI.jl, ctypes of
+//! Python, plug-ins) name the library that they loaded, so they would not find ours in front of it:
+//! MPI would show them the tools' processes, and the tools would wait for ranks that never come. So
+//! `dlsym` is ours, too. It answers where a function of MPI is asked of an MPI library, with the
+//! wrapper of the same name; everything else goes on to the C library, as a jump, because there
 //! `RTLD_NEXT` depends on who called.
 
 use crate::library::{is_others, is_ours, object, object_of};
@@ -45,7 +46,11 @@ pub unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut
 
 /// The wrapper to be given for a function of an MPI library; null where the C library is to answer.
 #[cfg(target_arch = "x86_64")]
-unsafe extern "C" fn instead(handle: *mut c_void, name: *const c_char, caller: *const c_void) -> *mut c_void {
+unsafe extern "C" fn instead(
+    handle: *mut c_void,
+    name: *const c_char,
+    caller: *const c_void,
+) -> *mut c_void {
     let none = core::ptr::null_mut();
     let Some(real) = real() else { return none };
     if handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT || name.is_null() {
@@ -77,8 +82,8 @@ unsafe extern "C" fn instead(handle: *mut c_void, name: *const c_char, caller: *
     }
 }
 
-/// The wrapper of this name, unless MPI itself asks, or a tool that wraps the function, too, and looks for the one behind: it
-/// would meet itself.
+/// The wrapper of this name, unless MPI itself asks, or a tool that wraps the function, too, and
+/// looks for the one behind: it would meet itself.
 unsafe fn wrapper_for(real: Dlsym, name: *const c_char, caller: *const c_void) -> *mut c_void {
     // SAFETY: the handle is ours, the name a C string.
     let wrapper = unsafe { real(own(), name) };
@@ -95,7 +100,8 @@ unsafe fn wrapper_for(real: Dlsym, name: *const c_char, caller: *const c_void) -
 pub fn real() -> Option<Dlsym> {
     let mut address = REAL.load(Ordering::Relaxed);
     if address.is_null() {
-        // SAFETY: both are C strings. All versions of the C library have the function by this version of its name.
+        // SAFETY: both are C strings. All versions of the C library have the function by this
+        // version of its name.
         address = unsafe { dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), c"GLIBC_2.2.5".as_ptr()) };
         REAL.store(address, Ordering::Relaxed);
     }
@@ -107,11 +113,14 @@ unsafe extern "C" {
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
 }
 
-/// A handle of the object that an address lies in; null for the program itself. The caller closes it.
+/// A handle of the object that an address lies in; null for the program itself. The caller closes
+/// it.
 fn handle_of(address: *const c_void) -> *mut c_void {
     match object(address) {
         // SAFETY: dladdr gives a C string; nothing is loaded.
-        Some((path, _)) => unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) },
+        Some((path, _)) => unsafe {
+            libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD)
+        },
         None => core::ptr::null_mut(),
     }
 }
@@ -131,7 +140,8 @@ unsafe fn defines(real: Dlsym, caller: *const c_void, name: *const c_char) -> bo
     if handle.is_null() {
         return false;
     }
-    // SAFETY: the handle is open, the name a C string. The reference goes again: it would keep a plug-in loaded for ever.
+    // SAFETY: the handle is open, the name a C string. The reference goes again: it would keep a
+    // plug-in loaded for ever.
     unsafe {
         let found = real(handle, name);
         libc::dlclose(handle);

@@ -1,5 +1,6 @@
-//! A thread's location: its status page, its open packet, its scratch memory. Found through thread-local
-//! storage, made at the thread's first call, never freed (a thread's records may outlive it).
+//! A thread's location: its status page, its open packet, its scratch memory. Found through
+//! thread-local storage, made at the thread's first call, never freed (a thread's records may
+//! outlive it).
 
 use crate::current;
 use crate::family::{Request, Status as MpiStatus};
@@ -33,7 +34,8 @@ pub struct Location {
     pub status: &'static Status,
     /// Calls entered while recording was on.
     pub entered: u64,
-    /// The epoch of recording of the record written last, or of the call that was entered last unrecorded.
+    /// The epoch of recording of the record written last, or of the call that was entered last
+    /// unrecorded.
     pub epoch: u32,
     /// The open packet, if there is one.
     pub slot: Option<&'static SlotHeader>,
@@ -58,8 +60,9 @@ pub struct Location {
     pub made_inside: u64,
 }
 
-/// A thread's location, as a pointer: what re-enters during a call (callbacks that call MPI) looks at the location, too, so
-/// that no reference may live across the call. Each use makes one of its own.
+/// A thread's location, as a pointer: what re-enters during a call (callbacks that call MPI) looks
+/// at the location, too, so that no reference may live across the call. Each use makes one of its
+/// own.
 #[derive(Clone, Copy)]
 pub struct Here(NonNull<Location>);
 
@@ -71,7 +74,8 @@ impl Deref for Here {
 
     #[inline(always)]
     fn deref(&self) -> &Location {
-        // SAFETY: a leaked box that only this thread uses; no reference to it lives across a call of MPI.
+        // SAFETY: a leaked box that only this thread uses; no reference to it lives across a call
+        // of MPI.
         unsafe { self.0.as_ref() }
     }
 }
@@ -133,7 +137,8 @@ struct Own(Cell<*mut Location>);
 
 impl Drop for Own {
     fn drop(&mut self) {
-        // SAFETY: null, or this thread's, which is in no call of ours any more: threads end outside, or were cancelled.
+        // SAFETY: null, or this thread's, which is in no call of ours any more: threads end
+        // outside, or were cancelled.
         if let Some(location) = unsafe { self.0.get().as_mut() } {
             shipping::leave_behind(location);
         }
@@ -147,7 +152,10 @@ thread_local! {
 /// Adds to a counter that only this thread writes, without the cost of an atomic addition.
 #[inline(always)]
 pub fn add(counter: &AtomicU64, n: u64) {
-    counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+    counter.store(
+        counter.load(Ordering::Relaxed).wrapping_add(n),
+        Ordering::Relaxed,
+    );
 }
 
 impl Location {
@@ -176,12 +184,13 @@ impl Location {
         }
     }
 
-    /// One for a thread that has none of its own: with a status page that nobody reads, and requests numbered where those of
-    /// records never are.
+    /// One for a thread that has none of its own: with a status page that nobody reads, and
+    /// requests numbered where those of records never are.
     pub fn homeless(page: &'static Page) -> Here {
         const FIRST_REQUEST: u64 = 1 << 40;
         // SAFETY: a page of atomic numbers, for which all zeroes are valid.
-        let status: &'static Status = Box::leak(unsafe { Box::<Status>::new_zeroed().assume_init() });
+        let status: &'static Status =
+            Box::leak(unsafe { Box::<Status>::new_zeroed().assume_init() });
         let location = Box::leak(Box::new(Location {
             homeless: true,
             encoder: Encoder::new(0, FIRST_REQUEST),
@@ -213,7 +222,11 @@ impl Location {
     pub fn losses(&self) -> Losses {
         Losses {
             entered: self.entered,
-            dropped: self.status.dropped.each_ref().map(|d| d.load(Ordering::Relaxed)),
+            dropped: self
+                .status
+                .dropped
+                .each_ref()
+                .map(|d| d.load(Ordering::Relaxed)),
         }
     }
 
@@ -225,31 +238,38 @@ impl Location {
         self.epoch = epoch;
     }
 
-    /// The first call that is not recorded after the place's word became this one. The page would go on to name the
-    /// last call recorded; now it names none, and tells the word.
+    /// The first call that is not recorded after the place's word became this one. The page would
+    /// go on to name the last call recorded; now it names none, and tells the word.
     #[cold]
     #[inline(never)]
     pub fn pass_unseen(&mut self, word: u32) {
         self.status.region.store(0, Ordering::Relaxed);
-        self.status.entered_at.store(u64::from(word), Ordering::Release);
-        // Also where the epoch goes on: requests that are numbered from here on are in no record, and only a packet's
-        // head tells where numbers go on.
+        self.status
+            .entered_at
+            .store(u64::from(word), Ordering::Release);
+        // Also where the epoch goes on: requests that are numbered from here on are in no record,
+        // and only a packet's head tells where numbers go on.
         self.begin_epoch(recording::epoch(word));
     }
 
-    /// Takes the place's word on how often the frequency of this thread's samples is halved. A sampler keeps to what is
-    /// known here, and it takes no lock to read that.
+    /// Takes the place's word on how often the frequency of this thread's samples is halved. A
+    /// sampler keeps to what is known here, and it takes no lock to read that.
     #[inline]
     pub fn hear_frequency(&self) {
         let halvings = self.status.halvings.load(Ordering::Acquire);
         if halvings != self.status.halvings_known.load(Ordering::Relaxed) {
-            self.status.halvings_known.store(halvings, Ordering::Release);
+            self.status
+                .halvings_known
+                .store(halvings, Ordering::Release);
         }
     }
 
-    /// The rank is about to run, and this is the call that made it so. To be said before the rank's phase is.
+    /// The rank is about to run, and this is the call that made it so. To be said before the rank's
+    /// phase is.
     pub fn announce(&self, region: u16, begin: u64) {
-        self.status.region.store(u32::from(region), Ordering::Relaxed);
+        self.status
+            .region
+            .store(u32::from(region), Ordering::Relaxed);
         self.status.entered_at.store(begin, Ordering::Relaxed);
         self.status.inside.store(inside::MPI, Ordering::Release);
     }
@@ -259,8 +279,8 @@ impl Location {
         self.slot.is_some() && PAYLOAD_BYTES - self.written() >= bytes
     }
 
-    /// Writes a call with the first `count` of this location's parts, opening packets as needed; drops and
-    /// counts it where none can be had.
+    /// Writes a call with the first `count` of this location's parts, opening packets as needed;
+    /// drops and counts it where none can be had.
     #[inline(always)]
     pub fn record(&mut self, call: &Call, parts: usize) {
         let together = parts.min(MAX_PARTS);
@@ -268,7 +288,8 @@ impl Location {
         if !self.has_room(room) && !shipping::next_packet(self, call.end - call.duration) {
             return self.drop_record(call, parts);
         }
-        // SAFETY: `room` bytes are free behind `out`, which is what the call and its parts need at most.
+        // SAFETY: `room` bytes are free behind `out`, which is what the call and its parts need at
+        // most.
         unsafe {
             let mut out = self.encoder.call(self.out, call, together);
             for part in self.parts.get(..together).unwrap_or_default() {
@@ -288,7 +309,8 @@ impl Location {
     fn continuations(&mut self, mut from: usize, parts: usize, end: u64) {
         while from < parts {
             let together = (parts - from).min(MAX_PARTS);
-            if !self.has_room(MAX_CALL_BYTES + together * MAX_PART_BYTES) && !shipping::next_packet(self, end)
+            if !self.has_room(MAX_CALL_BYTES + together * MAX_PART_BYTES)
+                && !shipping::next_packet(self, end)
             {
                 return;
             }
@@ -305,12 +327,14 @@ impl Location {
         }
     }
 
-    /// Lets the place see what is written. The release order makes the bytes visible before their count.
+    /// Lets the place see what is written. The release order makes the bytes visible before their
+    /// count.
     #[inline(always)]
     fn commit(&mut self) {
         if let Some(slot) = self.slot {
             slot.records.store(self.records, Ordering::Relaxed);
-            slot.committed.store(self.written() as u32, Ordering::Release);
+            slot.committed
+                .store(self.written() as u32, Ordering::Release);
         }
     }
 

@@ -1,5 +1,6 @@
-//! MPICH's Fortran layer calls functions of C, but for attributes: those it gets and sets by functions of the library's
-//! inside, which tell addresses from integers, and it says behind the making of a keyval that its callbacks are Fortran's.
+//! MPICH's Fortran layer calls functions of C, but for attributes: those it gets and sets by
+//! functions of the library's inside, which tell addresses from integers, and it says behind the
+//! making of a keyval that its callbacks are Fortran's.
 #![allow(non_snake_case)]
 
 use crate::attributes;
@@ -17,7 +18,8 @@ macro_rules! inside {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
             next!($real, $name, ($($type),*));
-            // SAFETY: the library's function of this name has this signature; arguments are the caller's.
+            // SAFETY: the library's function of this name has this signature; arguments are the
+            // caller's.
             unsafe { $body }
         }
     };
@@ -50,14 +52,20 @@ inside!(
 
 /// What says that a keyval's callbacks are another language's. It returns nothing.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPII_Keyval_set_proxy(keyval: c_int, copy: *mut c_void, delete: *mut c_void) {
+pub unsafe extern "C" fn MPII_Keyval_set_proxy(
+    keyval: c_int,
+    copy: *mut c_void,
+    delete: *mut c_void,
+) {
     static NEXT: crate::next::Next = crate::next::Next::new(c"MPII_Keyval_set_proxy");
     callbacks::keyval_is_fortran(keyval);
     let address = NEXT.address();
     if !address.is_null() {
-        // SAFETY: the library's function of this name has this signature; arguments are the caller's.
+        // SAFETY: the library's function of this name has this signature; arguments are the
+        // caller's.
         unsafe {
-            let real: unsafe extern "C" fn(c_int, *mut c_void, *mut c_void) = core::mem::transmute(address);
+            let real: unsafe extern "C" fn(c_int, *mut c_void, *mut c_void) =
+                core::mem::transmute(address);
             real(keyval, copy, delete);
         }
     }

@@ -1,9 +1,9 @@
-//! Finds what stands behind us: the next `MPI_X` for an `MPI_X`, the next `PMPI_X` for a `PMPI_X`, so that
-//! other tools loaded behind still see the call. Looked up at the first call, because C++ programs call MPI
-//! before a preloaded library's constructors run.
+//! Finds what stands behind us: the next `MPI_X` for an `MPI_X`, the next `PMPI_X` for a `PMPI_X`,
+//! so that other tools loaded behind still see the call. Looked up at the first call, because C++
+//! programs call MPI before a preloaded library's constructors run.
 //!
-//! First `RTLD_NEXT`. Where the program loaded its MPI library later and privately (Python does), the search
-//! goes on in the libraries that are loaded already.
+//! First `RTLD_NEXT`. Where the program loaded its MPI library later and privately (Python does),
+//! the search goes on in the libraries that are loaded already.
 
 use crate::family::{ERR_OTHER, LIBRARY_NAMES};
 use crate::{library, start};
@@ -61,8 +61,8 @@ pub fn behind(name: &CStr) -> *mut c_void {
     }
 }
 
-/// What a function answers that no library has behind us. Where the program has loaded the MPI of another family than was
-/// expected, privately, that is every function, and the first one ends it.
+/// What a function answers that no library has behind us. Where the program has loaded the MPI of
+/// another family than was expected, privately, that is every function, and the first one ends it.
 #[cold]
 #[inline(never)]
 pub fn missing() -> c_int {
@@ -70,8 +70,9 @@ pub fn missing() -> c_int {
     ERR_OTHER
 }
 
-/// The address of a data symbol of the MPI library (Open MPI's predefined handles), 0 where there is none.
-/// Not `RTLD_NEXT`: a program linked without PIC has a copy of its own that the library uses too.
+/// The address of a data symbol of the MPI library (Open MPI's predefined handles), 0 where there
+/// is none. Not `RTLD_NEXT`: a program linked without PIC has a copy of its own that the library
+/// uses too.
 #[allow(dead_code)] // The other families have numbers for predefined handles.
 pub fn data(name: &CStr) -> usize {
     // SAFETY: the name is a C string.
@@ -90,7 +91,8 @@ fn in_loaded(name: &CStr) -> *mut c_void {
             return found;
         }
     }
-    // A library loaded by a path, under whatever name: look for ours among the last parts of the paths.
+    // A library loaded by a path, under whatever name: look for ours among the last parts of the
+    // paths.
     let mut search = Search {
         name,
         found: core::ptr::null_mut(),
@@ -101,8 +103,8 @@ fn in_loaded(name: &CStr) -> *mut c_void {
 }
 
 fn in_library(library: *const c_char, name: &CStr) -> *mut c_void {
-    // SAFETY: both are C strings. RTLD_NOLOAD loads nothing; the reference it takes is kept on purpose, so
-    // that the address stays valid.
+    // SAFETY: both are C strings. RTLD_NOLOAD loads nothing; the reference it takes is kept on
+    // purpose, so that the address stays valid.
     unsafe {
         let handle = libc::dlopen(library, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if handle.is_null() {
@@ -118,7 +120,11 @@ struct Search<'a> {
     found: *mut c_void,
 }
 
-unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> libc::c_int {
+unsafe extern "C" fn visit(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    data: *mut c_void,
+) -> libc::c_int {
     // SAFETY: dl_iterate_phdr passes a valid info and our own `search`.
     let (path, search) = unsafe { ((*info).dlpi_name, &mut *data.cast::<Search<'_>>()) };
     if path.is_null() {

@@ -1,4 +1,5 @@
-//! What the whole process shares: the mapped memory, the communicators, and whether we observe at all.
+//! What the whole process shares: the mapped memory, the communicators, and whether we observe at
+//! all.
 
 use crate::callbacks::{self, Passing};
 use crate::family::{AttributeFn, Comm, HandlerFn, RawHandle, fortran_number};
@@ -53,7 +54,10 @@ pub fn observing() -> bool {
 
 /// Takes over the rank's memory, once.
 pub fn set_region(region: Region) {
-    PAGE.store(core::ptr::from_ref(region.page()).cast_mut(), Ordering::Relaxed);
+    PAGE.store(
+        core::ptr::from_ref(region.page()).cast_mut(),
+        Ordering::Relaxed,
+    );
     REGION.store(Box::into_raw(Box::new(region)), Ordering::Release);
 }
 
@@ -117,8 +121,8 @@ pub fn application_world() -> Option<Comm> {
     }
 }
 
-/// What stands in for an argument in the real call: for the real world the application's, for everything else
-/// itself.
+/// What stands in for an argument in the real call: for the real world the application's, for
+/// everything else itself.
 pub trait Real: Copy {
     /// The argument of the real call.
     #[inline(always)]

@@ -1,4 +1,5 @@
-//! The few functions of the MPI library that the shim calls for itself, always as the next `PMPI_*`.
+//! The few functions of the MPI library that the shim calls for itself, always as the next
+//! `PMPI_*`.
 
 use crate::family::*;
 use crate::next::Next;
@@ -14,8 +15,8 @@ macro_rules! real {
             if address.is_null() {
                 return ERR_OTHER;
             }
-            // SAFETY: the library's function of this name has this signature in every MPI version; the caller
-            // keeps its preconditions.
+            // SAFETY: the library's function of this name has this signature in every MPI version;
+            // the caller keeps its preconditions.
             unsafe {
                 let function: unsafe extern "C" fn($($type),*) -> c_int = core::mem::transmute(address);
                 function($($arg),*)
@@ -81,8 +82,8 @@ pub unsafe fn comm_f2c(number: c_int) -> Comm {
     }
 }
 
-/// The number of a communicator: the next `PMPI_Comm_c2f`, which is called `PMPI_Comm_toint` in the standard's interface; 0
-/// where no library has it.
+/// The number of a communicator: the next `PMPI_Comm_c2f`, which is called `PMPI_Comm_toint` in the
+/// standard's interface; 0 where no library has it.
 #[cfg(any(feature = "family-ompi", feature = "family-abi"))]
 pub unsafe fn comm_c2f(comm: Comm) -> c_int {
     #[cfg(feature = "family-ompi")]

@@ -1,7 +1,8 @@
-//! Requests from their posting to their completion: what a completion has to repeat, by the request's handle.
+//! Requests from their posting to their completion: what a completion has to repeat, by the
+//! request's handle.
 //!
-//! Of requests that share a handle the one that was posted first counts as complete first: their sum is right, and so is
-//! each where the application completes them in the order of their posting.
+//! Of requests that share a handle the one that was posted first counts as complete first: their
+//! sum is right, and so is each where the application completes them in the order of their posting.
 
 use crate::family::{Message, Request};
 use crate::handles::{Handles, Place};
@@ -28,8 +29,8 @@ impl<T: Copy + Default> Table<T> {
         if MULTIPLE.load(Ordering::Relaxed) {
             self.locked(work)
         } else {
-            // SAFETY: below MPI_THREAD_MULTIPLE the application itself sees to it that only one thread at a
-            // time is in an MPI call, and its own synchronisation orders these calls.
+            // SAFETY: below MPI_THREAD_MULTIPLE the application itself sees to it that only one
+            // thread at a time is in an MPI call, and its own synchronisation orders these calls.
             unsafe { self.0.with_unlocked(work) }
         }
     }
@@ -69,7 +70,8 @@ pub fn restart(request: Request, number: u64, now: u64, region: RegionId) -> Opt
     })
 }
 
-/// A request is complete; gives what `work` says of what is known of it. Inactive and unknown requests give nothing.
+/// A request is complete; gives what `work` says of what is known of it. Inactive and unknown
+/// requests give nothing.
 #[inline(always)]
 pub fn complete<R>(request: Request, work: impl FnOnce(&Posted) -> R) -> Option<R> {
     let look = |posted: &mut Posted| {
@@ -79,7 +81,9 @@ pub fn complete<R>(request: Request, work: impl FnOnce(&Posted) -> R) -> Option<
             posted.persistent,
         )
     };
-    REQUESTS.with(|table| table.look(request.bits(), look)).flatten()
+    REQUESTS
+        .with(|table| table.look(request.bits(), look))
+        .flatten()
 }
 
 /// A request was freed.

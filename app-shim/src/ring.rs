@@ -1,5 +1,5 @@
-//! The writer's side of the definition channel. Definitions are never dropped: what the ring has no room for
-//! waits in a queue of ours until the next chance.
+//! The writer's side of the definition channel. Definitions are never dropped: what the ring has no
+//! room for waits in a queue of ours until the next chance.
 
 use crate::process;
 use core::cell::UnsafeCell;
@@ -112,10 +112,11 @@ fn push(ring: &Ring, entry: &[u8]) -> bool {
     let length = (entry.len() as u16).to_le_bytes();
     for (i, byte) in length.iter().chain(entry).enumerate() {
         let at = (head as usize + i) % RING_BYTES;
-        // SAFETY: `at` is inside the ring, and the bytes from head on are the writer's until head moves; the
-        // lock of the queue makes us the only writer.
+        // SAFETY: `at` is inside the ring, and the bytes from head on are the writer's until head
+        // moves; the lock of the queue makes us the only writer.
         unsafe { ring.bytes[at].get().write(*byte) };
     }
-    ring.head.store(head + entry.len() as u64 + 2, Ordering::Release);
+    ring.head
+        .store(head + entry.len() as u64 + 2, Ordering::Release);
     true
 }

@@ -1,9 +1,10 @@
-//! Sessions (MPI 4): what a session calls `mpi://WORLD` has the application's processes alone, like its world; and a
-//! program that has sessions and no world is observed all the same.
+//! Sessions (MPI 4): what a session calls `mpi://WORLD` has the application's processes alone, like
+//! its world; and a program that has sessions and no world is observed all the same.
 //!
-//! Tools and application meet in the world. So where a session comes first, the shim initialises the world before it and
-//! keeps that to itself: the program hears that MPI is not initialised until it initialises it. What the program has not
-//! begun it does not end, so the shim does, at exit.
+//! Tools and application meet in the world. So where a session comes first, the shim initialises
+//! the world before it and keeps that to itself: the program hears that MPI is not initialised
+//! until it initialises it. What the program has not begun it does not end, so the shim does, at
+//! exit.
 
 use crate::family::*;
 use crate::next::Next;
@@ -28,8 +29,9 @@ pub fn take_world() -> bool {
     OURS.load(Ordering::Relaxed) && !TAKEN.swap(true, Ordering::Relaxed)
 }
 
-/// A session is about to be opened, with this information. Where there is no world yet, it is made first, as in the tools'
-/// processes: what MPI does of the one for the other is the same everywhere then. Gives whether it was.
+/// A session is about to be opened, with this information. Where there is no world yet, it is made
+/// first, as in the tools' processes: what MPI does of the one for the other is the same everywhere
+/// then. Gives whether it was.
 pub fn make_world(info: Handle) -> bool {
     if process::page().is_none() || process::application_world().is_some() {
         return false;
@@ -42,7 +44,8 @@ pub fn make_world(info: Handle) -> bool {
         if real::initialized(&mut flag) != SUCCESS || flag != 0 {
             return false;
         }
-        // The level that the session would have had: another one could change what the program is granted.
+        // The level that the session would have had: another one could change what the program is
+        // granted.
         if real::init_thread(argc, argv, level(info), &mut provided) != SUCCESS {
             return false;
         }
@@ -52,8 +55,8 @@ pub fn make_world(info: Handle) -> bool {
     true
 }
 
-/// A session is about to be opened beside a world, whatever the level of either: its threads may be in MPI while others are,
-/// which the world's level does not tell.
+/// A session is about to be opened beside a world, whatever the level of either: its threads may be
+/// in MPI while others are, which the world's level does not tell.
 pub fn beside_the_world() {
     process::MULTIPLE.store(true, Ordering::Relaxed);
 }
@@ -73,7 +76,8 @@ unsafe fn level(info: Handle) -> c_int {
     let mut value = [0 as c_char; 64];
     let mut flag: c_int = 0;
     let room = value.len() as c_int - 1;
-    // SAFETY: the caller's information, or none; the value has room for so many characters and the closing zero.
+    // SAFETY: the caller's information, or none; the value has room for so many characters and the
+    // closing zero.
     let value = unsafe {
         if info != info_null() {
             real::info_get(
@@ -95,7 +99,8 @@ unsafe fn level(info: Handle) -> c_int {
     }
 }
 
-/// MPICH 4.0, the first that has sessions, gives every one the highest level, whatever is asked for.
+/// MPICH 4.0, the first that has sessions, gives every one the highest level, whatever is asked
+/// for.
 fn sessions_are_multiple() -> bool {
     let (mut version, mut subversion): (c_int, c_int) = (0, 0);
     // SAFETY: MPI may be asked for its version at any time.
@@ -103,9 +108,9 @@ fn sessions_are_multiple() -> bool {
     cfg!(feature = "family-mpich") && known && (version, subversion) == (4, 0)
 }
 
-/// The group of a process set, without the tools' processes: those of the whole job, in the order of the world. (MPICH 5
-/// does not put groups of different sessions together, so it is done by numbers.) Other sets are the process alone, or
-/// Open MPI's, whose groups may be put together.
+/// The group of a process set, without the tools' processes: those of the whole job, in the order
+/// of the world. (MPICH 5 does not put groups of different sessions together, so it is done by
+/// numbers.) Other sets are the process alone, or Open MPI's, whose groups may be put together.
 pub fn without_tools(group: &mut Handle) {
     let kept = GROUPS.each_ref().map(|group| group.load(Ordering::Acquire));
     if kept[1] != 0 {
@@ -120,7 +125,8 @@ pub fn without_tools(group: &mut Handle) {
     }
 }
 
-/// The groups of the application's world and of the whole job, kept when the world ends: sessions may outlive it.
+/// The groups of the application's world and of the whole job, kept when the world ends: sessions
+/// may outlive it.
 static GROUPS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 /// The world is about to end.
@@ -196,8 +202,8 @@ pub unsafe fn without_tools_in_info(session: Handle, name: *const c_char, info: 
     let mut group = Handle(0 as RawHandle);
     let mut told = [0 as c_char; 32];
     let (mut size, mut flag): (c_int, c_int) = (0, 0);
-    // SAFETY: session, name and info are the caller's, of a call that has succeeded; the buffer has the length that is
-    // given, and its closing zero.
+    // SAFETY: session, name and info are the caller's, of a call that has succeeded; the buffer has
+    // the length that is given, and its closing zero.
     unsafe {
         let room = told.len() as c_int - 1;
         real::info_get(info, SIZE.as_ptr(), room, told.as_mut_ptr(), &mut flag);
@@ -213,9 +219,13 @@ pub unsafe fn without_tools_in_info(session: Handle, name: *const c_char, info: 
     }
 }
 
-/// Ends the world that the program knows nothing of. A program that leaves with a session open ends as it would: without.
+/// Ends the world that the program knows nothing of. A program that leaves with a session open ends
+/// as it would: without.
 extern "C" fn at_exit() {
-    if world_is_hidden() && OPEN.load(Ordering::Relaxed) == 0 && process::state() != process::state::SILENT {
+    if world_is_hidden()
+        && OPEN.load(Ordering::Relaxed) == 0
+        && process::state() != process::state::SILENT
+    {
         start::end_hidden_world();
     }
 }

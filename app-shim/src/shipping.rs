@@ -1,8 +1,9 @@
 //! Packets: opened from the pool, closed when full, sent over MPI or left for the place to take.
 //!
-//! The pool is the memory bound. What happens when no packet is free is the back-pressure policy. Unless another one was
-//! asked for the record waits, but never long: at most [`WAIT_ONCE_NS`] at a time and one part in [`WAIT_PART`] of the
-//! run in all; then records are dropped and counted until a packet comes back.
+//! The pool is the memory bound. What happens when no packet is free is the back-pressure policy.
+//! Unless another one was asked for the record waits, but never long: at most [`WAIT_ONCE_NS`] at a
+//! time and one part in [`WAIT_PART`] of the run in all; then records are dropped and counted until
+//! a packet comes back.
 
 use crate::clock::{monotonic_ns, sleep_us};
 use crate::family::{Request, STATUS_IGNORE, SUCCESS, request_null, type_byte};
@@ -43,8 +44,9 @@ struct Flights {
     rest: u32,
 }
 
-/// While nothing arrives, up to `2^MISSES_MAX - 1` looks are left out: a look may give the processor away, where there are more
-/// processes than processors, and a place that stands still takes nothing for long.
+/// While nothing arrives, up to `2^MISSES_MAX - 1` looks are left out: a look may give the
+/// processor away, where there are more processes than processors, and a place that stands still
+/// takes nothing for long.
 const MISSES_MAX: u32 = 6;
 
 static FLIGHTS: Locked<Flights> = Locked::new(Flights {
@@ -53,13 +55,15 @@ static FLIGHTS: Locked<Flights> = Locked::new(Flights {
     rest: 0,
 });
 
-/// Prepares, once, with room for `packets` packets on their way, so that later nothing is allocated.
+/// Prepares, once, with room for `packets` packets on their way, so that later nothing is
+/// allocated.
 pub fn start(packets: usize) {
     STARTED_NS.store(monotonic_ns(), Ordering::Relaxed);
     FLIGHTS.with(|flights| flights.sent.reserve(packets));
 }
 
-/// Closes the location's packet, if it has one, and opens the next. False where none can be had now.
+/// Closes the location's packet, if it has one, and opens the next. False where none can be had
+/// now.
 #[cold]
 #[inline(never)]
 pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
@@ -83,7 +87,10 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
     let mut opened = false;
     let mut waited = 0;
     // Nobody takes packets once recording is off, nor when the measurement was shut down.
-    while !opened && waited < left && recording::is_on(location.control.recording.load(Ordering::Relaxed)) {
+    while !opened
+        && waited < left
+        && recording::is_on(location.control.recording.load(Ordering::Relaxed))
+    {
         sleep_us(WAIT_STEP_US);
         take_back(location);
         opened = open(location, base_time);
@@ -102,16 +109,20 @@ fn open(location: &mut Location, base_time: u64) -> bool {
     let packets = region.packets();
     for i in 1..=packets {
         let index = (location.slot_index + i) % packets;
-        let Some(slot) = region.slot(index) else { continue };
-        if slot.owner.load(Ordering::Relaxed) != owner::FREE || !slot.pass(owner::FREE, owner::RANK) {
+        let Some(slot) = region.slot(index) else {
+            continue;
+        };
+        if slot.owner.load(Ordering::Relaxed) != owner::FREE || !slot.pass(owner::FREE, owner::RANK)
+        {
             continue;
         }
         let sequence = location.status.packets.load(Ordering::Relaxed);
-        // 0 while it is being opened: a reader that sees the old number before and after its copy has the old
-        // contents, one that sees 0 or the new one throws its copy away.
+        // 0 while it is being opened: a reader that sees the old number before and after its copy
+        // has the old contents, one that sees 0 or the new one throws its copy away.
         slot.sequence.store(0, Ordering::Release);
         core::sync::atomic::fence(Ordering::Release);
-        slot.location.store(u32::from(location.index), Ordering::Relaxed);
+        slot.location
+            .store(u32::from(location.index), Ordering::Relaxed);
         slot.committed.store(0, Ordering::Relaxed);
         slot.taken.store(0, Ordering::Relaxed);
         slot.records.store(0, Ordering::Relaxed);
@@ -135,9 +146,12 @@ fn open(location: &mut Location, base_time: u64) -> bool {
 
 /// Closes the open packet: sends it where this thread may call MPI, else leaves it for the place.
 pub fn close(location: &mut Location) {
-    let Some(slot) = location.slot.take() else { return };
+    let Some(slot) = location.slot.take() else {
+        return;
+    };
     location.status.open_slot.store(0, Ordering::Relaxed);
-    slot.last_time.store(location.encoder.time(), Ordering::Relaxed);
+    slot.last_time
+        .store(location.encoder.time(), Ordering::Relaxed);
     let written = location.written();
     let taken_already = slot.taken.load(Ordering::Acquire) as usize >= written;
     if taken_already || !may_call_mpi(location) || !send(location, slot, written) {
@@ -145,15 +159,18 @@ pub fn close(location: &mut Location) {
     }
 }
 
-/// The location's thread ends, which makes no calls of its own any more: its open packet is the place's. There are few, and
-/// threads may come and go as long as the program lives.
+/// The location's thread ends, which makes no calls of its own any more: its open packet is the
+/// place's. There are few, and threads may come and go as long as the program lives.
 pub fn leave_behind(location: &mut Location) {
     if !process::observing() {
         return;
     }
-    let Some(slot) = location.slot.take() else { return };
+    let Some(slot) = location.slot.take() else {
+        return;
+    };
     location.status.open_slot.store(0, Ordering::Relaxed);
-    slot.last_time.store(location.encoder.time(), Ordering::Relaxed);
+    slot.last_time
+        .store(location.encoder.time(), Ordering::Relaxed);
     leave_for_place(slot, owner::RANK);
 }
 
@@ -164,14 +181,17 @@ fn leave_for_place(slot: &SlotHeader, from: u32) {
     slot.pass(from, owner::PLACE);
 }
 
-/// Whether the calling thread, which is in an outermost MPI call of the application, may make calls of its own.
+/// Whether the calling thread, which is in an outermost MPI call of the application, may make calls
+/// of its own.
 fn may_call_mpi(location: &Location) -> bool {
     process::THREAD_LEVEL.load(Ordering::Relaxed) >= crate::family::THREAD_SERIALIZED
         || location.tid == process::MAIN_THREAD.load(Ordering::Relaxed)
 }
 
 fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool {
-    let Some(page) = process::page() else { return false };
+    let Some(page) = process::page() else {
+        return false;
+    };
     let header = Header {
         location: LocationId {
             rank: Rank(page.rank.load(Ordering::Relaxed)),
@@ -186,8 +206,8 @@ fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool 
         epoch: slot.epoch.load(Ordering::Relaxed),
         losses: location.losses(),
     };
-    // SAFETY: the packet is ours (owner RANK) and `written` bytes of it are; the header has its own room
-    // before the payload, which nobody else looks at.
+    // SAFETY: the packet is ours (owner RANK) and `written` bytes of it are; the header has its own
+    // room before the payload, which nobody else looks at.
     let sent = unsafe {
         let payload = core::slice::from_raw_parts(slot.payload.get().cast::<u8>(), written);
         header.encode(payload, &mut *slot.wire.get());
@@ -223,7 +243,8 @@ fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> bool 
     sent == Some(true)
 }
 
-/// Now and then: takes back packets that have arrived, and gives waiting definitions another chance.
+/// Now and then: takes back packets that have arrived, and gives waiting definitions another
+/// chance.
 #[cold]
 #[inline(never)]
 pub fn look_after(location: &Location) {
@@ -261,8 +282,8 @@ impl Flights {
         }
     }
 
-    /// Takes back what has arrived, up to the first that has not: all go to one place, which takes them in their order. Says
-    /// whether there was any.
+    /// Takes back what has arrived, up to the first that has not: all go to one place, which takes
+    /// them in their order. Says whether there was any.
     fn take_back(&mut self) -> bool {
         let mut arrived = 0;
         while let Some(flight) = self.sent.get_mut(arrived) {
@@ -270,7 +291,8 @@ impl Flights {
             // SAFETY: the request is ours and active.
             let result = unsafe { real::test(&mut flight.request, &mut done, STATUS_IGNORE) };
             if result != SUCCESS {
-                // Whether it arrived is unknown; the place knows by the packet's number and takes it if need be.
+                // Whether it arrived is unknown; the place knows by the packet's number and takes
+                // it if need be.
                 leave_for_place(flight.slot, owner::MPI);
             } else if done == 0 {
                 break;
@@ -301,7 +323,9 @@ pub fn land(bound_ns: u64) -> bool {
 
 /// Leaves every packet that is still open to the place: those of threads that have stopped calling.
 pub fn leave_open_packets() {
-    let Some(region) = process::region() else { return };
+    let Some(region) = process::region() else {
+        return;
+    };
     for index in 0..region.packets() {
         if let Some(slot) = region.slot(index) {
             slot.pass(owner::RANK, owner::PLACE);

@@ -1,4 +1,5 @@
-//! The wrappers that are no table's: initialisation, the end, sessions, and attributes of the world.
+//! The wrappers that are no table's: initialisation, the end, sessions, and attributes of the
+//! world.
 #![allow(non_snake_case)]
 
 use crate::call::Call;
@@ -247,7 +248,8 @@ special!(
     PMPI_Error_string,
     (errorcode: c_int, string: *mut c_char, resultlen: *mut c_int),
     |real| {
-        // SAFETY: the arguments are the caller's; after success MPI has written the text and its length.
+        // SAFETY: the arguments are the caller's; after success MPI has written the text and its
+        // length.
         unsafe {
             let result = real(errorcode, string, resultlen);
             if let Some(worlds) = process::worlds().filter(|_| result == SUCCESS) {

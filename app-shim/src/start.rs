@@ -5,7 +5,9 @@ use crate::clock::{monotonic_ns, sleep_us, ticks};
 use crate::family::*;
 use crate::inherited::Inherited;
 use crate::location;
-use crate::{attributes, comms, homeless, inherited, library, process, real, ring, sessions, shipping};
+use crate::{
+    attributes, comms, homeless, inherited, library, process, real, ring, sessions, shipping,
+};
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use invivo_proto::channel::{
@@ -16,15 +18,15 @@ use invivo_proto::shm::{Region, inside, phase};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// The longest that finalisation waits for packets on their way; what has not arrived then is taken from
-/// shared memory.
+/// The longest that finalisation waits for packets on their way; what has not arrived then is taken
+/// from shared memory.
 const LAND_NS: u64 = 2_000_000_000;
 /// The longest that finalisation waits for room in the definition ring.
 const DEFINE_NS: u64 = 1_000_000_000;
 /// What a shell answers for wrong usage.
 const USAGE: c_int = 2;
-/// The longest that `MPI_Abort` waits for the place to take what was recorded: as long as the supervisor of a rank that died
-/// would.
+/// The longest that `MPI_Abort` waits for the place to take what was recorded: as long as the
+/// supervisor of a rank that died would.
 const ABORT_NS: u64 = 10_000_000_000;
 /// `MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED`.
 const MEMBARRIER_REGISTER: c_int = 1 << 2;
@@ -46,8 +48,8 @@ fn warn(why: &str) {
     }
 }
 
-/// The program has loaded another MPI than was expected of it. It cannot be observed, and cannot run either: its world has
-/// the tool processes in it.
+/// The program has loaded another MPI than was expected of it. It cannot be observed, and cannot
+/// run either: its world has the tool processes in it.
 fn refuse(library: &CStr) -> ! {
     let path = std::path::Path::new(OsStr::from_bytes(library.to_bytes()));
     let file = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -55,14 +57,16 @@ fn refuse(library: &CStr) -> ! {
         "invivo: the program has loaded {0}, which was not to be seen before; type INVIVO_MPI={0} before the launcher\n",
         file.display()
     );
-    // SAFETY: the buffer is valid for its length; nothing of the program's has to be finished, MPI has not begun.
+    // SAFETY: the buffer is valid for its length; nothing of the program's has to be finished, MPI
+    // has not begun.
     unsafe {
         libc::write(2, line.as_ptr().cast(), line.len());
         libc::_exit(USAGE)
     }
 }
 
-/// Ends a program that cannot reach its supervisor: MPI would begin with the tool processes, which wait until it is told of.
+/// Ends a program that cannot reach its supervisor: MPI would begin with the tool processes, which
+/// wait until it is told of.
 fn refuse_alone() -> ! {
     const LINE: &[u8] = b"invivo: the program has lost what connects it with invivo: whoever starts it closes the descriptors \
         that it inherits, and its network namespace is another one; leave them open (in Python: close_fds=False)\n";
@@ -73,7 +77,8 @@ fn refuse_alone() -> ! {
     }
 }
 
-/// Ends a program that is to be observed and has loaded an MPI of another family and none of this one.
+/// Ends a program that is to be observed and has loaded an MPI of another family and none of this
+/// one.
 #[cold]
 pub fn refuse_another_family() {
     if std::env::var_os(ENV_DESCRIPTORS).is_some()
@@ -96,8 +101,8 @@ fn without_us(preload: &str, before: usize) -> String {
     rest.join(":")
 }
 
-/// Maps the rank's memory, before the real initialisation. Without a supervisor nothing is observed and
-/// nothing is said: the library was loaded by somebody who knows.
+/// Maps the rank's memory, before the real initialisation. Without a supervisor nothing is observed
+/// and nothing is said: the library was loaded by somebody who knows.
 pub fn attach() {
     let Ok(descriptors) = std::env::var(ENV_DESCRIPTORS) else {
         return;
@@ -109,13 +114,15 @@ pub fn attach() {
     {
         refuse(library);
     }
-    let mut numbers = descriptors.split(',').map(|number| number.parse::<c_int>().ok());
+    let mut numbers = descriptors
+        .split(',')
+        .map(|number| number.parse::<c_int>().ok());
     let mut next = || numbers.next().flatten();
     let told = (|| Some((next()?, next()?, next()?)))();
     let before = told.map_or(0, |(_, _, before)| before as usize);
     let door = std::env::var(ENV_DOOR).ok();
-    // This process is the one that is observed; programs that it starts are not.
-    // SAFETY: the program is in MPI_Init, which it must not call while other threads change the environment.
+    // This process is the one that is observed; programs that it starts are not. SAFETY: the
+    // program is in MPI_Init, which it must not call while other threads change the environment.
     unsafe {
         std::env::remove_var(ENV_DESCRIPTORS);
         std::env::remove_var(ENV_DOOR);
@@ -130,7 +137,8 @@ pub fn attach() {
     let Some(Inherited { memory, control }) = inherited::find(numbers, door.as_deref()) else {
         refuse_alone();
     };
-    // SAFETY: both descriptors were given to this process by its supervisor; mapping and flags touch only them.
+    // SAFETY: both descriptors were given to this process by its supervisor; mapping and flags
+    // touch only them.
     unsafe {
         libc::fcntl(memory, libc::F_SETFD, libc::FD_CLOEXEC);
         libc::fcntl(control, libc::F_SETFD, libc::FD_CLOEXEC);
@@ -229,8 +237,9 @@ pub fn start(region_id: u16, begin: u64) {
 fn welcome(place: c_int, tool: Comm) {
     let mut path = [0u8; WELCOME_BYTES_MAX];
     let mut status = Status::EMPTY;
-    // SAFETY: the buffer has the length that is given; the place sends this message to each of its ranks. The
-    // descriptor is ours; a failed write means that the supervisor is gone, which nobody here can mend.
+    // SAFETY: the buffer has the length that is given; the place sends this message to each of its
+    // ranks. The descriptor is ours; a failed write means that the supervisor is gone, which nobody
+    // here can mend.
     unsafe {
         let result = real::recv(
             path.as_mut_ptr().cast(),
@@ -253,8 +262,8 @@ fn welcome(place: c_int, tool: Comm) {
     }
 }
 
-/// Hangs the draining on `MPI_COMM_SELF`: attributes go in the reverse order of their setting, so that ours,
-/// the first, goes after all the application's own callbacks.
+/// Hangs the draining on `MPI_COMM_SELF`: attributes go in the reverse order of their setting, so
+/// that ours, the first, goes after all the application's own callbacks.
 fn drain_in_finalize() {
     let mut keyval = KEYVAL_INVALID;
     // SAFETY: both callbacks have the signatures that MPI asks for and live for ever.
@@ -303,7 +312,8 @@ pub fn drain() {
     }
     let finalizing = FINALIZING.swap(core::ptr::null_mut(), Ordering::Relaxed);
     if !finalizing.is_null() {
-        // SAFETY: a box of ours, taken out once. Its record ends here: behind this nothing is recorded.
+        // SAFETY: a box of ours, taken out once. Its record ends here: behind this nothing is
+        // recorded.
         let mut call = unsafe { Box::from_raw(finalizing) };
         call.called();
         call.write();
@@ -322,7 +332,8 @@ pub fn drain() {
     page.phase.store(phase::DRAINED, Ordering::Release);
 }
 
-/// The real `MPI_Finalize` has returned. The thread was in MPI to its end: a pause must not stop it there.
+/// The real `MPI_Finalize` has returned. The thread was in MPI to its end: a pause must not stop it
+/// there.
 pub fn finalized() {
     if process::state() == process::state::DRAINED {
         in_mpi(inside::APPLICATION);
@@ -345,19 +356,22 @@ fn in_mpi(inside: u32) {
     }
 }
 
-/// `MPI_Abort` was called. It may kill every process of the job before any of them can do anything (MPICH's launcher does), so
-/// the supervisor is told first, and answers when the place has taken what there is. Only system calls that a signal handler
-/// may make: programs abort in them.
+/// `MPI_Abort` was called. It may kill every process of the job before any of them can do anything
+/// (MPICH's launcher does), so the supervisor is told first, and answers when the place has taken
+/// what there is. Only system calls that a signal handler may make: programs abort in them.
 pub fn aborting(code: c_int) {
     let Some(page) = process::page().filter(|_| process::observing()) else {
         return;
     };
     page.abort_code.store(code as u32, Ordering::Relaxed);
     // Within a callback the call around it stays the one that the thread is in.
-    let outside = |here: &location::Here| here.status.inside.load(Ordering::Relaxed) == inside::APPLICATION;
+    let outside =
+        |here: &location::Here| here.status.inside.load(Ordering::Relaxed) == inside::APPLICATION;
     if let Some(here) = location::known().filter(outside) {
         here.status.entered_at.store(ticks(), Ordering::Relaxed);
-        here.status.region.store(u32::from(ABORT.0), Ordering::Relaxed);
+        here.status
+            .region
+            .store(u32::from(ABORT.0), Ordering::Relaxed);
     }
     page.phase.store(phase::ABORTING, Ordering::Release);
     let control = CONTROL.load(Ordering::Relaxed);
@@ -381,7 +395,8 @@ pub fn aborting(code: c_int) {
     };
     loop {
         let left_ms = until.saturating_sub(monotonic_ns()) / 1_000_000;
-        // SAFETY: one entry, which is ours. An answer and a supervisor that is gone are the same to us.
+        // SAFETY: one entry, which is ours. An answer and a supervisor that is gone are the same to
+        // us.
         let ready = unsafe { libc::poll(&mut answer, 1, left_ms as c_int) };
         if ready > 0 || left_ms == 0 {
             return;

@@ -1,4 +1,5 @@
-//! The tools interface of MPI: variables that belong to a communicator belong to the one that stands in for the world.
+//! The tools interface of MPI: variables that belong to a communicator belong to the one that
+//! stands in for the world.
 #![allow(non_snake_case)]
 
 use crate::family::*;
@@ -8,8 +9,9 @@ use crate::{process, real};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// What stands in for the object that a variable of the tools interface is bound to: a pointer to a handle where the variable
-/// is one of communicators, and anything where it is bound to nothing. `binding` asks MPI which.
+/// What stands in for the object that a variable of the tools interface is bound to: a pointer to a
+/// handle where the variable is one of communicators, and anything where it is bound to nothing.
+/// `binding` asks MPI which.
 fn bound(object: *mut c_void, binding: impl FnOnce() -> Option<c_int>) -> *mut c_void {
     static OURS: AtomicUsize = AtomicUsize::new(0);
     let Some(worlds) = process::worlds() else {
@@ -53,7 +55,13 @@ fn binding_of_cvar(index: c_int) -> Option<c_int> {
 /// What a performance variable is bound to.
 fn binding_of_pvar(index: c_int) -> Option<c_int> {
     let (mut name_length, mut length, mut binding) = (0, 0, 0);
-    let [mut verbosity, mut class, mut readonly, mut continuous, mut atomic] = [0; 5];
+    let [
+        mut verbosity,
+        mut class,
+        mut readonly,
+        mut continuous,
+        mut atomic,
+    ] = [0; 5];
     let (mut datatype, mut enumeration) = (core::ptr::null_mut(), core::ptr::null_mut());
     let none = core::ptr::null_mut();
     // SAFETY: as above.

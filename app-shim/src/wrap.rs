@@ -1,8 +1,9 @@
-//! The shape of every wrapper. `wrappers.rs` gives the data: number, names, arguments, and what is noted
-//! before and after the real call.
+//! The shape of every wrapper. `wrappers.rs` gives the data: number, names, arguments, and what is
+//! noted before and after the real call.
 //!
-//! Both `MPI_X` and `PMPI_X` are exported, because Fortran layers and other languages reach the C functions by
-//! one name or the other; the depth guard in [`crate::call::Call`] sees to it that a call counts once.
+//! Both `MPI_X` and `PMPI_X` are exported, because Fortran layers and other languages reach the C
+//! functions by one name or the other; the depth guard in [`crate::call::Call`] sees to it that a
+//! call counts once.
 
 /// A recorded function.
 macro_rules! wrap {
@@ -20,10 +21,11 @@ macro_rules! wrap {
 }
 pub(crate) use wrap;
 
-/// A function that has to be followed wherever it is called from, because all members of a communicator take part in what its
-/// hooks do: inside another call (from a callback, or from MPI itself), too, and behind a call that never came back, which a
-/// handler left by a jump. What it needs of others is noted for an outermost call alone: inside another one, that one's needs
-/// are what the application waits for.
+/// A function that has to be followed wherever it is called from, because all members of a
+/// communicator take part in what its hooks do: inside another call (from a callback, or from MPI
+/// itself), too, and behind a call that never came back, which a handler left by a jump. What it
+/// needs of others is noted for an outermost call alone: inside another one, that one's needs are
+/// what the application waits for.
 macro_rules! follow {
     ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
      |$call:ident| { $($needs:tt)* } { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
@@ -58,7 +60,8 @@ macro_rules! inside {
 }
 pub(crate) use inside;
 
-/// The body under one of the two names. What is not an outermost call is passed on, unless it is said what to do then.
+/// The body under one of the two names. What is not an outermost call is passed on, unless it is
+/// said what to do then.
 macro_rules! exported {
     ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
      |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
@@ -69,8 +72,9 @@ macro_rules! exported {
      |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }, |$real:ident| { $($inner:tt)* }) => {{
         crate::wrap::next!($real, $name, ($($type),*));
         $(let $arg = crate::process::Real::real($arg);)*
-        // SAFETY: `real` is the library's function of this name; its arguments are the caller's, who keeps the
-        // function's preconditions. What `before` and `after` read through pointers, the function reads too.
+        // SAFETY: `real` is the library's function of this name; its arguments are the caller's,
+        // who keeps the function's preconditions. What `before` and `after` read through pointers,
+        // the function reads too.
         unsafe {
             let Some(mut $call) = crate::call::Call::enter($index) else {
                 return { $($inner)* };

@@ -1,11 +1,13 @@
 //! Sends put together with their receives, after the fact.
 //!
-//! MPI does not let messages overtake: of all that one rank sends to another on one communicator with one tag, the first
-//! sent is taken by the first receive posted that fits. So within such a *channel* the n-th send belongs to the n-th receive;
-//! but an observation begins in the middle, where receives may come of sends that lie before it. Two things tell how many
-//! those are. No message is received before it is sent. And of what that leaves, the least is taken: the fewest messages
-//! under way. In programs whose ranks wait for each other now and then this is the truth; where a sender is
-//! far ahead of its receiver all the time, the pairs of that channel may be shifted by some messages.
+//! MPI does not let messages overtake: of all that one rank sends to another on one communicator
+//! with one tag, the first sent is taken by the first receive posted that fits. So within such a
+//! *channel* the n-th send belongs to the n-th receive; but an observation begins in the middle,
+//! where receives may come of sends that lie before it. Two things tell how many those are. No
+//! message is received before it is sent. And of what that leaves, the least is taken: the fewest
+//! messages under way. In programs whose ranks wait for each other now and then this is the truth;
+//! where a sender is far ahead of its receiver all the time, the pairs of that channel may be
+//! shifted by some messages.
 
 use crate::observation::Observation;
 use std::collections::BTreeMap;
@@ -15,7 +17,8 @@ use std::collections::BTreeMap;
 pub struct Channel {
     /// The receiver, as a rank of the job.
     pub destination: u32,
-    /// The communicator's name in the job, on the sender's side: the rank of its rank 0, and that rank's counter.
+    /// The communicator's name in the job, on the sender's side: the rank of its rank 0, and that
+    /// rank's counter.
     pub comm: (u32, u32),
     /// The sender, as a rank of that communicator.
     pub source: u32,
@@ -55,8 +58,8 @@ pub struct Message {
     pub receive: Half,
 }
 
-/// Sends before the observation's begin that are thought of for one channel: a queue that is longer is no queue that
-/// anybody would want to see as arrows.
+/// Sends before the observation's begin that are thought of for one channel: a queue that is longer
+/// is no queue that anybody would want to see as arrows.
 const BEFORE_MAX: usize = 1024;
 
 impl Halves {
@@ -67,7 +70,11 @@ impl Halves {
 
     /// A message was received.
     pub fn receive(&mut self, channel: Channel, half: Half) {
-        self.channels.entry(channel).or_default().receives.push(half);
+        self.channels
+            .entry(channel)
+            .or_default()
+            .receives
+            .push(half);
     }
 
     /// The messages of which both sides are there.
@@ -86,7 +93,8 @@ impl Halves {
     }
 }
 
-/// How many of the receives have their sends before the observation; nothing where no number would do.
+/// How many of the receives have their sends before the observation; nothing where no number would
+/// do.
 fn before(of: &Observation, sends: &[Half], receives: &[Half]) -> Option<usize> {
     let begin = |half: &Half| call(of, half).map_or(0, |call| call.begin_ns);
     let end = |half: &Half| call(of, half).map_or(0, |call| call.end_ns);
@@ -159,7 +167,10 @@ mod tests {
 
     #[test]
     fn the_nth_send_belongs_to_the_nth_receive() {
-        assert_eq!(pairs(&[(1, 2), (5, 6)], &[(0, 3), (4, 7)]), [(0, 0), (1, 1)]);
+        assert_eq!(
+            pairs(&[(1, 2), (5, 6)], &[(0, 3), (4, 7)]),
+            [(0, 0), (1, 1)]
+        );
     }
 
     #[test]
@@ -202,7 +213,10 @@ mod tests {
             halves.receive(CHANNEL, half);
         }
         let messages = halves.messages(&of);
-        let found: Vec<_> = messages.iter().map(|m| (m.send.call, m.receive.call)).collect();
+        let found: Vec<_> = messages
+            .iter()
+            .map(|m| (m.send.call, m.receive.call))
+            .collect();
         assert_eq!(found, [(0, 1), (1, 0)]);
     }
 }

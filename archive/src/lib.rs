@@ -1,5 +1,5 @@
-//! Observations: what was seen of a job in a stretch of time, and what is made of it. Pure: no MPI, no gRPC, no clock; files
-//! are whatever the caller lets be written to.
+//! Observations: what was seen of a job in a stretch of time, and what is made of it. Pure: no MPI,
+//! no gRPC, no clock; files are whatever the caller lets be written to.
 //!
 //! ```text
 //! pages of calls --> Observation --+-- perfetto   a trace for ui.perfetto.dev

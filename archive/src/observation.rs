@@ -1,5 +1,5 @@
-//! What was seen of a job between two points in time: the calls of every location, those that are still open, and what is
-//! missing. Times are job time in ns.
+//! What was seen of a job between two points in time: the calls of every location, those that are
+//! still open, and what is missing. Times are job time in ns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -178,7 +178,8 @@ pub struct Open {
 }
 
 impl Observation {
-    /// The track of a location, made if it is new; tracks come in their order, a page may go on with the last one.
+    /// The track of a location, made if it is new; tracks come in their order, a page may go on
+    /// with the last one.
     pub fn track(&mut self, rank: u32, thread: u32) -> &mut Track {
         let at = match self.tracks.last() {
             Some(last) if (last.rank, last.thread) < (rank, thread) => Err(self.tracks.len()),
@@ -200,7 +201,10 @@ impl Observation {
 
     /// Calls of all locations.
     pub fn calls(&self) -> u64 {
-        self.tracks.iter().map(|track| track.calls.len() as u64).sum()
+        self.tracks
+            .iter()
+            .map(|track| track.calls.len() as u64)
+            .sum()
     }
 
     /// How a rank died.

@@ -1,8 +1,10 @@
-//! An observation as a Perfetto trace, for <https://ui.perfetto.dev>: a process per rank, a track per thread, a slice per call
-//! with what it communicated, an arrow per message, and a slice without an end for the call that was open.
+//! An observation as a Perfetto trace, for <https://ui.perfetto.dev>: a process per rank, a track
+//! per thread, a slice per call with what it communicated, an arrow per message, and a slice
+//! without an end for the call that was open.
 //!
-//! Each track is a sequence of its own, as if a process had written it, so that its packets are in the order of time. Calls
-//! of a thread do not overlap; where pages of one observation were put to job time a few ns apart, the begin gives way.
+//! Each track is a sequence of its own, as if a process had written it, so that its packets are in
+//! the order of time. Calls of a thread do not overlap; where pages of one observation were put to
+//! job time a few ns apart, the begin gives way.
 
 pub mod proto;
 
@@ -10,8 +12,8 @@ use crate::flows::{Half, Halves};
 use crate::observation::{Call, Facts, Kind, Observation, Track};
 use prost::Message;
 use proto::{
-    CLEARED, Data, DebugAnnotation, INSTANT, InternedData, NEEDED, Name, ProcessDescriptor, SLICE_BEGIN,
-    SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent, Value,
+    CLEARED, Data, DebugAnnotation, INSTANT, InternedData, NEEDED, Name, ProcessDescriptor,
+    SLICE_BEGIN, SLICE_END, ThreadDescriptor, TracePacket, TrackDescriptor, TrackEvent, Value,
 };
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -85,7 +87,10 @@ impl Arrows {
     }
 
     fn of(&self, location: (u32, u32), call: usize) -> Ends {
-        self.by_call.get(&(location, call)).cloned().unwrap_or_default()
+        self.by_call
+            .get(&(location, call))
+            .cloned()
+            .unwrap_or_default()
     }
 }
 
@@ -252,7 +257,12 @@ impl<W: Write> Pen<'_, W> {
         self.event(at_ns, event, None)
     }
 
-    fn event(&mut self, at_ns: u64, event: TrackEvent, interned: Option<InternedData>) -> io::Result<()> {
+    fn event(
+        &mut self,
+        at_ns: u64,
+        event: TrackEvent,
+        interned: Option<InternedData>,
+    ) -> io::Result<()> {
         let event = TrackEvent {
             track_uuid: Some(self.uuid),
             ..event
@@ -367,7 +377,12 @@ fn described(function: &str, facts: &Facts) -> String {
     };
     match (facts.kind, who) {
         (
-            Kind::Send | Kind::PostSend | Kind::Sent | Kind::Receive | Kind::PostReceive | Kind::Received,
+            Kind::Send
+            | Kind::PostSend
+            | Kind::Sent
+            | Kind::Receive
+            | Kind::PostReceive
+            | Kind::Received,
             Some(who),
         ) => format!("{function}{verb}{who}, tag {}, {bytes} B", facts.tag),
         _ => function.to_owned(),

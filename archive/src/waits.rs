@@ -1,6 +1,7 @@
-//! Who waits for whom at the end of an observation, as far as its calls tell: a rank that stands in MPI with a receive from
-//! another posted and not complete waits for that one; a rank in a collective waits for those that are not in it. What a
-//! blocking receive waits for is not in its record before it is complete, so such a rank waits for somebody unnamed.
+//! Who waits for whom at the end of an observation, as far as its calls tell: a rank that stands in
+//! MPI with a receive from another posted and not complete waits for that one; a rank in a
+//! collective waits for those that are not in it. What a blocking receive waits for is not in its
+//! record before it is complete, so such a rank waits for somebody unnamed.
 
 use crate::observation::{Kind, Observation, Track};
 use std::collections::BTreeMap;
@@ -39,7 +40,8 @@ pub fn waiters(of: &Observation, whom: u32) -> Vec<Waiter> {
     waiters
 }
 
-/// From whom a rank has posted receives that are not complete, on any of its threads: one may wait for what another posted.
+/// From whom a rank has posted receives that are not complete, on any of its threads: one may wait
+/// for what another posted.
 fn receives_from<'a>(of: &'a Observation, track: &'a Track) -> impl Iterator<Item = u32> + 'a {
     let mut posted: BTreeMap<u64, u32> = BTreeMap::new();
     let mine = of.tracks.iter().filter(|other| other.rank == track.rank);
@@ -63,7 +65,8 @@ fn receives_from<'a>(of: &'a Observation, track: &'a Track) -> impl Iterator<Ite
     posted.into_values()
 }
 
-/// Whether a call of this function is a collective of all ranks, as far as can be told: the last one of the thread was.
+/// Whether a call of this function is a collective of all ranks, as far as can be told: the last
+/// one of the thread was.
 fn is_of_all(track: &Track, function: &str) -> bool {
     let mut before = track.calls.iter().rev();
     let last = before.find(|call| call.function.as_deref() == Some(function));
@@ -79,7 +82,8 @@ pub fn is_in(of: &Observation, rank: u32, function: &str) -> bool {
     })
 }
 
-/// Blocking collectives, which nobody leaves (but for roots and leaves of some) before all have come.
+/// Blocking collectives, which nobody leaves (but for roots and leaves of some) before all have
+/// come.
 fn is_collective(function: &str) -> bool {
     const ALL: [&str; 21] = [
         "MPI_Barrier",
@@ -160,7 +164,8 @@ mod tests {
             rank: 2,
             how: "was killed".into(),
         });
-        // Rank 0 waits for it with an open receive; rank 1 received from it, and waits for 3; rank 3 is in a collective.
+        // Rank 0 waits for it with an open receive; rank 1 received from it, and waits for 3; rank
+        // 3 is in a collective.
         post(&mut of, 0, 2, 5);
         open(&mut of, 0, "MPI_Wait", 30);
         post(&mut of, 1, 2, 8);
@@ -179,7 +184,10 @@ mod tests {
         let before = of.track(3, 0).calls.last_mut().expect("a call");
         (before.function, before.facts) = (Some("MPI_Allreduce".into()), world);
         let found = waiters(&of, 2);
-        let who: Vec<(u32, &str)> = found.iter().map(|w| (w.rank, w.function.as_str())).collect();
+        let who: Vec<(u32, &str)> = found
+            .iter()
+            .map(|w| (w.rank, w.function.as_str()))
+            .collect();
         assert_eq!(who, [(3, "MPI_Allreduce"), (0, "MPI_Wait")]);
         // One that died in the same collective is not waited for in it.
         open(&mut of, 2, "MPI_Allreduce", 25);

@@ -1,9 +1,12 @@
-//! A trace of a job that is known by construction, decoded again: every track, slice, argument and arrow is there.
+//! A trace of a job that is known by construction, decoded again: every track, slice, argument and
+//! arrow is there.
 
 use invivo_archive::flows::{Channel, Half, Halves};
 use invivo_archive::observation::{Call, Death, Facts, Kind, Observation, Open, Part};
 use invivo_archive::perfetto;
-use invivo_archive::perfetto::proto::{Data, INSTANT, SLICE_BEGIN, SLICE_END, Trace, TrackEvent, Value};
+use invivo_archive::perfetto::proto::{
+    Data, INSTANT, SLICE_BEGIN, SLICE_END, Trace, TrackEvent, Value,
+};
 use prost::Message;
 use std::collections::BTreeMap;
 
@@ -145,7 +148,10 @@ fn read(bytes: &[u8]) -> Read {
                     read.processes.push(process.process_name.expect("a name"));
                 }
                 if let Some(thread) = track.thread {
-                    let (pid, tid) = (thread.pid.expect("a process"), thread.tid.expect("a number"));
+                    let (pid, tid) = (
+                        thread.pid.expect("a process"),
+                        thread.tid.expect("a number"),
+                    );
                     read.threads
                         .insert(uuid, (pid, tid, thread.thread_name.expect("a name")));
                 }
@@ -162,13 +168,19 @@ fn read(bytes: &[u8]) -> Read {
                 } = event;
                 let interned = name_iid.map(|iid| names[&(sequence, iid)].clone());
                 let name = name.or(interned).unwrap_or_default();
-                let at = (track_uuid.expect("a track"), packet.timestamp.expect("a time"));
+                let at = (
+                    track_uuid.expect("a track"),
+                    packet.timestamp.expect("a time"),
+                );
                 read.events
                     .push((at.0, at.1, r#type.expect("a type"), name.clone()));
                 read.begins
                     .extend(flow_ids.into_iter().map(|id| (id, name.clone())));
-                read.ends
-                    .extend(terminating_flow_ids.into_iter().map(|id| (id, name.clone())));
+                read.ends.extend(
+                    terminating_flow_ids
+                        .into_iter()
+                        .map(|id| (id, name.clone())),
+                );
                 let told = debug_annotations.into_iter().map(|one| {
                     let name = arguments[&(sequence, one.name_iid.expect("a name"))].clone();
                     (name, one.value.expect("a value"))
@@ -232,7 +244,10 @@ fn slices_say_what_was_communicated() {
             ("peer".to_owned(), Value::Uint(1)),
             ("tag".to_owned(), Value::Int(7)),
             ("bytes sent".to_owned(), Value::Uint(64)),
-            ("communicator".to_owned(), Value::Text("MPI_COMM_WORLD".into())),
+            (
+                "communicator".to_owned(),
+                Value::Text("MPI_COMM_WORLD".into())
+            ),
         ]
     );
     assert!(pairs("MPI_Barrier").contains(&("collective".to_owned(), Value::Uint(4))));

@@ -11,7 +11,8 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-/// How long a command waits for a gateway or a root that is not there: they may be starting, or starting again.
+/// How long a command waits for a gateway or a root that is not there: they may be starting, or
+/// starting again.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
@@ -38,7 +39,9 @@ pub struct Bearer {
 
 impl Interceptor for Bearer {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        request.metadata_mut().insert("authorization", self.value.clone());
+        request
+            .metadata_mut()
+            .insert("authorization", self.value.clone());
         Ok(request)
     }
 }
@@ -52,7 +55,8 @@ pub struct CallError {
     text: String,
 }
 
-/// A client for the job's gateway. The connection is made with the first call, and again when it broke.
+/// A client for the job's gateway. The connection is made with the first call, and again when it
+/// broke.
 ///
 /// # Errors
 /// When `connect.json` holds what cannot be a token or an address.
@@ -61,15 +65,20 @@ pub fn client(connect: &Connect, scope: Scope) -> anyhow::Result<Client> {
         Scope::View => &connect.view,
         Scope::Control => &connect.control,
     };
-    let mut value = MetadataValue::try_from(format!("Bearer {token}"))
-        .map_err(|_| anyhow::anyhow!("the token in connect.json of job {} is no token", connect.job))?;
+    let mut value = MetadataValue::try_from(format!("Bearer {token}")).map_err(|_| {
+        anyhow::anyhow!(
+            "the token in connect.json of job {} is no token",
+            connect.job
+        )
+    })?;
     value.set_sensitive(true);
     let channel = Way::to(connect).channel()?;
-    Ok(InvivoClient::with_interceptor(channel, Bearer { value }).max_decoding_message_size(ANSWER_BYTES_MAX))
+    Ok(InvivoClient::with_interceptor(channel, Bearer { value })
+        .max_decoding_message_size(ANSWER_BYTES_MAX))
 }
 
-/// Makes a call, and makes it again while the gateway or the root is away, for at most [`PATIENCE`]. Commands may
-/// be repeated like that as their id makes them one.
+/// Makes a call, and makes it again while the gateway or the root is away, for at most
+/// [`PATIENCE`]. Commands may be repeated like that as their id makes them one.
 ///
 /// # Errors
 /// The last answer, as a sentence with what to do next.

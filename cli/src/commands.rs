@@ -1,5 +1,5 @@
-//! The commands that look at a job and steer it. Each prints to standard output text for people or, with
-//! `--json`, JSON for programs; what went wrong goes to standard error.
+//! The commands that look at a job and steer it. Each prints to standard output text for people or,
+//! with `--json`, JSON for programs; what went wrong goes to standard error.
 
 pub mod audit;
 pub mod buffers;
@@ -38,7 +38,10 @@ pub enum Outcome {
 
 /// Runs a command to its end.
 pub fn block_on(command: impl Future<Output = anyhow::Result<Outcome>>) -> ExitCode {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return finish(Err(error.into())),
     };

@@ -1,6 +1,6 @@
-//! Where jobs are found: the state directory with one `connect.json` per running job, and the runtime
-//! directory with a job's sockets. Both are the user's own: mode 0700, owner checked, never followed through
-//! a symbolic link.
+//! Where jobs are found: the state directory with one `connect.json` per running job, and the
+//! runtime directory with a job's sockets. Both are the user's own: mode 0700, owner checked, never
+//! followed through a symbolic link.
 
 pub use invivo_grpc::connect::{Connect, ConnectError, FILE_NAME, Liveness};
 use std::ffi::OsString;
@@ -8,11 +8,13 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The longest job id, in bytes: with it, a socket's path fits below `/tmp` whatever the user's number.
+/// The longest job id, in bytes: with it, a socket's path fits below `/tmp` whatever the user's
+/// number.
 pub const JOB_ID_BYTES_MAX: usize = 60;
 /// Audit logs of jobs that are over that are kept: some weeks of one user's jobs.
 pub const AUDITS_KEPT: usize = 50;
-/// The longest name of a socket in the runtime directory, in bytes (`place-4294967295.sock` has 21).
+/// The longest name of a socket in the runtime directory, in bytes (`place-4294967295.sock` has
+/// 21).
 pub const SOCKET_NAME_BYTES_MAX: usize = 21;
 /// The longest path of a Unix socket, in bytes: `sun_path` has 108 with the zero at its end.
 pub const SOCKET_PATH_BYTES_MAX: usize = 107;
@@ -50,8 +52,8 @@ fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> PlaceEr
     move |source| PlaceError::Io { what, path, source }
 }
 
-/// Makes a job id of any text: what may not stand in one becomes `-`, and of a long one the end is kept,
-/// where numbers stand.
+/// Makes a job id of any text: what may not stand in one becomes `-`, and of a long one the end is
+/// kept, where numbers stand.
 pub fn job_id(text: &str) -> String {
     let mut id: String = text
         .chars()
@@ -84,7 +86,8 @@ pub fn check_job_id(id: &str) -> Result<(), PlaceError> {
     }
 }
 
-/// The directory of all jobs: `invivo/jobs` in `$XDG_STATE_HOME` or `~/.local/state`. It need not exist.
+/// The directory of all jobs: `invivo/jobs` in `$XDG_STATE_HOME` or `~/.local/state`. It need not
+/// exist.
 ///
 /// # Errors
 /// When neither variable is set.
@@ -94,14 +97,15 @@ pub fn jobs_dir() -> Result<PathBuf, PlaceError> {
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    let state = absolute("XDG_STATE_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
+    let state = absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")));
     state
         .map(|state| state.join("invivo/jobs"))
         .ok_or(PlaceError::NoHome)
 }
 
-/// The directory of the timelines of jobs that did not end well, made if need be: `invivo/timelines` beside
-/// [`jobs_dir`].
+/// The directory of the timelines of jobs that did not end well, made if need be:
+/// `invivo/timelines` beside [`jobs_dir`].
 ///
 /// # Errors
 /// When it cannot be made or is not ours.
@@ -117,7 +121,9 @@ pub fn timelines_dir() -> Result<PathBuf, PlaceError> {
 
 /// Makes what is missing above our own directory.
 fn make_above(ours: &Path) -> Result<(), PlaceError> {
-    let Some(state) = ours.parent() else { return Ok(()) };
+    let Some(state) = ours.parent() else {
+        return Ok(());
+    };
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -145,8 +151,8 @@ fn job_dir_in(jobs: &Path, job: &str) -> Result<PathBuf, PlaceError> {
     Ok(jobs.join(job))
 }
 
-/// The directory of a job's sockets on this node, made if need be: `invivo-UID/JOB` in `$XDG_RUNTIME_DIR`, or
-/// in `/tmp` where that is not set, not ours, or too long.
+/// The directory of a job's sockets on this node, made if need be: `invivo-UID/JOB` in
+/// `$XDG_RUNTIME_DIR`, or in `/tmp` where that is not set, not ours, or too long.
 ///
 /// # Errors
 /// When it cannot be made, is not ours, or sockets in it would have paths that are too long.
@@ -155,8 +161,9 @@ pub fn runtime_dir(job: &str) -> Result<PathBuf, PlaceError> {
     runtime_dir_in(xdg().as_deref(), Path::new("/tmp"), job)
 }
 
-/// The directory of preloaded libraries on this node, made if need be, beside the jobs' directories. It outlives jobs: a
-/// shell that a launcher started names a library there in what it starts, long after the job is over.
+/// The directory of preloaded libraries on this node, made if need be, beside the jobs'
+/// directories. It outlives jobs: a shell that a launcher started names a library there in what it
+/// starts, long after the job is over.
 ///
 /// # Errors
 /// When it cannot be made or is not ours.
@@ -173,8 +180,11 @@ fn xdg() -> Option<PathBuf> {
 
 fn runtime_dir_in(xdg: Option<&Path>, fallback: &Path, job: &str) -> Result<PathBuf, PlaceError> {
     let user = format!("invivo-{}", rustix::process::geteuid().as_raw());
-    let fits = |dir: &Path| dir.as_os_str().len() + 1 + SOCKET_NAME_BYTES_MAX <= SOCKET_PATH_BYTES_MAX;
-    let parent = xdg.map(|dir| dir.join(&user)).filter(|dir| fits(&dir.join(job)));
+    let fits =
+        |dir: &Path| dir.as_os_str().len() + 1 + SOCKET_NAME_BYTES_MAX <= SOCKET_PATH_BYTES_MAX;
+    let parent = xdg
+        .map(|dir| dir.join(&user))
+        .filter(|dir| fits(&dir.join(job)));
     let parent = parent.unwrap_or_else(|| fallback.join(&user));
     let dir = parent.join(job);
     if !fits(&dir) {
@@ -185,11 +195,13 @@ fn runtime_dir_in(xdg: Option<&Path>, fallback: &Path, job: &str) -> Result<Path
     Ok(dir)
 }
 
-/// Times that a directory is cleared of what others were about to leave in it: more than there are processes on a node.
+/// Times that a directory is cleared of what others were about to leave in it: more than there are
+/// processes on a node.
 const LATE_MAX: u32 = 4096;
 
-/// Removes a job's runtime directory with all that is in it. That it is not there is no error. It loses its name first: others
-/// may be about to leave something in it, which would keep it from going.
+/// Removes a job's runtime directory with all that is in it. That it is not there is no error. It
+/// loses its name first: others may be about to leave something in it, which would keep it from
+/// going.
 ///
 /// # Errors
 /// When something in it cannot be removed.
@@ -201,8 +213,10 @@ pub fn remove_runtime_dir(dir: &Path) -> Result<(), PlaceError> {
     let nameless = dir.with_file_name(name);
     match std::fs::rename(dir, &nameless) {
         Ok(()) => {
-            // Whoever has looked the old name up already may still leave something: each of them once.
-            let is_left = |error: std::io::Error| error.kind() == std::io::ErrorKind::DirectoryNotEmpty;
+            // Whoever has looked the old name up already may still leave something: each of them
+            // once.
+            let is_left =
+                |error: std::io::Error| error.kind() == std::io::ErrorKind::DirectoryNotEmpty;
             let is_gone = |_: &u32| !std::fs::remove_dir_all(&nameless).is_err_and(is_left);
             let _ = (0..LATE_MAX).find(is_gone);
             remove(&nameless)
@@ -212,8 +226,8 @@ pub fn remove_runtime_dir(dir: &Path) -> Result<(), PlaceError> {
     }
 }
 
-/// Makes a directory of mode 0700 or checks that the one that is there is ours. Several processes of a node
-/// may do so at once.
+/// Makes a directory of mode 0700 or checks that the one that is there is ours. Several processes
+/// of a node may do so at once.
 fn private_dir(dir: &Path) -> Result<(), PlaceError> {
     match std::fs::DirBuilder::new().mode(0o700).create(dir) {
         Ok(()) => {}
@@ -225,7 +239,9 @@ fn private_dir(dir: &Path) -> Result<(), PlaceError> {
 
 fn is_ours(dir: &Path) -> bool {
     std::fs::metadata(dir).is_ok_and(|meta| {
-        meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
+        meta.is_dir()
+            && meta.uid() == rustix::process::geteuid().as_raw()
+            && meta.mode() & 0o022 == 0
     })
 }
 
@@ -249,7 +265,8 @@ fn publish_in(jobs: &Path, connect: &Connect) -> Result<PathBuf, PlaceError> {
             host: other.host,
         });
     }
-    let text = serde_json::to_vec_pretty(connect).map_err(|error| io("write", &path)(error.into()))?;
+    let text =
+        serde_json::to_vec_pretty(connect).map_err(|error| io("write", &path)(error.into()))?;
     let new = path.with_extension(format!("{}.new", std::process::id()));
     // A file that a killed process left behind would keep its mode.
     let _ = std::fs::remove_file(&new);
@@ -264,8 +281,8 @@ fn publish_in(jobs: &Path, connect: &Connect) -> Result<PathBuf, PlaceError> {
     Ok(path)
 }
 
-/// Takes a job off the list: removes its directory in the state directory, but for an audit log if there is one.
-/// Of jobs that are over, the newest [`AUDITS_KEPT`] logs are kept.
+/// Takes a job off the list: removes its directory in the state directory, but for an audit log if
+/// there is one. Of jobs that are over, the newest [`AUDITS_KEPT`] logs are kept.
 ///
 /// # Errors
 /// When something in it cannot be removed.
@@ -276,7 +293,8 @@ pub fn withdraw(job: &str) -> Result<(), PlaceError> {
     prune(&jobs, AUDITS_KEPT)
 }
 
-/// Removes all but an audit log, and the directory if it is empty then. That it is not there is no error.
+/// Removes all but an audit log, and the directory if it is empty then. That it is not there is no
+/// error.
 fn clear(dir: &Path) -> Result<(), PlaceError> {
     let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -370,8 +388,8 @@ fn jobs_in(dir: &Path) -> Result<Jobs, PlaceError> {
             }
             Ok(connect) => jobs.running.push((path, connect)),
             // A job that is about to publish, or has just withdrawn.
-            Err(ConnectError::Unreadable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            }
+            Err(ConnectError::Unreadable { source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => jobs.unusable.push(error),
         }
     }

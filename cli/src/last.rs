@@ -65,7 +65,14 @@ impl Gathered {
         let track = self.observation.track(of.0, of.1);
         for record in &piece.calls {
             let call = call(record, &known, &mut self.names);
-            halves(&mut self.halves, &call, record, &known, of, track.calls.len());
+            halves(
+                &mut self.halves,
+                &call,
+                record,
+                &known,
+                of,
+                track.calls.len(),
+            );
             track.calls.push(call);
         }
         let gaps: &mut Gaps = &mut track.gaps;
@@ -84,8 +91,10 @@ impl Gathered {
         if let Some(ledger) = &piece.ledger {
             gaps.in_flight = ledger.in_flight;
             let dropped = ledger.dropped.unwrap_or_default();
-            gaps.dropped =
-                dropped.no_packet + dropped.no_location + dropped.switched + ledger.dropped_by_place;
+            gaps.dropped = dropped.no_packet
+                + dropped.no_location
+                + dropped.switched
+                + ledger.dropped_by_place;
         }
     }
 
@@ -139,7 +148,9 @@ fn call(record: &v1::CallRecord, known: &Known, names: &mut Names) -> Call {
 }
 
 fn facts(of: Option<&v1::CallFacts>, known: &Known) -> Facts {
-    let Some(of) = of else { return Facts::default() };
+    let Some(of) = of else {
+        return Facts::default();
+    };
     let rank = of.comm.and_then(|comm| known.peers.get(&(comm, of.peer)));
     Facts {
         kind: Kind::named(&of.kind),
@@ -163,7 +174,10 @@ fn halves(
 ) {
     let begin_ticks = record.end_ticks.saturating_sub(record.duration_ticks);
     let whole = std::iter::once((&call.facts, 0));
-    let parts = call.parts.iter().map(|part| (&part.facts, part.posted_ticks));
+    let parts = call
+        .parts
+        .iter()
+        .map(|part| (&part.facts, part.posted_ticks));
     for (facts, posted_ticks) in whole.chain(parts) {
         let Some(member) = facts.comm.and_then(|comm| known.comms.get(&comm)) else {
             continue;
@@ -177,7 +191,8 @@ fn halves(
                 posted_ticks
             },
         };
-        let name = |name: &Option<v1::CommName>| name.map_or((0, 0), |name| (name.leader, name.counter));
+        let name =
+            |name: &Option<v1::CommName>| name.map_or((0, 0), |name| (name.leader, name.counter));
         match facts.kind {
             Kind::Send | Kind::PostSend => {
                 if let Some(destination) = facts.rank {

@@ -1,6 +1,6 @@
-//! Starting jobs: `invivo plan` says how many processes to ask for, `invivo run` puts Invivo into a launcher's
-//! command line, and `invivo exec` is what the launcher then starts: one process of the job, which takes its
-//! role and, as a supervisor, outlives the application's process or the root.
+//! Starting jobs: `invivo plan` says how many processes to ask for, `invivo run` puts Invivo into a
+//! launcher's command line, and `invivo exec` is what the launcher then starts: one process of the
+//! job, which takes its role and, as a supervisor, outlives the application's process or the root.
 //!
 //! ```text
 //! environment  launcher  binding  hosts  plan       pure: what the launcher says, what the user typed, how many and where
@@ -70,8 +70,9 @@ fn say(line: &str) {
 /// How long the processes that say nothing wait for the one that does.
 const LET_SPEAK: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Says once what all processes of a node met alike; `speaks` in one of them. The launcher ends the job as soon as one
-/// process has failed: the silent ones leave the one that speaks the time to do it.
+/// Says once what all processes of a node met alike; `speaks` in one of them. The launcher ends the
+/// job as soon as one process has failed: the silent ones leave the one that speaks the time to do
+/// it.
 fn say_for_all(speaks: bool, line: &str) {
     match speaks {
         true => say(line),

@@ -1,8 +1,9 @@
-//! The `invivo` command: starting jobs (`launch`), finding them (`connect`), asking and steering them over
-//! their gateway (`client`, `steer`, `commands`), doing so by a script (`session`), which options hold (`config`),
-//! a screen for it (`top`), and how all that looks (`view`, `report`).
+//! The `invivo` command: starting jobs (`launch`), finding them (`connect`), asking and steering
+//! them over their gateway (`client`, `steer`, `commands`), doing so by a script (`session`), which
+//! options hold (`config`), a screen for it (`top`), and how all that looks (`view`, `report`).
 //!
-//! Not here: MPI (processes of the job are started, not linked), and anything that only the root knows.
+//! Not here: MPI (processes of the job are started, not linked), and anything that only the root
+//! knows.
 
 pub mod client;
 pub mod commands;
@@ -129,7 +130,9 @@ impl Cli {
             Verb::Audit(args) => commands::block_on(commands::audit::run(args)),
             Verb::Invite(args) => commands::block_on(commands::invite::run(args)),
             Verb::Config(args) => commands::finish(commands::config::run(&args)),
-            Verb::Completions(args) => commands::finish(commands::shell::completions(&args, Cli::command())),
+            Verb::Completions(args) => {
+                commands::finish(commands::shell::completions(&args, Cli::command()))
+            }
             Verb::Man(args) => commands::finish(commands::shell::man(&args, Cli::command())),
         }
     }

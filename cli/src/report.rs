@@ -1,4 +1,5 @@
-//! The report at the end of a job: what the root hands over, as one page of text, as JSON, and as one line.
+//! The report at the end of a job: what the root hands over, as one page of text, as JSON, and as
+//! one line.
 
 pub mod death;
 mod json;

@@ -1,5 +1,6 @@
-//! Scripted sessions: a TOML file of steps that wait for a job to be in some state, steer it, ask it and hold the
-//! answers against what was expected. What a session does goes the way of the commands (`steer`).
+//! Scripted sessions: a TOML file of steps that wait for a job to be in some state, steer it, ask
+//! it and hold the answers against what was expected. What a session does goes the way of the
+//! commands (`steer`).
 //!
 //! ```text
 //! script  field  sums  comparison   pure: what steps there are, what can be asked, what can be compared

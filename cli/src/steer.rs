@@ -4,8 +4,8 @@ use crate::client::{CallError, Client, patiently};
 use crate::connect::Connect;
 use crate::view::command;
 use invivo_grpc::v1::{
-    CommandReply, HelloRequest, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
-    ResumeRequest, SetStrategyRequest, ShutdownRequest,
+    CommandReply, HelloRequest, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest,
+    ResetRequest, ResumeRequest, SetStrategyRequest, ShutdownRequest,
 };
 use invivo_proto::control::strategy::Strategy;
 use std::time::Duration;
@@ -69,8 +69,8 @@ impl Order {
         sentence
     }
 
-    /// Gives the order and waits until every rank has acknowledged it, or it is known which have not. If it is
-    /// given up meanwhile, it is done all the same.
+    /// Gives the order and waits until every rank has acknowledged it, or it is known which have
+    /// not. If it is given up meanwhile, it is done all the same.
     ///
     /// # Errors
     /// When nobody answers, or it is refused.
@@ -83,12 +83,22 @@ impl Order {
             match self {
                 Order::Pause(lease) => {
                     let lease_ns = ns(lease);
-                    client.pause(PauseRequest { command_id, lease_ns }).await
+                    client
+                        .pause(PauseRequest {
+                            command_id,
+                            lease_ns,
+                        })
+                        .await
                 }
                 Order::Resume => client.resume(ResumeRequest { command_id }).await,
                 Order::Hold(lease) => {
                     let lease_ns = ns(lease);
-                    client.hold(HoldRequest { command_id, lease_ns }).await
+                    client
+                        .hold(HoldRequest {
+                            command_id,
+                            lease_ns,
+                        })
+                        .await
                 }
                 Order::Reset => client.reset(ResetRequest { command_id }).await,
                 Order::Record(on) => client.record(RecordRequest { command_id, on }).await,
@@ -104,13 +114,17 @@ impl Order {
                 Order::Strategy(strategy) => {
                     let strategy = strategy.to_string();
                     client
-                        .set_strategy(SetStrategyRequest { command_id, strategy })
+                        .set_strategy(SetStrategyRequest {
+                            command_id,
+                            strategy,
+                        })
                         .await
                 }
                 Order::Shutdown => client.shutdown(ShutdownRequest { command_id }).await,
             }
         };
-        // So that the audit log can name the client; where this is not answered, the order tells why.
+        // So that the audit log can name the client; where this is not answered, the order tells
+        // why.
         let _ = client.clone().hello(hello()).await;
         patiently(connect, call).await
     }
@@ -128,7 +142,8 @@ fn fresh_id() -> u64 {
     let mut bytes = [0u8; 8];
     let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     if filled != Ok(bytes.len()) {
-        // No random numbers: this process and this moment are as good, as nobody need be unable to guess it.
+        // No random numbers: this process and this moment are as good, as nobody need be unable to
+        // guess it.
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let now = since.unwrap_or_default().as_nanos() as u64;
         bytes = (now.rotate_left(20) ^ u64::from(std::process::id())).to_le_bytes();

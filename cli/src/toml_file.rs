@@ -1,4 +1,5 @@
-//! TOML that people write by hand: every error says in which file and line it is, and names what was meant.
+//! TOML that people write by hand: every error says in which file and line it is, and names what
+//! was meant.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -80,8 +81,8 @@ pub fn read(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// A plain value as the text that stands for it elsewhere, on a command line for example: a list of numbers has
-/// commas. Nothing for tables and dates.
+/// A plain value as the text that stands for it elsewhere, on a command line for example: a list of
+/// numbers has commas. Nothing for tables and dates.
 pub fn plain(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
@@ -92,7 +93,8 @@ pub fn plain(value: &DeValue<'_>) -> Option<String> {
         DeValue::Float(number) => Some(number.as_str().replace('_', "")),
         DeValue::Boolean(value) => Some(value.to_string()),
         DeValue::Array(values) => {
-            let parts: Option<Vec<String>> = values.iter().map(|value| plain(value.as_ref())).collect();
+            let parts: Option<Vec<String>> =
+                values.iter().map(|value| plain(value.as_ref())).collect();
             parts.map(|parts| parts.join(","))
         }
         DeValue::Table(_) | DeValue::Datetime(_) => None,

@@ -1,5 +1,6 @@
-//! `invivo top`: the job on a whole screen. What is known ([`model`]) and how it is drawn ([`view`]) are pure; the
-//! terminal ([`terminal`]) and the gateway ([`link`]) are edges around them.
+//! `invivo top`: the job on a whole screen. What is known ([`model`]) and how it is drawn
+//! ([`view`]) are pure; the terminal ([`terminal`]) and the gateway ([`link`]) are edges around
+//! them.
 
 mod asking;
 mod finding;
@@ -63,8 +64,8 @@ pub struct Args {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    let time =
-        humantime::parse_duration(text).map_err(|error| format!("{error}; give a time as 200ms or 2s"))?;
+    let time = humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; give a time as 200ms or 2s"))?;
     if time.is_zero() {
         Err("no time; give a time as 200ms or 2s".to_owned())
     } else {
@@ -84,7 +85,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("invivo top needs a terminal; without one there is: invivo watch");
     }
     let (job, client) = args.target.client(Scope::Control)?;
-    // What is wrong from the start is told on the terminal as it is, and not on a screen that goes away.
+    // What is wrong from the start is told on the terminal as it is, and not on a screen that goes
+    // away.
     let hello = patiently(&job, async || client.clone().hello(steer::hello()).await).await?;
     let look = Look::of(args.ascii, |name| std::env::var_os(name));
     let settings = Settings {

@@ -1,4 +1,5 @@
-//! How things look as text: pure functions from messages to strings, used by the commands and by the report.
+//! How things look as text: pure functions from messages to strings, used by the commands and by
+//! the report.
 
 pub mod audit;
 pub mod buffers;

@@ -1,9 +1,10 @@
-//! Files that are whole or as they were, even if we are killed while we write: a report may take the place of an earlier one.
+//! Files that are whole or as they were, even if we are killed while we write: a report may take
+//! the place of an earlier one.
 
 use std::path::{Path, PathBuf};
 
-/// Writes a file beside, and puts it in its place at once. What is no file (a terminal, a pipe) is written to, and so is a file beside
-/// which there can be none.
+/// Writes a file beside, and puts it in its place at once. What is no file (a terminal, a pipe) is
+/// written to, and so is a file beside which there can be none.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -23,7 +24,10 @@ pub fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 /// Where the file is or will be, wherever links lead to it; nothing where there is something else.
 fn place(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
-        Ok(metadata) => metadata.is_file().then(|| path.canonicalize().ok()).flatten(),
+        Ok(metadata) => metadata
+            .is_file()
+            .then(|| path.canonicalize().ok())
+            .flatten(),
         // A link that leads nowhere yet is followed by whoever writes.
         Err(_) => (!path.is_symlink()).then(|| path.to_owned()),
     }

@@ -1,4 +1,5 @@
-//! The real `invivo` against a gateway with a scripted root behind it: what is printed, and the exit status.
+//! The real `invivo` against a gateway with a scripted root behind it: what is printed, and the
+//! exit status.
 
 mod house;
 
@@ -37,7 +38,10 @@ async fn views_are_text_for_people_and_json_for_programs() {
     );
     let status = user.json(&["status", "--json", "--job", "known"]).await;
     assert_eq!(
-        (&status["job"]["ranks"], &status["status"]["named"][0]["state"]),
+        (
+            &status["job"]["ranks"],
+            &status["status"]["named"][0]["state"]
+        ),
         (&4.into(), &"in MPI".into())
     );
     assert_eq!(status["coverage"]["ledger"]["entered"], 60);
@@ -74,7 +78,10 @@ async fn views_are_text_for_people_and_json_for_programs() {
     );
     let messages = user.json(&["messages", "--json"]).await;
     assert_eq!(
-        (&messages["late_sender"]["sum_ns"], &messages["clock_error_ns"]),
+        (
+            &messages["late_sender"]["sum_ns"],
+            &messages["clock_error_ns"]
+        ),
         (&700.into(), &50.into())
     );
 }
@@ -87,7 +94,8 @@ async fn a_command_succeeds_only_if_every_rank_has_acknowledged() {
     let gateway = job.gateway().await;
     let paused = user.text(&["pause", "--lease", "90s"]).await;
     assert!(
-        paused.starts_with("paused 4 of 4 ranks in ") && paused.contains(", slowest rank 2 (1 held in MPI)"),
+        paused.starts_with("paused 4 of 4 ranks in ")
+            && paused.contains(", slowest rank 2 (1 held in MPI)"),
         "{paused}"
     );
     assert!(
@@ -95,7 +103,10 @@ async fn a_command_succeeds_only_if_every_rank_has_acknowledged() {
         "{paused}"
     );
     let resumed = user.json(&["resume", "--json"]).await;
-    assert_eq!((&resumed["done"], &resumed["targets"]), (&4.into(), &4.into()));
+    assert_eq!(
+        (&resumed["done"], &resumed["targets"]),
+        (&4.into(), &4.into())
+    );
     assert!(resumed["command_id"].as_u64().expect("id") > 0);
     gateway.end().await;
     drop(root);
@@ -137,15 +148,20 @@ async fn watch_counts_its_lines_and_ends_with_the_job() {
     let job = user.job("known");
     let _root = job.root(known);
     let gateway = job.gateway().await;
-    let lines = user.text(&["watch", "--count", "3", "--interval", "100ms"]).await;
+    let lines = user
+        .text(&["watch", "--count", "3", "--interval", "100ms"])
+        .await;
     assert_eq!(lines.lines().count(), 3);
     assert!(
-        lines.lines().all(|line| line
-            .contains(" | 3 computing, 1 in MPI | LOSSES: 4 calls dropped as no packet was free, ")
-            && line.contains(" | 60 calls")),
+        lines.lines().all(|line| line.contains(
+            " | 3 computing, 1 in MPI | LOSSES: 4 calls dropped as no packet was free, "
+        ) && line.contains(" | 60 calls")),
         "{lines}"
     );
-    assert!(!lines.contains('\r') && !lines.contains('\x1b'), "not a terminal");
+    assert!(
+        !lines.contains('\r') && !lines.contains('\x1b'),
+        "not a terminal"
+    );
     let lines = user
         .text(&["watch", "--count", "2", "--interval", "100ms", "--json"])
         .await;
@@ -242,7 +258,10 @@ async fn jobs_are_listed_chosen_and_cleaned_up() {
     let user = User::new();
     let (status, _, err) = user.said(&["status"]).await;
     assert_eq!(status, 1);
-    assert!(err.contains("no job is running; start one: invivo run"), "{err}");
+    assert!(
+        err.contains("no job is running; start one: invivo run"),
+        "{err}"
+    );
     let first = user.job("one");
     let _second = user.job("two");
     let mut dead = user.job("dead");
@@ -269,7 +288,9 @@ async fn jobs_are_listed_chosen_and_cleaned_up() {
     let (status, _, err) = user.said(&["functions"]).await;
     assert_eq!(status, 1);
     assert!(
-        err.contains("2 jobs are running; say which with --job ID:\n  one  ./app -v\n  two  ./app -v\n"),
+        err.contains(
+            "2 jobs are running; say which with --job ID:\n  one  ./app -v\n  two  ./app -v\n"
+        ),
         "{err}"
     );
     let _root = first.root(known);

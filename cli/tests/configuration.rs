@@ -41,14 +41,20 @@ async fn flags_environment_and_three_files_in_this_order() {
     let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("json");
     let setting = |key: &str| {
         let settings = all["settings"].as_array().expect("settings");
-        let found = settings.iter().find(|setting| setting["key"] == key).expect(key);
+        let found = settings
+            .iter()
+            .find(|setting| setting["key"] == key)
+            .expect(key);
         (
             found["value"].to_string(),
             found["origin"].as_str().expect("text").to_owned(),
         )
     };
     assert_eq!(setting("fan-in"), ("[7,16]".into(), "--fan-in".into()));
-    assert_eq!(setting("buffer"), ((4 << 20).to_string(), "INVIVO_BUFFER".into()));
+    assert_eq!(
+        setting("buffer"),
+        ((4 << 20).to_string(), "INVIVO_BUFFER".into())
+    );
     assert_eq!(setting("quiet"), ("true".into(), "invivo.toml:3".into()));
     let (interval, origin) = setting("interval");
     assert_eq!(interval, "2000000000");
@@ -57,7 +63,10 @@ async fn flags_environment_and_three_files_in_this_order() {
     assert_eq!(setting("report"), ("null".into(), "default".into()));
 
     let text = user.text(&["config", "--no-config"]).await;
-    assert!(text.contains("\nfan-in         \"4,16\"     default\n"), "{text}");
+    assert!(
+        text.contains("\nfan-in         \"4,16\"     default\n"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -119,14 +128,19 @@ async fn shells_and_man_know_every_command() {
 
 /// The long options that users are shown.
 fn options(command: &clap::Command) -> impl Iterator<Item = &str> {
-    let shown = command.get_arguments().filter(|option| !option.is_hide_set());
+    let shown = command
+        .get_arguments()
+        .filter(|option| !option.is_hide_set());
     shown.filter_map(clap::Arg::get_long)
 }
 
 /// A command and all that users are shown below it, each with the name of its manual page.
 fn shown_below(command: &clap::Command, page: &str, found: &mut Vec<(String, clap::Command)>) {
     found.push((page.to_owned(), command.clone()));
-    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+    for below in command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set())
+    {
         shown_below(below, &format!("{page}-{}", below.get_name()), found);
     }
 }

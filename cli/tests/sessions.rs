@@ -39,7 +39,8 @@ fn orders(asked: &[Ask]) -> Vec<Order> {
     asked.iter().filter_map(order).collect()
 }
 
-/// A root whose ranks stand while they are paused, which counts ever more calls, and which loses none.
+/// A root whose ranks stand while they are paused, which counts ever more calls, and which loses
+/// none.
 fn living(job: &Job) -> house::scripted_root::ScriptedRoot {
     let paused = Arc::new(AtomicU64::new(0));
     let calls = AtomicU64::new(0);
@@ -73,7 +74,9 @@ async fn the_examples_pass_fail_and_are_refused() {
     let job = user.job("known");
     let root = living(&job);
     let _gateway = job.gateway().await;
-    let (status, out, err) = user.said(&["session", "run", &example("steady.toml")]).await;
+    let (status, out, err) = user
+        .said(&["session", "run", &example("steady.toml")])
+        .await;
     assert_eq!((status, err.as_str()), (0, ""), "{out}");
     assert!(
         out.lines()
@@ -106,7 +109,9 @@ async fn the_examples_pass_fail_and_are_refused() {
         ]
     );
 
-    let (status, out, err) = user.said(&["session", "run", &example("too-much.toml")]).await;
+    let (status, out, err) = user
+        .said(&["session", "run", &example("too-much.toml")])
+        .await;
     assert_eq!((status, err.as_str()), (1, ""));
     assert!(
         out.contains("\nFAILED  3  a million million calls: it is 60\n"),
@@ -121,7 +126,9 @@ async fn the_examples_pass_fail_and_are_refused() {
         "the last step is not reached"
     );
 
-    let (status, out, err) = user.said(&["session", "run", &example("malformed.toml")]).await;
+    let (status, out, err) = user
+        .said(&["session", "run", &example("malformed.toml")])
+        .await;
     assert_eq!((status, out.as_str()), (2, ""));
     assert!(
         err.contains("malformed.toml:9: no action or key `asert`; did you mean `assert`?\n"),
@@ -149,7 +156,10 @@ async fn a_result_for_programs_has_every_step_with_its_answer() {
     assert_eq!(result["session"], "session.toml");
     let steps = result["steps"].as_array().expect("steps");
     let words: Vec<_> = steps.iter().map(|step| step["action"].as_str()).collect();
-    assert_eq!(words, ["reset", "query", "assert", "query", "assert"].map(Some));
+    assert_eq!(
+        words,
+        ["reset", "query", "assert", "query", "assert"].map(Some)
+    );
     assert_eq!(
         (&steps[0]["answer"]["done"], &steps[0]["line"]),
         (&4.into(), &2.into())
@@ -158,7 +168,10 @@ async fn a_result_for_programs_has_every_step_with_its_answer() {
         (&steps[1]["name"], &steps[1]["answer"]["rank_rows_total"]),
         (&"the table".into(), &4.into())
     );
-    assert_eq!(steps[3]["answer"]["cells"].as_array().map(Vec::len), Some(4));
+    assert_eq!(
+        steps[3]["answer"]["cells"].as_array().map(Vec::len),
+        Some(4)
+    );
     let start = |step: &Value| step["start_ns"].as_u64().expect("a number");
     assert!(steps.windows(2).all(|two| start(&two[0]) <= start(&two[1])));
     assert!(
@@ -180,7 +193,13 @@ async fn a_dry_run_needs_no_job() {
         "{out}"
     );
     let plan = user
-        .json(&["session", "run", &example("steady.toml"), "--dry-run", "--json"])
+        .json(&[
+            "session",
+            "run",
+            &example("steady.toml"),
+            "--dry-run",
+            "--json",
+        ])
         .await;
     assert_eq!(
         (&plan["session"], &plan["steps"][1]["steps"][0]["action"]),
@@ -193,7 +212,10 @@ async fn a_dry_run_needs_no_job() {
     assert!(err.contains("malformed.toml:9: "), "{err}");
     let (status, _, err) = user.said(&["session", "run", "nowhere.toml"]).await;
     assert_eq!(status, 2);
-    assert!(err.contains("cannot read the session nowhere.toml"), "{err}");
+    assert!(
+        err.contains("cannot read the session nowhere.toml"),
+        "{err}"
+    );
 }
 
 #[tokio::test]
@@ -240,7 +262,10 @@ async fn a_command_that_not_every_rank_did_fails() {
     let _root = job.root(|ask| match ask {
         Ask::Command { order, .. } => Reply::Answer(Answer::Command(Acks {
             done: 3,
-            failures: vec![(invivo_proto::ids::Rank(2), "past MPI_Init; use pause".into())],
+            failures: vec![(
+                invivo_proto::ids::Rank(2),
+                "past MPI_Init; use pause".into(),
+            )],
             ..acks(*order)
         })),
         other => known(other),
@@ -253,7 +278,10 @@ async fn a_command_that_not_every_rank_did_fails() {
         out.contains("FAILED  1  hold for 10m at most: held 3 of 4 ranks"),
         "{out}"
     );
-    assert!(out.contains("; rank 2: past MPI_Init; use pause\n"), "{out}");
+    assert!(
+        out.contains("; rank 2: past MPI_Init; use pause\n"),
+        "{out}"
+    );
     assert!(err.contains("the application goes on"), "{err}");
 }
 
@@ -274,7 +302,10 @@ async fn a_job_that_is_not_there_is_told_from_a_failure() {
     let output = timeout(Duration::from_secs(15), waiting.wait_with_output()).await;
     let output = output.expect("it ends").expect("waited");
     assert!(output.status.success());
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with("ok      1  wait for the end of the job: "));
+    assert!(
+        String::from_utf8_lossy(&output.stdout)
+            .starts_with("ok      1  wait for the end of the job: ")
+    );
 
     let job = user.job("dead");
     let session = file(&user, "[[step]]\nquery = 'status'\n");
@@ -310,7 +341,8 @@ async fn whoever_interrupts_a_session_does_not_leave_the_application_standing() 
     let output = output.expect("it ends").expect("waited");
     assert_eq!(output.status.code(), Some(130));
     assert!(
-        String::from_utf8_lossy(&output.stdout).contains("session session.toml was interrupted: 1 step in ")
+        String::from_utf8_lossy(&output.stdout)
+            .contains("session session.toml was interrupted: 1 step in ")
     );
     assert!(String::from_utf8_lossy(&output.stderr).contains("the application goes on"));
     assert_eq!(orders(&root.asked()).last(), Some(&Order::Resume));

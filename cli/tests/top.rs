@@ -14,7 +14,12 @@ use terminal::Terminal;
 const SMALLEST: (u16, u16) = (80, 24);
 
 /// `invivo top` of this user.
-fn top(user: &User, arguments: &[&str], environment: &[(&str, &str)], size: (u16, u16)) -> Terminal {
+fn top(
+    user: &User,
+    arguments: &[&str],
+    environment: &[(&str, &str)],
+    size: (u16, u16),
+) -> Terminal {
     let home = user.home.path().to_str().expect("text");
     let config = format!("{home}/config");
     let mut all = vec![
@@ -24,7 +29,12 @@ fn top(user: &User, arguments: &[&str], environment: &[(&str, &str)], size: (u16
     ];
     all.extend(environment);
     let arguments = [&["top", "--interval", "100ms"], arguments].concat();
-    Terminal::start(Path::new(env!("CARGO_BIN_EXE_invivo")), &arguments, &all, size)
+    Terminal::start(
+        Path::new(env!("CARGO_BIN_EXE_invivo")),
+        &arguments,
+        &all,
+        size,
+    )
 }
 
 /// The orders that the root was given.
@@ -56,14 +66,20 @@ async fn every_page_is_a_key_away_and_the_bar_is_always_there() {
     for (key, text) in [
         ("2", "1 of 4 ranks, the most time in MPI first"),
         ("3", "all ranks together"),
-        ("4", "bytes sent from each rank (down) to each rank (across)"),
+        (
+            "4",
+            "bytes sent from each rank (down) to each rank (across)",
+        ),
         ("5", "where 60 recorded calls are"),
         ("?", "space      freeze the view"),
     ] {
         terminal.press(key);
         let page = terminal.until_it_says(text);
         let bar: Vec<&str> = page.lines().skip(1).take(2).collect();
-        assert!(bar[0].starts_with(" LIVE │ 4 of 4 ranks │ recording"), "{page}");
+        assert!(
+            bar[0].starts_with(" LIVE │ 4 of 4 ranks │ recording"),
+            "{page}"
+        );
         assert!(
             bar[1].starts_with(" lag 5.00 ms │ dropped 7 (11.7 %) │ overhead")
                 && bar[1].contains("scope control"),
@@ -85,7 +101,8 @@ async fn commands_are_given_after_a_confirmation_and_answered() {
     let job = user.job("known");
     let root = job.root(|ask| match ask {
         Ask::Command {
-            order: Order::Reset, ..
+            order: Order::Reset,
+            ..
         } => Reply::Answer(Answer::Command(Acks {
             targets: 4,
             done: 2,
@@ -106,7 +123,10 @@ async fn commands_are_given_after_a_confirmation_and_answered() {
         ("Py", "paused 4 of 4 ranks in "),
         ("Ry", "switched recording off for 4 of 4 ranks in "),
         ("Wy", "recorded a window on 4 of 4 ranks in "),
-        ("Xy", "tool process 5 did not answer; reset 2 of 4 ranks in "),
+        (
+            "Xy",
+            "tool process 5 did not answer; reset 2 of 4 ranks in ",
+        ),
     ] {
         terminal.press(keys);
         terminal.until_it_says(answer);
@@ -191,7 +211,10 @@ async fn a_terminal_may_be_small_and_grow() {
     terminal.until_it_says("60 and 10. q quits.");
     terminal.resize(120, 40);
     let wide = terminal.until_it_says("where the MPI time goes");
-    assert!(wide.lines().any(|line| line.chars().count() > 100), "{wide}");
+    assert!(
+        wide.lines().any(|line| line.chars().count() > 100),
+        "{wide}"
+    );
     terminal.press("q");
     assert_eq!(terminal.left().code, 0);
 }

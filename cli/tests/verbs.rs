@@ -125,7 +125,10 @@ async fn a_window_that_some_rank_ended_early_is_incomplete() {
         out.contains("on some ranks 3.00 ms later as they heard of it too late"),
         "{out}"
     );
-    assert!(err.contains("invivo: rank 1: ended by command 7\n"), "{err}");
+    assert!(
+        err.contains("invivo: rank 1: ended by command 7\n"),
+        "{err}"
+    );
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use invivo_proto::clock::{self, Kind};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Length of the first measurement. Both clocks are read within some 50 ns, so its rate is good to about
-/// 5 ppm; refining makes it better.
+/// Length of the first measurement. Both clocks are read within some 50 ns, so its rate is good to
+/// about 5 ppm; refining makes it better.
 const FIRST_RUN: Duration = Duration::from_millis(20);
 /// Tries per reading; the one with the least time between its ends counts.
 const TRIES: usize = 8;
@@ -133,8 +133,8 @@ impl NodeClock {
         ((u128::from(ns) * self.ticks_per_ns) >> SHIFT) as u64
     }
 
-    /// A point of time on `CLOCK_MONOTONIC`, counted from the reading taken last, so that the rate's error
-    /// weighs least on what is recent.
+    /// A point of time on `CLOCK_MONOTONIC`, counted from the reading taken last, so that the
+    /// rate's error weighs least on what is recent.
     #[inline]
     pub fn at_ns(&self, ticks: u64) -> u64 {
         if ticks >= self.last.ticks {
@@ -160,8 +160,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the rate, a time converted there and back is off by no more than the rounding of the
-        /// factors allows, and refining over a longer run keeps the rate.
+        /// Whatever the rate, a time converted there and back is off by no more than the rounding
+        /// of the factors allows, and refining over a longer run keeps the rate.
         #[test]
         fn ticks_and_nanoseconds_agree(
             khz in 100_000u64..6_000_000,
@@ -186,7 +186,8 @@ mod tests {
         let before = monotonic_ns();
         let ns = clock.at_ns(ticks());
         let after = monotonic_ns();
-        // A microsecond beyond the reading error: a virtual machine's clock is disciplined while we look.
+        // A microsecond beyond the reading error: a virtual machine's clock is disciplined while we
+        // look.
         let slack = clock.error_ns() + 1_000;
         assert!(
             ns + slack >= before && ns <= after + slack,

@@ -1,6 +1,6 @@
-//! Credits: how many messages may be on their way to a process that does not read. MPI takes small messages eagerly
-//! and keeps them in the receiver's memory until they are read, so without credits a process that is stopped, or
-//! busy, would grow with everything that is said to it.
+//! Credits: how many messages may be on their way to a process that does not read. MPI takes small
+//! messages eagerly and keeps them in the receiver's memory until they are read, so without credits
+//! a process that is stopped, or busy, would grow with everything that is said to it.
 //!
 //! ```text
 //! sender    32 credits --- message --->  receiver    reads it, owes a credit
@@ -8,30 +8,32 @@
 //!            0: queues                               owes 16: gives them back, with its next message or alone
 //! ```
 //!
-//! A process that passes on what it reads gives credit only for what it can pass on: it reads while the account of
-//! whoever takes it next has room ([`Account::has_room`]). So credits work from end to end, and what must not be lost
-//! ([`Account::submit_surely`]) waits where it comes from.
+//! A process that passes on what it reads gives credit only for what it can pass on: it reads while
+//! the account of whoever takes it next has room ([`Account::has_room`]). So credits work from end
+//! to end, and what must not be lost ([`Account::submit_surely`]) waits where it comes from.
 //!
-//! Pure: what MPI does with a message is not known here. One [`Account`] is one process' side of one channel, in
-//! both directions: what it may send, what it owes, and what waits.
+//! Pure: what MPI does with a message is not known here. One [`Account`] is one process' side of
+//! one channel, in both directions: what it may send, what it owes, and what waits.
 
 use std::collections::VecDeque;
 
-/// Messages on their way to one process that it has not read: more than a wave and a command need at a time, few
-/// enough that a process that does not read is found out before its memory grows.
+/// Messages on their way to one process that it has not read: more than a wave and a command need
+/// at a time, few enough that a process that does not read is found out before its memory grows.
 pub const CREDITS: u32 = 32;
-/// Credits that are given back alone when no message goes that way: half of them, so that a sender that is never
-/// answered pays one small message for sixteen, and is never out of credits while the other side reads.
+/// Credits that are given back alone when no message goes that way: half of them, so that a sender
+/// that is never answered pays one small message for sixteen, and is never out of credits while the
+/// other side reads.
 pub const CREDITS_OWED_MAX: u32 = CREDITS / 2;
 /// Messages that wait for credits: all the waves and commands that a node has under way, once.
 pub const QUEUE_MAX: usize = 128;
-/// Messages that wait for credits where there is no room for more to pass on: the other half is for what a process says
-/// of its own accord, an answer to each wave.
+/// Messages that wait for credits where there is no room for more to pass on: the other half is for
+/// what a process says of its own accord, an answer to each wave.
 pub const PASSED_ON_MAX: usize = QUEUE_MAX / 2;
 /// Bytes that wait for credits: the longest message and others beside it.
 pub const QUEUE_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// Bytes behind each message: the credits that come back with it, and whether it is a message at all.
+/// Bytes behind each message: the credits that come back with it, and whether it is a message at
+/// all.
 pub const TRAILER_BYTES: usize = 4;
 /// Set in the trailer of what carries credits alone.
 const ALONE: u32 = 1 << 31;
@@ -76,8 +78,8 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Takes a message in. With a `kind`, an older one of the same kind that still waits is forgotten. False when
-    /// too much waits: the message is refused.
+    /// Takes a message in. With a `kind`, an older one of the same kind that still waits is
+    /// forgotten. False when too much waits: the message is refused.
     pub fn submit(&mut self, kind: Option<u8>, bytes: Vec<u8>) -> bool {
         if kind.is_some()
             && let Some(older) = self.waiting.iter().position(|waiting| waiting.kind == kind)
@@ -85,7 +87,8 @@ impl Account {
         {
             self.waiting_bytes -= older.bytes.len();
         }
-        let fits = self.waiting.len() < QUEUE_MAX && self.waiting_bytes + bytes.len() <= QUEUE_BYTES_MAX;
+        let fits =
+            self.waiting.len() < QUEUE_MAX && self.waiting_bytes + bytes.len() <= QUEUE_BYTES_MAX;
         // Whatever may go at once goes, however long it is.
         let taken = fits || self.is_free();
         if taken {
@@ -94,8 +97,8 @@ impl Account {
         taken
     }
 
-    /// Takes a message in that must not be lost, however much waits. Of such messages a process has as many as it takes
-    /// in from others while there is room, and a few of its own.
+    /// Takes a message in that must not be lost, however much waits. Of such messages a process has
+    /// as many as it takes in from others while there is room, and a few of its own.
     pub fn submit_surely(&mut self, bytes: Vec<u8>) {
         self.wait(Waiting { kind: None, bytes });
     }

@@ -1,8 +1,10 @@
-//! Leaving a job whose other processes may be gone: without `MPI_Finalize`, as ranks have left before, or out of it.
+//! Leaving a job whose other processes may be gone: without `MPI_Finalize`, as ranks have left
+//! before, or out of it.
 //!
-//! MPICH's launcher takes the closing of a process' connection (`PMI_FD`) for its death, and then kills all others, whatever
-//! their own end was going to be: its status becomes that of a kill. So the connection is kept open for a moment by somebody
-//! else, until the launcher has seen how each process ended.
+//! MPICH's launcher takes the closing of a process' connection (`PMI_FD`) for its death, and then
+//! kills all others, whatever their own end was going to be: its status becomes that of a kill. So
+//! the connection is kept open for a moment by somebody else, until the launcher has seen how each
+//! process ended.
 
 use rustix::fd::BorrowedFd;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -14,15 +16,18 @@ use std::time::Duration;
 /// How long: everybody leaves within some tens of milliseconds where there are cores for all.
 const SECONDS: &str = "1";
 
-/// How long `MPI_Finalize` goes on once the end is asked for in it. All ranks are in MPI's own by then, behind the callbacks of programs.
+/// How long `MPI_Finalize` goes on once the end is asked for in it. All ranks are in MPI's own by
+/// then, behind the callbacks of programs.
 const FINALIZE_MAX: Duration = Duration::from_secs(3);
-/// The same where it was asked for before: the ranks came through since, and are not likely to be killed.
+/// The same where it was asked for before: the ranks came through since, and are not likely to be
+/// killed.
 const FINALIZE_MAX_LATER: Duration = Duration::from_secs(30);
 /// Between two looks for whether it has.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// From now on this process does not stay for ever once the end is asked for, whatever it is in: some libraries wait in
-/// `MPI_Finalize` for processes that were killed, and Intel's launcher then waits for this one.
+/// From now on this process does not stay for ever once the end is asked for, whatever it is in:
+/// some libraries wait in `MPI_Finalize` for processes that were killed, and Intel's launcher then
+/// waits for this one.
 ///
 /// # Errors
 /// When there is no room for another thread.
@@ -44,18 +49,24 @@ pub fn leave_when_asked(asked_to_end: &Arc<AtomicBool>) -> std::io::Result<()> {
     std::thread::Builder::new().spawn(watch).map(drop)
 }
 
-/// Keeps the launcher's connection open for a moment after this process. Where that is not possible, the launcher's status is
-/// not ours to save.
+/// Keeps the launcher's connection open for a moment after this process. Where that is not
+/// possible, the launcher's status is not ours to save.
 pub fn outlive() {
-    let connection = std::env::var("PMI_FD").ok().and_then(|fd| fd.parse::<i32>().ok());
+    let connection = std::env::var("PMI_FD")
+        .ok()
+        .and_then(|fd| fd.parse::<i32>().ok());
     let Some(connection) = connection else { return };
     // Launchers leave descriptors of one process open in others, and wait for all of them to close.
     let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
     let numbers = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     let others: Vec<i32> = numbers.filter(|fd| *fd > 2 && *fd != connection).collect();
     for descriptor in others {
-        // SAFETY: it was open a moment ago, this process has one thread, and only the descriptor's flag is touched.
-        let _ = fcntl_setfd(unsafe { BorrowedFd::borrow_raw(descriptor) }, FdFlags::CLOEXEC);
+        // SAFETY: it was open a moment ago, this process has one thread, and only the descriptor's
+        // flag is touched.
+        let _ = fcntl_setfd(
+            unsafe { BorrowedFd::borrow_raw(descriptor) },
+            FdFlags::CLOEXEC,
+        );
     }
     let mut sleep = Command::new("sleep");
     sleep.arg(SECONDS).env_remove("LD_PRELOAD");

@@ -1,11 +1,12 @@
-//! All that touches MPI by its C interface: the tool communicator, sends and receives that own their bytes.
+//! All that touches MPI by its C interface: the tool communicator, sends and receives that own
+//! their bytes.
 //!
 //! # Safety
-//! MPI may be called between initialisation and finalisation, here by one thread alone. [`Tools`] is made
-//! after the one and before the other, cannot leave its thread, and everything else here is made from it and
-//! goes before it: [`crate::Link`] keeps them together. Buffers that MPI reads or writes behind our back are
-//! heap memory that only the owner of the request frees, after the request is complete; where that cannot be
-//! had, they are leaked.
+//! MPI may be called between initialisation and finalisation, here by one thread alone. [`Tools`]
+//! is made after the one and before the other, cannot leave its thread, and everything else here is
+//! made from it and goes before it: [`crate::Link`] keeps them together. Buffers that MPI reads or
+//! writes behind our back are heap memory that only the owner of the request frees, after the
+//! request is complete; where that cannot be had, they are leaked.
 
 use crate::LinkError;
 use invivo_proto::packet::PACKET_BYTES;
@@ -26,7 +27,8 @@ fn check(code: c_int, doing: &'static str) -> Result<(), LinkError> {
     }
 }
 
-/// The C prototype of `MPI_Psend_init`, which is younger than the header that the bindings are made of.
+/// The C prototype of `MPI_Psend_init`, which is younger than the header that the bindings are made
+/// of.
 type PsendInit = unsafe extern "C" fn(
     *const c_void,
     c_int,
@@ -39,9 +41,10 @@ type PsendInit = unsafe extern "C" fn(
     *mut ffi::MPI_Request,
 ) -> c_int;
 
-/// Open MPI 5 carries partitioned messages on a duplicate of the whole world, tool processes included. It begins to make
-/// it when a process first asks for such a message, and the application's wait until every process of the job has
-/// asked. So we ask, for one to ourselves that is never started; where the application asks for none, nobody waits.
+/// Open MPI 5 carries partitioned messages on a duplicate of the whole world, tool processes
+/// included. It begins to make it when a process first asks for such a message, and the
+/// application's wait until every process of the job has asked. So we ask, for one to ourselves
+/// that is never started; where the application asks for none, nobody waits.
 ///
 /// # Safety
 /// MPI must be usable, and nobody may make communicators of the world in this process afterwards.
@@ -50,8 +53,9 @@ unsafe fn take_part_in_partitioned() {
     if !library_version().starts_with("Open MPI") {
         return;
     }
-    // SAFETY: dlsym takes a C string. What it finds is the library's function, whose prototype the standard fixes; the
-    // byte that the message would carry lives for ever. Its request stays: freeing it would take the question back.
+    // SAFETY: dlsym takes a C string. What it finds is the library's function, whose prototype the
+    // standard fixes; the byte that the message would carry lives for ever. Its request stays:
+    // freeing it would take the question back.
     unsafe {
         let found = libc::dlsym(libc::RTLD_DEFAULT, c"MPI_Psend_init".as_ptr());
         if found.is_null() {
@@ -74,7 +78,8 @@ unsafe fn take_part_in_partitioned() {
     }
 }
 
-/// The tool communicator. Never freed: that would be collective with ranks that have other things to do.
+/// The tool communicator. Never freed: that would be collective with ranks that have other things
+/// to do.
 pub(crate) struct Tools {
     /// Every process of the job.
     comm: ffi::MPI_Comm,
@@ -94,10 +99,11 @@ pub struct Message {
 }
 
 impl Tools {
-    /// The collective calls that every process of the job makes after initialisation: a duplicate of the
-    /// world, which is ours, then the split that gives the application its own world.
+    /// The collective calls that every process of the job makes after initialisation: a duplicate
+    /// of the world, which is ours, then the split that gives the application its own world.
     pub(crate) fn join() -> Result<Tools, LinkError> {
-        // SAFETY: MPI is initialised; the out parameters are written before they are read, as success says.
+        // SAFETY: MPI is initialised; the out parameters are written before they are read, as
+        // success says.
         unsafe {
             let world = ffi::RSMPI_COMM_WORLD;
             let mut comm = MaybeUninit::uninit();
@@ -148,11 +154,17 @@ impl Tools {
     }
 
     /// Begins a send that owns its bytes.
-    pub(crate) fn send(&self, to: WorldRank, tag: c_int, bytes: Vec<u8>) -> Result<Send, LinkError> {
-        let length = c_int::try_from(bytes.len()).map_err(|_| LinkError::TooLong { bytes: bytes.len() })?;
+    pub(crate) fn send(
+        &self,
+        to: WorldRank,
+        tag: c_int,
+        bytes: Vec<u8>,
+    ) -> Result<Send, LinkError> {
+        let length =
+            c_int::try_from(bytes.len()).map_err(|_| LinkError::TooLong { bytes: bytes.len() })?;
         let mut request = MaybeUninit::uninit();
-        // SAFETY: see the module; the bytes live on the heap and stay where they are until `Send` is dropped,
-        // which leaks them where the request is not complete.
+        // SAFETY: see the module; the bytes live on the heap and stay where they are until `Send`
+        // is dropped, which leaks them where the request is not complete.
         unsafe {
             let code = ffi::MPI_Isend(
                 bytes.as_ptr().cast(),
@@ -172,8 +184,8 @@ impl Tools {
         }
     }
 
-    /// Begins to wait for every other tool process to do the same: a send that carries nothing, done when all have
-    /// begun.
+    /// Begins to wait for every other tool process to do the same: a send that carries nothing,
+    /// done when all have begun.
     pub(crate) fn meet(&self) -> Result<Send, LinkError> {
         let mut request = MaybeUninit::uninit();
         // SAFETY: see the module.
@@ -194,7 +206,8 @@ impl Tools {
         let mut flag = 0;
         let mut message = MaybeUninit::uninit();
         let mut status = MaybeUninit::uninit();
-        // SAFETY: see the module; message and status are read only where the flag says that they were written.
+        // SAFETY: see the module; message and status are read only where the flag says that they
+        // were written.
         unsafe {
             let code = ffi::MPI_Improbe(
                 ffi::RSMPI_ANY_SOURCE,
@@ -239,8 +252,8 @@ impl Tools {
         };
         for buffer in &mut receives.buffers {
             let mut request = MaybeUninit::uninit();
-            // SAFETY: see the module; the boxed buffer does not move with `receives` and is freed after the
-            // request by `Receives::cancel`, or leaked.
+            // SAFETY: see the module; the boxed buffer does not move with `receives` and is freed
+            // after the request by `Receives::cancel`, or leaked.
             let request = unsafe {
                 let code = ffi::MPI_Recv_init(
                     buffer.as_mut_ptr().cast(),
@@ -291,7 +304,8 @@ impl Send {
             return Ok(true);
         };
         let mut flag = 0;
-        // SAFETY: the request is active; completion makes it null, after which it is not used again.
+        // SAFETY: the request is active; completion makes it null, after which it is not used
+        // again.
         let code = unsafe { ffi::MPI_Test(request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
         check(code, "MPI_Test")?;
         if flag != 0 {
@@ -319,8 +333,8 @@ pub(crate) struct Receives {
 }
 
 impl Receives {
-    /// Hands over what came, in any order, and posts the buffers again. A message that does not fit, or that
-    /// MPI failed to bring, is handed over as nothing. Returns how many came.
+    /// Hands over what came, in any order, and posts the buffers again. A message that does not
+    /// fit, or that MPI failed to bring, is handed over as nothing. Returns how many came.
     pub(crate) fn poll(
         &mut self,
         sink: &mut dyn FnMut(WorldRank, Option<&[u8]>),
@@ -339,7 +353,8 @@ impl Receives {
                 self.statuses.as_mut_ptr(),
             )
         };
-        // With an error the statuses tell which receives failed; without one they say nothing about it.
+        // With an error the statuses tell which receives failed; without one they say nothing about
+        // it.
         let failed = code != SUCCESS;
         let Some(came) = usize::try_from(came)
             .ok()
@@ -363,7 +378,10 @@ impl Receives {
                 sink(from, self.buffers[index].get(..length));
             }
             // SAFETY: a persistent request that is complete is inactive and may be started again.
-            check(unsafe { ffi::MPI_Start(&mut self.requests[index]) }, "MPI_Start")?;
+            check(
+                unsafe { ffi::MPI_Start(&mut self.requests[index]) },
+                "MPI_Start",
+            )?;
         }
         Ok(came)
     }
@@ -371,8 +389,8 @@ impl Receives {
     /// Takes the receives back, before finalisation.
     pub(crate) fn cancel(mut self) -> Result<(), LinkError> {
         for request in &mut self.requests {
-            // SAFETY: an active receive may be cancelled; waiting for it ends either way, after which the
-            // persistent request is inactive and its buffer ours.
+            // SAFETY: an active receive may be cancelled; waiting for it ends either way, after
+            // which the persistent request is inactive and its buffer ours.
             unsafe {
                 check(ffi::MPI_Cancel(request), "MPI_Cancel")?;
                 check(
@@ -402,7 +420,8 @@ pub(crate) fn library_version() -> String {
     const BYTES: usize = 8192;
     let mut text = [0 as std::ffi::c_char; BYTES];
     let mut length = 0;
-    // SAFETY: the buffer has the size that the greediest library asks for and ends with a zero of its own.
+    // SAFETY: the buffer has the size that the greediest library asks for and ends with a zero of
+    // its own.
     unsafe {
         if ffi::MPI_Get_library_version(text.as_mut_ptr(), &mut length) != SUCCESS {
             return String::new();

@@ -1,13 +1,16 @@
-//! A fault in a tool process' own code must not end the job that it observes, and a process that leaves the job ends it. So a panic
-//! ends what the process was doing at that moment, no more: it stays in the job, and says what happened.
+//! A fault in a tool process' own code must not end the job that it observes, and a process that
+//! leaves the job ends it. So a panic ends what the process was doing at that moment, no more: it
+//! stays in the job, and says what happened.
 //!
-//! What a panic leaves half done is memory-safe and may be wrong. Whoever uses a [`Guard`] decides what of its state it still trusts.
+//! What a panic leaves half done is memory-safe and may be wrong. Whoever uses a [`Guard`] decides
+//! what of its state it still trusts.
 
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, panic_any, resume_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Panics that a process lives through: one that cannot go on at all had better end the job than let it hang.
+/// Panics that a process lives through: one that cannot go on at all had better end the job than
+/// let it hang.
 pub const STUMBLES_MAX: u64 = 16;
 /// Panics that are told on standard error, one line each.
 const TOLD_MAX: u64 = 3;
@@ -30,7 +33,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Where a file of this name appears, it is removed and the next thing that runs panics: for tests.
+    /// Where a file of this name appears, it is removed and the next thing that runs panics: for
+    /// tests.
     pub fn new(asked_by: Option<PathBuf>) -> Guard {
         Guard {
             stumbles: 0,
@@ -74,7 +78,10 @@ impl Guard {
 
 fn sentence(who: &str, panic: &PanicHookInfo<'_>) -> String {
     let what = panic.payload_as_str().unwrap_or("a panic");
-    let at = panic.location().map(ToString::to_string).unwrap_or_default();
+    let at = panic
+        .location()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     format!("{who} failed in itself: {what} ({at}); please report this")
 }
 
@@ -87,7 +94,11 @@ mod tests {
         let mut guard = Guard::new(None);
         assert_eq!(guard.run(|| 1), Some(1));
         assert_eq!(
-            guard.run(|| if guard_is_tested() { panic!("a fault") } else { 2 }),
+            guard.run(|| if guard_is_tested() {
+                panic!("a fault")
+            } else {
+                2
+            }),
             None
         );
         assert_eq!(guard.run(|| 3), Some(3));
@@ -100,7 +111,9 @@ mod tests {
         for _ in 0..STUMBLES_MAX {
             assert_eq!(guard.run(|| assert!(!guard_is_tested())), None);
         }
-        let last = catch_unwind(AssertUnwindSafe(|| guard.run(|| assert!(!guard_is_tested()))));
+        let last = catch_unwind(AssertUnwindSafe(|| {
+            guard.run(|| assert!(!guard_is_tested()))
+        }));
         assert!(last.is_err());
     }
 

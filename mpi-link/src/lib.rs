@@ -1,8 +1,10 @@
-//! The tree's transport on MPI: a tool process' way into the job, packets into buffers posted beforehand,
-//! control messages by non-blocking sends, and the clock of its node. Knows nothing of what it carries.
+//! The tree's transport on MPI: a tool process' way into the job, packets into buffers posted
+//! beforehand, control messages by non-blocking sends, and the clock of its node. Knows nothing of
+//! what it carries.
 //!
-//! Nothing here waits: whoever drives a [`Link`] polls it and rests as [`idle::Idle`] says. Nothing here grows with
-//! a process that does not read: control messages go by [`credit`], packets by the ranks' bounded pools.
+//! Nothing here waits: whoever drives a [`Link`] polls it and rests as [`idle::Idle`] says. Nothing
+//! here grows with a process that does not read: control messages go by [`credit`], packets by the
+//! ranks' bounded pools.
 #![deny(unsafe_code)]
 
 pub mod clock;
@@ -29,11 +31,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The tags whose messages go by credits, each with the tag of the messages that come back.
-const WITH_CREDITS: [(i32, i32); 3] = [(TAG_DOWN, TAG_UP), (TAG_UP, TAG_DOWN), (TAG_PEER, TAG_PEER)];
+const WITH_CREDITS: [(i32, i32); 3] =
+    [(TAG_DOWN, TAG_UP), (TAG_UP, TAG_DOWN), (TAG_PEER, TAG_PEER)];
 /// Other messages that may be on their way to one process. There is one, the welcome of a rank.
 pub const SENDS_PER_PEER_MAX: usize = 4;
-/// How long the end waits for what was said last to be read by others, and then for them. Both take some milliseconds
-/// unless a process is stopped; leaving earlier would make the job's exit status ours.
+/// How long the end waits for what was said last to be read by others, and then for them. Both take
+/// some milliseconds unless a process is stopped; leaving earlier would make the job's exit status
+/// ours.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Fewest buffers for packets: a burst of one rank finds room.
 const BUFFERS_MIN: usize = 8;
@@ -68,8 +72,9 @@ pub enum LinkError {
     },
 }
 
-/// Buffers that a place posts for the packets of so many ranks: two each, so that one arrives while another
-/// is read, and a rank that computes in the middle of a transfer leaves room for the others.
+/// Buffers that a place posts for the packets of so many ranks: two each, so that one arrives while
+/// another is read, and a rank that computes in the middle of a transfer leaves room for the
+/// others.
 pub fn packet_buffers(ranks: usize) -> usize {
     (2 * ranks).clamp(BUFFERS_MIN, BUFFERS_MAX)
 }
@@ -135,21 +140,24 @@ impl Link {
         Ok(())
     }
 
-    /// Hands over the packets that came and posts their buffers again; what MPI failed to bring whole is
-    /// handed over as nothing. Returns how many.
+    /// Hands over the packets that came and posts their buffers again; what MPI failed to bring
+    /// whole is handed over as nothing. Returns how many.
     ///
     /// # Errors
     /// When MPI refuses.
-    pub fn packets(&mut self, mut sink: impl FnMut(WorldRank, Option<&[u8]>)) -> Result<usize, LinkError> {
+    pub fn packets(
+        &mut self,
+        mut sink: impl FnMut(WorldRank, Option<&[u8]>),
+    ) -> Result<usize, LinkError> {
         match &mut self.receives {
             Some(receives) => receives.poll(&mut sink),
             None => Ok(0),
         }
     }
 
-    /// Sends as soon as the other process has given credit for it; the tree's tags and that of places among
-    /// themselves go by credits, others at once. False when too much waits for it already: this message is not
-    /// sent, and counted.
+    /// Sends as soon as the other process has given credit for it; the tree's tags and that of
+    /// places among themselves go by credits, others at once. False when too much waits for it
+    /// already: this message is not sent, and counted.
     ///
     /// # Errors
     /// When MPI refuses.
@@ -157,8 +165,8 @@ impl Link {
         self.send_latest(to, tag, None, bytes)
     }
 
-    /// As [`Link::send`]; a message of a `kind` takes the place of an older one of the same kind that could not
-    /// be sent yet.
+    /// As [`Link::send`]; a message of a `kind` takes the place of an older one of the same kind
+    /// that could not be sent yet.
     ///
     /// # Errors
     /// When MPI refuses.
@@ -187,14 +195,22 @@ impl Link {
         Ok(taken)
     }
 
-    /// Sends, by credits, a message that must not be lost: it waits, however much does already. What a process passes on
-    /// it takes in only while [`Link::has_room`].
+    /// Sends, by credits, a message that must not be lost: it waits, however much does already.
+    /// What a process passes on it takes in only while [`Link::has_room`].
     ///
     /// # Errors
     /// When MPI refuses.
-    pub fn send_surely(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<(), LinkError> {
+    pub fn send_surely(
+        &mut self,
+        to: WorldRank,
+        tag: i32,
+        bytes: Vec<u8>,
+    ) -> Result<(), LinkError> {
         self.progress()?;
-        self.accounts.entry((to, tag)).or_default().submit_surely(bytes);
+        self.accounts
+            .entry((to, tag))
+            .or_default()
+            .submit_surely(bytes);
         self.dispatch(to, tag)
     }
 
@@ -224,12 +240,14 @@ impl Link {
         self.accounts.values().map(Account::waiting).sum()
     }
 
-    /// Whether a message would be sent at once: the other side has given credit for it, and none waits.
+    /// Whether a message would be sent at once: the other side has given credit for it, and none
+    /// waits.
     pub fn is_free(&self, to: WorldRank, tag: i32) -> bool {
         self.accounts.get(&(to, tag)).is_none_or(Account::is_free)
     }
 
-    /// The next message with this tag, if one came. Reading it is what gives its sender credit for another one.
+    /// The next message with this tag, if one came. Reading it is what gives its sender credit for
+    /// another one.
     ///
     /// # Errors
     /// When MPI refuses.
@@ -238,7 +256,11 @@ impl Link {
             return self.tools.receive(tag);
         };
         while let Some(Message { from, bytes }) = self.tools.receive(tag)? {
-            let received = self.accounts.entry((from, back)).or_default().receive(bytes);
+            let received = self
+                .accounts
+                .entry((from, back))
+                .or_default()
+                .receive(bytes);
             self.dispatch(from, back)?;
             match received {
                 // What keeps no accounts is no message either; its reader will say so.
@@ -266,16 +288,19 @@ impl Link {
         Ok(())
     }
 
-    /// Lets sends under way arrive, at the end: what comes meanwhile is read by nobody. False when they have not
-    /// arrived within `patience`.
+    /// Lets sends under way arrive, at the end: what comes meanwhile is read by nobody. False when
+    /// they have not arrived within `patience`.
     ///
     /// # Errors
     /// When MPI refuses.
     pub fn flush(&mut self, patience: Duration) -> Result<bool, LinkError> {
-        self.read_on(patience, |link| Ok(link.sends.is_empty() && link.waiting() == 0))
+        self.read_on(patience, |link| {
+            Ok(link.sends.is_empty() && link.waiting() == 0)
+        })
     }
 
-    /// Reads what comes, and forgets it, until `done`. False when that takes longer than `patience`.
+    /// Reads what comes, and forgets it, until `done`. False when that takes longer than
+    /// `patience`.
     fn read_on(
         &mut self,
         patience: Duration,
@@ -298,18 +323,21 @@ impl Link {
         }
     }
 
-    /// The normal end: lets the sends arrive, reads until nobody sends any more, takes the receives back and finalises
-    /// MPI, which waits for the other processes, but not for long once `asked_to_end` is set.
+    /// The normal end: lets the sends arrive, reads until nobody sends any more, takes the receives
+    /// back and finalises MPI, which waits for the other processes, but not for long once
+    /// `asked_to_end` is set.
     ///
     /// # Errors
     /// When MPI refuses, or a send did not arrive within five seconds; MPI is left as it is then.
     pub fn finish(mut self, asked_to_end: &Arc<AtomicBool>) -> Result<(), LinkError> {
         self.flush(FAREWELL)?;
-        // What still waits for credits is for a process that takes nothing any more, and MPI knows nothing of it.
+        // What still waits for credits is for a process that takes nothing any more, and MPI knows
+        // nothing of it.
         if let Some(send) = self.sends.front() {
             return Err(LinkError::Unread { to: send.to });
         }
-        // Whoever finalised before another process' last message was read would leave that one waiting.
+        // Whoever finalised before another process' last message was read would leave that one
+        // waiting.
         let mut meeting = self.tools.meet()?;
         self.read_on(FAREWELL, |_| meeting.done())?;
         if let Some(receives) = self.receives.take() {

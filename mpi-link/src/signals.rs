@@ -1,13 +1,13 @@
-//! Signals of a tool process. Launchers send what is meant for the application to every process of the job: only
-//! what asks for the end is for us.
+//! Signals of a tool process. Launchers send what is meant for the application to every process of
+//! the job: only what asks for the end is for us.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::flag::register;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// From now on the flag tells whether the end has been asked for; no signal for the application ends this
-/// process.
+/// From now on the flag tells whether the end has been asked for; no signal for the application
+/// ends this process.
 ///
 /// # Errors
 /// When the kernel refuses.

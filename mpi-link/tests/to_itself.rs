@@ -1,4 +1,5 @@
-//! A job of one process that writes to itself: credits over a real MPI. One test, because MPI starts once.
+//! A job of one process that writes to itself: credits over a real MPI. One test, because MPI
+//! starts once.
 
 use invivo_mpi_link::Link;
 use invivo_mpi_link::credit::{CREDITS, QUEUE_MAX};

@@ -5,8 +5,8 @@ use crate::geometry::Geometry;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Fills memory that holds no records: no token, so that reading too far is an error and never an event. Not
-/// zero, so that every page is really there before the first record comes.
+/// Fills memory that holds no records: no token, so that reading too far is an error and never an
+/// event. Not zero, so that every page is really there before the first record comes.
 const FILLER: u8 = 0x7f;
 
 /// A bin of the arena.
@@ -101,7 +101,8 @@ impl Arena {
         self.give_chain(bin, bin, 1);
     }
 
-    /// Gives the `bins` bins from `oldest` to `newest` back, whatever their number, at the cost of one.
+    /// Gives the `bins` bins from `oldest` to `newest` back, whatever their number, at the cost of
+    /// one.
     pub fn give_chain(&mut self, oldest: BinId, newest: BinId, bins: u32) {
         self.info_mut(newest).next = self.free;
         self.free = Some(oldest);

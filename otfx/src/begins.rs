@@ -1,6 +1,6 @@
-//! The order of begins. Records lie in order of their ends; a region's record comes after those of everything
-//! in it. This reader holds back a bounded number of records and gives them in order of their begins, together
-//! with what is open and has no record yet.
+//! The order of begins. Records lie in order of their ends; a region's record comes after those of
+//! everything in it. This reader holds back a bounded number of records and gives them in order of
+//! their begins, together with what is open and has no record yet.
 
 use crate::bin::{BinError, Contents};
 use crate::nesting::Open;
@@ -37,8 +37,8 @@ pub struct Begins {
 }
 
 impl Begins {
-    /// Holds back `window` records. `open` is what was entered and not left, outermost first, as the location's status
-    /// tells.
+    /// Holds back `window` records. `open` is what was entered and not left, outermost first, as
+    /// the location's status tells.
     pub fn new(window: usize, open: &[Open]) -> Self {
         Begins {
             window,
@@ -62,7 +62,8 @@ impl Begins {
             && let Some(record) = source()?
         {
             let (begin, end) = (record.head.begin(), record.head.end());
-            self.held.insert((begin, u64::MAX - end, self.arrived), record);
+            self.held
+                .insert((begin, u64::MAX - end, self.arrived), record);
             self.arrived += 1;
         }
         let first = self.held.first_key_value().map(|((begin, ..), _)| *begin);

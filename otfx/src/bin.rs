@@ -26,10 +26,10 @@
 //! opaque      0xf3, class, length u16, time u64, ordinal u64, content
 //! ```
 //!
-//! Numbers without a stated length are LEB128, signed ones in zigzag; numbers with one, and those with a type, are
-//! little-endian without their leading zeros. Kinds up to 15 are those of [`invivo_proto::record::Kind`]; 16 is a
-//! region, 17 a sample, 18 a metric. Of the latter two the region is the number of values and the communicator
-//! the context or metric class.
+//! Numbers without a stated length are LEB128, signed ones in zigzag; numbers with one, and those
+//! with a type, are little-endian without their leading zeros. Kinds up to 15 are those of
+//! [`invivo_proto::record::Kind`]; 16 is a region, 17 a sample, 18 a metric. Of the latter two the
+//! region is the number of values and the communicator the context or metric class.
 
 use crate::decode::Cursor;
 use crate::event::{EventClass, Pass};
@@ -55,7 +55,10 @@ impl core::fmt::Display for BinError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             BinError::Short { bytes } => {
-                write!(f, "bin of {bytes} bytes, its head alone has {BIN_HEAD_BYTES}")
+                write!(
+                    f,
+                    "bin of {bytes} bytes, its head alone has {BIN_HEAD_BYTES}"
+                )
             }
             BinError::Record(error) => write!(f, "in a bin: {error}"),
         }
@@ -75,8 +78,8 @@ pub(crate) fn begin(bin: &mut [u8], base_time: u64, next_request: u64) {
 pub enum Head {
     /// A kept call.
     Call(Call),
-    /// More parts of a call. From a reader of a whole buffer: the call was given up while the rest of it, in the next
-    /// bin, was not. Its completions stand for themselves.
+    /// More parts of a call. From a reader of a whole buffer: the call was given up while the rest
+    /// of it, in the next bin, was not. Its completions stand for themselves.
     Rest {
         /// The end of the call.
         end: u64,
@@ -117,7 +120,9 @@ impl Head {
             Head::Call(call) => call.end,
             Head::Region(pass) => pass.end,
             Head::Rest { end } => end,
-            Head::Sample { time, .. } | Head::Metric { time, .. } | Head::Opaque { time, .. } => time,
+            Head::Sample { time, .. } | Head::Metric { time, .. } | Head::Opaque { time, .. } => {
+                time
+            }
         }
     }
 
@@ -164,7 +169,8 @@ impl Default for Contents {
     }
 }
 
-/// Reads one bin. Any bytes may be given; what is no bin is an error, and after an error nothing follows.
+/// Reads one bin. Any bytes may be given; what is no bin is an error, and after an error nothing
+/// follows.
 #[derive(Clone, Debug)]
 pub struct BinReader<'a> {
     bytes: &'a [u8],

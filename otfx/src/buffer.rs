@@ -1,4 +1,5 @@
-//! The buffer of one location: arena, levels and strategy put together, and the ledger of what it did.
+//! The buffer of one location: arena, levels and strategy put together, and the ledger of what it
+//! did.
 //!
 //! ```text
 //! store    a record goes into its level's open bin
@@ -28,8 +29,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use invivo_proto::record::Part;
 
-/// Keeps the records of one location in memory of fixed size. Records must come in order of their ends; one that
-/// ends before its predecessor in the same level is stored as ending with it.
+/// Keeps the records of one location in memory of fixed size. Records must come in order of their
+/// ends; one that ends before its predecessor in the same level is stored as ending with it.
 #[derive(Debug)]
 pub struct Buffer {
     arena: Arena,
@@ -93,12 +94,13 @@ struct Item {
 }
 
 impl Buffer {
-    /// Allocates at most `bytes` for records, all of it now. Beside it stand 64 bytes for each bin, 10 KiB for each
-    /// level, and 40 KiB for summaries where the strategy sorts by iterations. Nothing is allocated later, unless
-    /// the strategy changes.
+    /// Allocates at most `bytes` for records, all of it now. Beside it stand 64 bytes for each bin,
+    /// 10 KiB for each level, and 40 KiB for summaries where the strategy sorts by iterations.
+    /// Nothing is allocated later, unless the strategy changes.
     ///
     /// # Errors
-    /// When `bytes` is below [`Geometry::bytes_min`] of the strategy's levels, or there are too many of these.
+    /// When `bytes` is below [`Geometry::bytes_min`] of the strategy's levels, or there are too
+    /// many of these.
     pub fn new(bytes: usize, strategy: impl Into<Strategy>) -> Result<Self, Unfit> {
         let strategy = strategy.into();
         let geometry = Geometry::of(bytes, strategy.levels())?;
@@ -153,8 +155,8 @@ impl Buffer {
         self.iteration = 0;
     }
 
-    /// Forgets everything, in time that does not depend on how much there is (unless a frozen view is out). Levels that
-    /// were closed open again; ordinals and numbers of iterations go on.
+    /// Forgets everything, in time that does not depend on how much there is (unless a frozen view
+    /// is out). Levels that were closed open again; ordinals and numbers of iterations go on.
     pub fn reset(&mut self) {
         self.last = Last::Gone;
         for index in 0..self.former.len() {
@@ -173,7 +175,8 @@ impl Buffer {
 }
 
 fn summaries(strategy: &Strategy) -> Option<Box<Summaries>> {
-    let by_iteration = |rule: &crate::strategy::Rule| matches!(rule.by, Dimension::Iteration { .. });
+    let by_iteration =
+        |rule: &crate::strategy::Rule| matches!(rule.by, Dimension::Iteration { .. });
     strategy
         .rules
         .iter()

@@ -2,16 +2,16 @@
 
 use crate::bin::{BIN_HEAD_BYTES, BinError, Contents, Head};
 use crate::encoding::{
-    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, ITERATION, Key, LITERAL, METRIC, OPAQUE, OVERLAP,
-    PARTS_BELOW, REGION, SAMPLE, SLOTS, WIDE, class, kind,
+    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, ITERATION, Key, LITERAL, METRIC, OPAQUE,
+    OVERLAP, PARTS_BELOW, REGION, SAMPLE, SLOTS, WIDE, class, kind,
 };
 use crate::event::{EventClass, OPAQUE_BYTES_MAX, Pass, VALUES_MAX};
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::{Call, MAX_PARTS, Part, RecordError, RecordFault};
 use invivo_proto::varint::{self, VarintError, unzigzag};
 
-/// Where a reader stands in a bin. It does not hold the bytes, so that they may be those of a buffer that is in
-/// use; it must be given the same ones each time.
+/// Where a reader stands in a bin. It does not hold the bytes, so that they may be those of a
+/// buffer that is in use; it must be given the same ones each time.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
     at: usize,
@@ -69,7 +69,12 @@ impl Cursor {
         self.finish(bytes, input.at, read)
     }
 
-    fn finish(&mut self, bytes: &[u8], at: usize, read: Result<(), RecordError>) -> Result<(), BinError> {
+    fn finish(
+        &mut self,
+        bytes: &[u8],
+        at: usize,
+        read: Result<(), RecordError>,
+    ) -> Result<(), BinError> {
         self.at = if read.is_ok() { at } else { bytes.len() };
         read.map_err(BinError::Record)
     }
@@ -99,7 +104,11 @@ impl Input<'_> {
     }
 
     fn take(&mut self, length: usize) -> Result<&[u8], RecordError> {
-        let Some(bytes) = self.bytes.get(self.at..).and_then(|rest| rest.get(..length)) else {
+        let Some(bytes) = self
+            .bytes
+            .get(self.at..)
+            .and_then(|rest| rest.get(..length))
+        else {
             return self.fail(RecordFault::Truncated);
         };
         self.at += length;
@@ -109,7 +118,11 @@ impl Input<'_> {
     /// A number of so many bytes, 8 at most.
     #[inline(always)]
     fn number(&mut self, bytes: usize) -> Result<u64, RecordError> {
-        if let Some(eight) = self.bytes.get(self.at..).and_then(|rest| rest.first_chunk::<8>()) {
+        if let Some(eight) = self
+            .bytes
+            .get(self.at..)
+            .and_then(|rest| rest.first_chunk::<8>())
+        {
             self.at += bytes;
             let number = u64::from_le_bytes(*eight);
             return Ok(if bytes == 8 {
@@ -134,12 +147,16 @@ impl Input<'_> {
 
     fn narrow<T: TryFrom<u64>>(&mut self) -> Result<T, RecordError> {
         let number = self.varint()?;
-        number.try_into().or_else(|_| self.fail(RecordFault::Overflow))
+        number
+            .try_into()
+            .or_else(|_| self.fail(RecordFault::Overflow))
     }
 
     fn signed(&mut self) -> Result<i32, RecordError> {
         let number = unzigzag(self.varint()?);
-        number.try_into().or_else(|_| self.fail(RecordFault::Overflow))
+        number
+            .try_into()
+            .or_else(|_| self.fail(RecordFault::Overflow))
     }
 
     /// A length of four bits, of which 8 is the most.
@@ -158,7 +175,11 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(eight)
 }
 
-fn record(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> Result<(), RecordError> {
+fn record(
+    context: &mut Context,
+    input: &mut Input<'_>,
+    into: &mut Contents,
+) -> Result<(), RecordError> {
     let mut token = input.byte()?;
     if token == CONTINUATION {
         into.head = Head::Rest { end: context.time };
@@ -186,7 +207,11 @@ fn record(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> 
         });
     };
     let lengths = input.byte()?;
-    let third = if lengths & EXTENDED != 0 { input.byte()? } else { 0 };
+    let third = if lengths & EXTENDED != 0 {
+        input.byte()?
+    } else {
+        0
+    };
     let first = input.number(usize::from(lengths & 7))? | u64::from(high[0]) << 56;
     let second = input.number(usize::from(lengths >> 4 & 7))? | u64::from(high[1]) << 56;
     let gap = if lengths & OVERLAP == 0 { second } else { 0 };
@@ -211,7 +236,9 @@ fn record(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> 
                 request: 0,
             };
             if kind.has_ordinal() {
-                context.ordinal = context.ordinal.wrapping_add(unzigzag(input.varint()?) as u64);
+                context.ordinal = context
+                    .ordinal
+                    .wrapping_add(unzigzag(input.varint()?) as u64);
                 call.ordinal = context.ordinal;
             }
             if third & GAP != 0 {
@@ -283,8 +310,16 @@ fn facts(context: &mut Context, input: &mut Input<'_>, token: u8) -> Result<Key,
     let peer = if present & 2 != 0 { input.signed()? } else { 0 };
     let tag = if present & 4 != 0 { input.signed()? } else { 0 };
     let out = if present & 8 != 0 { input.varint()? } else { 0 };
-    let back = if present & 16 != 0 { input.varint()? } else { 0 };
-    let depth = if present & 32 != 0 { input.narrow()? } else { 0 };
+    let back = if present & 16 != 0 {
+        input.varint()?
+    } else {
+        0
+    };
+    let depth = if present & 32 != 0 {
+        input.narrow()?
+    } else {
+        0
+    };
     let mut key = Key::new(kind, region, comm, depth);
     key.0[1] = u64::from(peer as u32) << 32 | u64::from(tag as u32);
     (key.0[2], key.0[3]) = (out, back);
@@ -292,7 +327,11 @@ fn facts(context: &mut Context, input: &mut Input<'_>, token: u8) -> Result<Key,
     Ok(key)
 }
 
-fn more_parts(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> Result<(), RecordError> {
+fn more_parts(
+    context: &mut Context,
+    input: &mut Input<'_>,
+    into: &mut Contents,
+) -> Result<(), RecordError> {
     let count = input.varint()?;
     parts(context, input, into, count)
 }
@@ -358,7 +397,11 @@ fn values(
     Ok(())
 }
 
-fn opaque(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> Result<(), RecordError> {
+fn opaque(
+    context: &mut Context,
+    input: &mut Input<'_>,
+    into: &mut Contents,
+) -> Result<(), RecordError> {
     let class = input.byte()?;
     let Some(&class) = EventClass::ALL.get(usize::from(class)) else {
         return input.fail(RecordFault::UnknownKind(class));
@@ -370,7 +413,11 @@ fn opaque(context: &mut Context, input: &mut Input<'_>, into: &mut Contents) -> 
     }
     into.bytes.extend_from_slice(input.take(length)?);
     context.time = time;
-    into.head = Head::Opaque { class, time, ordinal };
+    into.head = Head::Opaque {
+        class,
+        time,
+        ordinal,
+    };
     (into.depth, into.clipped, into.iteration) = (0, false, 0);
     Ok(())
 }

@@ -1,12 +1,12 @@
-//! What the writer and the reader of a bin keep alike, and the numbers of the format. [`crate::BinReader`]'s module
-//! draws it.
+//! What the writer and the reader of a bin keep alike, and the numbers of the format.
+//! [`crate::BinReader`]'s module draws it.
 
 use crate::event::{EventClass, VALUES_MAX};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Facts, Kind};
 
-/// Slots of the dictionary. A slot's number is a whole token; as many as the other tokens leave: 32 bytes each, they stay in the
-/// first cache level. Even, as slots have neighbours.
+/// Slots of the dictionary. A slot's number is a whole token; as many as the other tokens leave: 32
+/// bytes each, they stay in the first cache level. Even, as slots have neighbours.
 pub(crate) const SLOTS: usize = 240;
 
 /// Token: facts follow and take their slot.
@@ -31,8 +31,9 @@ pub(crate) const GAP: u8 = 0x40;
 /// Third byte: number of parts; the largest says that it follows.
 pub(crate) const PARTS_BELOW: usize = 0x3f;
 
-/// An upper bound of any record's bytes, its parts and values apart: iteration mark 11, wide 3, token 1, literal 45,
-/// second and third byte 2, times 7 + 8 (both are written as eight bytes), ordinal, request and parts 10 each.
+/// An upper bound of any record's bytes, its parts and values apart: iteration mark 11, wide 3,
+/// token 1, literal 45, second and third byte 2, times 7 + 8 (both are written as eight bytes),
+/// ordinal, request and parts 10 each.
 pub(crate) const HEAD_MAX: usize = 128;
 /// An upper bound of a part's bytes: literal 46, lengths 1, two numbers of 8.
 pub(crate) const PART_MAX: usize = 64;
@@ -44,8 +45,9 @@ pub(crate) const REGION: u8 = 16;
 pub(crate) const SAMPLE: u8 = 17;
 pub(crate) const METRIC: u8 = 18;
 
-/// The facts of a record, as the dictionary holds them: kind with [`Key::FILLED`], region (or number of values),
-/// communicator (or context, or metric class), depth; peer and tag; bytes out; bytes in.
+/// The facts of a record, as the dictionary holds them: kind with [`Key::FILLED`], region (or
+/// number of values), communicator (or context, or metric class), depth; peer and tag; bytes out;
+/// bytes in.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Key(pub [u64; 4]);
 
@@ -56,7 +58,12 @@ impl Key {
     #[inline(always)]
     pub fn new(kind: u8, region: u16, comm: u32, depth: u8) -> Key {
         let head = u64::from(kind) | Key::FILLED | u64::from(region) << 8;
-        Key([head | u64::from(comm) << 24 | u64::from(depth) << 56, 0, 0, 0])
+        Key([
+            head | u64::from(comm) << 24 | u64::from(depth) << 56,
+            0,
+            0,
+            0,
+        ])
     }
 
     #[inline(always)]
@@ -68,8 +75,8 @@ impl Key {
         key
     }
 
-    /// Whether both are the same. Word by word: a key is made in registers, and comparing it through memory in one
-    /// piece would wait for its four words to get there.
+    /// Whether both are the same. Word by word: a key is made in registers, and comparing it
+    /// through memory in one piece would wait for its four words to get there.
     #[inline(always)]
     pub fn is(&self, other: &Key) -> bool {
         let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
@@ -209,7 +216,8 @@ impl Context {
         &self.keys[usize::from(slot)]
     }
 
-    /// The slot in which a key is, if it is in the dictionary: its own one, or the neighbour of that.
+    /// The slot in which a key is, if it is in the dictionary: its own one, or the neighbour of
+    /// that.
     #[inline(always)]
     pub fn find(&self, key: &Key) -> Option<u8> {
         let own = key.slot();
@@ -220,8 +228,8 @@ impl Context {
         self.key(beside).is(key).then_some(beside)
     }
 
-    /// Takes a key into its own slot; what was there goes to the neighbour. So two keys of one slot stay both, and what
-    /// has not come for long goes first.
+    /// Takes a key into its own slot; what was there goes to the neighbour. So two keys of one slot
+    /// stay both, and what has not come for long goes first.
     #[inline(always)]
     pub fn learn(&mut self, key: &Key) {
         let own = key.slot();

@@ -1,5 +1,5 @@
-//! What a buffer is given: fused calls with their parts (those of [`invivo_proto::record`]), and what is said
-//! here. Times are ticks of the node's clock.
+//! What a buffer is given: fused calls with their parts (those of [`invivo_proto::record`]), and
+//! what is said here. Times are ticks of the node's clock.
 
 use invivo_proto::ids::RegionId;
 
@@ -99,8 +99,8 @@ pub struct Metric<'a> {
     pub values: &'a [u64],
 }
 
-/// A record that only its maker understands: kept as it came, at its full size, [`OPAQUE_HEAD_BYTES`] more than
-/// its content.
+/// A record that only its maker understands: kept as it came, at its full size,
+/// [`OPAQUE_HEAD_BYTES`] more than its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opaque<'a> {
     /// As what it is reduced.
@@ -113,7 +113,8 @@ pub struct Opaque<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Counters of one record: any metric class in use is far below, and the record still fits the smallest bin.
+/// Counters of one record: any metric class in use is far below, and the record still fits the
+/// smallest bin.
 pub const VALUES_MAX: usize = 64;
 /// Content of one opaque record in bytes: it fits the smallest bin.
 pub const OPAQUE_BYTES_MAX: usize = 960;

@@ -1,6 +1,7 @@
-//! How a buffer is cut into bins. Small bins lose little when one is given up and leave little of an open
-//! one unused; large ones pay the restart of the dictionary less often. Measured with 100 MB and some twenty
-//! levels: 8 KiB bins are as good as the ideal, 64 KiB shift removals 1 to 2 % earlier, 1 MiB 20 %.
+//! How a buffer is cut into bins. Small bins lose little when one is given up and leave little of
+//! an open one unused; large ones pay the restart of the dictionary less often. Measured with 100
+//! MB and some twenty levels: 8 KiB bins are as good as the ideal, 64 KiB shift removals 1 to 2 %
+//! earlier, 1 MiB 20 %.
 
 use crate::strategy::LEVELS_MAX;
 
@@ -10,9 +11,11 @@ pub const BIN_BYTES_DEFAULT: usize = 8 * 1024;
 pub const BIN_BYTES_MAX: usize = 64 * 1024;
 /// The smallest bin: a call and at least ten of its parts fit, however large their numbers.
 pub const BIN_BYTES_MIN: usize = 1024;
-/// Each level has one bin that is not full; with 32 bins for each, that is at most 3 % of the buffer.
+/// Each level has one bin that is not full; with 32 bins for each, that is at most 3 % of the
+/// buffer.
 pub const BINS_PER_LEVEL_MIN: usize = 32;
-/// A strategy that comes later must live with the bins that there are: a quarter is the most that may lie unused.
+/// A strategy that comes later must live with the bins that there are: a quarter is the most that
+/// may lie unused.
 pub const BINS_PER_LEVEL_LEAST: usize = 4;
 /// Above it, bins grow with the buffer.
 const SMALL_BUFFER_BYTES: usize = 16 * 1024 * 1024;
@@ -29,8 +32,8 @@ pub struct Geometry {
 /// Why a strategy does not fit a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// The buffer is smaller than [`BINS_PER_LEVEL_MIN`] smallest bins for each level; or, of one that exists, has
-    /// fewer than [`BINS_PER_LEVEL_LEAST`] bins for each.
+    /// The buffer is smaller than [`BINS_PER_LEVEL_MIN`] smallest bins for each level; or, of one
+    /// that exists, has fewer than [`BINS_PER_LEVEL_LEAST`] bins for each.
     TooSmall {
         /// Its bytes.
         bytes: usize,
@@ -52,7 +55,10 @@ impl core::fmt::Display for Unfit {
                 "a buffer of {bytes} bytes is too small: this strategy needs at least {bytes_min}"
             ),
             Unfit::TooManyLevels { levels } => {
-                write!(f, "a strategy of {levels} levels has more than {LEVELS_MAX}")
+                write!(
+                    f,
+                    "a strategy of {levels} levels has more than {LEVELS_MAX}"
+                )
             }
         }
     }
@@ -79,7 +85,9 @@ impl Geometry {
             return Err(Unfit::TooSmall { bytes, bytes_min });
         }
         let mut bin_bytes = BIN_BYTES_DEFAULT;
-        while bin_bytes < BIN_BYTES_MAX && bytes / bin_bytes > SMALL_BUFFER_BYTES / BIN_BYTES_DEFAULT {
+        while bin_bytes < BIN_BYTES_MAX
+            && bytes / bin_bytes > SMALL_BUFFER_BYTES / BIN_BYTES_DEFAULT
+        {
             bin_bytes *= 2;
         }
         while bytes / bin_bytes < BINS_PER_LEVEL_MIN * levels {
@@ -88,7 +96,8 @@ impl Geometry {
         Ok(Geometry::with_bins(bytes, bin_bytes))
     }
 
-    /// Cuts `bytes` into bins of a given size, which is brought between [`BIN_BYTES_MIN`] and [`BIN_BYTES_MAX`].
+    /// Cuts `bytes` into bins of a given size, which is brought between [`BIN_BYTES_MIN`] and
+    /// [`BIN_BYTES_MAX`].
     pub fn with_bins(bytes: usize, bin_bytes: usize) -> Geometry {
         let bin_bytes = bin_bytes.clamp(BIN_BYTES_MIN, BIN_BYTES_MAX);
         let bins = u32::try_from(bytes / bin_bytes).unwrap_or(u32::MAX - 1);

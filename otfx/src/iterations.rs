@@ -5,8 +5,8 @@ use crate::pyramid::Pyramid;
 /// Iterations (or, of longer runs, groups of as many neighbours) that summaries tell apart.
 pub const SUMMARIES_MAX: usize = 256;
 
-/// What happened in each iteration. Each pyramid has bins of one iteration, which merge in pairs when there are more
-/// than [`SUMMARIES_MAX`].
+/// What happened in each iteration. Each pyramid has bins of one iteration, which merge in pairs
+/// when there are more than [`SUMMARIES_MAX`].
 #[derive(Clone, Debug)]
 pub struct Summaries {
     /// How long they took, in ticks.
@@ -56,7 +56,8 @@ impl Summaries {
 
     pub(crate) fn end(&mut self, iteration: u64, now: u64) {
         let current = self.current;
-        self.duration.add(iteration, now.saturating_sub(current.begun));
+        self.duration
+            .add(iteration, now.saturating_sub(current.begun));
         self.records.add(iteration, current.records);
         self.call_time.add(iteration, current.call_time);
         self.bytes_out.add(iteration, current.bytes_out);

@@ -1,10 +1,11 @@
-//! Levels of samples: sample `n` (1, 2, 3, ...) belongs to level lambda(n), the exponent of the largest power of
-//! two that divides it. Level `k` holds every 2^(k+1)-th sample and all levels from `k` on every 2^k-th, so
-//! giving up the lowest level halves the frequency of what was kept and leaves it evenly spaced.
+//! Levels of samples: sample `n` (1, 2, 3, ...) belongs to level lambda(n), the exponent of the
+//! largest power of two that divides it. Level `k` holds every 2^(k+1)-th sample and all levels
+//! from `k` on every 2^k-th, so giving up the lowest level halves the frequency of what was kept
+//! and leaves it evenly spaced.
 //!
-//! Ordinals count in units of the *base* interval for ever. After `k` halvings only multiples of 2^k are due, so
-//! the grid stays aligned whenever a halving arrives, and lambda needs no offset. An interval may be one of time
-//! or of any counter that grows.
+//! Ordinals count in units of the *base* interval for ever. After `k` halvings only multiples of
+//! 2^k are due, so the grid stays aligned whenever a halving arrives, and lambda needs no offset.
+//! An interval may be one of time or of any counter that grows.
 
 /// The level of sample `ordinal`. Ordinals begin at 1; 0 counts as divisible by everything.
 #[inline(always)]
@@ -35,7 +36,8 @@ impl Grid {
         self.halvings
     }
 
-    /// The frequency is that of `halvings` halvings from now on. Beyond 63 there is nothing to halve.
+    /// The frequency is that of `halvings` halvings from now on. Beyond 63 there is nothing to
+    /// halve.
     pub fn set_halvings(&mut self, halvings: u32) {
         self.halvings = halvings.min(63);
     }
@@ -50,7 +52,8 @@ impl Grid {
         self.next().saturating_mul(self.interval)
     }
 
-    /// The sample that is due when the counter stands at `now`, or none. Of several that were missed, the last.
+    /// The sample that is due when the counter stands at `now`, or none. Of several that were
+    /// missed, the last.
     pub fn take(&mut self, now: u64) -> Option<u64> {
         let reached = ((now / self.interval) >> self.halvings) << self.halvings;
         (reached > self.ordinal).then(|| {
@@ -69,8 +72,8 @@ mod tests {
     /// The published form for 32 bits: isolate the lowest bit, multiply, look up.
     fn de_bruijn(n: u32) -> u32 {
         const TABLE: [u8; 32] = [
-            0, 1, 28, 2, 29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4, 8, 31, 27, 13, 23, 21, 19, 16, 7, 26, 12,
-            18, 6, 11, 5, 10, 9,
+            0, 1, 28, 2, 29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4, 8, 31, 27, 13, 23, 21, 19, 16,
+            7, 26, 12, 18, 6, 11, 5, 10, 9,
         ];
         u32::from(TABLE[((n & n.wrapping_neg()).wrapping_mul(0x077C_B531) >> 27) as usize])
     }
@@ -93,8 +96,8 @@ mod tests {
             prop_assert_eq!(lambda(u64::from(n)), de_bruijn(n));
         }
 
-        /// Whenever halvings arrive, what is taken afterwards lies on the coarser grid, evenly, without a gap of more
-        /// than one interval of it.
+        /// Whenever halvings arrive, what is taken afterwards lies on the coarser grid, evenly,
+        /// without a gap of more than one interval of it.
         #[test]
         fn a_grid_stays_aligned(interval in 1u64..1000, steps in prop::collection::vec((0u64..3000, 0u32..2), 1..200)) {
             let mut grid = Grid::new(interval);

@@ -1,4 +1,5 @@
-//! What became of every record: how many are kept, and what was given up, by level, class, reason and time.
+//! What became of every record: how many are kept, and what was given up, by level, class, reason
+//! and time.
 
 use crate::event::{EVENT_CLASSES, EventClass};
 use crate::strategy::Label;
@@ -15,7 +16,8 @@ pub enum Reason {
     Cap = 2,
     /// Strategies changed so often that their levels could no longer be told apart.
     Strategy = 3,
-    /// They make no sense: a completion without its call, more values or bytes than a record may have.
+    /// They make no sense: a completion without its call, more values or bytes than a record may
+    /// have.
     Refused = 4,
     /// A frozen view held what should have made room for them.
     Held = 5,
@@ -102,7 +104,14 @@ impl Row {
 pub(crate) struct Losses([[Row; REASONS]; EVENT_CLASSES]);
 
 impl Losses {
-    pub fn add(&mut self, class: EventClass, reason: Reason, records: u64, first_end: u64, last_end: u64) {
+    pub fn add(
+        &mut self,
+        class: EventClass,
+        reason: Reason,
+        records: u64,
+        first_end: u64,
+        last_end: u64,
+    ) {
         self.0[class as usize][reason as usize].add(Row {
             records,
             first_end,

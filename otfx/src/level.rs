@@ -1,4 +1,5 @@
-//! A hierarchy level: the bins that hold one kind of events, in a chain from the oldest to the newest.
+//! A hierarchy level: the bins that hold one kind of events, in a chain from the oldest to the
+//! newest.
 
 use crate::arena::{Arena, BinId};
 use crate::event::{EVENT_CLASSES, EventClass};
@@ -17,7 +18,8 @@ pub(crate) struct Chain {
     counts: [u64; EVENT_CLASSES],
     /// The end of the last record of the newest closed bin, ever.
     last_end: u64,
-    /// What ended after it is kept, as far as anything is; the end of the last record that was given up.
+    /// What ended after it is kept, as far as anything is; the end of the last record that was
+    /// given up.
     pub gone_until: Option<u64>,
     pub losses: Losses,
 }
@@ -58,7 +60,8 @@ impl Chain {
         self.gone_until = self.gone_until.max(Some(end));
     }
 
-    /// The oldest bin leaves the chain; all bins must be closed. Which it is, and how many records go with it.
+    /// The oldest bin leaves the chain; all bins must be closed. Which it is, and how many records
+    /// go with it.
     pub fn remove_oldest(&mut self, arena: &Arena, reason: Reason) -> Option<(BinId, u64)> {
         let bin = self.oldest?;
         let info = arena.info(bin);
@@ -81,14 +84,23 @@ impl Chain {
         Some((bin, records))
     }
 
-    /// All bins leave the chain, at the cost of one; they must be closed. Who they are, how many records go with them.
-    pub fn remove_all(&mut self, arena: &Arena, reason: Reason) -> Option<(BinId, BinId, u32, u64)> {
+    /// All bins leave the chain, at the cost of one; they must be closed. Who they are, how many
+    /// records go with them.
+    pub fn remove_all(
+        &mut self,
+        arena: &Arena,
+        reason: Reason,
+    ) -> Option<(BinId, BinId, u32, u64)> {
         let (oldest, newest) = (self.oldest.take()?, self.newest.take()?);
         let first_end = arena.info(oldest).first_end;
         let mut records = 0;
-        for (class, count) in EventClass::ALL.into_iter().zip(core::mem::take(&mut self.counts)) {
+        for (class, count) in EventClass::ALL
+            .into_iter()
+            .zip(core::mem::take(&mut self.counts))
+        {
             records += count;
-            self.losses.add(class, reason, count, first_end, self.last_end);
+            self.losses
+                .add(class, reason, count, first_end, self.last_end);
         }
         if records > 0 {
             self.gone_until = self.gone_until.max(Some(self.last_end));
@@ -142,7 +154,8 @@ impl Level {
         self.chain.newest = Some(bin);
         self.chain.bins += 1;
         self.open = Some(bin);
-        self.writer.begin(arena.bin_mut(bin), base_time, next_request);
+        self.writer
+            .begin(arena.bin_mut(bin), base_time, next_request);
     }
 
     /// Closes the open bin: what was written becomes its content.

@@ -1,5 +1,5 @@
-//! OTFX: the events of one location in a buffer that never grows, never flushes and never touches a file.
-//! When it is full it gives up the detail that its strategy values least, and counts it.
+//! OTFX: the events of one location in a buffer that never grows, never flushes and never touches a
+//! file. When it is full it gives up the detail that its strategy values least, and counts it.
 //!
 //! ```text
 //! arena    one allocation, cut into equal bins; made and touched when the buffer is made
@@ -8,16 +8,17 @@
 //! strategy says which level takes an event, and in which order levels go when no bin is free
 //! ```
 //!
-//! Storing appends to an open bin; giving up moves whole bins back to the free list. Neither allocates, and
-//! neither looks at a record that is already stored, so the cost of a removal depends neither on the number
-//! of records nor on their size. The idea of bins as the unit of removal is the Hierarchical Memory Buffer of
-//! Wagner, Doleschal and Knüpfer. Calls are fused records as in [`invivo_proto::record`], regions are fused
-//! passes ([`Nesting`] makes them), in order of their end; no strategy can part an enter from its leave. Times are
-//! ticks of the node's clock, sizes are bytes.
+//! Storing appends to an open bin; giving up moves whole bins back to the free list. Neither
+//! allocates, and neither looks at a record that is already stored, so the cost of a removal
+//! depends neither on the number of records nor on their size. The idea of bins as the unit of
+//! removal is the Hierarchical Memory Buffer of Wagner, Doleschal and Knüpfer. Calls are fused
+//! records as in [`invivo_proto::record`], regions are fused passes ([`Nesting`] makes them), in
+//! order of their end; no strategy can part an enter from its leave. Times are ticks of the node's
+//! clock, sizes are bytes.
 //!
-//! Definitions are kept beside a buffer, never in it: they are never given up. What a completion says it says
-//! of itself, so it stands when its posting is gone; ids, request numbers and ordinals are never used again, so a
-//! partner that was given up is missing and never mistaken.
+//! Definitions are kept beside a buffer, never in it: they are never given up. What a completion
+//! says it says of itself, so it stands when its posting is gone; ids, request numbers and ordinals
+//! are never used again, so a partner that was given up is missing and never mistaken.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -47,12 +48,12 @@ pub use begins::{Begins, Begun, WINDOW_DEFAULT};
 pub use bin::{BIN_HEAD_BYTES, BinError, BinReader, Contents, Head};
 pub use buffer::{AlreadyFrozen, Buffer, Fill, Frozen, LevelStatus, Stored};
 pub use event::{
-    Attributes, Classes, EVENT_CLASSES, EventClass, Metric, OPAQUE_BYTES_MAX, OPAQUE_HEAD_BYTES, Opaque,
-    Pass, Sample, VALUES_MAX,
+    Attributes, Classes, EVENT_CLASSES, EventClass, Metric, OPAQUE_BYTES_MAX, OPAQUE_HEAD_BYTES,
+    Opaque, Pass, Sample, VALUES_MAX,
 };
 pub use geometry::{
-    BIN_BYTES_DEFAULT, BIN_BYTES_MAX, BIN_BYTES_MIN, BINS_PER_LEVEL_LEAST, BINS_PER_LEVEL_MIN, Geometry,
-    Unfit,
+    BIN_BYTES_DEFAULT, BIN_BYTES_MAX, BIN_BYTES_MIN, BINS_PER_LEVEL_LEAST, BINS_PER_LEVEL_MIN,
+    Geometry, Unfit,
 };
 pub use iterations::{SUMMARIES_MAX, Summaries};
 pub use lambda::{Grid, lambda};

@@ -4,8 +4,8 @@ use crate::event::{Attributes, Pass};
 use alloc::vec::Vec;
 use invivo_proto::ids::RegionId;
 
-/// Regions that may be open at once; what is deeper is counted and not recorded, so that endless recursion stays in
-/// its memory.
+/// Regions that may be open at once; what is deeper is counted and not recorded, so that endless
+/// recursion stays in its memory.
 pub const DEPTH_MAX: usize = 1024;
 
 /// A region that was entered and not left.
@@ -41,14 +41,17 @@ impl Nesting {
     #[inline]
     pub fn enter(&mut self, region: RegionId, time: u64) {
         if self.open.len() < DEPTH_MAX {
-            self.open.push(Open { region, begin: time });
+            self.open.push(Open {
+                region,
+                begin: time,
+            });
         } else {
             self.beyond += 1;
         }
     }
 
-    /// It is left again: the record, and at which depth it stands. A leave that does not match the innermost open
-    /// region, or lies beyond [`DEPTH_MAX`], is counted and gives nothing.
+    /// It is left again: the record, and at which depth it stands. A leave that does not match the
+    /// innermost open region, or lies beyond [`DEPTH_MAX`], is counted and gives nothing.
     #[inline]
     pub fn leave(&mut self, region: RegionId, time: u64) -> Option<(Pass, Attributes)> {
         if self.beyond > 0 {

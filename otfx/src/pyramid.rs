@@ -1,8 +1,8 @@
-//! Values over a whole run, however long, in memory of fixed size: time bins of equal width, which merge in pairs
-//! whenever the run outgrows them.
+//! Values over a whole run, however long, in memory of fixed size: time bins of equal width, which
+//! merge in pairs whenever the run outgrows them.
 //!
-//! Bins lie on a grid that begins at 0 and whose width is the first one times a power of two. So pyramids of
-//! different locations have bins in common and merge exactly.
+//! Bins lie on a grid that begins at 0 and whose width is the first one times a power of two. So
+//! pyramids of different locations have bins in common and merge exactly.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -70,7 +70,8 @@ impl Pyramid {
             .saturating_mul(1u64.checked_shl(self.doublings).unwrap_or(u64::MAX))
     }
 
-    /// Adds a value at a point in time. In the order of time this takes constant time, mergers spread over the run.
+    /// Adds a value at a point in time. In the order of time this takes constant time, mergers
+    /// spread over the run.
     pub fn add(&mut self, time: u64, value: u64) {
         let cell = self.cell(time);
         cell.merge(&Cell {
@@ -81,8 +82,8 @@ impl Pyramid {
         });
     }
 
-    /// Spreads the span from `begin` to `end` over its bins: to the sum of each goes what of the span lies in it. The
-    /// count stays, and so do the extremes.
+    /// Spreads the span from `begin` to `end` over its bins: to the sum of each goes what of the
+    /// span lies in it. The count stays, and so do the extremes.
     pub fn spread(&mut self, begin: u64, end: u64) {
         if begin >= end {
             return;
@@ -93,7 +94,10 @@ impl Pyramid {
         let width = self.width();
         let mut from = begin;
         while from < end {
-            let to = (from / width).saturating_add(1).saturating_mul(width).min(end);
+            let to = (from / width)
+                .saturating_add(1)
+                .saturating_mul(width)
+                .min(end);
             self.cell(from).sum += u128::from(to - from);
             from = to;
         }
@@ -182,7 +186,8 @@ mod tests {
     fn ops() -> impl proptest::strategy::Strategy<Value = Vec<Op>> {
         let time = prop_oneof![8 => 0u64..5000, 1 => 0u64..1 << 40, 1 => any::<u64>()];
         let add = (time, any::<u64>()).prop_map(|(time, value)| Op::Add(time, value));
-        let spread = (0u64..50_000, 0u64..3000).prop_map(|(begin, length)| Op::Spread(begin, begin + length));
+        let spread = (0u64..50_000, 0u64..3000)
+            .prop_map(|(begin, length)| Op::Spread(begin, begin + length));
         prop::collection::vec(prop_oneof![add, spread], 1..80)
     }
 

@@ -1,4 +1,5 @@
-//! Reads chains of bins: each in its order, all merged in order of their records' ends, oldest first.
+//! Reads chains of bins: each in its order, all merged in order of their records' ends, oldest
+//! first.
 
 use crate::arena::{Arena, BinId};
 use crate::bin::{BinError, Contents};
@@ -33,15 +34,16 @@ impl<'a> Reader<'a> {
     /// The next record. Of records with the same end, those of lower levels come first.
     ///
     /// # Errors
-    /// When memory does not hold what was written, which is a fault of this program. Nothing follows then.
+    /// When memory does not hold what was written, which is a fault of this program. Nothing
+    /// follows then.
     #[allow(clippy::should_implement_trait)] // It lends.
     pub fn next(&mut self) -> Result<Option<&Contents>, BinError> {
         self.merge.next(self.arena, |_| ())
     }
 }
 
-/// Where a reader stands in all levels. It does not hold the arena, so that writing may go on in between, as long as
-/// nobody gives its bins back.
+/// Where a reader stands in all levels. It does not hold the arena, so that writing may go on in
+/// between, as long as nobody gives its bins back.
 #[derive(Debug)]
 pub(crate) struct Merge {
     chains: Vec<ChainReader>,
@@ -131,8 +133,9 @@ impl ChainReader {
         }
     }
 
-    /// Passes over the bins whose records ended before `ticks`, as long as nothing of the chain was read. What is known
-    /// of the newest bin holds only when it is closed, so it is never passed over.
+    /// Passes over the bins whose records ended before `ticks`, as long as nothing of the chain was
+    /// read. What is known of the newest bin holds only when it is closed, so it is never passed
+    /// over.
     fn skip(&mut self, arena: &Arena, ticks: u64) {
         while let Some(bin) = self.bin
             && bin != self.newest

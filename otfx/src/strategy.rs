@@ -1,19 +1,22 @@
-//! What a buffer keeps when not everything fits, as plain data. A strategy is a list of rules in the order in which
-//! detail is given up; each rule claims some events and sorts them into levels, of which the first goes first.
-//! An event belongs to the first rule that claims it, and to the last level of all, the *rest*, if none does.
+//! What a buffer keeps when not everything fits, as plain data. A strategy is a list of rules in
+//! the order in which detail is given up; each rule claims some events and sorts them into levels,
+//! of which the first goes first. An event belongs to the first rule that claims it, and to the
+//! last level of all, the *rest*, if none does.
 //!
-//! When no bin is free, the oldest bin of the lowest level that has one goes. An event is never kept in place of
-//! one of a higher level: if only higher levels have bins, the event itself is given up. So at any time there is one
-//! level of which the newest is kept; of those above it everything is kept, and of those below it nothing.
-//! (Levels of samples go as a whole and for ever, because what is left must stay evenly spaced.) Without rules
-//! there is the rest alone: the flight recorder.
+//! When no bin is free, the oldest bin of the lowest level that has one goes. An event is never
+//! kept in place of one of a higher level: if only higher levels have bins, the event itself is
+//! given up. So at any time there is one level of which the newest is kept; of those above it
+//! everything is kept, and of those below it nothing. (Levels of samples go as a whole and for
+//! ever, because what is left must stay evenly spaced.) Without rules there is the rest alone: the
+//! flight recorder.
 
 use crate::event::{Classes, EventClass, Traits};
 use crate::lambda::lambda;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The most levels of a strategy, the rest included: each costs memory beside the arena and a bin that is not full.
+/// The most levels of a strategy, the rest included: each costs memory beside the arena and a bin
+/// that is not full.
 pub const LEVELS_MAX: usize = 64;
 
 /// What goes first, what next.
@@ -46,21 +49,23 @@ pub enum Dimension {
         /// Depths told apart; what is deeper shares the first level.
         levels: u8,
     },
-    /// Duration, shortest first. Claims calls and regions shorter than 2^`kept_log2` ticks: outliers stay.
+    /// Duration, shortest first. Claims calls and regions shorter than 2^`kept_log2` ticks:
+    /// outliers stay.
     Duration {
         /// Logarithm of the least duration that is not claimed, in ticks.
         kept_log2: u8,
         /// Powers of two told apart; what is shorter shares the first level.
         levels: u8,
     },
-    /// Iterations by the lambda of their number: first every second one goes, then every second of what is
-    /// left. Claims what ends in an iteration whose lambda is below `levels`.
+    /// Iterations by the lambda of their number: first every second one goes, then every second of
+    /// what is left. Claims what ends in an iteration whose lambda is below `levels`.
     Iteration {
         /// Levels told apart; every 2^levels-th iteration is not claimed.
         levels: u8,
     },
-    /// Samples by the lambda of their ordinal. Levels go as a whole, for ever, and the producer is told to halve its
-    /// frequency. Claims all samples; those of higher lambda share the last level.
+    /// Samples by the lambda of their ordinal. Levels go as a whole, for ever, and the producer is
+    /// told to halve its frequency. Claims all samples; those of higher lambda share the last
+    /// level.
     Ordinal {
         /// Levels told apart.
         levels: u8,
@@ -79,8 +84,8 @@ pub struct EventCap {
 /// What happens at an [`EventCap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtCap {
-    /// All events are given up, and no more are taken, as analysers do not bear half a communication. (The
-    /// published rule, with a cap of 500.) The loss ledger tells when.
+    /// All events are given up, and no more are taken, as analysers do not bear half a
+    /// communication. (The published rule, with a cap of 500.) The loss ledger tells when.
     DropAll,
     /// Events make room among themselves.
     Oldest,
@@ -134,7 +139,8 @@ impl Strategy {
         }
     }
 
-    /// First what this one gives up, then what the other does. The other's cap holds if this one has none.
+    /// First what this one gives up, then what the other does. The other's cap holds if this one
+    /// has none.
     #[must_use]
     pub fn then(mut self, other: Strategy) -> Self {
         self.rules.extend(other.rules);
@@ -161,7 +167,9 @@ impl Rule {
             Dimension::Class => 1,
             // No more than there is to tell apart: depths up to 255, bounds from 2^0 on.
             Dimension::Depth { kept, levels } => levels.min(u8::MAX - kept).max(1),
-            Dimension::Duration { kept_log2, levels } => levels.clamp(1, kept_log2.saturating_add(1)),
+            Dimension::Duration { kept_log2, levels } => {
+                levels.clamp(1, kept_log2.saturating_add(1))
+            }
             Dimension::Iteration { levels } | Dimension::Ordinal { levels } => levels.max(1),
         })
     }
@@ -203,9 +211,8 @@ impl Rule {
                 let level = lambda(iteration) as usize;
                 (level < levels).then_some(level)
             }
-            Dimension::Ordinal { .. } => {
-                (event.class == EventClass::Sample).then(|| (lambda(event.ordinal) as usize).min(levels - 1))
-            }
+            Dimension::Ordinal { .. } => (event.class == EventClass::Sample)
+                .then(|| (lambda(event.ordinal) as usize).min(levels - 1)),
         }
     }
 }
@@ -273,7 +280,12 @@ mod tests {
         let depth = Strategy::by(Dimension::Depth { kept: 1, levels: 3 });
         assert_eq!(
             depth.labels(),
-            [Label::Depth(4), Label::Depth(3), Label::Depth(2), Label::Rest]
+            [
+                Label::Depth(4),
+                Label::Depth(3),
+                Label::Depth(2),
+                Label::Rest
+            ]
         );
         let sorter = Sorter::new(&depth);
         let level = |depth| sorter.level(&Traits { depth, ..CALL }, 0);
@@ -283,7 +295,10 @@ mod tests {
             kept_log2: 10,
             levels: 3,
         });
-        assert_eq!(duration.labels()[..3], [8, 9, 10].map(Label::ShorterThanLog2));
+        assert_eq!(
+            duration.labels()[..3],
+            [8, 9, 10].map(Label::ShorterThanLog2)
+        );
         let sorter = Sorter::new(&duration);
         let level = |duration| sorter.level(&Traits { duration, ..CALL }, 0);
         assert_eq!(
@@ -292,7 +307,10 @@ mod tests {
         );
 
         // There is nothing below the lowest of these.
-        let shallow = Strategy::by(Dimension::Depth { kept: 253, levels: 8 });
+        let shallow = Strategy::by(Dimension::Depth {
+            kept: 253,
+            levels: 8,
+        });
         assert_eq!(
             shallow.labels(),
             [Label::Depth(255), Label::Depth(254), Label::Rest]
@@ -303,7 +321,11 @@ mod tests {
         });
         assert_eq!(
             short.labels(),
-            [Label::ShorterThanLog2(0), Label::ShorterThanLog2(1), Label::Rest]
+            [
+                Label::ShorterThanLog2(0),
+                Label::ShorterThanLog2(1),
+                Label::Rest
+            ]
         );
     }
 

@@ -1,15 +1,16 @@
 //! Appends records to a level's open bin.
 //!
-//! A record is written piece by piece, each piece where the longest that it can be would fit, or through a
-//! scratch pad at the bin's end. When a piece finds no room, what was written of the record lies behind the bin's
-//! length and is never read; the record is written again in a new bin, with a new dictionary. So a record needs
-//! no measuring beforehand, and a bin's end wastes less than one record.
+//! A record is written piece by piece, each piece where the longest that it can be would fit, or
+//! through a scratch pad at the bin's end. When a piece finds no room, what was written of the
+//! record lies behind the bin's length and is never read; the record is written again in a new bin,
+//! with a new dictionary. So a record needs no measuring beforehand, and a bin's end wastes less
+//! than one record.
 
 use crate::arena::BinInfo;
 use crate::bin::{self, BIN_HEAD_BYTES};
 use crate::encoding::{
-    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, OPAQUE, OVERLAP,
-    PART_MAX, PARTS_BELOW, VALUES_BYTES_MAX, WIDE, bytes_of,
+    CLIPPED, CONTINUATION, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, OPAQUE,
+    OVERLAP, PART_MAX, PARTS_BELOW, VALUES_BYTES_MAX, WIDE, bytes_of,
 };
 use crate::event::{EVENT_CLASSES, EventClass, OPAQUE_HEAD_BYTES, Opaque};
 use invivo_proto::record::{MAX_PARTS, Part};
@@ -34,7 +35,8 @@ pub(crate) struct Body {
     pub clipped: bool,
 }
 
-/// Writes into the bin that is handed to every call; the caller keeps to one bin between two `begin`s.
+/// Writes into the bin that is handed to every call; the caller keeps to one bin between two
+/// `begin`s.
 #[derive(Debug)]
 pub(crate) struct Writer {
     context: Context,
@@ -102,11 +104,11 @@ impl Writer {
         self.context.next_request
     }
 
-    /// Writes a record that lasts, with all its parts; `false` where they do not fit. After `false` the bin must be
-    /// closed: the dictionary is ahead of what it holds. (As in all that follows.)
+    /// Writes a record that lasts, with all its parts; `false` where they do not fit. After `false`
+    /// the bin must be closed: the dictionary is ahead of what it holds. (As in all that follows.)
     ///
-    /// `record` is asked again where it is not a usual one: so nothing of it is kept in hand on the way that nearly all
-    /// take.
+    /// `record` is asked again where it is not a usual one: so nothing of it is kept in hand on the
+    /// way that nearly all take.
     #[inline(always)]
     pub fn timed(
         &mut self,
@@ -157,7 +159,10 @@ impl Writer {
     /// Writes a record as it came.
     pub fn opaque(&mut self, bin: &mut [u8], record: &Opaque<'_>, end: u64) -> bool {
         let length = OPAQUE_HEAD_BYTES + record.bytes.len();
-        let Some(out) = bin.get_mut(self.at..).and_then(|rest| rest.get_mut(..length)) else {
+        let Some(out) = bin
+            .get_mut(self.at..)
+            .and_then(|rest| rest.get_mut(..length))
+        else {
             return false;
         };
         (out[0], out[1]) = (OPAQUE, record.class as u8);
@@ -204,8 +209,8 @@ impl Writer {
         true
     }
 
-    /// Writes the head that most records have: facts that the dictionary knows, lengths, two numbers; `false` where
-    /// it is another one, and then nothing has changed.
+    /// Writes the head that most records have: facts that the dictionary knows, lengths, two
+    /// numbers; `false` where it is another one, and then nothing has changed.
     #[inline(always)]
     fn usual(
         &mut self,
@@ -305,8 +310,8 @@ impl Writer {
         true
     }
 
-    /// Writes what most parts are: a completion whose facts the dictionary knows; `false` where it is something else,
-    /// and then nothing has changed.
+    /// Writes what most parts are: a completion whose facts the dictionary knows; `false` where it
+    /// is something else, and then nothing has changed.
     #[inline(always)]
     fn usual_part(&mut self, bin: &mut [u8], part: &Part) -> bool {
         let context = &mut self.context;
@@ -335,8 +340,8 @@ impl Writer {
         true
     }
 
-    /// Writes a piece of at most `MAX` bytes; `false` where it does not fit. Near the bin's end it is written beside
-    /// and copied.
+    /// Writes a piece of at most `MAX` bytes; `false` where it does not fit. Near the bin's end it
+    /// is written beside and copied.
     #[inline(always)]
     fn piece<const MAX: usize>(
         &mut self,
@@ -344,13 +349,19 @@ impl Writer {
         write: impl FnOnce(&mut Context, &mut [u8; MAX]) -> usize,
     ) -> bool {
         let mut pad = None;
-        let out = match bin.get_mut(self.at..).and_then(|rest| rest.first_chunk_mut()) {
+        let out = match bin
+            .get_mut(self.at..)
+            .and_then(|rest| rest.first_chunk_mut())
+        {
             Some(room) => room,
             None => pad.insert([0; MAX]),
         };
         let length = write(&mut self.context, out);
         if let Some(pad) = pad {
-            let Some(room) = bin.get_mut(self.at..).and_then(|rest| rest.get_mut(..length)) else {
+            let Some(room) = bin
+                .get_mut(self.at..)
+                .and_then(|rest| rest.get_mut(..length))
+            else {
                 return false;
             };
             room.copy_from_slice(&pad[..length]);
@@ -361,14 +372,26 @@ impl Writer {
 
     /// Writes any head.
     #[inline(never)]
-    fn head(&mut self, bin: &mut [u8], key: Key, body: &Body, first: u64, overlap: u8, parts: usize) -> bool {
+    fn head(
+        &mut self,
+        bin: &mut [u8],
+        key: Key,
+        body: &Body,
+        first: u64,
+        overlap: u8,
+        parts: usize,
+    ) -> bool {
         self.piece::<HEAD_MAX>(bin, |context, out| {
             let mut at = 0;
             if body.iteration != context.iteration {
                 at = iteration(context, out, body.iteration);
             }
             if (first | body.second) >> 56 != 0 {
-                out[at..at + 3].copy_from_slice(&[WIDE, (first >> 56) as u8, (body.second >> 56) as u8]);
+                out[at..at + 3].copy_from_slice(&[
+                    WIDE,
+                    (first >> 56) as u8,
+                    (body.second >> 56) as u8,
+                ]);
                 at += 3;
             }
             if let Some(slot) = context.find(&key) {
@@ -384,7 +407,8 @@ impl Writer {
                 .request
                 .map_or(0, |request| request.wrapping_sub(context.take_request()));
             let extended = parts != 0 || body.clipped || gap != 0;
-            out[at] = first_bytes as u8 | overlap | (second_bytes as u8) << 4 | u8::from(extended) << 7;
+            out[at] =
+                first_bytes as u8 | overlap | (second_bytes as u8) << 4 | u8::from(extended) << 7;
             at += 1;
             debug_assert_eq!(EXTENDED, 1 << 7);
             if extended {
@@ -398,7 +422,11 @@ impl Writer {
             out[at..at + 8].copy_from_slice(&second.to_le_bytes());
             at += second_bytes;
             if let Some(ordinal) = body.ordinal {
-                at = put_varint(out, at, zigzag(ordinal.wrapping_sub(context.ordinal) as i64));
+                at = put_varint(
+                    out,
+                    at,
+                    zigzag(ordinal.wrapping_sub(context.ordinal) as i64),
+                );
                 context.ordinal = ordinal;
             }
             if gap != 0 {
@@ -498,8 +526,8 @@ fn literal(out: &mut [u8], at: usize, key: &Key) -> usize {
     end
 }
 
-/// The first number of a record that ends `since` ticks after the one before and took so long: to its begin, or to its
-/// end where the two overlap.
+/// The first number of a record that ends `since` ticks after the one before and took so long: to
+/// its begin, or to its end where the two overlap.
 #[inline(always)]
 fn gap(since: u64, duration: u64) -> (u64, u8) {
     match since.checked_sub(duration) {

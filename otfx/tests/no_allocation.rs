@@ -10,7 +10,8 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// Calls of this thread; it needs neither initialisation nor destruction, so an allocator may use it.
+    /// Calls of this thread; it needs neither initialisation nor destruction, so an allocator may
+    /// use it.
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -111,5 +112,8 @@ fn no_strategy_allocates_while_storing() {
     let halvings = buffer.halvings();
     let ledger = buffer.ledger();
     assert_eq!(CALLS.get(), before);
-    assert!(halvings > 3 && ledger.reduced > 600_000, "{halvings} {ledger:?}");
+    assert!(
+        halvings > 3 && ledger.reduced > 600_000,
+        "{halvings} {ledger:?}"
+    );
 }

@@ -1,5 +1,5 @@
-//! The published scenarios come out of the real buffer: when the frequency is halved, where it ends, when the events
-//! are dropped, and that no halving revokes more than half of the bins.
+//! The published scenarios come out of the real buffer: when the frequency is halved, where it
+//! ends, when the events are dropped, and that no halving revokes more than half of the bins.
 
 #[path = "../examples/scenario/model.rs"]
 mod model;

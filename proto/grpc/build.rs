@@ -1,4 +1,5 @@
-//! Compiles `../gateway.proto` without `protoc`: protox makes the descriptors, tonic-prost-build the code.
+//! Compiles `../gateway.proto` without `protoc`: protox makes the descriptors, tonic-prost-build
+//! the code.
 
 use prost::Message;
 use std::error::Error;

@@ -1,16 +1,18 @@
-//! The node's ticks: which clock a rank stamps its records with, and its place reads them by. Both decide by
-//! the same rule, so that they agree without a message.
+//! The node's ticks: which clock a rank stamps its records with, and its place reads them by. Both
+//! decide by the same rule, so that they agree without a message.
 
 /// The node's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The processor's time stamp counter: constant, does not stop in idle states, same on all cores.
+    /// The processor's time stamp counter: constant, does not stop in idle states, same on all
+    /// cores.
     Tsc,
     /// `CLOCK_MONOTONIC` in ns, where the counter is not to be trusted.
     Monotonic,
 }
 
-/// The clock of this node. The processor must call its counter invariant (CPUID 8000_0007h, EDX bit 8).
+/// The clock of this node. The processor must call its counter invariant (CPUID 8000_0007h, EDX bit
+/// 8).
 pub fn kind() -> Kind {
     #[cfg(target_arch = "x86_64")]
     {
@@ -28,8 +30,8 @@ pub fn kind() -> Kind {
 pub fn tsc() -> u64 {
     #[cfg(target_arch = "x86_64")]
     {
-        // SAFETY: every x86-64 processor has RDTSC, and user code may use it unless the kernel forbids it, in
-        // which case the whole system's clock would not work either.
+        // SAFETY: every x86-64 processor has RDTSC, and user code may use it unless the kernel
+        // forbids it, in which case the whole system's clock would not work either.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
     #[cfg(not(target_arch = "x86_64"))]

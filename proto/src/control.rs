@@ -1,5 +1,6 @@
-//! Control messages between our own processes: the tree's, the gateway's link and the supervisors'. They are
-//! bincode 2 with fixed limits; this module is the only one that touches that crate (see the ADR on bincode).
+//! Control messages between our own processes: the tree's, the gateway's link and the supervisors'.
+//! They are bincode 2 with fixed limits; this module is the only one that touches that crate (see
+//! the ADR on bincode).
 
 pub mod buffers;
 pub mod last;
@@ -15,19 +16,20 @@ pub mod waits;
 use alloc::vec::Vec;
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 
-/// The layout of these messages. Only processes of one release exchange them, so until 1.0 it may change: then this
-/// number is raised and their golden bytes are written anew.
+/// The layout of these messages. Only processes of one release exchange them, so until 1.0 it may
+/// change: then this number is raised and their golden bytes are written anew.
 pub const VERSION: u32 = 8;
 
-/// The longest control message. Results have a size that depends on the question alone; the largest of the
-/// present questions (a function table by rank of some thousand ranks) stays well below.
+/// The longest control message. Results have a size that depends on the question alone; the largest
+/// of the present questions (a function table by rank of some thousand ranks) stays well below.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Every number takes its full width: what an answer costs on its way depends on the question alone, and not on how
-/// many digits the sums of a large job have.
-const CONFIG: Configuration<LittleEndian, Fixint, Limit<MESSAGE_BYTES_MAX>> = bincode::config::standard()
-    .with_fixed_int_encoding()
-    .with_limit::<MESSAGE_BYTES_MAX>();
+/// Every number takes its full width: what an answer costs on its way depends on the question
+/// alone, and not on how many digits the sums of a large job have.
+const CONFIG: Configuration<LittleEndian, Fixint, Limit<MESSAGE_BYTES_MAX>> =
+    bincode::config::standard()
+        .with_fixed_int_encoding()
+        .with_limit::<MESSAGE_BYTES_MAX>();
 
 /// Why bytes are no message, or a message cannot be sent.
 #[derive(Debug)]
@@ -59,9 +61,14 @@ impl core::fmt::Display for ControlError {
             }
             ControlError::Malformed(error) => write!(f, "malformed control message: {error}"),
             ControlError::Trailing { offset } => {
-                write!(f, "control message ends at offset {offset}, more bytes follow")
+                write!(
+                    f,
+                    "control message ends at offset {offset}, more bytes follow"
+                )
             }
-            ControlError::Unencodable(error) => write!(f, "control message cannot be encoded: {error}"),
+            ControlError::Unencodable(error) => {
+                write!(f, "control message cannot be encoded: {error}")
+            }
         }
     }
 }
@@ -80,7 +87,8 @@ pub fn encode<T: bincode::Encode>(message: &T) -> Result<Vec<u8>, ControlError> 
     Ok(bytes)
 }
 
-/// Decodes a message that fills `bytes`. Claimed lengths are checked against the limit before memory is taken.
+/// Decodes a message that fills `bytes`. Claimed lengths are checked against the limit before
+/// memory is taken.
 ///
 /// # Errors
 /// What is wrong with the bytes.
@@ -88,7 +96,8 @@ pub fn decode<T: bincode::Decode<()>>(bytes: &[u8]) -> Result<T, ControlError> {
     if bytes.len() > MESSAGE_BYTES_MAX {
         return Err(ControlError::TooLong { bytes: bytes.len() });
     }
-    let (message, read) = bincode::decode_from_slice(bytes, CONFIG).map_err(ControlError::Malformed)?;
+    let (message, read) =
+        bincode::decode_from_slice(bytes, CONFIG).map_err(ControlError::Malformed)?;
     if read != bytes.len() {
         return Err(ControlError::Trailing { offset: read });
     }

@@ -1,5 +1,6 @@
-//! Definitions: what gives a number its name. They travel from a rank to its place through the shared ring,
-//! are never dropped, and climb the tree as they are. Hand-written bytes, because the shim writes them.
+//! Definitions: what gives a number its name. They travel from a rank to its place through the
+//! shared ring, are never dropped, and climb the tree as they are. Hand-written bytes, because the
+//! shim writes them.
 
 use crate::ids::{CommId, CommLocal, Rank};
 use crate::varint::{self, VarintError};
@@ -35,11 +36,12 @@ pub enum Definition<'a> {
         rank: u32,
         /// How many ranks are in it (of an intercommunicator: in the local group).
         size: u32,
-        /// Of an intercommunicator: the id that the *remote* side knows it by. Peers are ranks there.
+        /// Of an intercommunicator: the id that the *remote* side knows it by. Peers are ranks
+        /// there.
         remote: Option<CommId>,
     },
-    /// Members of a communicator, as ranks of the application's world in communicator order; told only by
-    /// its rank 0. `start` is the communicator rank of the first member told here.
+    /// Members of a communicator, as ranks of the application's world in communicator order; told
+    /// only by its rank 0. `start` is the communicator rank of the first member told here.
     Group {
         /// The communicator.
         id: CommId,
@@ -57,7 +59,8 @@ pub enum Definition<'a> {
     },
 }
 
-/// The runs of a group, still encoded: for each a varint `first`, a zigzag `stride`, a varint `count`.
+/// The runs of a group, still encoded: for each a varint `first`, a zigzag `stride`, a varint
+/// `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runs<'a>(pub &'a [u8]);
 
@@ -222,7 +225,10 @@ impl<'a> Definition<'a> {
 impl<'a> Runs<'a> {
     /// Appends `run`; `None` where it does not fit. `at` is moved behind it.
     pub fn encode(run: Run, out: &mut [u8], at: &mut usize) -> Option<()> {
-        let mut out = Out { bytes: out, at: *at };
+        let mut out = Out {
+            bytes: out,
+            at: *at,
+        };
         out.number(u64::from(run.first.0))?;
         out.number(varint::zigzag(i64::from(run.stride)))?;
         out.number(u64::from(run.count))?;
@@ -255,7 +261,11 @@ impl<'a> Runs<'a> {
                         why: "run is empty or leaves the world",
                     });
                 }
-                Ok(Run { first, stride, count })
+                Ok(Run {
+                    first,
+                    stride,
+                    count,
+                })
             })();
             if run.is_err() {
                 at = bytes.len();

@@ -1,10 +1,11 @@
-//! The shim's tables by handle, as they lie in a rank's own memory: communicators and requests. The shim alone writes
-//! them; whoever may read the process can look up there what a pending call is about, so that the call itself does not
-//! have to. Such a reader takes no value on trust: a table may change while it is read, and its pages may be gone.
+//! The shim's tables by handle, as they lie in a rank's own memory: communicators and requests. The
+//! shim alone writes them; whoever may read the process can look up there what a pending call is
+//! about, so that the call itself does not have to. Such a reader takes no value on trust: a table
+//! may change while it is read, and its pages may be gone.
 //!
-//! Slots by key in open addressing with linear probing, at most half of them taken: a key is found from its home on,
-//! before the first free slot. A slot names the last of its key's values, which lie elsewhere; values of one key queue in
-//! a ring.
+//! Slots by key in open addressing with linear probing, at most half of them taken: a key is found
+//! from its home on, before the first free slot. A slot names the last of its key's values, which
+//! lie elsewhere; values of one key queue in a ring.
 
 use crate::record::{Facts, Kind};
 use core::mem::offset_of;
@@ -28,7 +29,8 @@ pub struct Slot {
 pub struct Entry<T> {
     /// What is known of the handle.
     pub value: T,
-    /// The entry behind it; behind the last one comes the first. A free entry names the next free one.
+    /// The entry behind it; behind the last one comes the first. A free entry names the next free
+    /// one.
     pub next: u32,
 }
 
@@ -93,7 +95,8 @@ pub fn slot(bytes: &[u8]) -> Option<Option<(u64, u32)>> {
     Some((last != NONE).then_some((key, last)))
 }
 
-/// Reads an entry: its value, and the entry behind it. `None` where the bytes are too few or make no sense.
+/// Reads an entry: its value, and the entry behind it. `None` where the bytes are too few or make
+/// no sense.
 pub fn entry<T: Readable>(bytes: &[u8]) -> Option<(T, u32)> {
     let value = T::read(bytes.get(offset_of!(Entry<T>, value)..)?)?;
     Some((value, u32_at(bytes, offset_of!(Entry<T>, next))?))
@@ -164,7 +167,8 @@ mod tests {
     /// The bytes of a value as they lie in memory; of padding nothing is said.
     fn bytes<T: Copy>(of: &T) -> Vec<u8> {
         let mut zeroed = vec![0u8; size_of::<T>()];
-        // SAFETY: both are as long; the source is a value whose padding is copied without being looked at.
+        // SAFETY: both are as long; the source is a value whose padding is copied without being
+        // looked at.
         unsafe {
             core::ptr::copy_nonoverlapping(
                 core::ptr::from_ref(of).cast::<u8>(),

@@ -26,12 +26,14 @@ id! {
     WorldRank(u32)
 }
 id! {
-    /// A region: an MPI function (its index in [`crate::mpi::FUNCTIONS`]) or, later, a user function.
+    /// A region: an MPI function (its index in [`crate::mpi::FUNCTIONS`]) or, later, a user
+    /// function.
     RegionId(u16)
 }
 id! {
     /// A communicator as one rank numbers it: 0 is the world, 1 is self, then in order of creation.
-    /// Records carry this small number; a [`crate::definition::Definition`] ties it to a [`CommId`].
+    /// Records carry this small number; a [`crate::definition::Definition`] ties it to a
+    /// [`CommId`].
     CommLocal(u32)
 }
 id! {
@@ -65,8 +67,8 @@ pub struct LocationId {
     pub thread: u16,
 }
 
-/// A communicator's id in the whole job: the world rank (in the application's world) of the process that is
-/// rank 0 in it, and that process' own counter.
+/// A communicator's id in the whole job: the world rank (in the application's world) of the process
+/// that is rank 0 in it, and that process' own counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(
     feature = "control",

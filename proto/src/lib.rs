@@ -1,8 +1,9 @@
-//! The contracts between Invivo's processes: what a number means, what a record, a packet and a shared
-//! page look like byte by byte, and what the tree's messages say. `proto/wire.md` draws the bytes.
+//! The contracts between Invivo's processes: what a number means, what a record, a packet and a
+//! shared page look like byte by byte, and what the tree's messages say. `proto/wire.md` draws the
+//! bytes.
 //!
-//! Nothing here knows MPI, a clock, a socket or a file. The crate is `no_std`; only the feature `control`
-//! (never enabled by the preloaded library) needs an allocator.
+//! Nothing here knows MPI, a clock, a socket or a file. The crate is `no_std`; only the feature
+//! `control` (never enabled by the preloaded library) needs an allocator.
 #![no_std]
 
 #[cfg(feature = "control")]

@@ -25,8 +25,8 @@ pub struct Function {
     pub needs: Needs,
 }
 
-/// What calls of a function need from others before they come back, and with it what the rank's page notes of a call
-/// ([`crate::shm::Status`]): `handle; numbers`, as the application gave them.
+/// What calls of a function need from others before they come back, and with it what the rank's
+/// page notes of a call ([`crate::shm::Status`]): `handle; numbers`, as the application gave them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Nobody, or more than can be noted.

@@ -1,5 +1,5 @@
-//! The packet: up to 100 KiB of one location's records behind a fixed header of 96 bytes, as it travels over
-//! MPI. `wire.md` draws it. All numbers little-endian.
+//! The packet: up to 100 KiB of one location's records behind a fixed header of 96 bytes, as it
+//! travels over MPI. `wire.md` draws it. All numbers little-endian.
 
 use crate::ids::{LocationId, Rank};
 
@@ -22,15 +22,16 @@ pub enum DropReason {
     NoPacket = 0,
     /// The process has more threads in MPI than locations.
     NoLocation = 1,
-    /// Recording was switched between enter and leave. No rank drops for that any more; the number stays, since packets
-    /// and pages have room for it, and is 0.
+    /// Recording was switched between enter and leave. No rank drops for that any more; the number
+    /// stays, since packets and pages have room for it, and is 0.
     Switched = 2,
 }
 
 /// Names of [`DropReason`]s, in their order.
 pub const DROP_REASONS: [&str; 3] = ["no free packet", "too many threads", "recording switched"];
 
-/// A location's loss ledger as the shim keeps it; each number counts since the start and never falls.
+/// A location's loss ledger as the shim keeps it; each number counts since the start and never
+/// falls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Calls counted at the wrapper's entry while recording was on.
@@ -44,7 +45,8 @@ pub struct Losses {
 pub struct Header {
     /// Whose records these are.
     pub location: LocationId,
-    /// Counts the location's packets from 0; the receiver puts them in order and drops what it has already.
+    /// Counts the location's packets from 0; the receiver puts them in order and drops what it has
+    /// already.
     pub sequence: u64,
     /// Payload bytes that follow.
     pub length: u32,
@@ -114,7 +116,9 @@ impl core::fmt::Display for PacketError {
                     "packet version {found} at offset 4, this program reads up to {VERSION}: update the tool processes"
                 )
             }
-            PacketError::Field { offset, why } => write!(f, "packet header field at offset {offset}: {why}"),
+            PacketError::Field { offset, why } => {
+                write!(f, "packet header field at offset {offset}: {why}")
+            }
             PacketError::Length { said, bytes } => {
                 write!(
                     f,
@@ -168,7 +172,9 @@ impl Header {
     /// Takes a received message apart. Nothing of it is used before the checksum is right.
     pub fn decode(message: &[u8]) -> Result<(Header, &[u8]), PacketError> {
         let Some((head, payload)) = message.split_first_chunk::<HEADER_BYTES>() else {
-            return Err(PacketError::Short { bytes: message.len() });
+            return Err(PacketError::Short {
+                bytes: message.len(),
+            });
         };
         if u32_at(head, 0) != MAGIC {
             return Err(PacketError::Magic(u32_at(head, 0)));

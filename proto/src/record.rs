@@ -1,10 +1,10 @@
-//! The fused call record: one record for one MPI call, where an event tracer writes enter, communication
-//! and leave. `wire.md` draws it.
+//! The fused call record: one record for one MPI call, where an event tracer writes enter,
+//! communication and leave. `wire.md` draws it.
 //!
-//! A record is a *token* (which facts: function, peer, tag, bytes, communicator), the time since the end of
-//! the location's previous record, and the call's duration. Facts that came by recently stand in a small
-//! dictionary that writer and reader keep alike, so the token alone repeats them. The dictionary starts
-//! empty in every packet: each packet decodes alone.
+//! A record is a *token* (which facts: function, peer, tag, bytes, communicator), the time since
+//! the end of the location's previous record, and the call's duration. Facts that came by recently
+//! stand in a small dictionary that writer and reader keep alike, so the token alone repeats them.
+//! The dictionary starts empty in every packet: each packet decodes alone.
 
 mod reader;
 mod writer;
@@ -15,15 +15,16 @@ pub use writer::Encoder;
 use crate::ids::{CommLocal, RegionId};
 use crate::varint;
 
-/// Slots of the facts dictionary. 64 keep it within 2 KiB, so both sides stay in the first cache level.
+/// Slots of the facts dictionary. 64 keep it within 2 KiB, so both sides stay in the first cache
+/// level.
 pub const DICTIONARY_SLOTS: usize = 64;
 /// Token: the facts follow in full and take their slot in the dictionary. Lower tokens are slots.
 const TOKEN_LITERAL: u8 = 64;
 /// Token: more parts of the call recorded last (they did not fit beside it).
 const TOKEN_CONTINUATION: u8 = 65;
 
-/// Upper bound of a call's bytes, its parts apart: token, kind, region, communicator, peer, tag, bytes twice,
-/// time, duration, ordinal, number of parts.
+/// Upper bound of a call's bytes, its parts apart: token, kind, region, communicator, peer, tag,
+/// bytes twice, time, duration, ordinal, number of parts.
 pub const MAX_CALL_BYTES: usize = 2 + 11 * varint::MAX_BYTES;
 /// Upper bound of a part's bytes.
 pub const MAX_PART_BYTES: usize = 2 + 8 * varint::MAX_BYTES;
@@ -43,7 +44,8 @@ pub enum Kind {
     Recv = 2,
     /// A send was posted under the location's next request number.
     PostSend = 3,
-    /// A receive was posted under the location's next request number; `bytes_in` is the room for it.
+    /// A receive was posted under the location's next request number; `bytes_in` is the room for
+    /// it.
     PostRecv = 4,
     /// A collective: `peer` is the root (or -1), `bytes_out` and `bytes_in` are this rank's share.
     Collective = 5,
@@ -93,9 +95,10 @@ impl Kind {
     }
 }
 
-/// The facts of a call or of one of its parts. A call without peer has zeroes as its bytes: the peer, which then is not zero,
-/// lies before them, or a compiler would write the tag's zeroes and theirs at once, one of them in two pieces, which a processor
-/// cannot hand on to who reads it next.
+/// The facts of a call or of one of its parts. A call without peer has zeroes as its bytes: the
+/// peer, which then is not zero, lies before them, or a compiler would write the tag's zeroes and
+/// theirs at once, one of them in two pieces, which a processor cannot hand on to who reads it
+/// next.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts {
@@ -144,8 +147,8 @@ pub struct Call {
     pub request: u64,
 }
 
-/// Something else that a call did: a message of `MPI_Sendrecv`, a request that `MPI_Startall` posted or that
-/// `MPI_Waitall` completed.
+/// Something else that a call did: a message of `MPI_Sendrecv`, a request that `MPI_Startall`
+/// posted or that `MPI_Waitall` completed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// What was done; a completion repeats its operation's region and facts.

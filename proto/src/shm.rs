@@ -1,5 +1,5 @@
-//! The memory that a rank shares with its supervisor and its place: one sealed memfd per rank, made and fully
-//! allocated by the supervisor before the application starts. `wire.md` draws it.
+//! The memory that a rank shares with its supervisor and its place: one sealed memfd per rank, made
+//! and fully allocated by the supervisor before the application starts. `wire.md` draws it.
 //!
 //! ```text
 //! Page         identity, phase, gate and flags, one Status per location, definition ring
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Who writes what: the supervisor writes the identity before anybody else looks; the place writes
-//! [`Control`], `taken` and the ring's `tail`; everything else is the rank's. A reader takes no value on
-//! trust: every offset and length read from here is checked against the constants below.
+//! [`Control`], `taken` and the ring's `tail`; everything else is the rank's. A reader takes no
+//! value on trust: every offset and length read from here is checked against the constants below.
 
 use crate::packet::PAYLOAD_BYTES;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,7 +19,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"INVIVOSH");
 pub const VERSION: u32 = 5;
 /// Threads of a rank that can have a location of their own. More are counted as dropped.
 pub const LOCATIONS_MAX: usize = 64;
-/// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts (1.6 MiB).
+/// Packets of a rank, if nothing else is asked for: one open, some on their way, some for bursts
+/// (1.6 MiB).
 pub const PACKETS_DEFAULT: usize = 16;
 /// More packets would be more than 100 MiB per rank.
 pub const PACKETS_MAX: usize = 1024;
@@ -34,15 +35,16 @@ pub mod phase {
     pub const RUNNING: u32 = 1;
     /// In `MPI_Finalize`: the rank writes no more records and has nothing in flight over MPI.
     pub const DRAINED: u32 = 2;
-    /// `MPI_Abort` was called. The status of the thread that did, unless it was in another call, names it as entered,
-    /// though the thread is not [`super::inside::MPI`]: it is no call that is counted.
+    /// `MPI_Abort` was called. The status of the thread that did, unless it was in another call,
+    /// names it as entered, though the thread is not [`super::inside::MPI`]: it is no call that is
+    /// counted.
     pub const ABORTING: u32 = 3;
     /// The shim gave up (wrong MPI, no memory) and only passes calls through.
     pub const SILENT: u32 = 4;
 }
 
-/// Where a thread is, in [`Status::inside`]. On the last page it is a number: of the threads in MPI without a page of their
-/// own.
+/// Where a thread is, in [`Status::inside`]. On the last page it is a number: of the threads in MPI
+/// without a page of their own.
 pub mod inside {
     /// In the application's own code.
     pub const APPLICATION: u32 = 0;
@@ -54,8 +56,8 @@ pub mod inside {
     pub const HELD_AT_LEAVE: u32 = 3;
 }
 
-/// The word [`Control::recording`]: the epoch times two, plus one while calls are recorded. Epochs are numbered by the
-/// root; the word has room for 2^31 of them and then begins anew.
+/// The word [`Control::recording`]: the epoch times two, plus one while calls are recorded. Epochs
+/// are numbered by the root; the word has room for 2^31 of them and then begins anew.
 pub mod recording {
     /// The word.
     #[inline(always)]
@@ -98,42 +100,48 @@ pub mod owner {
     pub const PLACE: u32 = 3;
 }
 
-/// What the place tells the rank. Its own cache line: the hot path reads `gate` and `recording` from it.
+/// What the place tells the rank. Its own cache line: the hot path reads `gate` and `recording`
+/// from it.
 #[repr(C, align(64))]
 pub struct Control {
     /// 0 is open; any other number is the generation of the pause that closed the gate. A futex.
     pub gate: AtomicU32,
-    /// Whether calls are recorded, and in which epoch, in one word, so that nobody ever sees the one without the
-    /// other: see [`recording`]. It only changes to another epoch where recording begins.
+    /// Whether calls are recorded, and in which epoch, in one word, so that nobody ever sees the
+    /// one without the other: see [`recording`]. It only changes to another epoch where recording
+    /// begins.
     pub recording: AtomicU32,
-    /// `CLOCK_MONOTONIC` in ns at which a closed gate opens by itself. The place pushes it on while the root
-    /// is alive and the pause's lease lasts, so that no death on our side leaves the application standing.
+    /// `CLOCK_MONOTONIC` in ns at which a closed gate opens by itself. The place pushes it on while
+    /// the root is alive and the pause's lease lasts, so that no death on our side leaves the
+    /// application standing.
     pub gate_until_ns: AtomicU64,
-    /// When recording was switched on last, in ticks: where a call that was under way begins for us. Written before
-    /// `recording`.
+    /// When recording was switched on last, in ticks: where a call that was under way begins for
+    /// us. Written before `recording`.
     pub recording_since: AtomicU64,
     /// See [`back_pressure`]. The supervisor writes it before the rank begins.
     pub back_pressure: AtomicU32,
     reserved: [u32; 7],
 }
 
-/// A location's status page: written by its own thread, but for `halvings`, and read by anybody at any time.
+/// A location's status page: written by its own thread, but for `halvings`, and read by anybody at
+/// any time.
 #[repr(C, align(64))]
 pub struct Status {
     /// See [`inside`].
     pub inside: AtomicU32,
-    /// The region entered last, or 0 when that call was not recorded; the one that initialises MPI is named also where
-    /// it is not recorded, before the phase says that the rank runs: by this a rank is told that stands right behind it.
+    /// The region entered last, or 0 when that call was not recorded; the one that initialises MPI
+    /// is named also where it is not recorded, before the phase says that the rank runs: by this a
+    /// rank is told that stands right behind it.
     pub region: AtomicU32,
-    /// When it was entered, in ticks; with region 0, the word [`Control::recording`] as the call found it.
+    /// When it was entered, in ticks; with region 0, the word [`Control::recording`] as the call
+    /// found it.
     pub entered_at: AtomicU64,
-    /// What the call was given: a handle, see [`crate::mpi::Needs`]. Noted raw, as the application gave it, because it
-    /// is noted at each call: who reads it has the time to understand it.
+    /// What the call was given: a handle, see [`crate::mpi::Needs`]. Noted raw, as the application
+    /// gave it, because it is noted at each call: who reads it has the time to understand it.
     pub handle: AtomicU64,
     /// Numbers that it was given, see [`crate::mpi::Needs`].
     pub numbers: [AtomicU32; 4],
-    /// The wrapper's stack pointer when it called the MPI library: right below lies where that comes back to, or the
-    /// arguments that do not fit into registers and then that.
+    /// The wrapper's stack pointer when it called the MPI library: right below lies where that
+    /// comes back to, or the arguments that do not fit into registers and then that.
     pub stack: AtomicU64,
     /// Its frame register then.
     pub frame: AtomicU64,
@@ -151,15 +159,16 @@ pub struct Status {
     pub overhead_ticks: AtomicU64,
     /// How many calls were sampled for it.
     pub overhead_samples: AtomicU64,
-    /// How often the place has halved the frequency of the location's samples, counted from the first frequency. Not a
-    /// step but how things stand: it may be written twice, and the thread may miss all but the last.
+    /// How often the place has halved the frequency of the location's samples, counted from the
+    /// first frequency. Not a step but how things stand: it may be written twice, and the thread
+    /// may miss all but the last.
     pub halvings: AtomicU32,
     /// `halvings` as far as the thread has heard of them: to their grid its samples keep.
     pub halvings_known: AtomicU32,
 }
 
-/// What the rank's MPI library calls things, and where in the rank's own memory the shim follows them: for those who
-/// want to understand a pending call from outside. Written by the rank.
+/// What the rank's MPI library calls things, and where in the rank's own memory the shim follows
+/// them: for those who want to understand a pending call from outside. Written by the rank.
 #[repr(C, align(64))]
 pub struct Library {
     /// Its communicators: [`crate::handles::Known`] by handle.
@@ -189,7 +198,8 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Tells where the table lies now: slots and entries, each the address of the first and how many.
+    /// Tells where the table lies now: slots and entries, each the address of the first and how
+    /// many.
     pub fn lie(&self, slots: (u64, u64), entries: (u64, u64)) {
         self.slot_count.store(slots.1, Ordering::Relaxed);
         self.entries.store(entries.0, Ordering::Relaxed);
@@ -198,8 +208,9 @@ impl Handles {
     }
 }
 
-/// The channel of definitions: one writer (under the shim's lock), one reader (the place). Offsets run on and
-/// are taken modulo [`RING_BYTES`]. An entry is its length as two bytes, then a definition.
+/// The channel of definitions: one writer (under the shim's lock), one reader (the place). Offsets
+/// run on and are taken modulo [`RING_BYTES`]. An entry is its length as two bytes, then a
+/// definition.
 #[repr(C, align(64))]
 pub struct Ring {
     /// Bytes written so far.
@@ -272,7 +283,8 @@ pub struct SlotHeader {
     pub records: AtomicU32,
     /// As in [`crate::packet::Header`].
     pub epoch: AtomicU32,
-    /// Room for the header that goes over MPI: it stands right before the payload, so that both are one send.
+    /// Room for the header that goes over MPI: it stands right before the payload, so that both are
+    /// one send.
     pub wire: core::cell::UnsafeCell<[u8; crate::packet::HEADER_BYTES]>,
     /// The records.
     pub payload: core::cell::UnsafeCell<[u8; PAYLOAD_BYTES]>,
@@ -336,7 +348,10 @@ impl core::fmt::Display for RegionError {
             RegionError::Short => f.write_str("shared memory is shorter than its own header says"),
             RegionError::Magic => f.write_str("shared memory is not a rank's (wrong magic number)"),
             RegionError::Version(v) => {
-                write!(f, "shared memory has layout {v}, this program knows {VERSION}")
+                write!(
+                    f,
+                    "shared memory has layout {v}, this program knows {VERSION}"
+                )
             }
             RegionError::Packets(n) => write!(
                 f,
@@ -352,9 +367,15 @@ impl Region {
     /// Writes the identity into zeroed memory.
     ///
     /// # Safety
-    /// `base` must point at `region_bytes(packets)` zeroed, writable, page-aligned bytes that stay mapped as
-    /// long as the region is used, and `packets` must lie in `2..=PACKETS_MAX`.
-    pub unsafe fn create(base: *mut u8, packets: usize, rank: u32, ranks: u32, place: u32) -> Region {
+    /// `base` must point at `region_bytes(packets)` zeroed, writable, page-aligned bytes that stay
+    /// mapped as long as the region is used, and `packets` must lie in `2..=PACKETS_MAX`.
+    pub unsafe fn create(
+        base: *mut u8,
+        packets: usize,
+        rank: u32,
+        ranks: u32,
+        place: u32,
+    ) -> Region {
         let region = Region { base, packets };
         let page = region.page();
         page.version.store(VERSION, Ordering::Relaxed);
@@ -375,8 +396,8 @@ impl Region {
     /// What is wrong with it.
     ///
     /// # Safety
-    /// `base` must point at `bytes` page-aligned bytes of a shared mapping that is writable and stays mapped
-    /// as long as the region is used.
+    /// `base` must point at `bytes` page-aligned bytes of a shared mapping that is writable and
+    /// stays mapped as long as the region is used.
     pub unsafe fn attach(base: *mut u8, bytes: usize) -> Result<Region, RegionError> {
         if bytes < PAGE_BYTES {
             return Err(RegionError::Short);
@@ -406,8 +427,8 @@ impl Region {
     /// The first part.
     #[inline(always)]
     pub fn page(&self) -> &'static Page {
-        // SAFETY: `create` and `attach` ask for at least PAGE_BYTES aligned bytes that outlive the region's
-        // use; Page is atomics and guarded cells, for which any bit pattern is valid.
+        // SAFETY: `create` and `attach` ask for at least PAGE_BYTES aligned bytes that outlive the
+        // region's use; Page is atomics and guarded cells, for which any bit pattern is valid.
         unsafe { &*self.base.cast::<Page>() }
     }
 
@@ -423,8 +444,8 @@ impl Region {
         if index >= self.packets {
             return None;
         }
-        // SAFETY: `index` is below the number of slots that the mapping has room for; alignment follows from
-        // PAGE_BYTES and SLOT_BYTES being multiples of 64.
+        // SAFETY: `index` is below the number of slots that the mapping has room for; alignment
+        // follows from PAGE_BYTES and SLOT_BYTES being multiples of 64.
         Some(unsafe {
             &*self
                 .base

@@ -1,4 +1,5 @@
-//! LEB128 variable-length integers and zigzag, by hand because the shim writes several for each record.
+//! LEB128 variable-length integers and zigzag, by hand because the shim writes several for each
+//! record.
 
 /// The most bytes that one `u64` takes.
 pub const MAX_BYTES: usize = 10;
@@ -33,7 +34,8 @@ pub enum VarintError {
     Overflow,
 }
 
-/// Reads a number at `*at` and moves `*at` behind it. On an error `*at` is where the fault was seen.
+/// Reads a number at `*at` and moves `*at` behind it. On an error `*at` is where the fault was
+/// seen.
 #[inline(always)]
 pub fn get(bytes: &[u8], at: &mut usize) -> Result<u64, VarintError> {
     let mut value = 0u64;
@@ -94,7 +96,10 @@ mod tests {
     fn a_number_of_more_than_64_bits_is_refused() {
         assert_eq!(get(&[0xff; 11], &mut 0), Err(VarintError::Overflow));
         assert_eq!(
-            get(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2], &mut 0),
+            get(
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+                &mut 0
+            ),
             Err(VarintError::Overflow)
         );
     }

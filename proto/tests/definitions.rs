@@ -22,7 +22,10 @@ fn run() -> impl Strategy<Value = Run> {
             count,
         })
         .prop_filter("leaves the world", |run| {
-            u32::try_from(i64::from(run.first.0) + i64::from(run.stride) * (i64::from(run.count) - 1)).is_ok()
+            u32::try_from(
+                i64::from(run.first.0) + i64::from(run.stride) * (i64::from(run.count) - 1),
+            )
+            .is_ok()
         })
 }
 
@@ -89,10 +92,16 @@ proptest! {
 fn faults_are_told_with_their_offset() {
     let refused = |bytes: &[u8]| Definition::decode(bytes).unwrap_err().to_string();
     assert_eq!(refused(&[]), "definition: ends early at offset 0");
-    assert!(refused(&[9, 0]).contains("offset 0"), "{}", refused(&[9, 0]));
+    assert!(
+        refused(&[9, 0]).contains("offset 0"),
+        "{}",
+        refused(&[9, 0])
+    );
     // kind, leader, counter, start, then a run of no ranks.
     assert!(refused(&[2, 0, 0, 0, 5, 0, 0]).contains("run is empty or leaves the world"));
     // A run that falls below rank 0.
     assert!(refused(&[2, 0, 0, 0, 1, 1, 3]).contains("run is empty or leaves the world"));
-    assert!(refused(&vec![3; DEFINITION_BYTES_MAX + 1]).contains("longer than a definition may be"));
+    assert!(
+        refused(&vec![3; DEFINITION_BYTES_MAX + 1]).contains("longer than a definition may be")
+    );
 }

@@ -1,15 +1,16 @@
 //! Golden bytes, of two kinds.
 //!
-//! `golden/v1` holds what **outlives a release**: packets, records and definitions are kept, and read by later
-//! programs. These bytes are for ever. A difference means that two releases no longer understand each other: raise
-//! the version and add a folder beside `v1`, or take the change back.
+//! `golden/v1` holds what **outlives a release**: packets, records and definitions are kept, and
+//! read by later programs. These bytes are for ever. A difference means that two releases no longer
+//! understand each other: raise the version and add a folder beside `v1`, or take the change back.
 //!
-//! `golden/control-N` holds **control messages**: the tree's, the gateway's link's, the supervisors' and those from
-//! place to place. Only processes of one release exchange them, so until 1.0 their layout may change, but never unawares:
-//! raise [`control::VERSION`], remove the folder of the old number, and write that of the new one.
+//! `golden/control-N` holds **control messages**: the tree's, the gateway's link's, the
+//! supervisors' and those from place to place. Only processes of one release exchange them, so
+//! until 1.0 their layout may change, but never unawares: raise [`control::VERSION`], remove the
+//! folder of the old number, and write that of the new one.
 //!
-//! `INVIVO_BLESS=1 cargo test -p invivo-proto --test golden` writes files that are not there yet. It never
-//! overwrites one.
+//! `INVIVO_BLESS=1 cargo test -p invivo-proto --test golden` writes files that are not there yet.
+//! It never overwrites one.
 
 mod samples;
 
@@ -140,14 +141,18 @@ fn golden_control_messages_are_read() {
         local::FromSupervisor,
         messages::from_supervisors()
     );
-    read_back!("to-supervisor", local::ToSupervisor, messages::to_supervisors());
+    read_back!(
+        "to-supervisor",
+        local::ToSupervisor,
+        messages::to_supervisors()
+    );
     read_back!("request", link::Request, messages::requests());
     read_back!("response", link::Response, messages::responses());
     read_back!("at-end", link::AtEnd, messages::at_ends());
 }
 
-/// Numbers of the samples of one type; a variant that joins an enum must be sampled: the match no longer compiles,
-/// and the numbers no longer fit.
+/// Numbers of the samples of one type; a variant that joins an enum must be sampled: the match no
+/// longer compiles, and the numbers no longer fit.
 fn complete<T>(samples: &[T], number: impl Fn(&T) -> usize, variants: usize) {
     let numbers: BTreeSet<usize> = samples.iter().map(number).collect();
     assert_eq!(

@@ -1,4 +1,5 @@
-//! Packets: what is written is read; what is short, changed, oversized or newer is refused with a reason.
+//! Packets: what is written is read; what is short, changed, oversized or newer is refused with a
+//! reason.
 
 mod samples;
 
@@ -16,7 +17,11 @@ fn message(header: &Header, payload: &[u8]) -> Vec<u8> {
 fn headers() -> impl Strategy<Value = Header> {
     let numbers = (any::<u64>(), any::<u64>(), any::<u64>(), any::<[u64; 3]>());
     (any::<(u32, u16, u32, u32)>(), any::<(u64, u64)>(), numbers).prop_map(
-        |((rank, thread, records, epoch), (one, other), (sequence, next_request, entered, dropped))| Header {
+        |(
+            (rank, thread, records, epoch),
+            (one, other),
+            (sequence, next_request, entered, dropped),
+        )| Header {
             location: LocationId {
                 rank: Rank(rank),
                 thread,
@@ -72,7 +77,10 @@ fn every_shortened_packet_is_refused() {
         assert_eq!(error, expected);
     }
     let longer = [&bytes[..], &[0]].concat();
-    assert!(matches!(Header::decode(&longer), Err(PacketError::Length { .. })));
+    assert!(matches!(
+        Header::decode(&longer),
+        Err(PacketError::Length { .. })
+    ));
 }
 
 #[test]
@@ -118,7 +126,10 @@ fn the_longest_packet_is_read_and_a_longer_one_refused() {
     let longest = message(&header, &payload[..PAYLOAD_BYTES]);
     assert_eq!(Header::decode(&longest).unwrap().1.len(), PAYLOAD_BYTES);
     let error = Header::decode(&message(&header, &payload)).unwrap_err();
-    assert!(matches!(error, PacketError::Field { offset: 28, .. }), "{error}");
+    assert!(
+        matches!(error, PacketError::Field { offset: 28, .. }),
+        "{error}"
+    );
 }
 
 /// Fields under a right checksum: a broken shim, not a broken wire.
@@ -130,7 +141,10 @@ fn impossible_fields_are_refused_though_the_checksum_is_right() {
         ..samples::header(0)
     };
     let error = Header::decode(&message(&header, &[])).unwrap_err();
-    assert!(matches!(error, PacketError::Field { offset: 40, .. }), "{error}");
+    assert!(
+        matches!(error, PacketError::Field { offset: 40, .. }),
+        "{error}"
+    );
 }
 
 /// What a user reads names the place and what was expected there.

@@ -1,5 +1,5 @@
-//! Records: random sequences come back, in whatever pieces they are committed; damage is refused or read as
-//! something else, and never does harm.
+//! Records: random sequences come back, in whatever pieces they are committed; damage is refused or
+//! read as something else, and never does harm.
 
 mod samples;
 
@@ -28,11 +28,13 @@ const COMPLETIONS: [Kind; 4] = [
     Kind::CompletedNothing,
 ];
 
-/// Facts from a small world, so that the dictionary is hit and slots collide; now and then extreme ones.
+/// Facts from a small world, so that the dictionary is hit and slots collide; now and then extreme
+/// ones.
 fn facts(kinds: &'static [Kind]) -> impl Strategy<Value = Facts> {
     let small = (0..20u16, 0..3u32, -3..6i32, 0..3i32, 0..3u64, 0..3u64);
-    let usual =
-        small.prop_map(|(region, comm, peer, tag, out, into)| (region + 1, comm, peer, tag, out * 512, into));
+    let usual = small.prop_map(|(region, comm, peer, tag, out, into)| {
+        (region + 1, comm, peer, tag, out * 512, into)
+    });
     let numbers = prop_oneof![
         20 => usual,
         1 => any::<(u16, u32, i32, i32, u64, u64)>(),
@@ -85,14 +87,16 @@ fn chosen() -> impl Strategy<Value = Chosen> {
         ordinal,
         parts,
     )
-        .prop_map(|(continuation, facts, since, duration, ordinal, parts)| Chosen {
-            continuation,
-            facts,
-            since,
-            duration,
-            ordinal,
-            parts,
-        })
+        .prop_map(
+            |(continuation, facts, since, duration, ordinal, parts)| Chosen {
+                continuation,
+                facts,
+                since,
+                duration,
+                ordinal,
+                parts,
+            },
+        )
 }
 
 /// What a shim would write for the choices, as a reader must get it.
@@ -175,7 +179,8 @@ proptest! {
         prop_assert_eq!(read(&mut decoder, &bytes, &mut 0), Ok(records));
     }
 
-    /// The place peeks into an open packet again and again: each time it goes on where the commit before ended.
+    /// The place peeks into an open packet again and again: each time it goes on where the commit
+    /// before ended.
     #[test]
     fn pieces_read_as_the_whole(
         choices in prop::collection::vec(chosen(), 1..40), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
@@ -238,7 +243,8 @@ proptest! {
         let mut room = [0; MAX_CALL_BYTES];
         for (decoded, _) in written(1, 2, &before) {
             if let Decoded::Call(call, _) = decoded {
-                // SAFETY: `room` has MAX_CALL_BYTES bytes; parts are announced and left out, the bytes are not read.
+                // SAFETY: `room` has MAX_CALL_BYTES bytes; parts are announced and left out, the
+                // bytes are not read.
                 unsafe { used.call(room.as_mut_ptr(), &call, 0) };
             }
         }
@@ -257,7 +263,8 @@ proptest! {
     }
 }
 
-/// The shim checks the room once, before it writes: the promised maxima must hold for the worst facts.
+/// The shim checks the room once, before it writes: the promised maxima must hold for the worst
+/// facts.
 #[test]
 fn no_record_is_longer_than_promised() {
     for kind in CALLS.into_iter().chain(COMPLETIONS) {
@@ -294,7 +301,8 @@ fn no_record_is_longer_than_promised() {
         let both = encode(0, 0, &[(Decoded::Call(late, 1), vec![part])]).len();
         assert!(both - alone <= MAX_PART_BYTES, "{kind:?}: {}", both - alone);
     }
-    // A call with as many parts as allowed fits a packet, so that no call needs more than one continuation.
+    // A call with as many parts as allowed fits a packet, so that no call needs more than one
+    // continuation.
     const { assert!(MAX_CALL_BYTES + MAX_PARTS * MAX_PART_BYTES <= PAYLOAD_BYTES) };
 }
 
@@ -316,7 +324,10 @@ fn faults_are_told_with_their_offset() {
         refused(&[64, 0, 0x80, 0x80, 4, 0, 0, 0, 0, 0]),
         is(2, RecordFault::Overflow)
     );
-    assert_eq!(refused(&[65, 0x81, 2]), is(1, RecordFault::TooManyParts(257)));
+    assert_eq!(
+        refused(&[65, 0x81, 2]),
+        is(1, RecordFault::TooManyParts(257))
+    );
     for (error, words) in [
         (refused(&[5]), "payload offset 0"),
         (refused(&[64]), "ends early at payload offset 1"),

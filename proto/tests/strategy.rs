@@ -81,7 +81,10 @@ fn usual_texts() {
 fn refusals_say_what_would_be_right() {
     let refusal = |text: &str| text.parse::<Kept>().expect_err("refused").to_string();
     for (text, says) in [
-        ("", "\"\" is no rule of a strategy; there are time, duration:1ms"),
+        (
+            "",
+            "\"\" is no rule of a strategy; there are time, duration:1ms",
+        ),
         ("oldest", "\"oldest\" is no rule of a strategy"),
         (
             "time,depth:2",

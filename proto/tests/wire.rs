@@ -1,5 +1,5 @@
-//! Holds `wire.md` to the source: every table and every example in it is compared, and it is told when the
-//! source has moved on.
+//! Holds `wire.md` to the source: every table and every example in it is compared, and it is told
+//! when the source has moved on.
 
 mod samples;
 
@@ -28,7 +28,8 @@ fn rows(head: &str, column: usize) -> Vec<Vec<String>> {
             .collect()
     };
     while let Some(line) = lines.next() {
-        let is_head = line.starts_with('|') && lines.peek().is_some_and(|next| next.starts_with("|---"));
+        let is_head =
+            line.starts_with('|') && lines.peek().is_some_and(|next| next.starts_with("|---"));
         if is_head && cells(line).get(column).map(String::as_str) == Some(head) {
             lines.next();
             while let Some(row) = lines.next_if(|next| next.starts_with('|')) {
@@ -100,7 +101,10 @@ fn the_packet_header_is_drawn_as_it_is_written() {
                 let mut changed = message.clone();
                 changed[offset] ^= 1;
                 let error = packet::Header::decode(&changed).unwrap_err();
-                assert!(matches!(error, packet::PacketError::Checksum { .. }), "{error}");
+                assert!(
+                    matches!(error, packet::PacketError::Checksum { .. }),
+                    "{error}"
+                );
                 continue;
             }
             "records" => number(header.records.into()),
@@ -132,7 +136,10 @@ fn limits_are_the_sources() {
             definition::DEFINITION_BYTES_MAX as i64,
         ),
         ("control::VERSION", control::VERSION.into()),
-        ("control::MESSAGE_BYTES_MAX", control::MESSAGE_BYTES_MAX as i64),
+        (
+            "control::MESSAGE_BYTES_MAX",
+            control::MESSAGE_BYTES_MAX as i64,
+        ),
         (
             "control::local::LOCAL_BYTES_MAX",
             control::local::LOCAL_BYTES_MAX as i64,
@@ -141,7 +148,10 @@ fn limits_are_the_sources() {
             "control::peer::PEER_BYTES_MAX",
             control::peer::PEER_BYTES_MAX as i64,
         ),
-        ("control::peer::HALVES_MAX", control::peer::HALVES_MAX as i64),
+        (
+            "control::peer::HALVES_MAX",
+            control::peer::HALVES_MAX as i64,
+        ),
         (
             "buffers::LOCATIONS_NAMED_MAX",
             buffers::LOCATIONS_NAMED_MAX as i64,
@@ -169,13 +179,19 @@ fn limits_are_the_sources() {
         ("stacks::DEPTH_MAX", stacks::DEPTH_MAX as i64),
         ("stacks::NAMED_MAX", stacks::NAMED_MAX as i64),
         ("stacks::LINES_MAX", stacks::LINES_MAX as i64),
-        ("stacks::FUNCTION_BYTES_MAX", stacks::FUNCTION_BYTES_MAX as i64),
+        (
+            "stacks::FUNCTION_BYTES_MAX",
+            stacks::FUNCTION_BYTES_MAX as i64,
+        ),
         ("stacks::MODULE_BYTES_MAX", stacks::MODULE_BYTES_MAX as i64),
         ("stacks::LINE_BYTES_MAX", stacks::LINE_BYTES_MAX as i64),
         ("stacks::RANGES_MAX", stacks::RANGES_MAX as i64),
         ("local::MODULES_MAX", local::MODULES_MAX as i64),
         ("local::PATH_BYTES_MAX", local::PATH_BYTES_MAX as i64),
-        ("local::BUILD_ID_BYTES_MAX", local::BUILD_ID_BYTES_MAX as i64),
+        (
+            "local::BUILD_ID_BYTES_MAX",
+            local::BUILD_ID_BYTES_MAX as i64,
+        ),
         ("local::OFFSETS_MAX", local::OFFSETS_MAX as i64),
         ("local::INLINED_MAX", local::INLINED_MAX as i64),
         ("local::THREADS_MAX", local::THREADS_MAX as i64),
@@ -270,7 +286,8 @@ fn enumerations_are_the_sources() {
     );
 }
 
-/// Compares a layout table with the structure: each row's offset and size, no hole between them, the whole size.
+/// Compares a layout table with the structure: each row's offset and size, no hole between them,
+/// the whole size.
 macro_rules! layout {
     ($type:ident: $($field:ident),+) => {{
         let drawn: Vec<(String, usize, usize)> = rows(concat!(stringify!($type), " field"), 2)
@@ -339,7 +356,10 @@ fn the_longest_messages_of_a_supervisor_fit() {
         function: "f".repeat(stacks::FUNCTION_BYTES_MAX),
         line: "l".repeat(stacks::LINE_BYTES_MAX),
     };
-    let step = local::Step::Code { module: 0, offset: 0 };
+    let step = local::Step::Code {
+        module: 0,
+        offset: 0,
+    };
     let walked = local::FromSupervisor::Walked {
         walk: 0,
         walked: local::Walked {
@@ -362,7 +382,10 @@ fn the_longest_messages_of_a_supervisor_fit() {
 /// Every message between our own processes is named on the page, by its variant and what it holds.
 #[test]
 fn every_control_message_is_on_the_page() {
-    let mut drawn: Vec<String> = rows("message", 0).into_iter().map(|row| row[0].clone()).collect();
+    let mut drawn: Vec<String> = rows("message", 0)
+        .into_iter()
+        .map(|row| row[0].clone())
+        .collect();
     drawn.sort();
     let mut sampled: Vec<String> = samples::messages::control()
         .into_iter()
@@ -385,7 +408,10 @@ fn examples_are_the_golden_bytes() {
             .split_whitespace()
             .map(|word| u8::from_str_radix(word, 16).expect("hexadecimal"))
             .collect();
-        let wanted: Vec<String> = golden[name].iter().map(|byte| format!("{byte:02x}")).collect();
+        let wanted: Vec<String> = golden[name]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
         assert_eq!(
             Some(&bytes),
             golden.get(name),
@@ -399,8 +425,14 @@ fn examples_are_the_golden_bytes() {
 
 /// What of a source file decides bytes: its code, without comments, tests and layout.
 fn fingerprint(source: &str) -> u64 {
-    let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-    let lines = code.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    let code = source
+        .split("#[cfg(test)]\nmod tests")
+        .next()
+        .unwrap_or_default();
+    let lines = code
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("//"));
     let text = lines
         .flat_map(str::bytes)
         .filter(|byte| !byte.is_ascii_whitespace() && *byte != b',');

@@ -3,8 +3,8 @@
 use crate::missing;
 use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
 
-/// Adds the acknowledgements of other ranks. Of the failures the lowest ranks stay, and of two equally slow
-/// ranks the lower one, so that the order of arrival does not matter.
+/// Adds the acknowledgements of other ranks. Of the failures the lowest ranks stay, and of two
+/// equally slow ranks the lower one, so that the order of arrival does not matter.
 pub fn merge(into: &mut Acks, from: Acks) {
     let Acks {
         targets,

@@ -6,29 +6,31 @@
 //! parent  ------- answered ----------------->  job time                 +- (received - asked) / 2
 //! ```
 //!
-//! A process measures its parent (Cristian's algorithm), so errors add up from the root down: half a round trip per
-//! layer. Each round trip tells an interval in which the truth must lie; of all of them the narrowest counts, and
-//! every one grows wider with age, because clocks drift. The interval is certain as long as clocks run within
-//! [`DRIFT_PPM`] of each other, however unlike the two ways are and however long a message waited. Where they do not,
-//! two measurements come to contradict each other: the older one is dropped then, and errors grow from there on as fast
-//! as the clocks were seen to run apart.
+//! A process measures its parent (Cristian's algorithm), so errors add up from the root down: half
+//! a round trip per layer. Each round trip tells an interval in which the truth must lie; of all of
+//! them the narrowest counts, and every one grows wider with age, because clocks drift. The
+//! interval is certain as long as clocks run within [`DRIFT_PPM`] of each other, however unlike the
+//! two ways are and however long a message waited. Where they do not, two measurements come to
+//! contradict each other: the older one is dropped then, and errors grow from there on as fast as
+//! the clocks were seen to run apart.
 
 use crate::limits::HEARTBEAT_NS;
 
-/// How far two nodes' clocks may run apart, in parts per million, until they are seen to do otherwise: crystals of
-/// servers are within some 20, but `CLOCK_MONOTONIC` is slewed by time daemons, and the kernel takes frequency
-/// corrections and those of `adjtime` up to 500.
+/// How far two nodes' clocks may run apart, in parts per million, until they are seen to do
+/// otherwise: crystals of servers are within some 20, but `CLOCK_MONOTONIC` is slewed by time
+/// daemons, and the kernel takes frequency corrections and those of `adjtime` up to 500.
 pub const DRIFT_PPM: u64 = 500;
-/// How far they can run apart at all, in parts per million: a daemon that also changes the length of the kernel's tick,
-/// as chrony does after a long time without a source, may slew by so much.
+/// How far they can run apart at all, in parts per million: a daemon that also changes the length
+/// of the kernel's tick, as chrony does after a long time without a source, may slew by so much.
 pub const DRIFT_PPM_MAX: u64 = 100_000;
 /// Measurements that follow one another at the start, so that the first command finds a good one.
 pub const FIRST_ROUNDS: u32 = 8;
-/// Between two later measurements, in ns: an error grows by half a millisecond in that time, less than a round trip
-/// takes where tools and application share the cores.
+/// Between two later measurements, in ns: an error grows by half a millisecond in that time, less
+/// than a round trip takes where tools and application share the cores.
 pub const ASK_NS: u64 = 1_000_000_000;
-/// How long a question that is due waits for a word of the parent, in ns: tool processes rest for up to a
-/// millisecond between polls, and one that has just spoken does not rest yet. Heartbeats come within that time.
+/// How long a question that is due waits for a word of the parent, in ns: tool processes rest for
+/// up to a millisecond between polls, and one that has just spoken does not rest yet. Heartbeats
+/// come within that time.
 pub const AWAKE_NS: u64 = HEARTBEAT_NS + HEARTBEAT_NS / 5;
 /// Before a parent that does not know the time itself is asked again, in ns.
 pub const ASK_AGAIN_NS: u64 = 5_000_000;
@@ -65,7 +67,8 @@ enum State {
     Known(Measured),
 }
 
-/// A process' idea of job time. Times are in ns; own time is the process' monotonic clock and never runs back.
+/// A process' idea of job time. Times are in ns; own time is the process' monotonic clock and never
+/// runs back.
 #[derive(Clone, Debug)]
 pub struct JobClock {
     state: State,
@@ -109,8 +112,8 @@ impl JobClock {
         (!matches!(self.state, State::Exact)).then(|| self.next_ask_ns.saturating_add(patience_ns))
     }
 
-    /// Whether to ask the parent now, which has just spoken or has not. If so, the question is taken to be on its
-    /// way.
+    /// Whether to ask the parent now, which has just spoken or has not. If so, the question is
+    /// taken to be on its way.
     pub fn ask(&mut self, now_ns: u64, parent_spoke: bool) -> bool {
         let due = match self.next_ask_ns() {
             None => false,
@@ -143,7 +146,11 @@ impl JobClock {
             self.keep_better(now_ns, measured);
             self.rounds = self.rounds.saturating_add(1);
             // The parent is awake: the next round of the first ones follows at once.
-            if self.rounds < FIRST_ROUNDS { 0 } else { ASK_NS }
+            if self.rounds < FIRST_ROUNDS {
+                0
+            } else {
+                ASK_NS
+            }
         };
         self.next_ask_ns = now_ns.saturating_add(pause_ns);
         true
@@ -177,19 +184,20 @@ impl JobClock {
         self.drift_ppm = self.drift_ppm.max(ppm.min(DRIFT_PPM_MAX));
     }
 
-    /// How far own clock and the root's are taken to run apart, in parts per million: [`DRIFT_PPM`], and more once
-    /// they were seen to.
+    /// How far own clock and the root's are taken to run apart, in parts per million:
+    /// [`DRIFT_PPM`], and more once they were seen to.
     pub fn drift_ppm(&self) -> u64 {
         self.drift_ppm
     }
 
-    /// Job time at own time `now_ns`. Before the first measurement own time is taken for it. It may step back
-    /// by the error when a better measurement is made.
+    /// Job time at own time `now_ns`. Before the first measurement own time is taken for it. It may
+    /// step back by the error when a better measurement is made.
     pub fn job_ns(&self, now_ns: u64) -> u64 {
         shifted(now_ns, self.offset_ns())
     }
 
-    /// How far [`JobClock::job_ns`] may be off: nothing at the root, [`UNKNOWN_NS`] before the first measurement.
+    /// How far [`JobClock::job_ns`] may be off: nothing at the root, [`UNKNOWN_NS`] before the
+    /// first measurement.
     pub fn error_ns(&self, now_ns: u64) -> u64 {
         match self.state {
             State::Exact => 0,

@@ -1,4 +1,5 @@
-//! Commands: each is done once, however often it is given, and every target answers for itself or is named.
+//! Commands: each is done once, however often it is given, and every target answers for itself or
+//! is named.
 
 use crate::gather::{Gathers, Tally};
 use crate::members::Member;
@@ -57,7 +58,10 @@ impl Commands {
                 .find(|(past, _)| *past == id)
                 .map(|(_, course)| Known::Past(course))
         };
-        self.under_way.find(id).map(|_| Known::UnderWay).or_else(past)
+        self.under_way
+            .find(id)
+            .map(|_| Known::UnderWay)
+            .or_else(past)
     }
 
     /// Remembers how a command went, and forgets the oldest beyond the limit.
@@ -81,8 +85,14 @@ pub(crate) fn patience_ns(verb: &Verb) -> u64 {
 /// How long after its order a command is due, in ns, where job time is not known yet.
 pub(crate) fn length_ns(verb: &Verb, ahead_ns: u64) -> u64 {
     match *verb {
-        Verb::Window { from_ns, to_ns, .. } => ahead_ns.saturating_add(to_ns.saturating_sub(from_ns)),
+        Verb::Window { from_ns, to_ns, .. } => {
+            ahead_ns.saturating_add(to_ns.saturating_sub(from_ns))
+        }
         Verb::Reset { .. } | Verb::Record { .. } => ahead_ns,
-        Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Shutdown | Verb::Strategy { .. } => 0,
+        Verb::Pause { .. }
+        | Verb::Resume
+        | Verb::Hold { .. }
+        | Verb::Shutdown
+        | Verb::Strategy { .. } => 0,
     }
 }

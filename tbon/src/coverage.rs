@@ -1,4 +1,5 @@
-//! How much of the truth an answer is: merging, the conservation law, and what a member leaves that is gone.
+//! How much of the truth an answer is: merging, the conservation law, and what a member leaves that
+//! is gone.
 
 use core::fmt;
 use invivo_proto::control::results::{Coverage, Ledger};
@@ -102,7 +103,10 @@ pub fn balance(ledger: &Ledger) -> Result<(), Imbalance> {
         reset,
     } = *ledger;
     let parts = [open, in_flight, kept, reduced, dropped_by_place, reset];
-    let accounted = parts.into_iter().chain(dropped).fold(0, u64::saturating_add);
+    let accounted = parts
+        .into_iter()
+        .chain(dropped)
+        .fold(0, u64::saturating_add);
     if accounted == entered {
         Ok(())
     } else {
@@ -113,7 +117,8 @@ pub fn balance(ledger: &Ledger) -> Result<(), Imbalance> {
     }
 }
 
-/// The books of a member that is gone, from its last word: what it held or awaited counts as dropped.
+/// The books of a member that is gone, from its last word: what it held or awaited counts as
+/// dropped.
 pub(crate) fn gone(last: &Ledger) -> Ledger {
     let Ledger {
         entered,

@@ -46,10 +46,17 @@ impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
             .map(|gather| &gather.tally)
     }
 
-    /// Waits for the members on the roll; the others are absent. Beyond the limit the oldest is over: it is
-    /// answered with what it has, so that a node in trouble keeps its memory and still tells what it does not
-    /// know.
-    pub fn begin(&mut self, key: K, mut tally: T, deadline_ns: u64, members: &Members, awaited: FixedBitSet) {
+    /// Waits for the members on the roll; the others are absent. Beyond the limit the oldest is
+    /// over: it is answered with what it has, so that a node in trouble keeps its memory and still
+    /// tells what it does not know.
+    pub fn begin(
+        &mut self,
+        key: K,
+        mut tally: T,
+        deadline_ns: u64,
+        members: &Members,
+        awaited: FixedBitSet,
+    ) {
         if self.is_full()
             && let Some(oldest) = self.open.iter_mut().find(|gather| gather.deadline_ns != 0)
         {
@@ -67,8 +74,8 @@ impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
         });
     }
 
-    /// Takes note that a member answers, and gives the tally to add its answer to; nothing when nobody waits
-    /// for it (any more).
+    /// Takes note that a member answers, and gives the tally to add its answer to; nothing when
+    /// nobody waits for it (any more).
     pub fn answered(&mut self, key: K, member: usize) -> Option<&mut T> {
         let gather = self.open.iter_mut().find(|gather| gather.key == key)?;
         gather.tick_off(member).then_some(&mut gather.tally)
@@ -83,11 +90,13 @@ impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
         }
     }
 
-    /// Takes out what is complete, or overdue at `overdue_ns`, with the absent members noted. Those that had
-    /// the whole time and did not answer are silent from now on.
+    /// Takes out what is complete, or overdue at `overdue_ns`, with the absent members noted. Those
+    /// that had the whole time and did not answer are silent from now on.
     pub fn finish(&mut self, overdue_ns: u64, members: &mut Members) -> Vec<(K, T)> {
         self.open
-            .extract_if(.., |gather| gather.left == 0 || gather.deadline_ns <= overdue_ns)
+            .extract_if(.., |gather| {
+                gather.left == 0 || gather.deadline_ns <= overdue_ns
+            })
             .map(|mut gather| {
                 for index in gather.awaited.ones() {
                     let member = members.get_mut(index);

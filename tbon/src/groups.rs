@@ -1,14 +1,17 @@
-//! Who is in which communicator, for those who ask. Groups are told once, by the place of the communicator's
-//! rank 0, and climb to the root; places that met peers on a communicator ask for its group. A node answers from
-//! what it has, and asks its parent for the rest, once for all members that want it. Whoever has asked is also
-//! told what comes later: long groups come in pieces.
+//! Who is in which communicator, for those who ask. Groups are told once, by the place of the
+//! communicator's rank 0, and climb to the root; places that met peers on a communicator ask for
+//! its group. A node answers from what it has, and asks its parent for the rest, once for all
+//! members that want it. Whoever has asked is also told what comes later: long groups come in
+//! pieces.
 //!
-//! Members repeat their questions while something is missing, because questions and answers can be lost: a message is
-//! refused, a group forgotten. A repeated question goes up again when it has brought nothing for a while. A member that
-//! repeats its own hears what is new as it comes, and everything again after pauses that grow.
+//! Members repeat their questions while something is missing, because questions and answers can be
+//! lost: a message is refused, a group forgotten. A repeated question goes up again when it has
+//! brought nothing for a while. A member that repeats its own hears what is new as it comes, and
+//! everything again after pauses that grow.
 //!
-//! Memory is bounded by the runs of all groups: beyond that the group that was wanted least recently is forgotten.
-//! At a node that costs a question to the parent; what the root forgets stays unresolved.
+//! Memory is bounded by the runs of all groups: beyond that the group that was wanted least
+//! recently is forgotten. At a node that costs a question to the parent; what the root forgets
+//! stays unresolved.
 
 use crate::limits::{ASK_GROUP_AGAIN_NS, GROUP_MESSAGE_RUNS_MAX, TELL_GROUP_AGAIN_NS_MAX};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -121,7 +124,8 @@ impl Groups {
         self.entries.get(&id).map(|entry| &entry.group)
     }
 
-    /// A member wants groups: what it is told of them now, and for which of them the parent is to be asked.
+    /// A member wants groups: what it is told of them now, and for which of them the parent is to
+    /// be asked.
     pub fn want(&mut self, now_ns: u64, member: usize, ids: Vec<CommId>) -> (Told, Vec<CommId>) {
         let mut told = Told::new();
         let mut up = Vec::new();
@@ -152,7 +156,10 @@ impl Groups {
             entry.runs = runs(&entry.group);
             if !new.pieces.is_empty() {
                 for &member in entry.askers.keys() {
-                    for_askers.entry(member).or_default().insert(id, new.clone());
+                    for_askers
+                        .entry(member)
+                        .or_default()
+                        .insert(id, new.clone());
                 }
             }
             let after = entry.runs;
@@ -186,8 +193,8 @@ impl Groups {
     }
 }
 
-/// Adds the pieces of `from`, and gives those that were new. Of two pieces at the same start the one that tells
-/// more stays.
+/// Adds the pieces of `from`, and gives those that were new. Of two pieces at the same start the
+/// one that tells more stays.
 fn add(into: &mut Group, from: &Group) -> Group {
     let members = |runs: &[Run]| runs.iter().map(|run| u64::from(run.count)).sum::<u64>();
     let mut new = Group::default();
@@ -201,7 +208,8 @@ fn add(into: &mut Group, from: &Group) -> Group {
     new
 }
 
-/// What a group takes of the bound: its runs, and one for each piece, so that empty ones count as well.
+/// What a group takes of the bound: its runs, and one for each piece, so that empty ones count as
+/// well.
 fn runs(group: &Group) -> usize {
     group.pieces.values().map(|runs| runs.len() + 1).sum()
 }
@@ -275,7 +283,11 @@ mod tests {
         let want = (0..MEMBERS, prop::collection::vec(0u32..6, 0..4));
         prop_oneof![
             want.prop_map(|(member, ids)| Step::Want(member, ids)),
-            (0u32..6, 0u32..4, 1u32..5).prop_map(|(of, start, length)| Step::Learn { of, start, length }),
+            (0u32..6, 0u32..4, 1u32..5).prop_map(|(of, start, length)| Step::Learn {
+                of,
+                start,
+                length
+            }),
             (0..2 * ASK_GROUP_AGAIN_NS).prop_map(Step::Wait),
         ]
     }
@@ -287,8 +299,9 @@ mod tests {
     }
 
     proptest! {
-        /// While nothing is forgotten: who asked has heard everything there is about what it asked for, from
-        /// before and after its question, and nothing else; and no question goes up twice within a second.
+        /// While nothing is forgotten: who asked has heard everything there is about what it asked
+        /// for, from before and after its question, and nothing else; and no question goes up twice
+        /// within a second.
         #[test]
         fn who_asks_hears_all_of_it(steps in prop::collection::vec(step(), 0..60), keeps_all: bool) {
             let mut groups = Groups::new(keeps_all, MANY);
@@ -359,10 +372,14 @@ mod tests {
         }
     }
 
-    /// A node whose every message may be lost, below a root: whoever goes on asking hears everything in the end.
+    /// A node whose every message may be lost, below a root: whoever goes on asking hears
+    /// everything in the end.
     #[test]
     fn lost_questions_answers_and_memory_are_made_good() {
-        let narrow = Bounds { groups: 1, runs: 100 };
+        let narrow = Bounds {
+            groups: 1,
+            runs: 100,
+        };
         let (mut root, mut node) = (Groups::new(true, MANY), Groups::new(false, narrow));
         root.learn(&told(1, 0, 3));
         root.learn(&told(2, 0, 3));
@@ -371,7 +388,10 @@ mod tests {
         let (mut ups, mut downs) = (0, 0);
         for now_ns in (0..400).map(|step| step * STEP_NS) {
             // The second group pushes the first one out of the node's memory again and again.
-            let wishes = [1, 2].map(id).into_iter().filter(|id| !heard.contains_key(id));
+            let wishes = [1, 2]
+                .map(id)
+                .into_iter()
+                .filter(|id| !heard.contains_key(id));
             for wish in wishes.collect::<Vec<_>>() {
                 let (known, up) = node.want(now_ns, 0, vec![wish]);
                 join(&mut heard, &known);
@@ -399,7 +419,8 @@ mod tests {
         let mut root = Groups::new(true, MANY);
         root.learn(&told(1, 0, 3));
         const STEP_NS: u64 = ASK_GROUP_AGAIN_NS / 4;
-        let answers = (0..4 * 600).filter(|step| !root.want(step * STEP_NS, 0, vec![id(1)]).0.is_empty());
+        let answers =
+            (0..4 * 600).filter(|step| !root.want(step * STEP_NS, 0, vec![id(1)]).0.is_empty());
         // At once, after 1, 2, 4, 8, 16, 32 s, and every 64 s then.
         assert_eq!(answers.count(), 7 + (600 - 63) / 64);
         // What is new comes at once.

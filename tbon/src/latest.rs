@@ -1,5 +1,5 @@
-//! What becomes of messages that cannot be sent yet: of some only the newest is worth its room, some may be lost and some
-//! must not.
+//! What becomes of messages that cannot be sent yet: of some only the newest is worth its room,
+//! some may be lost and some must not.
 
 use invivo_proto::control::tree::{Down, Up};
 
@@ -31,13 +31,15 @@ pub fn kind_of_up(message: &Up) -> Option<u8> {
     }
 }
 
-/// Whether a message to a child must not be lost: all else is asked for again, or answered for by the child's name among
-/// the missing. There are three of them in a job.
+/// Whether a message to a child must not be lost: all else is asked for again, or answered for by
+/// the child's name among the missing. There are three of them in a job.
 pub fn must_arrive(message: &Down) -> bool {
     match message {
         Down::Job(_) | Down::Release | Down::Shutdown => true,
-        Down::Command(_) | Down::Query { .. } | Down::Heartbeat | Down::Time { .. } | Down::Groups(_) => {
-            false
-        }
+        Down::Command(_)
+        | Down::Query { .. }
+        | Down::Heartbeat
+        | Down::Time { .. }
+        | Down::Groups(_) => false,
     }
 }

@@ -7,8 +7,9 @@ use invivo_proto::control::last::Last;
 use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
 use invivo_proto::control::tree::{Partial, Query};
 
-/// Merges partial results. The merge is associative and commutative up to rounding, because results come in
-/// any order from any depth. A function like `invivo_analysis::law::merge` is a law as it stands.
+/// Merges partial results. The merge is associative and commutative up to rounding, because results
+/// come in any order from any depth. A function like `invivo_analysis::law::merge` is a law as it
+/// stands.
 pub trait Law {
     /// Adds `from` to `into`.
     ///

@@ -1,5 +1,5 @@
-//! Which process of the job is what: a pure function of a few numbers that every process knows from its
-//! launcher, so that nobody has to be told.
+//! Which process of the job is what: a pure function of a few numbers that every process knows from
+//! its launcher, so that nobody has to be told.
 //!
 //! ```text
 //! policy tail, 8 ranks, fan-in 4,16        policy nodes=2, 8 ranks, fan-in 2,2
@@ -12,9 +12,10 @@
 //!                                          layer 0            0 1  2 3  7 8   9 10
 //! ```
 //!
-//! With the policy *nodes*, every host has the same number of processes, in blocks: its ranks, its places, and its
-//! own analysis nodes up to one head. The upper nodes, the root last, are the last processes of the last host.
-//! *Tail* is the same with one host, so that the application's ranks keep their numbers.
+//! With the policy *nodes*, every host has the same number of processes, in blocks: its ranks, its
+//! places, and its own analysis nodes up to one head. The upper nodes, the root last, are the last
+//! processes of the last host. *Tail* is the same with one host, so that the application's ranks
+//! keep their numbers.
 
 mod error;
 mod fan_in;
@@ -97,8 +98,8 @@ impl Layout {
     /// The layout for an application of `app` ranks.
     ///
     /// # Errors
-    /// When a number is nought, the hosts cannot share the ranks evenly, or there are more processes than MPI can
-    /// number.
+    /// When a number is nought, the hosts cannot share the ranks evenly, or there are more
+    /// processes than MPI can number.
     pub fn for_app(app: u32, fan_in: FanIn, policy: Policy) -> Result<Layout, LayoutError> {
         let hosts = policy.hosts();
         if app == 0 {
@@ -162,7 +163,8 @@ impl Layout {
         self.shape.hosts
     }
 
-    /// Processes that each host must be given, but for the last one, which has the upper nodes as well.
+    /// Processes that each host must be given, but for the last one, which has the upper nodes as
+    /// well.
     pub fn processes_per_host(&self) -> u32 {
         self.shape.per_host()
     }
@@ -170,19 +172,22 @@ impl Layout {
     /// The layers, from the application to the root.
     pub fn layers(&self) -> impl Iterator<Item = Layer> {
         let top = self.shape.top();
-        self.shape.counts().zip(0..).map(move |(processes, number)| {
-            let name = match number {
-                0 => "application ranks",
-                1 => "tool places",
-                n if n == top => "root",
-                _ => "analysis nodes",
-            };
-            Layer {
-                number,
-                name,
-                processes: processes as u32,
-            }
-        })
+        self.shape
+            .counts()
+            .zip(0..)
+            .map(move |(processes, number)| {
+                let name = match number {
+                    0 => "application ranks",
+                    1 => "tool places",
+                    n if n == top => "root",
+                    _ => "analysis nodes",
+                };
+                Layer {
+                    number,
+                    name,
+                    processes: processes as u32,
+                }
+            })
     }
 
     /// What process `world` is; nothing beyond the last process.
@@ -243,7 +248,8 @@ impl Layout {
             .map_or(WorldRank(u32::MAX), |place| self.shape.world(place))
     }
 
-    /// Whom `world` reports to: a rank to its place, a place or node to its node, the root to nobody.
+    /// Whom `world` reports to: a rank to its place, a place or node to its node, the root to
+    /// nobody.
     pub fn parent(&self, world: WorldRank) -> Option<WorldRank> {
         self.shape
             .seat(world)
@@ -251,7 +257,8 @@ impl Layout {
             .map(|seat| self.shape.world(seat))
     }
 
-    /// Who reports to `world`: to a place its ranks, to a node its places or nodes, to a rank nobody.
+    /// Who reports to `world`: to a place its ranks, to a node its places or nodes, to a rank
+    /// nobody.
     pub fn children(&self, world: WorldRank) -> impl Iterator<Item = WorldRank> {
         let shape = self.shape;
         let seat = shape.seat(world);

@@ -1,11 +1,13 @@
 //! The tree of tool processes: who is who in it, and what each of them does with a message.
 //!
-//! Nothing here knows MPI, a clock, a socket or a file. Time is an argument in nanoseconds, messages come in,
-//! actions come out; the drivers in `tool-place` and `analysis-node` and the simulator carry them out.
+//! Nothing here knows MPI, a clock, a socket or a file. Time is an argument in nanoseconds,
+//! messages come in, actions come out; the drivers in `tool-place` and `analysis-node` and the
+//! simulator carry them out.
 //!
-//! [`layout`] says who reports to whom. [`node::Node`] is the machine of every tool process: whatever comes from
-//! above goes down to its members, whatever comes from its members is gathered and goes up. A tool place is a
-//! node whose only member is itself; the [`root::Root`] is a node with nobody above, together with the askers.
+//! [`layout`] says who reports to whom. [`node::Node`] is the machine of every tool process:
+//! whatever comes from above goes down to its members, whatever comes from its members is gathered
+//! and goes up. A tool place is a node whose only member is itself; the [`root::Root`] is a node
+//! with nobody above, together with the askers.
 #![no_std]
 #![allow(
     clippy::large_enum_variant,

@@ -19,7 +19,8 @@ pub(crate) struct Member {
     pub local: bool,
     /// When it was heard last; it is taken to have spoken when the node began.
     pub heard_ns: u64,
-    /// It missed a wave or a command, and has not been heard since: it is not asked, and commands do not wait for it.
+    /// It missed a wave or a command, and has not been heard since: it is not asked, and commands
+    /// do not wait for it.
     pub silent: bool,
     /// It has been silent for so long that what it held is given up. It may come back all the same.
     pub gone: bool,
@@ -82,8 +83,8 @@ impl Member {
         garbage.into_iter().chain(absence)
     }
 
-    /// The coverage of its silence: its ranks count and do not report. What a member held that is gone is dropped; a
-    /// late one keeps its books to itself until it answers.
+    /// The coverage of its silence: its ranks count and do not report. What a member held that is
+    /// gone is dropped; a late one keeps its books to itself until it answers.
     pub fn absence(&self) -> Coverage {
         let ledger = if self.gone {
             coverage::gone(&self.last)
@@ -168,7 +169,9 @@ impl Members {
 
     /// A list of those who are waited for: all who are not silent.
     pub fn roll_of_awake(&self) -> FixedBitSet {
-        (0..self.len()).filter(|&index| !self.0[index].silent).collect()
+        (0..self.len())
+            .filter(|&index| !self.0[index].silent)
+            .collect()
     }
 
     /// What is wrong with them, as sentences for a status, as many as a status has room for.

@@ -11,16 +11,17 @@
 //!                                          Down::{Time, Groups}    to those who asked
 //! ```
 //!
-//! A node serves its children and, where ranks report to it directly, itself: the driver of a place is to its
-//! node what a child is to an inner node, and speaks the same messages ([`Input::Local`], [`Action::Local`]).
-//! So there is one machine for every role and any depth.
+//! A node serves its children and, where ranks report to it directly, itself: the driver of a place
+//! is to its node what a child is to an inner node, and speaks the same messages ([`Input::Local`],
+//! [`Action::Local`]). So there is one machine for every role and any depth.
 //!
-//! Links keep their order and lose nothing, members may fall silent: every question and every command has a
-//! time-out that grows with the height, so that the deepest node that waits in vain gives up first, names the
-//! silent member, and its parents still hear the rest of the branch in time. Later questions leave a silent
-//! member out, until it is heard again; commands still go to it, and nobody waits for it. One that is not heard for
-//! [`GONE_NS`](crate::limits::GONE_NS) is gone: what it held counts as dropped. Members that are alive ask for the time every second or so, so
-//! that silence means something; and whoever comes back is what it was, books and all.
+//! Links keep their order and lose nothing, members may fall silent: every question and every
+//! command has a time-out that grows with the height, so that the deepest node that waits in vain
+//! gives up first, names the silent member, and its parents still hear the rest of the branch in
+//! time. Later questions leave a silent member out, until it is heard again; commands still go to
+//! it, and nobody waits for it. One that is not heard for [`GONE_NS`](crate::limits::GONE_NS) is
+//! gone: what it held counts as dropped. Members that are alive ask for the time every second or
+//! so, so that silence means something; and whoever comes back is what it was, books and all.
 
 mod climb;
 mod descend;
@@ -86,7 +87,13 @@ impl<L: Law> Node<L> {
             groups: ROOT_GROUPS_MAX,
             runs: ROOT_GROUP_RUNS_MAX,
         };
-        let node = Node::with(now_ns, seat, law, JobClock::root(), Groups::new(true, bounds));
+        let node = Node::with(
+            now_ns,
+            seat,
+            law,
+            JobClock::root(),
+            Groups::new(true, bounds),
+        );
         Node {
             is_root: true,
             ..node
@@ -94,7 +101,9 @@ impl<L: Law> Node<L> {
     }
 
     fn with(now_ns: u64, seat: Seat, law: L, clock: JobClock, groups: Groups) -> Node<L> {
-        let local = seat.local.map(|ranks| Member::new(now_ns, seat.me, ranks, true));
+        let local = seat
+            .local
+            .map(|ranks| Member::new(now_ns, seat.me, ranks, true));
         let children = seat
             .children
             .into_iter()
@@ -167,11 +176,15 @@ impl<L: Law> Node<L> {
             self.clock.next_ask_ns(),
             self.members.next_gone_ns(),
         ];
-        deadlines.into_iter().flatten().min().filter(|_| !self.closed)
+        deadlines
+            .into_iter()
+            .flatten()
+            .min()
+            .filter(|_| !self.closed)
     }
 
-    /// Lets something happen; what the driver then has to do, in order. `now_ns` is the process' monotonic clock,
-    /// read after the message was received: job time is measured by it.
+    /// Lets something happen; what the driver then has to do, in order. `now_ns` is the process'
+    /// monotonic clock, read after the message was received: job time is measured by it.
     pub fn step(&mut self, now_ns: u64, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
         if self.closed {
@@ -179,7 +192,8 @@ impl<L: Law> Node<L> {
             self.ignored.after_shutdown += u64::from(!of_time);
             return out;
         }
-        // Only a tick makes late what has not come, because only then has everything been handed in.
+        // Only a tick makes late what has not come, because only then has everything been handed
+        // in.
         let overdue_ns = match input {
             Input::Tick => now_ns,
             Input::Enough => u64::MAX,
@@ -238,7 +252,9 @@ impl<L: Law> Node<L> {
     fn give_up(&mut self, now_ns: u64) {
         for member in self.members.leave(now_ns) {
             self.waves.give_up(member, self.members.get(member));
-            self.commands.under_way.give_up(member, self.members.get(member));
+            self.commands
+                .under_way
+                .give_up(member, self.members.get(member));
         }
     }
 
@@ -248,12 +264,18 @@ impl<L: Law> Node<L> {
             return;
         }
         if self.present.complete() {
-            out.push(Action::Up(Up::Hello { ranks: self.ranks() }));
+            out.push(Action::Up(Up::Hello {
+                ranks: self.ranks(),
+            }));
         }
         for (wave, sum) in self.waves.finish(overdue_ns, &mut self.members) {
             out.push(Action::Up(sum.into_answer(wave, self.notes())));
         }
-        for (command, course) in self.commands.under_way.finish(overdue_ns, &mut self.members) {
+        for (command, course) in self
+            .commands
+            .under_way
+            .finish(overdue_ns, &mut self.members)
+        {
             out.push(Action::Up(Up::Ack {
                 command,
                 acks: course.acks.clone(),

@@ -10,8 +10,8 @@ pub(crate) fn ahead_ns(height: u32) -> u64 {
     CUT_AHEAD_NS_PER_LAYER.saturating_mul(u64::from(height))
 }
 
-/// Counts the epochs of recording, in the order in which commands are given: places may come to know of a switch late, or
-/// of a window's end early, and would each count something else.
+/// Counts the epochs of recording, in the order in which commands are given: places may come to
+/// know of a switch late, or of a window's end early, and would each count something else.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epochs {
     number: u32,
@@ -34,8 +34,8 @@ impl Epochs {
         self.number
     }
 
-    /// The epoch of a window. Behind it recording is off: a switch that is given meanwhile may find it so at some
-    /// places, and begins the next epoch at all of them.
+    /// The epoch of a window. Behind it recording is off: a switch that is given meanwhile may find
+    /// it so at some places, and begins the next epoch at all of them.
     fn window(&mut self) -> u32 {
         self.number = self.number.saturating_add(1);
         self.on = false;
@@ -65,8 +65,8 @@ pub(crate) fn verb(order: Order, cut_ns: u64, epochs: &mut Epochs) -> Verb {
     }
 }
 
-/// Which order each id stands for, as long as the command is remembered: a repeated order has another cut, and
-/// is the same all the same.
+/// Which order each id stands for, as long as the command is remembered: a repeated order has
+/// another cut, and is the same all the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Orders(BTreeMap<CommandId, Order>);
 

@@ -2,8 +2,8 @@
 
 use crate::limits::{SILENCE_NS_MAX, START_NS_MAX};
 
-/// Listens to what comes from above: all of it begins at the root. Before its first word silence means nothing yet: the
-/// root may be slow to start, which has a patience of its own.
+/// Listens to what comes from above: all of it begins at the root. Before its first word silence
+/// means nothing yet: the root may be slow to start, which has a patience of its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Pulse {
     deadline_ns: u64,

@@ -9,7 +9,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 use invivo_proto::control::results::{Coverage, Group};
-use invivo_proto::control::tree::{Acks, Command, Down, JobInfo, Order, Partial, Query, RankEnded, Up};
+use invivo_proto::control::tree::{
+    Acks, Command, Down, JobInfo, Order, Partial, Query, RankEnded, Up,
+};
 use invivo_proto::ids::{CommId, CommandId, WaveId, WorldRank};
 
 /// Who asked: a number of the driver's choice, given back with the answer.
@@ -124,8 +126,8 @@ pub enum Refusal {
         /// The command.
         id: CommandId,
     },
-    /// A window is being recorded, and nothing else may forget or begin one meanwhile: which places would still
-    /// refuse and which not would depend on how far each has come.
+    /// A window is being recorded, and nothing else may forget or begin one meanwhile: which places
+    /// would still refuse and which not would depend on how far each has come.
     Window {
         /// The command that records it.
         id: CommandId,
@@ -178,7 +180,9 @@ impl fmt::Display for Refusal {
                     "command {id} is shutting the measurement down already; wait for its end"
                 )
             }
-            Refusal::ShutDown => f.write_str("the measurement is over; nothing can be asked any more"),
+            Refusal::ShutDown => {
+                f.write_str("the measurement is over; nothing can be asked any more")
+            }
         }
     }
 }
@@ -262,7 +266,9 @@ impl<L: Law> Root<L> {
             }
             RootInput::Release => self.pass(now_ns, Input::Down(Down::Release), &mut out),
             RootInput::Shutdown => self.shut_down(now_ns, &mut out),
-            RootInput::Up { from, message } => self.pass(now_ns, Input::Up { from, message }, &mut out),
+            RootInput::Up { from, message } => {
+                self.pass(now_ns, Input::Up { from, message }, &mut out)
+            }
             RootInput::Tick => self.pass(now_ns, Input::Tick, &mut out),
             RootInput::Enough => self.pass(now_ns, Input::Enough, &mut out),
             RootInput::Garbage(child) => self.pass(now_ns, Input::Garbage(child), &mut out),
@@ -270,7 +276,13 @@ impl<L: Law> Root<L> {
         out
     }
 
-    fn ask(&mut self, now_ns: u64, ask: AskId, what: Ask, out: &mut Vec<RootAction>) -> Result<(), Refusal> {
+    fn ask(
+        &mut self,
+        now_ns: u64,
+        ask: AskId,
+        what: Ask,
+        out: &mut Vec<RootAction>,
+    ) -> Result<(), Refusal> {
         if self.closed {
             return Err(Refusal::ShutDown);
         }
@@ -294,14 +306,24 @@ impl<L: Law> Root<L> {
                 if !known {
                     self.epochs = epochs;
                 }
-                self.pass(now_ns, Input::Down(Down::Command(Command { id, verb })), out);
+                self.pass(
+                    now_ns,
+                    Input::Down(Down::Command(Command { id, verb })),
+                    out,
+                );
             }
         }
         Ok(())
     }
 
     /// Lets `ask` wait for a command, new or not.
-    fn admit(&mut self, ask: AskId, id: CommandId, order: Order, known: bool) -> Result<(), Refusal> {
+    fn admit(
+        &mut self,
+        ask: AskId,
+        id: CommandId,
+        order: Order,
+        known: bool,
+    ) -> Result<(), Refusal> {
         if known && self.orders.is_taken(id, order) {
             return Err(Refusal::IdTaken { id });
         }
@@ -324,11 +346,15 @@ impl<L: Law> Root<L> {
 
     /// Refuses what cannot go beside a command under way.
     fn excludes(&self, order: Order) -> Result<(), Refusal> {
-        let under_way =
-            |is_such: fn(Order) -> bool| self.orders.such(is_such).find(|&id| self.node.is_under_way(id));
+        let under_way = |is_such: fn(Order) -> bool| {
+            self.orders
+                .such(is_such)
+                .find(|&id| self.node.is_under_way(id))
+        };
         let refusal = match order {
             Order::Reset | Order::Window { .. } => {
-                under_way(|order| matches!(order, Order::Window { .. })).map(|id| Refusal::Window { id })
+                under_way(|order| matches!(order, Order::Window { .. }))
+                    .map(|id| Refusal::Window { id })
             }
             Order::Shutdown => {
                 under_way(|order| order == Order::Shutdown).map(|id| Refusal::ShuttingDown { id })

@@ -45,7 +45,8 @@ impl Wave {
         coverage: &Coverage,
         missing: Vec<WorldRank>,
     ) -> Result<(), Mismatch> {
-        if self.empty && core::mem::discriminant(&self.partial) == core::mem::discriminant(&partial) {
+        if self.empty && core::mem::discriminant(&self.partial) == core::mem::discriminant(&partial)
+        {
             // The first answer is the sum so far: a place or a node with one child copies nothing.
             self.partial = partial;
         } else {

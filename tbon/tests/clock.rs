@@ -1,4 +1,5 @@
-//! Job time against simulated clocks: whatever the delays and the drift, the truth lies within the stated error.
+//! Job time against simulated clocks: whatever the delays and the drift, the truth lies within the
+//! stated error.
 
 use invivo_tbon::clock::{
     ASK_AGAIN_NS, ASK_NS, AWAKE_NS, DRIFT_PPM, DRIFT_PPM_MAX, FIRST_ROUNDS, JobClock, UNKNOWN_NS,
@@ -29,7 +30,13 @@ struct Round {
 }
 
 fn round() -> impl Strategy<Value = Round> {
-    let way = || prop_oneof![1_000u64..200_000, 1_000u64..5_000_000, 1_000u64..900_000_000];
+    let way = || {
+        prop_oneof![
+            1_000u64..200_000,
+            1_000u64..5_000_000,
+            1_000u64..900_000_000
+        ]
+    };
     (0u64..3_000_000_000, any::<bool>(), way(), way()).prop_map(
         |(idle_ns, parent_spoke, there_ns, back_ns)| Round {
             idle_ns,
@@ -89,8 +96,8 @@ proptest! {
         }
     }
 
-    /// A clock that is slewed faster than is usual: as soon as two measurements contradict each other, the stated
-    /// error holds for as long as it goes on, however long nothing is measured.
+    /// A clock that is slewed faster than is usual: as soon as two measurements contradict each
+    /// other, the stated error holds for as long as it goes on, however long nothing is measured.
     #[test]
     fn a_slewed_clock_is_noticed_and_its_error_holds(
         ppm in 2_000i64..DRIFT_PPM_MAX as i64 * 9 / 10,
@@ -173,7 +180,9 @@ fn asked() -> Vec<u64> {
 
 #[test]
 fn questions_follow_each_other_at_first_and_then_come_every_second() {
-    let first: Vec<u64> = (0..u64::from(FIRST_ROUNDS)).map(|round| round * 10_000).collect();
+    let first: Vec<u64> = (0..u64::from(FIRST_ROUNDS))
+        .map(|round| round * 10_000)
+        .collect();
     let asked = asked();
     let (begin, later) = asked.split_at(first.len());
     assert_eq!(begin, first);

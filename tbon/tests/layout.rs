@@ -41,7 +41,8 @@ impl Tree {
     }
 
     fn add(&mut self, height: u32, host: u32, children: Vec<u32>, ranks: Vec<u32>) -> u32 {
-        self.counts.resize(self.counts.len().max(height as usize + 1), 0);
+        self.counts
+            .resize(self.counts.len().max(height as usize + 1), 0);
         let index = self.counts[height as usize];
         self.counts[height as usize] += 1;
         let role = match height {
@@ -64,7 +65,11 @@ impl Tree {
 
 /// Each host by itself up to its head, then the layers over the heads.
 fn naive(app: u32, fans: &[u32], hosts: u32) -> Tree {
-    let fan = |height: u32| *fans.get(height as usize - 1).unwrap_or(fans.last().unwrap());
+    let fan = |height: u32| {
+        *fans
+            .get(height as usize - 1)
+            .unwrap_or(fans.last().unwrap())
+    };
     let mut tree = Tree::default();
     let (mut heads, mut height) = (Vec::new(), 0);
     for host in 0..hosts {
@@ -97,7 +102,8 @@ fn policy(hosts: u32) -> Policy {
 
 /// Ranks per place, then members per node.
 fn fans() -> impl Strategy<Value = Vec<u32>> {
-    (1u32..12, prop::collection::vec(2u32..12, 1..4)).prop_map(|(ranks, nodes)| [vec![ranks], nodes].concat())
+    (1u32..12, prop::collection::vec(2u32..12, 1..4))
+        .prop_map(|(ranks, nodes)| [vec![ranks], nodes].concat())
 }
 
 proptest! {
@@ -134,7 +140,8 @@ proptest! {
         prop_assert_eq!((layout.role(beyond), layout.host_of(beyond), layout.parent(beyond)), (None, None, None));
     }
 
-    /// What a launcher does by blocks: every host the same number, the last one the upper nodes as well.
+    /// What a launcher does by blocks: every host the same number, the last one the upper nodes as
+    /// well.
     #[test]
     fn hosts_are_blocks_of_processes(ranks in 1u32..60, hosts in 1u32..12, fans in fans()) {
         let layout = Layout::for_app(ranks * hosts, FanIn::new(&fans).unwrap(), policy(hosts)).unwrap();
@@ -282,7 +289,10 @@ fn errors_say_what_why_and_the_next_command() {
         "7 ranks cannot be shared evenly by 2 nodes; start 6 or 8 ranks"
     );
     assert!(of_total(2, None).contains("start at least 3"));
-    assert!(on_two(4, None).contains("its tool place on each node and the root need 5; start at least 5"));
+    assert!(
+        on_two(4, None)
+            .contains("its tool place on each node and the root need 5; start at least 5")
+    );
     assert!(for_app(0, &[4]).contains("at least 1"));
     assert!(for_app(1, &[0]).contains("fan-in of 1 or more"));
     assert!(for_app(4, &[4, 1]).contains("give 2 or more"));
@@ -291,7 +301,10 @@ fn errors_say_what_why_and_the_next_command() {
     assert!(of_total(u32::MAX, None).contains("at most 2147483647"));
     let many = Policy::PerNode { hosts: 1000 };
     let most = Layout::of_total(i32::MAX as u32, FanIn::default(), many, None).unwrap_err();
-    assert!(matches!(most, LayoutError::NoFit { above: None, .. }), "{most}");
+    assert!(
+        matches!(most, LayoutError::NoFit { above: None, .. }),
+        "{most}"
+    );
     assert!(
         most.to_string()
             .ends_with("ranks) processes, or say how many ranks by `--app N`")
@@ -319,7 +332,10 @@ fn the_layers_that_the_manual_shows() {
 fn a_million_ranks_cost_no_memory() {
     let layout = Layout::for_app(1 << 20, FanIn::new(&[16]).unwrap(), Policy::Tail).unwrap();
     assert_eq!(
-        layout.layers().map(|layer| layer.processes).collect::<Vec<_>>(),
+        layout
+            .layers()
+            .map(|layer| layer.processes)
+            .collect::<Vec<_>>(),
         [1 << 20, 1 << 16, 1 << 12, 256, 16, 1]
     );
     assert_eq!(layout.ranks_of(layout.root()), 0..1 << 20);
@@ -328,7 +344,10 @@ fn a_million_ranks_cost_no_memory() {
     let layout = Layout::for_app(1 << 20, FanIn::new(&[16]).unwrap(), hosts).unwrap();
     // 128 ranks, 8 places and a head on each of 8,192 hosts, 512 nodes and so on above.
     assert_eq!(
-        layout.layers().map(|layer| layer.processes).collect::<Vec<_>>(),
+        layout
+            .layers()
+            .map(|layer| layer.processes)
+            .collect::<Vec<_>>(),
         [1 << 20, 1 << 16, 1 << 13, 1 << 9, 1 << 5, 2, 1]
     );
 }

@@ -1,4 +1,5 @@
-//! Promises about members: silent ones, those that send garbage, what time it is, and who is in which group.
+//! Promises about members: silent ones, those that send garbage, what time it is, and who is in
+//! which group.
 
 use invivo_proto::control::results::{Coverage, Group, JobStatus, Ledger};
 use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
@@ -27,7 +28,11 @@ const ONE: WorldRank = WorldRank(8);
 const OTHER: WorldRank = WorldRank(9);
 
 fn node() -> Node<Merge> {
-    Node::new(0, Seat::of(&layout(), WorldRank(12)).unwrap(), keep as Merge)
+    Node::new(
+        0,
+        Seat::of(&layout(), WorldRank(12)).unwrap(),
+        keep as Merge,
+    )
 }
 
 fn query(wave: u64) -> Input {
@@ -181,7 +186,10 @@ fn a_member_that_is_not_heard_for_long_is_gone_until_it_is() {
     assert_eq!(acks(&node.step(GONE_NS - 1, done(ONE))), None);
     // Where not everything could be handed in nobody is late.
     assert_eq!(acks(&node.step(GONE_NS, Input::Backlog)), None);
-    assert_eq!(acks(&node.step(GONE_NS, Input::Tick)), Some((4, vec![OTHER])));
+    assert_eq!(
+        acks(&node.step(GONE_NS, Input::Tick)),
+        Some((4, vec![OTHER]))
+    );
     // What it held counts as dropped.
     node.step(GONE_NS, query(2));
     let actions = node.step(GONE_NS, honest(ONE, 2, 6));
@@ -198,7 +206,10 @@ fn a_member_that_is_not_heard_for_long_is_gone_until_it_is() {
     node.step(GONE_NS, done(OTHER));
     assert_eq!(asked(&node.step(GONE_NS, query(3))), [ONE, OTHER]);
     node.step(GONE_NS, honest(ONE, 3, 6));
-    assert_eq!(ledger(&node.step(GONE_NS, honest(OTHER, 3, 9))), Some(books(15)));
+    assert_eq!(
+        ledger(&node.step(GONE_NS, honest(OTHER, 3, 9))),
+        Some(books(15))
+    );
 }
 
 #[test]
@@ -380,7 +391,11 @@ fn time_is_measured_upward_and_told_downward() {
     );
     assert_eq!(node.clock().job_ns(150), 5000);
     assert_eq!(node.clock().from_job(5000), 150);
-    assert_eq!(node.clock().error_ns(200), 51, "half the round trip, and drift");
+    assert_eq!(
+        node.clock().error_ns(200),
+        51,
+        "half the round trip, and drift"
+    );
     assert_eq!(
         node.step(200, ask(OTHER, 170)),
         [Action::Down {
@@ -437,12 +452,15 @@ fn a_question_about_groups_goes_up_once_and_its_answer_to_all_who_asked() {
         [],
         "nothing new"
     );
-    // Repeated: it has been told. After a while the message is taken for lost, and what the parent does not answer is
-    // asked again.
+    // Repeated: it has been told. After a while the message is taken for lost, and what the parent
+    // does not answer is asked again.
     assert_eq!(node.step(1, want(ONE, &[4, 5])), []);
     assert_eq!(
         node.clone().step(ASK_GROUP_AGAIN_NS, want(ONE, &[4, 5])),
-        [down(ONE, group(5, 1)), Action::Up(Up::WantGroups(vec![id(4)]))]
+        [
+            down(ONE, group(5, 1)),
+            Action::Up(Up::WantGroups(vec![id(4)]))
+        ]
     );
     // What a member tells climbs on.
     let told = Input::Up {
@@ -453,9 +471,15 @@ fn a_question_about_groups_goes_up_once_and_its_answer_to_all_who_asked() {
 
     let mut place: Node<Merge> = Node::new(0, Seat::of(&layout(), ONE).unwrap(), keep);
     let wish = Up::WantGroups(vec![id(4)]);
-    assert_eq!(place.step(0, Input::Local(wish.clone())), [Action::Up(wish)]);
+    assert_eq!(
+        place.step(0, Input::Local(wish.clone())),
+        [Action::Up(wish)]
+    );
     let told = Down::Groups(group(4, 1));
-    assert_eq!(place.step(0, Input::Down(told.clone())), [Action::Local(told)]);
+    assert_eq!(
+        place.step(0, Input::Down(told.clone())),
+        [Action::Local(told)]
+    );
 }
 
 #[test]

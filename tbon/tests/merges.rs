@@ -52,7 +52,11 @@ impl Place {
     }
 
     fn refusals(&self) -> Vec<(Rank, String)> {
-        let refused = self.ranks.iter().zip(self.first..).filter(|(rank, _)| rank.1);
+        let refused = self
+            .ranks
+            .iter()
+            .zip(self.first..)
+            .filter(|(rank, _)| rank.1);
         refused
             .map(|(_, rank)| (Rank(rank), format!("rank {rank} refused")))
             .collect()
@@ -94,7 +98,10 @@ fn naive(places: &[Place]) -> Acks {
                 .filter_map(|place| place.cut)
                 .filter(|cut| cut.error_ns > 3),
         ),
-        complete_ns: there().map(|place| u64::from(place.first)).max().unwrap_or(0),
+        complete_ns: there()
+            .map(|place| u64::from(place.first))
+            .max()
+            .unwrap_or(0),
         clipped: 3 * there().count() as u64,
         open: there().map(|place| place.ranks.len() as u64).sum(),
     }

@@ -23,7 +23,11 @@ const AHEAD_NS: u64 = 3 * CUT_AHEAD_NS_PER_LAYER;
 const NOW_NS: u64 = 7_000_000_000;
 
 fn root() -> Root<Merge> {
-    let mut root = Root::new(NOW_NS, Seat::of(&layout(), WorldRank(14)).unwrap(), keep as Merge);
+    let mut root = Root::new(
+        NOW_NS,
+        Seat::of(&layout(), WorldRank(14)).unwrap(),
+        keep as Merge,
+    );
     root.step(NOW_NS, RootInput::Tick);
     root
 }
@@ -33,7 +37,13 @@ fn give(root: &mut Root<Merge>, now_ns: u64, id: u64, order: Order) -> Vec<RootA
         id: CommandId(id),
         order,
     };
-    root.step(now_ns, RootInput::Ask { ask: AskId(id), what })
+    root.step(
+        now_ns,
+        RootInput::Ask {
+            ask: AskId(id),
+            what,
+        },
+    )
 }
 
 fn verbs(actions: &[RootAction]) -> Vec<Verb> {
@@ -73,7 +83,9 @@ fn cuts_lie_ahead_of_the_order_for_everybody_alike() {
             },
         ),
         (
-            Order::Window { length_ns: u64::MAX },
+            Order::Window {
+                length_ns: u64::MAX,
+            },
             Verb::Window {
                 from_ns: at_ns,
                 to_ns: u64::MAX,
@@ -140,7 +152,10 @@ fn a_shutdown_under_way_is_not_begun_again() {
     let mut root = root();
     give(&mut root, NOW_NS, 1, Order::Shutdown);
     let again = give(&mut root, NOW_NS, 2, Order::Shutdown);
-    assert_eq!(refusal(&again), Some(Refusal::ShuttingDown { id: CommandId(1) }));
+    assert_eq!(
+        refusal(&again),
+        Some(Refusal::ShuttingDown { id: CommandId(1) })
+    );
     assert_eq!(give(&mut root, NOW_NS, 1, Order::Shutdown), [], "joined");
     done(&mut root, 1);
     assert_eq!(verbs(&give(&mut root, NOW_NS, 2, Order::Shutdown)).len(), 2);
@@ -177,7 +192,11 @@ fn the_root_counts_epochs_in_the_order_of_commands() {
                 ref other => panic!("{other:?}"),
             };
             let given = give(&mut root, NOW_NS, id, order);
-            assert_eq!(epoch(&given), if recording { on } else { off }, "{id}: {order:?}");
+            assert_eq!(
+                epoch(&given),
+                if recording { on } else { off },
+                "{id}: {order:?}"
+            );
             // Repeated and refused commands count nothing.
             assert_eq!(give(&mut root, NOW_NS, id, order), []);
             assert!(refusal(&give(&mut root, NOW_NS, id, Order::Reset)).is_some());
@@ -304,7 +323,10 @@ fn the_time_for_a_command_begins_when_it_is_due() {
     let usual = COMMAND_NS_PER_LAYER;
     for knows_time in [false, true] {
         assert_eq!(gives_up_ns(Verb::Resume, knows_time), usual);
-        assert_eq!(gives_up_ns(Verb::Pause { lease_ns: 9 * S }, knows_time), usual);
+        assert_eq!(
+            gives_up_ns(Verb::Pause { lease_ns: 9 * S }, knows_time),
+            usual
+        );
         // Ranks may come to their MPI_Init as late as that.
         assert_eq!(
             gives_up_ns(Verb::Hold { lease_ns: 9 * S }, knows_time),
@@ -332,5 +354,8 @@ fn the_time_for_a_command_begins_when_it_is_due() {
     );
     // Without a clock, the length of the window is known all the same.
     let patience = gives_up_ns(window, false);
-    assert!((56 * S + usual..57 * S + usual).contains(&patience), "{patience}");
+    assert!(
+        (56 * S + usual..57 * S + usual).contains(&patience),
+        "{patience}"
+    );
 }

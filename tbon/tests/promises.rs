@@ -30,7 +30,11 @@ fn place() -> Node<Merge> {
 }
 
 fn root() -> Root<Merge> {
-    Root::new(0, Seat::of(&layout(), layout().root()).unwrap(), keep as Merge)
+    Root::new(
+        0,
+        Seat::of(&layout(), layout().root()).unwrap(),
+        keep as Merge,
+    )
 }
 
 fn command(id: u64, verb: Verb) -> Command {
@@ -144,7 +148,8 @@ fn the_root_says_that_it_is_alive_whatever_else_happens() {
 #[test]
 fn a_lost_root_is_reported_once_per_silence() {
     let mut place = place();
-    let lost = |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
+    let lost =
+        |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
     place.step(0, Input::Down(Down::Heartbeat));
     assert!(!lost(&mut place, SILENCE_NS_MAX - 1));
     assert!(lost(&mut place, SILENCE_NS_MAX));
@@ -164,14 +169,18 @@ fn a_lost_root_is_reported_once_per_silence() {
         error_ns: 0,
     };
     place.step(heard + SILENCE_NS_MAX - 1, Input::Down(time));
-    place.step(heard + SILENCE_NS_MAX - 1, Input::Down(Down::Groups([].into())));
+    place.step(
+        heard + SILENCE_NS_MAX - 1,
+        Input::Down(Down::Groups([].into())),
+    );
     assert!(lost(&mut place, heard + SILENCE_NS_MAX));
 }
 
 #[test]
 fn a_root_that_starts_slowly_is_not_lost() {
     let mut place = place();
-    let lost = |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
+    let lost =
+        |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
     // The parent is there before the root is.
     place.step(1, Input::Down(Down::Groups([].into())));
     assert!(!lost(&mut place, 10 * SILENCE_NS_MAX));
@@ -244,7 +253,10 @@ fn a_root_that_is_full_refuses() {
         Some(Refusal::TooManyWaves)
     );
     for id in 0..COMMANDS_MAX as u64 {
-        assert_eq!(refusal(&ask(&mut root, 100 + id, order(id, Order::Resume))), None);
+        assert_eq!(
+            refusal(&ask(&mut root, 100 + id, order(id, Order::Resume))),
+            None
+        );
     }
     let one_more = order(77, Order::Resume);
     assert_eq!(
@@ -253,10 +265,16 @@ fn a_root_that_is_full_refuses() {
     );
     // One that is under way may still be joined, by so many.
     for n in 1..ASKERS_MAX as u64 {
-        assert_eq!(refusal(&ask(&mut root, 300 + n, order(3, Order::Resume))), None);
+        assert_eq!(
+            refusal(&ask(&mut root, 300 + n, order(3, Order::Resume))),
+            None
+        );
     }
     let crowd = ask(&mut root, 400, order(3, Order::Resume));
-    assert_eq!(refusal(&crowd), Some(Refusal::TooManyAskers { id: CommandId(3) }));
+    assert_eq!(
+        refusal(&crowd),
+        Some(Refusal::TooManyAskers { id: CommandId(3) })
+    );
     // Whoever still waits learns that nothing will come.
     let told = root.step(0, RootInput::Shutdown);
     let told = told
@@ -335,7 +353,10 @@ fn memory_of_commands_is_bounded() {
     for id in 0..=REMEMBERED_MAX as u64 {
         assert!(matches!(give(id)[..], [Action::Local(Down::Command(_))]));
     }
-    assert!(matches!(give(1)[..], [Action::Up(Up::Ack { .. })]), "remembered");
+    assert!(
+        matches!(give(1)[..], [Action::Up(Up::Ack { .. })]),
+        "remembered"
+    );
     assert!(
         matches!(give(0)[..], [Action::Local(Down::Command(_))]),
         "forgotten"
@@ -394,7 +415,10 @@ fn beginning_and_end_are_said_once() {
         [Action::Local(Down::Shutdown)]
     );
     assert_eq!(place.step(0, Input::Down(Down::Heartbeat)), []);
-    assert_eq!((place.next_tick_ns(), place.ignored().after_shutdown), (None, 1));
+    assert_eq!(
+        (place.next_tick_ns(), place.ignored().after_shutdown),
+        (None, 1)
+    );
 }
 
 #[test]

@@ -22,7 +22,8 @@ impl Law for Sum {
     }
 }
 
-/// One thing that happens. Members are numbers: 0 the node itself where it serves ranks, then the children.
+/// One thing that happens. Members are numbers: 0 the node itself where it serves ranks, then the
+/// children.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Query(u64),
@@ -53,7 +54,11 @@ const ME: WorldRank = WorldRank(100);
 const MEMBERS_MAX: usize = 4;
 
 fn world(member: usize) -> WorldRank {
-    if member == 0 { ME } else { WorldRank(member as u32) }
+    if member == 0 {
+        ME
+    } else {
+        WorldRank(member as u32)
+    }
 }
 
 fn ranks(member: usize) -> u32 {
@@ -150,8 +155,9 @@ impl Twin {
         member != 0 && (self.gone_before(member, end) || missed.iter().any(missed_it))
     }
 
-    /// Goes through the history from `begin` on until all of `members` have answered or the time is over. `answers`
-    /// says whether a step is the answer of a member, and which; `None` inside is an answer that counts as none.
+    /// Goes through the history from `begin` on until all of `members` have answered or the time is
+    /// over. `answers` says whether a step is the answer of a member, and which; `None` inside is
+    /// an answer that counts as none.
     fn gather<A: Copy>(
         &self,
         begin: usize,
@@ -256,8 +262,13 @@ impl Twin {
             _ => None,
         };
         let awake: Vec<usize> = self.awake(missed, begin).collect();
-        let (end, done, absent) =
-            self.gather(begin, awake.into_iter(), COMMAND_NS_PER_LAYER, missed, answers)?;
+        let (end, done, absent) = self.gather(
+            begin,
+            awake.into_iter(),
+            COMMAND_NS_PER_LAYER,
+            missed,
+            answers,
+        )?;
         let targets: u32 = self.members.iter().map(|&member| ranks(member)).sum();
         let acks = Acks {
             targets,
@@ -281,7 +292,8 @@ impl Twin {
         let mut commands: BTreeMap<u64, Option<(usize, Up)>> = BTreeMap::new();
         for (at, &(_, step)) in self.history.iter().enumerate() {
             match step {
-                // A wave's number is its own: the place of its question in the history is part of it.
+                // A wave's number is its own: the place of its question in the history is part of
+                // it.
                 Step::Query(wave) if !self.asked_before(at, wave) => {
                     if let Some((end, up)) = self.wave(at, wave, &mut missed) {
                         said.entry(end).or_default().push(up);
@@ -295,7 +307,9 @@ impl Twin {
                         }
                         commands.insert(id, answer);
                     }
-                    Some(Some((end, up))) if *end < at => said.entry(at).or_default().push(up.clone()),
+                    Some(Some((end, up))) if *end < at => {
+                        said.entry(at).or_default().push(up.clone())
+                    }
                     Some(_) => {}
                 },
                 _ => {}
@@ -448,7 +462,8 @@ proptest! {
             if !ups.is_empty() {
                 said.insert(at, ups);
             }
-            // A question goes to everybody awake, a new command to everybody, and nothing to anybody else.
+            // A question goes to everybody awake, a new command to everybody, and nothing to
+            // anybody else.
             let told: Vec<WorldRank> = actions.iter().filter_map(|action| match action {
                 Action::Down { to, .. } => Some(*to),
                 _ => None,

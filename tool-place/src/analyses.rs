@@ -94,8 +94,8 @@ impl Analyses {
         }
     }
 
-    /// Forgets all calls, if a reset has taken effect that was not made here: the last one at `at_ns`, in job time.
-    /// Definitions stay, and pauses.
+    /// Forgets all calls, if a reset has taken effect that was not made here: the last one at
+    /// `at_ns`, in job time. Definitions stay, and pauses.
     pub fn forget_to(&mut self, resets: u64, at_ns: u64) {
         if self.resets != resets {
             self.resets = resets;
@@ -110,7 +110,11 @@ impl Analyses {
     ///
     /// # Errors
     /// When the definition is malformed.
-    pub fn define(&mut self, rank: Rank, definition: &Definition<'_>) -> Result<(), DefinitionError> {
+    pub fn define(
+        &mut self,
+        rank: Rank,
+        definition: &Definition<'_>,
+    ) -> Result<(), DefinitionError> {
         self.matrix.learn(rank, definition);
         self.traffic.define();
         groups::learn(&mut self.groups, definition)
@@ -129,12 +133,15 @@ impl Analyses {
 
     /// All pauses in force end, in ticks.
     pub fn resume(&mut self, at: u64) {
-        self.ranks.iter_mut().for_each(|of_rank| of_rank.pauses.end(at));
+        self.ranks
+            .iter_mut()
+            .for_each(|of_rank| of_rank.pauses.end(at));
         self.traffic.resume(at, &self.clock);
     }
 
-    /// When the first rank had begun, in ticks: behind its initialisation, or where its first recorded call began. The
-    /// place itself may be busy beginning then, so that ranks are some calls ahead when it sees them.
+    /// When the first rank had begun, in ticks: behind its initialisation, or where its first
+    /// recorded call began. The place itself may be busy beginning then, so that ranks are some
+    /// calls ahead when it sees them.
     pub fn begun(&self) -> Option<u64> {
         self.begun
     }
@@ -229,8 +236,8 @@ impl OneSink<'_> {
         self.analyses.matrix.record_more(self.rank, parts);
     }
 
-    /// A call and its parts, or more parts of it, for the order of messages alone: whether or not the rest of the
-    /// analyses gets it.
+    /// A call and its parts, or more parts of it, for the order of messages alone: whether or not
+    /// the rest of the analyses gets it.
     #[inline]
     pub fn messages(&mut self, when: When, call: Option<&Call>, parts: &[Part]) {
         let Analyses {

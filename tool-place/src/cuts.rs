@@ -1,4 +1,5 @@
-//! Where recording is cut in time, and what a call is that lies at a cut. Pure: times are ticks of the ranks' clock.
+//! Where recording is cut in time, and what a call is that lies at a cut. Pure: times are ticks of
+//! the ranks' clock.
 //!
 //! ```text
 //!            on       off   on        window: reset + on          off
@@ -6,17 +7,20 @@
 //!   a call       kept whole               clipped ...  ... clipped
 //! ```
 //!
-//! Time is divided into *spans* in which calls are recorded. A call belongs to the oldest span that it touches; what
-//! stands out at its edges is clipped, but for the end of a span that says that calls under way there count whole. A
-//! call that touches no span lies *outside*. A *reset* ends all spans and forgets what is known of them.
+//! Time is divided into *spans* in which calls are recorded. A call belongs to the oldest span that
+//! it touches; what stands out at its edges is clipped, but for the end of a span that says that
+//! calls under way there count whole. A call that touches no span lies *outside*. A *reset* ends
+//! all spans and forgets what is known of them.
 //!
-//! Changes are planned ahead, and take effect when time has passed them or when the first call that ended behind them
-//! is judged, whichever comes first: so it makes no difference how late the records come or who looks at the clock.
+//! Changes are planned ahead, and take effect when time has passed them or when the first call that
+//! ended behind them is judged, whichever comes first: so it makes no difference how late the
+//! records come or who looks at the clock.
 
 use std::collections::VecDeque;
 
-/// Spans kept one by one. Of more the two oldest become one: nothing is recorded between spans, so the gap that is
-/// lost this way could only matter for calls that span more switches than anybody makes.
+/// Spans kept one by one. Of more the two oldest become one: nothing is recorded between spans, so
+/// the gap that is lost this way could only matter for calls that span more switches than anybody
+/// makes.
 const SPANS_MAX: usize = 64;
 
 /// What happens to recording at a point in time.
@@ -24,7 +28,8 @@ const SPANS_MAX: usize = 64;
 pub enum Change {
     /// Everything before is forgotten.
     Reset,
-    /// Recording begins, unless it is on; calls under way are clipped. From here on it is in this epoch.
+    /// Recording begins, unless it is on; calls under way are clipped. From here on it is in this
+    /// epoch.
     On(u32),
     /// Recording ends, unless it is off; calls under way count whole.
     Off,
@@ -113,7 +118,8 @@ impl Default for Cuts {
 }
 
 impl Cuts {
-    /// Plans a change, and gives its number. One that would come before another that is planned comes right behind it.
+    /// Plans a change, and gives its number. One that would come before another that is planned
+    /// comes right behind it.
     pub fn plan(&mut self, mut planned: Planned) -> CutNumber {
         if let Some((_, last)) = self.ahead.back() {
             planned.job_ns = planned.job_ns.max(last.job_ns);
@@ -136,9 +142,10 @@ impl Cuts {
         self.settle();
     }
 
-    /// The ranks, which did not record before, do so from here on (ticks, and job time), and not as early as was
-    /// planned: a beginning that lies before this lies here now, together with what was planned for between. Gives the
-    /// number of the beginning. No call may have been judged since it took effect.
+    /// The ranks, which did not record before, do so from here on (ticks, and job time), and not as
+    /// early as was planned: a beginning that lies before this lies here now, together with what
+    /// was planned for between. Gives the number of the beginning. No call may have been judged
+    /// since it took effect.
     pub fn begin_at(&mut self, ticks: u64, job_ns: u64) -> Option<CutNumber> {
         let open = self.spans.back_mut().filter(|span| span.to == u64::MAX);
         let (moved, was) = match open {
@@ -148,7 +155,8 @@ impl Cuts {
                 (span.from_cut, was)
             }
             None => {
-                let begins = |(_, planned): &&(CutNumber, Planned)| matches!(planned.change, Change::On(_));
+                let begins =
+                    |(_, planned): &&(CutNumber, Planned)| matches!(planned.change, Change::On(_));
                 let (number, planned) = self.ahead.iter().find(begins)?;
                 (*number, planned.ticks)
             }
@@ -159,7 +167,11 @@ impl Cuts {
         if self.reset_ticks == was {
             self.reset_job_ns = self.reset_job_ns.max(job_ns);
         }
-        for (_, planned) in self.ahead.iter_mut().filter(|(_, planned)| planned.ticks >= was) {
+        for (_, planned) in self
+            .ahead
+            .iter_mut()
+            .filter(|(_, planned)| planned.ticks >= was)
+        {
             planned.ticks = planned.ticks.max(ticks);
             planned.job_ns = planned.job_ns.max(job_ns);
         }
@@ -213,19 +225,26 @@ impl Cuts {
         })
     }
 
-    /// The epoch in which ranks have to record, if they have to: what is recorded now, or will be soon.
+    /// The epoch in which ranks have to record, if they have to: what is recorded now, or will be
+    /// soon.
     pub fn wants_records(&self) -> Option<u32> {
         let will_be = || {
-            self.ahead.iter().find_map(|(_, planned)| match planned.change {
-                Change::On(epoch) => Some(epoch),
-                Change::Reset | Change::Off | Change::End => None,
-            })
+            self.ahead
+                .iter()
+                .find_map(|(_, planned)| match planned.change {
+                    Change::On(epoch) => Some(epoch),
+                    Change::Reset | Change::Off | Change::End => None,
+                })
         };
-        if self.is_on() { Some(self.epoch) } else { will_be() }
+        if self.is_on() {
+            Some(self.epoch)
+        } else {
+            will_be()
+        }
     }
 
-    /// How many resets have taken effect. Who keeps anything of calls forgets it when this number has changed,
-    /// before the next call.
+    /// How many resets have taken effect. Who keeps anything of calls forgets it when this number
+    /// has changed, before the next call.
     pub fn resets(&self) -> u64 {
         self.resets
     }
@@ -251,7 +270,11 @@ impl Cuts {
 
     #[cold]
     fn judge_slowly(&mut self, begin: u64, end: u64) -> Verdict {
-        while self.ahead.front().is_some_and(|(_, planned)| planned.ticks < end) {
+        while self
+            .ahead
+            .front()
+            .is_some_and(|(_, planned)| planned.ticks < end)
+        {
             self.apply();
         }
         let touches = |span: &&Span| begin < span.to && end > span.from;
@@ -264,7 +287,11 @@ impl Cuts {
             return Verdict::Whole;
         }
         self.last_clip = (
-            if clipped_begin == begin { 0 } else { span.from_cut },
+            if clipped_begin == begin {
+                0
+            } else {
+                span.from_cut
+            },
             if clipped_end == end { 0 } else { span.to_cut },
         );
         Verdict::Clipped {
@@ -331,7 +358,10 @@ impl Cuts {
     }
 
     fn settle(&mut self) {
-        let until = self.ahead.front().map_or(u64::MAX, |(_, planned)| planned.ticks);
+        let until = self
+            .ahead
+            .front()
+            .map_or(u64::MAX, |(_, planned)| planned.ticks);
         let from = match self.spans.back() {
             Some(last) if last.to == u64::MAX => last.from,
             _ => u64::MAX,

@@ -2,8 +2,8 @@
 
 use invivo_proto::definition::{Definition, DefinitionError};
 
-/// The entries of some whole stretch of the ring. Ends behind the first that is cut off; a length comes before
-/// every entry, so one that cannot be read costs no other.
+/// The entries of some whole stretch of the ring. Ends behind the first that is cut off; a length
+/// comes before every entry, so one that cannot be read costs no other.
 pub fn entries(mut bytes: &[u8]) -> impl Iterator<Item = Result<Definition<'_>, DefinitionError>> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
@@ -17,7 +17,8 @@ pub fn entries(mut bytes: &[u8]) -> impl Iterator<Item = Result<Definition<'_>, 
             bytes = &[];
             return Some(Err(cut_off));
         };
-        let Some((entry, rest)) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length))) else {
+        let Some((entry, rest)) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))
+        else {
             bytes = &[];
             return Some(Err(cut_off));
         };

@@ -1,4 +1,5 @@
-//! What the place writes into its ranks' memory: the gate, the barrier that makes it seen, and the switch of recording.
+//! What the place writes into its ranks' memory: the gate, the barrier that makes it seen, and the
+//! switch of recording.
 
 use crate::memory::Memory;
 use invivo_proto::shm::recording;
@@ -26,19 +27,21 @@ pub fn push(memory: &Memory, until_ns: u64) {
 pub fn open(memory: &Memory) {
     let gate = &memory.page().control.gate;
     gate.store(0, Ordering::SeqCst);
-    // Not the private kind: the waiters are another process. Where it fails they look again by themselves.
+    // Not the private kind: the waiters are another process. Where it fails they look again by
+    // themselves.
     let _ = futex::wake(gate, futex::Flags::empty(), u32::MAX >> 1);
 }
 
-/// After this, a thread of a rank that reads its gate as open has its flag "in MPI" visible to us. The rank
-/// registered for the barrier and so needs no fence of its own. Where the kernel has no such barrier, stopping
-/// the process, which passes through the kernel, has the same effect a little later.
+/// After this, a thread of a rank that reads its gate as open has its flag "in MPI" visible to us.
+/// The rank registered for the barrier and so needs no fence of its own. Where the kernel has no
+/// such barrier, stopping the process, which passes through the kernel, has the same effect a
+/// little later.
 pub fn seen_by_all() {
     let _ = membarrier(MembarrierCommand::GlobalExpedited);
 }
 
-/// Switches recording on or off. `now_ticks` is now: a call that is under way at a switching on begins for the rank
-/// right before it, and so is seen to lie across any cut from here on.
+/// Switches recording on or off. `now_ticks` is now: a call that is under way at a switching on
+/// begins for the rank right before it, and so is seen to lie across any cut from here on.
 pub fn switch(memory: &Memory, on: bool, epoch: u32, now_ticks: u64) {
     let control = &memory.page().control;
     if on && !recording::is_on(control.recording.load(Ordering::Relaxed)) {
@@ -55,5 +58,6 @@ pub fn switch(memory: &Memory, on: bool, epoch: u32, now_ticks: u64) {
 /// Whether the gate is closed, and has not opened by itself.
 pub fn is_closed(memory: &Memory, now_ns: u64) -> bool {
     let control = &memory.page().control;
-    control.gate.load(Ordering::Acquire) != 0 && now_ns < control.gate_until_ns.load(Ordering::Acquire)
+    control.gate.load(Ordering::Acquire) != 0
+        && now_ns < control.gate_until_ns.load(Ordering::Acquire)
 }

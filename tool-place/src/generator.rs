@@ -1,7 +1,8 @@
-//! A producer of samples in the sampler's stead, so that buffers can be seen to thin samples in real runs. It counts a
-//! location's calls, and takes a sample of what it has counted at every so manieth of them. It keeps to the halvings that
-//! the rank says that it knows of, as a sampler in the rank has to: until the rank has heard of one, samples come too often.
-//! Off unless asked for; for tests alone.
+//! A producer of samples in the sampler's stead, so that buffers can be seen to thin samples in
+//! real runs. It counts a location's calls, and takes a sample of what it has counted at every so
+//! manieth of them. It keeps to the halvings that the rank says that it knows of, as a sampler in
+//! the rank has to: until the rank has heard of one, samples come too often. Off unless asked for;
+//! for tests alone.
 
 use invivo_otfx::{Buffer, Grid, Sample};
 use invivo_proto::record::Call;
@@ -57,10 +58,11 @@ mod tests {
 
     const CALLS: u64 = 3_000_000;
 
-    /// Generates samples of a long run for a generator that hears after so many calls, and gives the buffer and how many
-    /// samples came in vain.
+    /// Generates samples of a long run for a generator that hears after so many calls, and gives
+    /// the buffer and how many samples came in vain.
     fn thinned(heard_after: u64) -> (Buffer, u64) {
-        let mut buffer = Buffer::new(1 << 20, Strategy::by(Dimension::Ordinal { levels: 16 })).unwrap();
+        let mut buffer =
+            Buffer::new(1 << 20, Strategy::by(Dimension::Ordinal { levels: 16 })).unwrap();
         let mut generator = Generator::new(NonZeroU64::new(3).unwrap());
         for number in 1..=CALLS {
             let call = Call {
@@ -100,8 +102,8 @@ mod tests {
         (buffer, in_vain)
     }
 
-    /// What is left lies evenly over the whole run and says what was counted there; the sooner the producer hears, the
-    /// fewer samples are made in vain.
+    /// What is left lies evenly over the whole run and says what was counted there; the sooner the
+    /// producer hears, the fewer samples are made in vain.
     #[test]
     fn the_buffer_thins_what_is_generated() {
         let (at_once, in_vain) = thinned(1);

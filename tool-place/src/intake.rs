@@ -1,9 +1,11 @@
-//! One location's records, each once and in order, whichever way they come: as whole packets over MPI, late
-//! and out of order, or piece by piece from shared memory, before, instead of or beside them.
+//! One location's records, each once and in order, whichever way they come: as whole packets over
+//! MPI, late and out of order, or piece by piece from shared memory, before, instead of or beside
+//! them.
 //!
-//! What has been taken is told by two numbers: the sequence number of the next packet and how much of its
-//! payload is taken already. All that lies before is discarded, all that lies behind waits. A record that
-//! cannot be read spoils the rest of its packet, not the location: the dictionary starts anew in the next.
+//! What has been taken is told by two numbers: the sequence number of the next packet and how much
+//! of its payload is taken already. All that lies before is discarded, all that lies behind waits.
+//! A record that cannot be read spoils the rest of its packet, not the location: the dictionary
+//! starts anew in the next.
 
 use crate::tap::Tap;
 use invivo_proto::packet::{Header, PAYLOAD_BYTES};
@@ -132,7 +134,8 @@ impl Intake {
         !self.waiting.is_empty()
     }
 
-    /// Calls that are here or in `elsewhere` (packets in shared memory: number and calls) and not taken.
+    /// Calls that are here or in `elsewhere` (packets in shared memory: number and calls) and not
+    /// taken.
     pub fn in_flight(&self, elsewhere: impl Iterator<Item = (u64, u32)>) -> u64 {
         let behind = |records: u32, sequence: u64| {
             let taken = if sequence == self.next {
@@ -154,11 +157,11 @@ impl Intake {
                 .sum::<u64>()
     }
 
-    /// Whether some of the packets below `opened` are neither taken, nor here, nor in `elsewhere`: between the
-    /// two processes, or lost.
+    /// Whether some of the packets below `opened` are neither taken, nor here, nor in `elsewhere`:
+    /// between the two processes, or lost.
     pub fn is_between(&self, opened: u64, elsewhere: impl Iterator<Item = u64>) -> bool {
-        let known =
-            elsewhere.filter(|&sequence| sequence >= self.next && !self.waiting.contains_key(&sequence));
+        let known = elsewhere
+            .filter(|&sequence| sequence >= self.next && !self.waiting.contains_key(&sequence));
         opened.saturating_sub(self.next) > (known.count() + self.waiting.len()) as u64
     }
 
@@ -217,7 +220,8 @@ impl Intake {
         read.and(self.follow(sink))
     }
 
-    /// The packet wanted next never comes: goes on with the one that waits first, or with the next number.
+    /// The packet wanted next never comes: goes on with the one that waits first, or with the next
+    /// number.
     ///
     /// # Errors
     /// The first malformed record of what waited.
@@ -242,7 +246,12 @@ impl Intake {
     }
 
     /// Takes what is left of the packet wanted next, and closes it.
-    fn whole(&mut self, header: &Header, payload: &[u8], sink: &mut impl Sink) -> Result<(), RecordError> {
+    fn whole(
+        &mut self,
+        header: &Header,
+        payload: &[u8],
+        sink: &mut impl Sink,
+    ) -> Result<(), RecordError> {
         // A packet shorter than what shared memory showed of it holds nothing new.
         let rest = payload.get(self.current.at..).unwrap_or_default();
         sink.epoch(header.epoch);
@@ -296,7 +305,10 @@ impl Intake {
                 }
                 Ok(Decoded::Continuation { end, .. }) => {
                     // Of a call that was lost only the end is known.
-                    let begin = self.last.filter(|last| last.1 == end).map_or(end, |last| last.0);
+                    let begin = self
+                        .last
+                        .filter(|last| last.1 == end)
+                        .map_or(end, |last| last.0);
                     sink.more(begin, end, &self.parts);
                 }
                 Err(error) => {
@@ -308,7 +320,13 @@ impl Intake {
         }
         if let Some(tap) = &mut self.tap {
             let calls = self.counts.calls - calls_before;
-            tap.add(first_time, next_request, &bytes[..taken], calls, decoder.time());
+            tap.add(
+                first_time,
+                next_request,
+                &bytes[..taken],
+                calls,
+                decoder.time(),
+            );
         }
         let before = self.current.at;
         self.current.at += bytes.len();

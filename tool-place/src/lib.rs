@@ -9,8 +9,8 @@
 //!                         +- recording -- cuts between intake and all that is kept, switches in shared memory
 //! ```
 //!
-//! Order and completeness are the intake's, pauses and recording are machines of their own, the place brings them
-//! together; none of these knows MPI or the time. `main` does.
+//! Order and completeness are the intake's, pauses and recording are machines of their own, the
+//! place brings them together; none of these knows MPI or the time. `main` does.
 #![deny(unsafe_code)]
 
 pub mod analyses;

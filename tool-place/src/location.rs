@@ -1,5 +1,6 @@
-//! One location: its intake and its buffer. Calls that lie outside of what is recorded go nowhere, those at a cut are
-//! clipped; then they go to the buffer, within the place's budget, and to the analyses, which need none.
+//! One location: its intake and its buffer. Calls that lie outside of what is recorded go nowhere,
+//! those at a cut are clipped; then they go to the buffer, within the place's budget, and to the
+//! analyses, which need none.
 
 use crate::analyses::OneSink;
 use crate::cuts::{CutNumber, Cuts, Verdict};
@@ -47,8 +48,8 @@ pub struct CutOff {
     clips: [(CutNumber, CutNumber); CLIPS],
 }
 
-/// Clipped calls that a location remembers. A cut clips one call of a location at most, and a command asks about its two
-/// cuts soon behind the last of them.
+/// Clipped calls that a location remembers. A cut clips one call of a location at most, and a
+/// command asks about its two cuts soon behind the last of them.
 const CLIPS: usize = 8;
 
 impl CutOff {
@@ -69,8 +70,9 @@ impl CutOff {
     }
 }
 
-/// Time in which a packet was looked for and not found. A place that gets no processor does not look: the packet may be
-/// here all the while, so that the time between two looks counts for [`LOOK_NS_MAX`] at most.
+/// Time in which a packet was looked for and not found. A place that gets no processor does not
+/// look: the packet may be here all the while, so that the time between two looks counts for
+/// [`LOOK_NS_MAX`] at most.
 #[derive(Clone, Copy)]
 pub struct Missing {
     looked_ns: u64,
@@ -98,9 +100,15 @@ impl Missing {
 }
 
 impl Location {
-    /// A new location of a rank with so many packets. All of them may overtake one, and those that lie in our
-    /// receive buffers, which are handed over in any order, as well: their slots may be in use again.
-    pub fn new(id: LocationId, packets: usize, budget: &mut Budget, taps: Option<&Taps>) -> Location {
+    /// A new location of a rank with so many packets. All of them may overtake one, and those that
+    /// lie in our receive buffers, which are handed over in any order, as well: their slots may be
+    /// in use again.
+    pub fn new(
+        id: LocationId,
+        packets: usize,
+        budget: &mut Budget,
+        taps: Option<&Taps>,
+    ) -> Location {
         Location {
             intake: Intake::new(packets + BUFFERS_MAX, taps.map(|taps| taps.of(id))),
             store: Store::new(budget),
@@ -124,9 +132,9 @@ impl Location {
         ledger
     }
 
-    /// Books with what cannot be seen. A packet between the two processes, or one that never came, says nothing
-    /// of what it holds: that is told by what is missing, as in flight or as dropped. Where every packet is
-    /// accounted for, nothing is added, and the books balance or they do not.
+    /// Books with what cannot be seen. A packet between the two processes, or one that never came,
+    /// says nothing of what it holds: that is told by what is missing, as in flight or as dropped.
+    /// Where every packet is accounted for, nothing is added, and the books balance or they do not.
     pub fn balanced(&self, mut ledger: Ledger, packets_between: bool) -> Ledger {
         let missing = match invivo_tbon::coverage::balance(&ledger) {
             Err(imbalance) => ledger.entered.saturating_sub(imbalance.accounted),
@@ -213,7 +221,8 @@ impl Sink for Both<'_> {
             self.store.more(parts);
             self.analyses.more(parts);
         }
-        self.analyses.messages(self.cut_off.when(begin, end), None, parts);
+        self.analyses
+            .messages(self.cut_off.when(begin, end), None, parts);
     }
 }
 

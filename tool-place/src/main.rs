@@ -24,8 +24,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Messages of one kind that are taken before the place looks after everything else: some milliseconds' work when they
-/// are as long as they can be, so that no flood from one side keeps commands, clocks and packets waiting.
+/// Messages of one kind that are taken before the place looks after everything else: some
+/// milliseconds' work when they are as long as they can be, so that no flood from one side keeps
+/// commands, clocks and packets waiting.
 const MESSAGES_PER_TURN: usize = 64;
 
 /// Layer 1 of Invivo: holds the records of its ranks. Started by `invivo exec`.
@@ -38,7 +39,8 @@ struct Args {
     /// Where the sockets for the supervisors are.
     #[arg(long)]
     runtime_dir: PathBuf,
-    /// Write every record to files in this directory as well, without bounds; for tests and benchmarks.
+    /// Write every record to files in this directory as well, without bounds; for tests and
+    /// benchmarks.
     #[arg(long)]
     tap: Option<PathBuf>,
     /// Make up a sample for so many calls of each location, in the sampler's stead; for tests.
@@ -66,8 +68,12 @@ fn run(args: &Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let mut link = Link::start()?;
     let me = link.rank();
     let parent = layout.parent(me);
-    let parent =
-        parent.ok_or_else(|| format!("process {me} of {} has no place in this layout", link.size()))?;
+    let parent = parent.ok_or_else(|| {
+        format!(
+            "process {me} of {} has no place in this layout",
+            link.size()
+        )
+    })?;
     let ranks = layout.ranks_of(me);
     let path = args.runtime_dir.join(format!("place-{me}.sock"));
     let supervisors = match Supervisors::listen(&path, ranks.clone()) {
@@ -155,7 +161,8 @@ fn drive(
         }
         for message in place.take_up() {
             worked = true;
-            // Results have a bounded size; what cannot be encoded is a fault that the root sees as silence.
+            // Results have a bounded size; what cannot be encoded is a fault that the root sees as
+            // silence.
             if let Ok(bytes) = encode(&message) {
                 outgoing.push(kind_of_up(&message), bytes);
             }

@@ -1,8 +1,9 @@
 //! A rank's shared memory, mapped and read. All unsafe code of this crate is here.
 //!
-//! The other side is somebody else's process: it may write anything at any time. What is read is copied
-//! first and checked then, offsets are held against the constants of [`invivo_proto::shm`], and a memory
-//! whose size could still change is refused, because reading behind its end would kill this process.
+//! The other side is somebody else's process: it may write anything at any time. What is read is
+//! copied first and checked then, offsets are held against the constants of [`invivo_proto::shm`],
+//! and a memory whose size could still change is refused, because reading behind its end would kill
+//! this process.
 #![allow(unsafe_code)]
 
 use invivo_proto::packet::PAYLOAD_BYTES;
@@ -36,8 +37,8 @@ pub struct Memory {
     region: Region,
 }
 
-/// A packet in shared memory, as it stood at one moment. Nothing of it is certain before its bytes were
-/// copied by [`Memory::copy`].
+/// A packet in shared memory, as it stood at one moment. Nothing of it is certain before its bytes
+/// were copied by [`Memory::copy`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// Which one.
@@ -84,10 +85,14 @@ impl Memory {
                 0,
             )?
         };
-        // SAFETY: `base` begins a page-aligned, writable, shared mapping of `bytes` bytes, which the seal
-        // keeps from shrinking and `drop` alone unmaps.
+        // SAFETY: `base` begins a page-aligned, writable, shared mapping of `bytes` bytes, which
+        // the seal keeps from shrinking and `drop` alone unmaps.
         match unsafe { Region::attach(base.cast(), bytes) } {
-            Ok(region) => Ok(Memory { base, bytes, region }),
+            Ok(region) => Ok(Memory {
+                base,
+                bytes,
+                region,
+            }),
             Err(error) => {
                 // SAFETY: mapped above, used by nobody.
                 unsafe { munmap(base, bytes)? };
@@ -122,7 +127,8 @@ impl Memory {
             return None;
         }
         let location = u16::try_from(slot.location.load(Ordering::Relaxed)).ok()?;
-        // Owner before bytes: of a closed packet these are all. Bytes before calls: the calls cover them.
+        // Owner before bytes: of a closed packet these are all. Bytes before calls: the calls cover
+        // them.
         let committed = slot.committed.load(Ordering::Acquire) as usize;
         Some(Slot {
             index,
@@ -137,8 +143,8 @@ impl Memory {
         })
     }
 
-    /// Copies the payload bytes from `from` to the end of what was committed. False when the slot has been
-    /// given to another packet meanwhile: then `out` and `slot` mean nothing.
+    /// Copies the payload bytes from `from` to the end of what was committed. False when the slot
+    /// has been given to another packet meanwhile: then `out` and `slot` mean nothing.
     pub fn copy(&self, slot: &Slot, from: usize, out: &mut Vec<u8>) -> bool {
         out.clear();
         let Some(header) = self.region.slot(slot.index) else {
@@ -148,10 +154,11 @@ impl Memory {
         out.reserve(length);
         let payload = header.payload.get().cast::<u8>();
         if length > 0 {
-            // SAFETY: `from + length` is at most PAYLOAD_BYTES, so the source lies inside the slot, and `out`
-            // has room for `length` bytes. The source may be written meanwhile by another process, which
-            // makes the bytes arbitrary; any bytes are bytes, and they are used only if the packet is still
-            // the same afterwards, in which case its owner had committed them before and rewrites none.
+            // SAFETY: `from + length` is at most PAYLOAD_BYTES, so the source lies inside the slot,
+            // and `out` has room for `length` bytes. The source may be written meanwhile by another
+            // process, which makes the bytes arbitrary; any bytes are bytes, and they are used only
+            // if the packet is still the same afterwards, in which case its owner had committed
+            // them before and rewrites none.
             unsafe {
                 std::ptr::copy_nonoverlapping(payload.add(from), out.as_mut_ptr(), length);
                 out.set_len(length);
@@ -160,8 +167,9 @@ impl Memory {
         still(header, slot)
     }
 
-    /// Says that the packet's bytes so far are taken, so that the rank need not send them. Should the slot
-    /// have another packet by now, that one is left for the place and taken from here: no harm.
+    /// Says that the packet's bytes so far are taken, so that the rank need not send them. Should
+    /// the slot have another packet by now, that one is left for the place and taken from here: no
+    /// harm.
     pub fn mark_taken(&self, slot: &Slot) {
         if let Some(header) = self.region.slot(slot.index)
             && still(header, slot)
@@ -175,12 +183,15 @@ impl Memory {
         if let Some(header) = self.region.slot(slot.index)
             && still(header, slot)
         {
-            header.pass(invivo_proto::shm::owner::PLACE, invivo_proto::shm::owner::FREE);
+            header.pass(
+                invivo_proto::shm::owner::PLACE,
+                invivo_proto::shm::owner::FREE,
+            );
         }
     }
 
-    /// Takes what the definition channel holds: whole entries, lengths included. Nothing when the writer's
-    /// place makes no sense; the channel then begins anew behind it.
+    /// Takes what the definition channel holds: whole entries, lengths included. Nothing when the
+    /// writer's place makes no sense; the channel then begins anew behind it.
     pub fn definitions(&self, out: &mut Vec<u8>) -> Option<()> {
         out.clear();
         let ring = &self.page().ring;
@@ -196,8 +207,9 @@ impl Memory {
             let start = (tail % RING_BYTES as u64) as usize;
             let first = length.min(RING_BYTES - start);
             let bytes = ring.bytes.as_ptr().cast::<u8>();
-            // SAFETY: both pieces lie inside the ring and together have `length` bytes, for which `out` has
-            // room; `UnsafeCell<u8>` is laid out as `u8`. The writer leaves what lies before head alone.
+            // SAFETY: both pieces lie inside the ring and together have `length` bytes, for which
+            // `out` has room; `UnsafeCell<u8>` is laid out as `u8`. The writer leaves what lies
+            // before head alone.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.add(start), out.as_mut_ptr(), first);
                 std::ptr::copy_nonoverlapping(bytes, out.as_mut_ptr().add(first), length - first);
@@ -209,8 +221,9 @@ impl Memory {
     }
 }
 
-/// Whether the packet is still the one that was looked at: its location's number and its own. Both change when
-/// a packet is opened, before the first byte is written; the fence keeps the copy before.
+/// Whether the packet is still the one that was looked at: its location's number and its own. Both
+/// change when a packet is opened, before the first byte is written; the fence keeps the copy
+/// before.
 fn still(header: &SlotHeader, slot: &Slot) -> bool {
     fence(Ordering::Acquire);
     header.location.load(Ordering::Acquire) == u32::from(slot.location)
@@ -219,7 +232,8 @@ fn still(header: &SlotHeader, slot: &Slot) -> bool {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: mapped by `map`; references into it borrow `self`. A failure leaves the memory mapped.
+        // SAFETY: mapped by `map`; references into it borrow `self`. A failure leaves the memory
+        // mapped.
         let _ = unsafe { munmap(self.base, self.bytes) };
     }
 }

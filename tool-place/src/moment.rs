@@ -73,7 +73,8 @@ impl<'a> Moment<'a> {
         self.node
     }
 
-    /// Another point in job time, in ticks. Counted from now, so that errors of rates weigh least on what is near.
+    /// Another point in job time, in ticks. Counted from now, so that errors of rates weigh least
+    /// on what is near.
     pub fn ticks_of(&self, job_ns: u64) -> u64 {
         let ns = self.job.from_job(job_ns);
         if ns >= self.now.ns {

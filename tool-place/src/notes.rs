@@ -1,4 +1,5 @@
-//! Sentences about what went wrong, for the status: each kind of trouble once, however often it comes.
+//! Sentences about what went wrong, for the status: each kind of trouble once, however often it
+//! comes.
 
 use invivo_proto::control::results::NOTES_MAX;
 use std::collections::BTreeMap;

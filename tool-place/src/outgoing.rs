@@ -1,10 +1,11 @@
-//! Messages on their way to the parent, until they are taken. Some are said once and nobody asks for them again (that all
-//! is drained, that a command is done, how a rank ended), so that none may be lost because the way is full.
+//! Messages on their way to the parent, until they are taken. Some are said once and nobody asks
+//! for them again (that all is drained, that a command is done, how a rank ended), so that none may
+//! be lost because the way is full.
 
 use std::collections::VecDeque;
 
-/// See the module's head. How much waits is bounded by what the place says: an answer to each question and command, and
-/// of what it repeats by itself the newest.
+/// See the module's head. How much waits is bounded by what the place says: an answer to each
+/// question and command, and of what it repeats by itself the newest.
 #[derive(Debug, Default)]
 pub struct Outgoing(VecDeque<(Option<u8>, Vec<u8>)>);
 
@@ -21,7 +22,10 @@ impl Outgoing {
     ///
     /// # Errors
     /// As `take`.
-    pub fn send<E>(&mut self, mut take: impl FnMut(Option<u8>, &[u8]) -> Result<bool, E>) -> Result<(), E> {
+    pub fn send<E>(
+        &mut self,
+        mut take: impl FnMut(Option<u8>, &[u8]) -> Result<bool, E>,
+    ) -> Result<(), E> {
         while let Some((kind, bytes)) = self.0.front() {
             if !take(*kind, bytes)? {
                 break;
@@ -39,7 +43,13 @@ mod tests {
     #[test]
     fn what_is_refused_is_kept_in_its_order_and_tried_again() {
         let mut outgoing = Outgoing::default();
-        for (kind, byte) in [(None, 1), (Some(0), 2), (None, 3), (Some(0), 4), (Some(1), 5)] {
+        for (kind, byte) in [
+            (None, 1),
+            (Some(0), 2),
+            (None, 3),
+            (Some(0), 4),
+            (Some(1), 5),
+        ] {
             outgoing.push(kind, vec![byte]);
         }
         let mut room = 0;

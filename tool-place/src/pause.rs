@@ -1,14 +1,15 @@
-//! Pause, hold and resume on one place's ranks: when the gate closes, how long it may stay closed without word from
-//! the root, who has answered, and what is acknowledged. Pure: time is an argument, actions come out.
+//! Pause, hold and resume on one place's ranks: when the gate closes, how long it may stay closed
+//! without word from the root, who has answered, and what is acknowledged. Pure: time is an
+//! argument, actions come out.
 //!
 //! ```text
 //! open --Pause--> closed --Resume, lease over, root lost--> open
 //! open --Hold---> closed for ranks that are not past MPI_Init --Resume, lease over, root lost--> open
 //! ```
 //!
-//! A closed gate carries a time at which ranks open it themselves. It is pushed on with every heartbeat of
-//! the root, never beyond the lease; so neither our death nor the root's leaves a rank standing. Pause and hold share
-//! the gate: it is open when neither wants it closed.
+//! A closed gate carries a time at which ranks open it themselves. It is pushed on with every
+//! heartbeat of the root, never beyond the lease; so neither our death nor the root's leaves a rank
+//! standing. Pause and hold share the gate: it is open when neither wants it closed.
 
 mod asked;
 mod hold;
@@ -24,11 +25,11 @@ use invivo_proto::ids::{CommandId, Rank};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// How long a gate stays closed after a heartbeat without us: eight of them, and longer than the silence after
-/// which the root is lost, so that a busy node opens none by mistake.
+/// How long a gate stays closed after a heartbeat without us: eight of them, and longer than the
+/// silence after which the root is lost, so that a busy node opens none by mistake.
 pub const HOLD_NS: u64 = 2_000_000_000;
-/// A supervisor that has not answered by then is named as a failure. It needs some 100 us to stop a process,
-/// a few schedule slices on a crowded node.
+/// A supervisor that has not answered by then is named as a failure. It needs some 100 us to stop a
+/// process, a few schedule slices on a crowded node.
 pub const ANSWER_NS: u64 = 1_000_000_000;
 
 /// What is to be done.
@@ -43,7 +44,8 @@ pub enum Action {
         /// `CLOCK_MONOTONIC`.
         until_ns: u64,
     },
-    /// Close the gate of these ranks until then, stop none, and say by [`Pauses::stood`] where each of them is.
+    /// Close the gate of these ranks until then, stop none, and say by [`Pauses::stood`] where each
+    /// of them is.
     Hold {
         /// Whose.
         ranks: Vec<Rank>,
@@ -59,7 +61,8 @@ pub enum Action {
         /// `CLOCK_MONOTONIC`.
         until_ns: u64,
     },
-    /// The pause ends: open all gates but those that a hold keeps closed, and have the supervisors let the ranks go on.
+    /// The pause ends: open all gates but those that a hold keeps closed, and have the supervisors
+    /// let the ranks go on.
     Open {
         /// The pause that ends.
         generation: u32,
@@ -133,8 +136,9 @@ impl Pauses {
         self.closed_until(now_ns).into_iter().map(push).collect()
     }
 
-    /// Ranks whose gates are to stay closed, by how long: of one that is paused and held it is the later. One value for
-    /// each rank, since what is written between two would open its gate when time runs out in between.
+    /// Ranks whose gates are to stay closed, by how long: of one that is paused and held it is the
+    /// later. One value for each rank, since what is written between two would open its gate when
+    /// time runs out in between.
     fn closed_until(&self, now_ns: u64) -> BTreeMap<u64, Vec<Rank>> {
         let paused = self.pause.map(|pause| until(now_ns, pause.lease_end_ns));
         let mut by_time: BTreeMap<u64, Vec<Rank>> = BTreeMap::new();
@@ -227,10 +231,14 @@ impl Pauses {
         actions
     }
 
-    /// A rank's supervisor attached. During a pause or a hold the rank is held at once; otherwise its gate, which a
-    /// supervisor may have closed before the start, is opened.
+    /// A rank's supervisor attached. During a pause or a hold the rank is held at once; otherwise
+    /// its gate, which a supervisor may have closed before the start, is opened.
     pub fn attached(&mut self, now_ns: u64, rank: Rank) -> Vec<Action> {
-        let Some(life) = self.lives.get_mut(&rank).filter(|life| **life == Life::Absent) else {
+        let Some(life) = self
+            .lives
+            .get_mut(&rank)
+            .filter(|life| **life == Life::Absent)
+        else {
             return Vec::new();
         };
         *life = Life::Present;
@@ -265,7 +273,13 @@ impl Pauses {
     }
 
     /// A supervisor answered.
-    pub fn acted(&mut self, now_ns: u64, rank: Rank, generation: u32, outcome: &Outcome) -> Vec<Action> {
+    pub fn acted(
+        &mut self,
+        now_ns: u64,
+        rank: Rank,
+        generation: u32,
+        outcome: &Outcome,
+    ) -> Vec<Action> {
         if generation != self.generation {
             return Vec::new();
         }
@@ -273,7 +287,9 @@ impl Pauses {
             return Vec::new();
         };
         self.answered(now_ns, rank, |acks| match (outcome, pausing) {
-            (Outcome::Gone, _) | (Outcome::Stopped, true) | (Outcome::Running, false) => acks.done += 1,
+            (Outcome::Gone, _) | (Outcome::Stopped, true) | (Outcome::Running, false) => {
+                acks.done += 1
+            }
             (Outcome::HeldInMpi, true) => {
                 acks.done += 1;
                 acks.held_in_mpi += 1;
@@ -304,11 +320,12 @@ impl Pauses {
         actions
     }
 
-    /// Nobody is to stand still any more: the measurement ends, or nothing has been heard from the root for too long
-    /// and nobody could resume.
+    /// Nobody is to stand still any more: the measurement ends, or nothing has been heard from the
+    /// root for too long and nobody could resume.
     pub fn end_all(&mut self) -> Vec<Action> {
         let mut actions = Vec::new();
-        // Before the job begins supervisors may keep gates closed for a hold that nobody will ask for.
+        // Before the job begins supervisors may keep gates closed for a hold that nobody will ask
+        // for.
         let may_be_closed = !std::mem::replace(&mut self.begun, true) || self.hold.is_some();
         self.end_hold("the hold ended first", &mut actions);
         if self.pause.is_some() {

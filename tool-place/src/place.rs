@@ -1,5 +1,5 @@
-//! The place: what comes from its ranks, its parent and its ranks' supervisors, brought together. Knows no MPI:
-//! `main` carries messages to and fro and tells the time.
+//! The place: what comes from its ranks, its parent and its ranks' supervisors, brought together.
+//! Knows no MPI: `main` carries messages to and fro and tells the time.
 
 mod answers;
 mod kept;
@@ -37,21 +37,22 @@ use std::sync::atomic::Ordering;
 
 /// Between two looks at all packets of all ranks: a tenth of the latency bound.
 const LOOK_NS: u64 = LATENCY_NS / 10;
-/// A rank whose supervisor has not attached by then has none that could: the supervisor attaches as soon as
-/// the rank is through `MPI_Init`, which is when the place starts. The job's end does not wait for such a rank.
+/// A rank whose supervisor has not attached by then has none that could: the supervisor attaches as
+/// soon as the rank is through `MPI_Init`, which is when the place starts. The job's end does not
+/// wait for such a rank.
 const ATTACH_NS: u64 = 30_000_000_000;
 /// Between two measurements of the clock's rate.
 const MEASURE_NS: u64 = 1_000_000_000;
-/// Between two questions for members of communicators: until the first is answered, their traffic is not resolved,
-/// and a screen shows that for no longer than this.
+/// Between two questions for members of communicators: until the first is answered, their traffic
+/// is not resolved, and a screen shows that for no longer than this.
 const WANT_GROUPS_NS: u64 = 250_000_000;
 /// The same when its ranks are through and only the last questions are to come.
 const WANT_LAST_GROUPS_NS: u64 = 20_000_000;
-/// How long a place whose ranks are through waits for other places to take the last messages of its ranks: they take
-/// them at once unless they are stuck or gone.
+/// How long a place whose ranks are through waits for other places to take the last messages of its
+/// ranks: they take them at once unless they are stuck or gone.
 const PEERS_NS: u64 = 500_000_000;
-/// How long it waits for those of them to go that have not ended by `MPI_Finalize`: behind the result, which takes a second, they
-/// go at once.
+/// How long it waits for those of them to go that have not ended by `MPI_Finalize`: behind the
+/// result, which takes a second, they go at once.
 const LEAVING_NS: u64 = 5_000_000_000;
 /// How long a place whose ranks are through waits for a lost root to come back.
 const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
@@ -88,7 +89,8 @@ struct OneRank {
     /// Its supervisor holds the job's end back.
     lingers: bool,
     process: Process,
-    /// The kernel kills it with its supervisor, which is gone, but only a moment later: no longer than until then.
+    /// The kernel kills it with its supervisor, which is gone, but only a moment later: no longer
+    /// than until then.
     orphan_until_ns: u64,
 }
 
@@ -138,8 +140,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of this number in the job, whose supervisors arrive at this socket (without one, its ranks are
-    /// only heard over MPI). Nothing where the layout has no such place.
+    /// The place of this number in the job, whose supervisors arrive at this socket (without one,
+    /// its ranks are only heard over MPI). Nothing where the layout has no such place.
     pub fn new(
         layout: Layout,
         me: WorldRank,
@@ -239,7 +241,8 @@ impl Place {
         std::mem::take(&mut self.up)
     }
 
-    /// A message that should be a packet came from `from`; nothing where MPI could not bring it whole.
+    /// A message that should be a packet came from `from`; nothing where MPI could not bring it
+    /// whole.
     pub fn packet(&mut self, from: WorldRank, message: Option<&[u8]>) {
         if self.recording.is_over() {
             return;
@@ -248,9 +251,13 @@ impl Place {
         let said = |header: &Header| self.layout.rank_of(from) == Some(header.location.rank);
         let why = match (message.map(Header::decode), index) {
             (Some(Ok((header, payload))), Some(index)) if said(&header) => {
-                return self.ranks[index].records.packet(&header, payload, &mut self.feed);
+                return self.ranks[index]
+                    .records
+                    .packet(&header, payload, &mut self.feed);
             }
-            (Some(Ok((header, _))), _) => format!("it says that it is of rank {}", header.location.rank),
+            (Some(Ok((header, _))), _) => {
+                format!("it says that it is of rank {}", header.location.rank)
+            }
             (Some(Err(error)), _) => error.to_string(),
             (None, _) => "it is longer than a packet".to_owned(),
         };
@@ -272,10 +279,9 @@ impl Place {
                 }
                 self.run(now, Input::Down(message));
             }
-            Err(error) => self
-                .feed
-                .notes
-                .add(Trouble::Control, || format!("from the parent: {error}; ignored")),
+            Err(error) => self.feed.notes.add(Trouble::Control, || {
+                format!("from the parent: {error}; ignored")
+            }),
         }
     }
 
@@ -307,7 +313,8 @@ impl Place {
         self.feed.analyses.traffic().take(now.ns, credit)
     }
 
-    /// Looks after the supervisors; to be called when something came from them. Whether something had.
+    /// Looks after the supervisors; to be called when something came from them. Whether something
+    /// had.
     pub fn hear_supervisors(&mut self, now: Now) -> bool {
         let events = self
             .supervisors
@@ -381,8 +388,8 @@ impl Place {
             }
         }
         if self.recording.is_over() {
-            // What was open when the measurement ended belongs to no answer: those that are made now, one after the
-            // other, are of one moment. Definitions must not fill their channel.
+            // What was open when the measurement ended belongs to no answer: those that are made
+            // now, one after the other, are of one moment. Definitions must not fill their channel.
             if look {
                 one.records.define(&mut self.feed);
             }
@@ -432,12 +439,14 @@ impl Place {
     /// Nothing more comes from the ranks.
     fn is_through(&self, now: Now) -> bool {
         let late = now.ns.saturating_sub(self.started_ns) > ATTACH_NS;
-        let through = |one: &OneRank| one.life == Life::Finished || (one.life == Life::Absent && late);
+        let through =
+            |one: &OneRank| one.life == Life::Finished || (one.life == Life::Absent && late);
         self.ranks.iter().all(through)
     }
 
-    /// Whether a rank that has ended otherwise than through `MPI_Finalize` is still on its way: in `MPI_Abort`, or its supervisor
-    /// lingers. Tool processes that left the job before it would be what its launcher says of the end.
+    /// Whether a rank that has ended otherwise than through `MPI_Finalize` is still on its way: in
+    /// `MPI_Abort`, or its supervisor lingers. Tool processes that left the job before it would be
+    /// what its launcher says of the end.
     fn has_leaving(&self) -> bool {
         let Some(supervisors) = &self.supervisors else {
             return false;
@@ -452,7 +461,8 @@ impl Place {
             self.through_ns = now.ns;
             return;
         }
-        // What the ranks sent is known where it is matched, and everybody by name, before the last questions are asked.
+        // What the ranks sent is known where it is matched, and everybody by name, before the last
+        // questions are asked.
         let waits = self.feed.analyses.traffic().is_waiting() || self.wants_groups;
         let since_ns = now.ns.saturating_sub(self.through_ns);
         let stays = (waits && since_ns < PEERS_NS) || (self.has_leaving() && since_ns < LEAVING_NS);

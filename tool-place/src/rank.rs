@@ -1,7 +1,7 @@
 //! One rank as its place sees it: its memory, its locations, and how far each of them is.
 //!
-//! Records come as packets over MPI. What is late, was left, or belongs to a rank that has ended is taken from
-//! shared memory. Nothing here waits: everything is a look at how things stand now.
+//! Records come as packets over MPI. What is late, was left, or belongs to a rank that has ended is
+//! taken from shared memory. Nothing here waits: everything is a look at how things stand now.
 
 mod account;
 mod frequency;
@@ -25,12 +25,13 @@ use invivo_proto::record::RecordError;
 use invivo_proto::shm::{LOCATIONS_MAX, PACKETS_DEFAULT, owner};
 use std::sync::atomic::Ordering;
 
-/// The latency bound: what a packet holds is looked at no later than this after it was recorded. A tenth of a
-/// second is what a screen shows; a shorter bound would disturb the writer's cache lines more often.
+/// The latency bound: what a packet holds is looked at no later than this after it was recorded. A
+/// tenth of a second is what a screen shows; a shorter bound would disturb the writer's cache lines
+/// more often.
 pub const LATENCY_NS: u64 = 100_000_000;
-/// A packet that others have overtaken and that is nowhere to be seen is lost after so long. Its transfer may
-/// stand still while its rank computes; ten seconds without any MPI call and with a packet on its way are rare,
-/// and cost no more than that packet.
+/// A packet that others have overtaken and that is nowhere to be seen is lost after so long. Its
+/// transfer may stand still while its rank computes; ten seconds without any MPI call and with a
+/// packet on its way are rare, and cost no more than that packet.
 pub const MISSING_NS: u64 = 10_000_000_000;
 /// The same once the rank has ended: nothing of it is on its way but what is already here.
 pub const MISSING_AFTER_END_NS: u64 = 1_000_000_000;
@@ -89,7 +90,8 @@ impl RankRecords {
         }
     }
 
-    /// The same rank, of which nothing is known but what its memory says: all that it recorded is lost.
+    /// The same rank, of which nothing is known but what its memory says: all that it recorded is
+    /// lost.
     pub fn lost(self) -> RankRecords {
         RankRecords {
             memory: self.memory,
@@ -108,8 +110,8 @@ impl RankRecords {
         self.memory = Some(memory);
     }
 
-    /// Makes room for the rank's first thread, which every rank has, before its records come: the buffer's
-    /// memory takes some milliseconds.
+    /// Makes room for the rank's first thread, which every rank has, before its records come: the
+    /// buffer's memory takes some milliseconds.
     pub fn prepare(&mut self, feed: &mut Feed) {
         if self.locations.is_empty() && !feed.is_lost {
             self.location(0, feed);
@@ -173,7 +175,9 @@ impl RankRecords {
 
     /// Reads the definitions that came.
     pub fn define(&mut self, feed: &mut Feed) -> bool {
-        let Some(memory) = &self.memory else { return false };
+        let Some(memory) = &self.memory else {
+            return false;
+        };
         let rank = self.rank;
         if memory.definitions(&mut self.bytes).is_none() {
             feed.notes.add(Trouble::Definition, || {
@@ -185,7 +189,8 @@ impl RankRecords {
             return false;
         }
         for entry in definitions::entries(&self.bytes) {
-            if let Err(error) = entry.and_then(|definition| feed.analyses.define(rank, &definition)) {
+            if let Err(error) = entry.and_then(|definition| feed.analyses.define(rank, &definition))
+            {
                 feed.notes
                     .add(Trouble::Definition, || format!("rank {rank}: {error}"));
             }
@@ -195,14 +200,22 @@ impl RankRecords {
 
     /// Whether the rank has left packets for us since the last look.
     pub fn has_left_packets(&self) -> bool {
-        self.memory
-            .as_ref()
-            .is_some_and(|memory| memory.page().left_packets.load(Ordering::Acquire) != self.left_packets)
+        self.memory.as_ref().is_some_and(|memory| {
+            memory.page().left_packets.load(Ordering::Acquire) != self.left_packets
+        })
     }
 
     /// Takes from shared memory what is there for us. Whether there was something.
-    pub fn peek(&mut self, now_ns: u64, now_ticks: u64, eagerness: Eagerness, feed: &mut Feed) -> bool {
-        let Some(memory) = &self.memory else { return false };
+    pub fn peek(
+        &mut self,
+        now_ns: u64,
+        now_ticks: u64,
+        eagerness: Eagerness,
+        feed: &mut Feed,
+    ) -> bool {
+        let Some(memory) = &self.memory else {
+            return false;
+        };
         self.left_packets = memory.page().left_packets.load(Ordering::Acquire);
         let mut slots: Vec<Slot> = slots(memory).collect();
         slots.sort_unstable_by_key(|slot| (slot.location, slot.sequence));
@@ -219,14 +232,22 @@ impl RankRecords {
         took
     }
 
-    fn peek_slot(&mut self, slot: &Slot, now_ticks: u64, eagerness: Eagerness, feed: &mut Feed) -> bool {
+    fn peek_slot(
+        &mut self,
+        slot: &Slot,
+        now_ticks: u64,
+        eagerness: Eagerness,
+        feed: &mut Feed,
+    ) -> bool {
         let thread = usize::from(slot.location);
         if thread >= LOCATIONS_MAX {
             return false;
         }
         self.location(thread, feed);
         self.hear_frequency(thread);
-        let Some(memory) = &self.memory else { return false };
+        let Some(memory) = &self.memory else {
+            return false;
+        };
         let location = &mut self.locations[thread];
         let (next, at) = location.intake.wants();
         if slot.sequence < next && slot.owner == owner::PLACE {
@@ -235,10 +256,16 @@ impl RankRecords {
         if slot.sequence != next {
             return false;
         }
-        let oldest = location.intake.taken_until().unwrap_or(0).max(slot.first_time);
+        let oldest = location
+            .intake
+            .taken_until()
+            .unwrap_or(0)
+            .max(slot.first_time);
         let late = now_ticks.saturating_sub(oldest) > feed.latency_ticks;
-        let wanted =
-            slot.owner == owner::PLACE || late || eagerness != Eagerness::Late || location.intake.has_gap();
+        let wanted = slot.owner == owner::PLACE
+            || late
+            || eagerness != Eagerness::Late
+            || location.intake.has_gap();
         let closed = slot.owner != owner::RANK;
         if !wanted || (slot.committed <= at && !closed) || !memory.copy(slot, at, &mut self.bytes) {
             return false;
@@ -269,14 +296,28 @@ impl RankRecords {
     }
 
     /// Goes on without packets that are nowhere.
-    fn give_up_missing(&mut self, now_ns: u64, slots: &[Slot], eagerness: Eagerness, feed: &mut Feed) {
+    fn give_up_missing(
+        &mut self,
+        now_ns: u64,
+        slots: &[Slot],
+        eagerness: Eagerness,
+        feed: &mut Feed,
+    ) {
         let ended = eagerness == Eagerness::All;
-        let patience_ns = if ended { MISSING_AFTER_END_NS } else { MISSING_NS };
+        let patience_ns = if ended {
+            MISSING_AFTER_END_NS
+        } else {
+            MISSING_NS
+        };
         for thread in 0..self.locations.len() {
             let opened = self.opened(thread);
             let location = &mut self.locations[thread];
             let (next, _) = location.intake.wants();
-            let of_location = || slots.iter().filter(|slot| usize::from(slot.location) == thread);
+            let of_location = || {
+                slots
+                    .iter()
+                    .filter(|slot| usize::from(slot.location) == thread)
+            };
             let overtaken = location.intake.has_gap()
                 || of_location().any(|slot| slot.sequence > next)
                 || (ended && next < opened);
@@ -284,7 +325,9 @@ impl RankRecords {
                 location.missing = None;
                 continue;
             }
-            let missing = location.missing.get_or_insert_with(|| Missing::since(now_ns));
+            let missing = location
+                .missing
+                .get_or_insert_with(|| Missing::since(now_ns));
             if missing.look(now_ns) <= patience_ns {
                 continue;
             }
@@ -306,7 +349,8 @@ impl RankRecords {
         }
     }
 
-    /// Tells the order of messages of records that were lost before `at` (ticks) and that it does not know of.
+    /// Tells the order of messages of records that were lost before `at` (ticks) and that it does
+    /// not know of.
     fn notice_losses(&mut self, thread: usize, at: u64, feed: &mut Feed) {
         let page = self.memory.as_ref().map(Memory::page);
         let status = page.and_then(|page| page.status.get(thread));
@@ -329,7 +373,9 @@ impl RankRecords {
 
     /// Whether everything that the rank, which has ended, recorded is taken.
     pub fn is_taken(&self) -> bool {
-        let Some(memory) = &self.memory else { return true };
+        let Some(memory) = &self.memory else {
+            return true;
+        };
         let ring = &memory.page().ring;
         if ring.head.load(Ordering::Acquire) != ring.tail.load(Ordering::Relaxed) {
             return false;
@@ -342,8 +388,12 @@ impl RankRecords {
                 .get(thread)
                 .map_or((0, 0), |location| location.intake.wants());
             let last = || {
-                let mut slots = slots.iter().filter(|slot| usize::from(slot.location) == thread);
-                slots.any(|slot| slot.sequence == next && slot.owner == owner::RANK && slot.committed <= at)
+                let mut slots = slots
+                    .iter()
+                    .filter(|slot| usize::from(slot.location) == thread);
+                slots.any(|slot| {
+                    slot.sequence == next && slot.owner == owner::RANK && slot.committed <= at
+                })
             };
             next >= opened || (next + 1 == opened && last())
         })
@@ -360,7 +410,10 @@ impl RankRecords {
 
     /// The thread's location, made if it is new.
     fn location(&mut self, thread: usize, feed: &mut Feed) {
-        let packets = self.memory.as_ref().map_or(PACKETS_DEFAULT, Memory::packets);
+        let packets = self
+            .memory
+            .as_ref()
+            .map_or(PACKETS_DEFAULT, Memory::packets);
         let rank = self.rank;
         while self.locations.len() <= thread {
             if feed.budget.is_spent() {

@@ -1,15 +1,18 @@
-//! Reset, recording on and off, windows, and the end of the measurement, on one place's ranks: which cuts follow from a
-//! command, when it is done, what is refused, and what is acknowledged. Pure: time is an argument, actions come out.
+//! Reset, recording on and off, windows, and the end of the measurement, on one place's ranks:
+//! which cuts follow from a command, when it is done, what is refused, and what is acknowledged.
+//! Pure: time is an argument, actions come out.
 //!
-//! A command says where in job time to cut. The cut itself is made where records are read ([`Cuts`]); the ranks are
-//! only told to record or not: on as soon as a command wants records, off when the cut has passed. A command is done
-//! when its cut has passed and the ranks have been looked at behind it; a window and the end of the measurement when,
-//! on every rank, everything up to there has been taken.
+//! A command says where in job time to cut. The cut itself is made where records are read
+//! ([`Cuts`]); the ranks are only told to record or not: on as soon as a command wants records, off
+//! when the cut has passed. A command is done when its cut has passed and the ranks have been
+//! looked at behind it; a window and the end of the measurement when, on every rank, everything up
+//! to there has been taken.
 //!
-//! Whatever a command does here it does at every place, so that their ranks never differ for longer than commands take
-//! to be heard: it follows from the job times and the order of commands alone, never from how far this place is. The
-//! root refuses what must not come together (a reset while a window is recorded). A switch of recording ends a window
-//! early if it lies before the window's end. Before job time is known commands wait.
+//! Whatever a command does here it does at every place, so that their ranks never differ for longer
+//! than commands take to be heard: it follows from the job times and the order of commands alone,
+//! never from how far this place is. The root refuses what must not come together (a reset while a
+//! window is recorded). A switch of recording ends a window early if it lies before the window's
+//! end. Before job time is known commands wait.
 
 mod asked;
 mod plan;
@@ -27,7 +30,8 @@ use std::ops::Range;
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Tell the ranks whether to record. Of a switch on, [`Recording::switched`] is to be told when it is done.
+    /// Tell the ranks whether to record. Of a switch on, [`Recording::switched`] is to be told when
+    /// it is done.
     Switch {
         /// On or off.
         on: bool,
@@ -48,7 +52,8 @@ pub enum Action {
 pub struct Look {
     /// Which command.
     pub command: CommandId,
-    /// Calls that began before this and have not ended straddle it; what ended before is to be taken. In ticks.
+    /// Calls that began before this and have not ended straddle it; what ended before is to be
+    /// taken. In ticks.
     pub at: u64,
     /// The command's cuts.
     pub cuts: Range<CutNumber>,
@@ -114,7 +119,8 @@ impl Recording {
         }
     }
 
-    /// The job begins, recorded or not. What was recorded before the ranks could be told is forgotten.
+    /// The job begins, recorded or not. What was recorded before the ranks could be told is
+    /// forgotten.
     pub fn begin(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, on: bool) -> Vec<Action> {
         if !on {
             begin_unobserved(moment.ticks(), cuts);
@@ -127,7 +133,8 @@ impl Recording {
         }]
     }
 
-    /// What ranks that come now are to be told: whether to record, and the epoch. Nothing before the job has begun.
+    /// What ranks that come now are to be told: whether to record, and the epoch. Nothing before
+    /// the job has begun.
     pub fn told(&self) -> Option<(bool, u32)> {
         self.begun.then_some((self.on, self.epoch))
     }
@@ -143,7 +150,12 @@ impl Recording {
     }
 
     /// A command came from the root: one of [`Recording::takes`].
-    pub fn command(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, command: &Command) -> Vec<Action> {
+    pub fn command(
+        &mut self,
+        moment: &Moment<'_>,
+        cuts: &mut Cuts,
+        command: &Command,
+    ) -> Vec<Action> {
         if !moment.is_known() {
             self.early.push(command.clone());
             return Vec::new();
@@ -214,23 +226,28 @@ impl Recording {
                 asked.due_job_ns = plan(moment, cuts, 0, &[Change::Off]).latest_ns;
                 asked.wait = Wait::All;
             }
-            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Strategy { .. } => return actions,
+            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Strategy { .. } => {
+                return actions;
+            }
         }
         asked.cuts = first_cut..cuts.next_number();
         self.asked.push(asked);
         actions
     }
 
-    /// The ranks record since this moment at the latest. Where they could not be told before a beginning, that lies
-    /// here now, and its command says so. Gives whether an epoch has begun: the job's first one has not, it is what ranks
-    /// are in before they are told anything.
+    /// The ranks record since this moment at the latest. Where they could not be told before a
+    /// beginning, that lies here now, and its command says so. Gives whether an epoch has begun:
+    /// the job's first one has not, it is what ranks are in before they are told anything.
     pub fn switched(&mut self, moment: &Moment<'_>, cuts: &mut Cuts) -> bool {
         let begins_epoch = std::mem::take(&mut self.begins_epoch);
         if !std::mem::take(&mut self.began) {
             return begins_epoch;
         }
         if let Some(moved) = cuts.begin_at(moment.ticks(), moment.job_ns())
-            && let Some(asked) = self.asked.iter_mut().find(|asked| asked.cuts.contains(&moved))
+            && let Some(asked) = self
+                .asked
+                .iter_mut()
+                .find(|asked| asked.cuts.contains(&moved))
         {
             asked.begins_at(moment.job_ns());
         }
@@ -299,7 +316,11 @@ impl Recording {
         if asked.wait == Wait::All {
             asked.acks.open += seen.open;
         }
-        if let Some(window) = self.window.as_mut().filter(|window| window.command == command) {
+        if let Some(window) = self
+            .window
+            .as_mut()
+            .filter(|window| window.command == command)
+        {
             window.complete += 1;
         }
     }
@@ -324,8 +345,9 @@ impl Recording {
         }
     }
 
-    /// Another command, whose cut lies at `at_ns`, ends the window that is being recorded: its answer is that. A window
-    /// that ends no later than that is left to its own end, which comes first.
+    /// Another command, whose cut lies at `at_ns`, ends the window that is being recorded: its
+    /// answer is that. A window that ends no later than that is left to its own end, which comes
+    /// first.
     fn interrupt(
         &mut self,
         moment: &Moment<'_>,

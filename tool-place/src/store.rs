@@ -1,14 +1,18 @@
-//! Where a location's calls are kept: in a buffer of fixed size, within the place's budget, by the strategy in force. A
-//! location beyond the budget keeps nothing and counts what it does not keep, until a thread ends and leaves its buffer.
+//! Where a location's calls are kept: in a buffer of fixed size, within the place's budget, by the
+//! strategy in force. A location beyond the budget keeps nothing and counts what it does not keep,
+//! until a thread ends and leaves its buffer.
 
 use crate::generator::Generator;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_otfx::{
-    AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Geometry, Unfit,
+    AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Geometry,
+    Unfit,
 };
 use invivo_proto::control::buffers::Class;
 use invivo_proto::control::results::Ledger;
-use invivo_proto::control::strategy::{DEPTH_LEVELS, DURATION_LEVELS, Rule, SAMPLE_LEVELS, Strategy};
+use invivo_proto::control::strategy::{
+    DEPTH_LEVELS, DURATION_LEVELS, Rule, SAMPLE_LEVELS, Strategy,
+};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Part};
 use std::num::NonZeroU64;
@@ -72,7 +76,8 @@ fn of_class(class: Class) -> EventClass {
     }
 }
 
-/// Left of the process' memory beside the buffers: tables of the analyses, messages, MPI's own, 16 MiB.
+/// Left of the process' memory beside the buffers: tables of the analyses, messages, MPI's own, 16
+/// MiB.
 const SPARE_BYTES: usize = 16 << 20;
 
 /// Memory for buffers: locations get the configured size until it is spent.
@@ -87,7 +92,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So many bytes for one location, and so many for all; of flight recorders until something else is said.
+    /// So many bytes for one location, and so many for all; of flight recorders until something
+    /// else is said.
     pub fn new(buffer_bytes: u64, budget_bytes: u64) -> Budget {
         Budget {
             buffer_bytes: usize::try_from(buffer_bytes).unwrap_or(usize::MAX),
@@ -134,7 +140,8 @@ impl Budget {
         self.recycled
     }
 
-    /// As the buffer would cut itself; and where that needs more bytes, into the smallest bins, which do with fewer.
+    /// As the buffer would cut itself; and where that needs more bytes, into the smallest bins,
+    /// which do with fewer.
     fn geometry(&self, levels: usize) -> Result<Geometry, Unfit> {
         Geometry::of(self.buffer_bytes, levels).or_else(|unfit| {
             let smallest = Geometry::with_bins(self.buffer_bytes, BIN_BYTES_MIN);
@@ -158,10 +165,13 @@ impl Budget {
     }
 }
 
-/// Whether the system gives this process so much more memory and some to spare: a limit (`ulimit -v`) must not end the place.
+/// Whether the system gives this process so much more memory and some to spare: a limit (`ulimit
+/// -v`) must not end the place.
 fn there_is_room_for(bytes: usize) -> bool {
     let mut room: Vec<u8> = Vec::new();
-    let there_is = room.try_reserve_exact(bytes.saturating_add(SPARE_BYTES)).is_ok();
+    let there_is = room
+        .try_reserve_exact(bytes.saturating_add(SPARE_BYTES))
+        .is_ok();
     // What nobody looks at need not be asked of the system.
     std::hint::black_box(&room);
     there_is
@@ -173,7 +183,8 @@ pub struct Store {
     buffer: Option<Box<Buffer>>,
     /// The function at whose calls iterations end.
     ends_iteration: Option<RegionId>,
-    /// What became of calls while there was no buffer, and of those of a buffer that is another's now.
+    /// What became of calls while there was no buffer, and of those of a buffer that is another's
+    /// now.
     apart: Ledger,
     generator: Option<Generator>,
 }
@@ -211,7 +222,9 @@ impl Store {
 
     /// Gives the buffer's memory back to the budget; what it held counts as reduced.
     pub fn give_back(&mut self, budget: &mut Budget) {
-        let Some(buffer) = self.buffer.take() else { return };
+        let Some(buffer) = self.buffer.take() else {
+            return;
+        };
         let of_buffer = books(&buffer);
         self.apart.reduced += of_buffer.kept + of_buffer.reduced;
         self.apart.reset += of_buffer.reset;
@@ -227,7 +240,9 @@ impl Store {
     /// Why not.
     pub fn bears(&self, keeping: &Keeping) -> Result<(), Unfit> {
         let buffer = self.buffer.as_deref();
-        buffer.map_or(Ok(()), |buffer| buffer.fill().geometry.bears(keeping.levels()))
+        buffer.map_or(Ok(()), |buffer| {
+            buffer.fill().geometry.bears(keeping.levels())
+        })
     }
 
     /// Keeps something else from now on.
@@ -271,9 +286,13 @@ impl Store {
         }
     }
 
-    /// How often the frequency of samples is halved, where there is a buffer and its strategy thins them.
+    /// How often the frequency of samples is halved, where there is a buffer and its strategy thins
+    /// them.
     pub fn halvings(&self) -> Option<u32> {
-        let buffer = self.buffer.as_deref().filter(|buffer| buffer.thins_samples())?;
+        let buffer = self
+            .buffer
+            .as_deref()
+            .filter(|buffer| buffer.thins_samples())?;
         Some(buffer.halvings())
     }
 

@@ -1,5 +1,5 @@
-//! The Unix socket on which the supervisors of this place's ranks arrive. Bounded in every way: only our own
-//! user, only our ranks, one connection each, short messages, no waiting.
+//! The Unix socket on which the supervisors of this place's ranks arrive. Bounded in every way:
+//! only our own user, only our ranks, one connection each, short messages, no waiting.
 
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::{decode, encode};
@@ -9,7 +9,8 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags,
-    SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, recvmsg, send, socket_with, sockopt,
+    SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, recvmsg, send, socket_with,
+    sockopt,
 };
 use rustix::process::getuid;
 use std::collections::BTreeMap;
@@ -90,8 +91,8 @@ impl Supervisors {
         })
     }
 
-    /// Removes the socket's name: nobody else is to come. The job's directory on this host is taken away by the last of those
-    /// who have something in it.
+    /// Removes the socket's name: nobody else is to come. The job's directory on this host is taken
+    /// away by the last of those who have something in it.
     pub fn withdraw(&mut self) {
         if !std::mem::replace(&mut self.is_withdrawn, true) {
             let _ = std::fs::remove_file(&self.path);
@@ -133,16 +134,22 @@ impl Supervisors {
         let Some(socket) = self.known.get(&rank) else {
             return false;
         };
-        let Ok(bytes) = encode(message) else { return false };
+        let Ok(bytes) = encode(message) else {
+            return false;
+        };
         send(socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) == Ok(bytes.len())
     }
 
     fn accept(&mut self, events: &mut Vec<Event>) {
-        while let Ok(socket) = accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+        while let Ok(socket) =
+            accept_with(&self.listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)
+        {
             match sockopt::socket_peercred(&socket) {
                 Ok(peer) if peer.uid == getuid() => {}
                 _ => {
-                    events.push(Event::Refused("another user tried to attach to this job".into()));
+                    events.push(Event::Refused(
+                        "another user tried to attach to this job".into(),
+                    ));
                     continue;
                 }
             }
@@ -163,7 +170,9 @@ impl Supervisors {
             Received::HungUp => return,
             Received::Garbage(why) => why,
             Received::Message(FromSupervisor::Attach { rank, pid }, memory) => match memory {
-                _ if !self.ranks.contains(&rank.0) => format!("rank {rank} is not one of this place's"),
+                _ if !self.ranks.contains(&rank.0) => {
+                    format!("rank {rank} is not one of this place's")
+                }
                 _ if self.known.contains_key(&rank) => format!("rank {rank} is attached already"),
                 None => format!("rank {rank} brought no memory"),
                 Some(memory) => {
@@ -212,9 +221,17 @@ fn receive(socket: &OwnedFd) -> Received {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-    let mut take = || recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, flags);
+    let mut take = || {
+        recvmsg(
+            socket,
+            &mut [IoSliceMut::new(&mut bytes)],
+            &mut ancillary,
+            flags,
+        )
+    };
     let received = match take() {
-        // It left without having read all that we asked. This is said once, and before what it said.
+        // It left without having read all that we asked. This is said once, and before what it
+        // said.
         Err(Errno::CONNRESET) => take(),
         received => received,
     };

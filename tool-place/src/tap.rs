@@ -1,5 +1,6 @@
-//! A tap for developers: everything that the place takes is written to files as well, as the packets that it came in, so
-//! that tests and benchmarks know the full record of a run. Off unless asked for: it writes without bounds.
+//! A tap for developers: everything that the place takes is written to files as well, as the
+//! packets that it came in, so that tests and benchmarks know the full record of a run. Off unless
+//! asked for: it writes without bounds.
 //!
 //! ```text
 //! DIR/rank-R.thread-T.packets    packet* (header and payload, see `wire.md`), each behind the one before
@@ -59,8 +60,16 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// More of the packet under way: whole records, so many calls, the last of which ended at `last_time`.
-    pub fn add(&mut self, first_time: u64, next_request: u64, bytes: &[u8], calls: u64, last_time: u64) {
+    /// More of the packet under way: whole records, so many calls, the last of which ended at
+    /// `last_time`.
+    pub fn add(
+        &mut self,
+        first_time: u64,
+        next_request: u64,
+        bytes: &[u8],
+        calls: u64,
+        last_time: u64,
+    ) {
         if self.payload.is_empty() {
             self.header = Header {
                 location: self.location,
@@ -84,10 +93,10 @@ impl Tap {
         self.header.length = self.payload.len() as u32;
         let mut head = [0; HEADER_BYTES];
         self.header.encode(&self.payload, &mut head);
-        let written = self
-            .file
-            .as_mut()
-            .map(|file| file.write_all(&head).and_then(|()| file.write_all(&self.payload)));
+        let written = self.file.as_mut().map(|file| {
+            file.write_all(&head)
+                .and_then(|()| file.write_all(&self.payload))
+        });
         if written.is_some_and(|written| written.is_err()) {
             self.file = None;
         }

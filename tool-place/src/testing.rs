@@ -1,5 +1,5 @@
-//! For tests: a rank as the preloaded library is one, for its place to look at. The only unsafe code of the
-//! tests.
+//! For tests: a rank as the preloaded library is one, for its place to look at. The only unsafe
+//! code of the tests.
 #![allow(unsafe_code)]
 
 use invivo_proto::ids::{LocationId, Rank};
@@ -21,7 +21,9 @@ pub fn write(encoder: &mut Encoder, call: Option<&Call>, parts: &[Part], out: &m
             Some(call) => encoder.call(start, call, parts.len()),
             None => encoder.continuation(start, parts.len()),
         };
-        parts.iter().fold(behind, |out, part| encoder.part(out, part))
+        parts
+            .iter()
+            .fold(behind, |out, part| encoder.part(out, part))
     };
     out.extend_from_slice(&bytes[..end as usize - start as usize]);
 }
@@ -31,8 +33,13 @@ pub fn memory(rank: u32, packets: usize) -> (OwnedFd, Region) {
     let bytes = region_bytes(packets);
     let descriptor = memfd_create("rank", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
     ftruncate(&descriptor, bytes as u64).unwrap();
-    fcntl_add_seals(&descriptor, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).unwrap();
-    // SAFETY: a new mapping at an address of the kernel's choice, never unmapped, zeroed as it is new.
+    fcntl_add_seals(
+        &descriptor,
+        SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL,
+    )
+    .unwrap();
+    // SAFETY: a new mapping at an address of the kernel's choice, never unmapped, zeroed as it is
+    // new.
     let region = unsafe {
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         let base = mmap(
@@ -49,7 +56,8 @@ pub fn memory(rank: u32, packets: usize) -> (OwnedFd, Region) {
     (descriptor, region)
 }
 
-/// Writes one location's packets, slot by slot, in the order of stores that the preloaded library keeps to.
+/// Writes one location's packets, slot by slot, in the order of stores that the preloaded library
+/// keeps to.
 pub struct Writer {
     region: Region,
     thread: u16,
@@ -108,7 +116,8 @@ impl Writer {
         let sequence = status.packets.load(Ordering::Relaxed);
         slot.sequence.store(0, Ordering::Release);
         fence(Ordering::Release);
-        slot.location.store(u32::from(self.thread), Ordering::Relaxed);
+        slot.location
+            .store(u32::from(self.thread), Ordering::Relaxed);
         slot.committed.store(0, Ordering::Relaxed);
         slot.taken.store(0, Ordering::Relaxed);
         slot.records.store(0, Ordering::Relaxed);
@@ -133,7 +142,8 @@ impl Writer {
         if !std::mem::take(&mut self.is_in_call) {
             self.count();
         }
-        // SAFETY: the bytes lie inside the payload, behind what is committed, which is the writer's alone.
+        // SAFETY: the bytes lie inside the payload, behind what is committed, which is the writer's
+        // alone.
         unsafe {
             let to = slot.payload.get().cast::<u8>().add(self.written);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
@@ -172,7 +182,9 @@ impl Writer {
 
     /// Is back in the application.
     pub fn resume(&self) {
-        self.status().inside.store(inside::APPLICATION, Ordering::Release);
+        self.status()
+            .inside
+            .store(inside::APPLICATION, Ordering::Release);
     }
 
     /// The location's status page.
@@ -198,7 +210,8 @@ impl Writer {
         let slot = self.slot.take().expect("an open packet");
         // SAFETY: as much was committed, and nobody writes it any more.
         let payload =
-            unsafe { std::slice::from_raw_parts(slot.payload.get().cast::<u8>(), self.written) }.to_vec();
+            unsafe { std::slice::from_raw_parts(slot.payload.get().cast::<u8>(), self.written) }
+                .to_vec();
         let header = Header {
             location: LocationId {
                 rank: Rank(self.page().rank.load(Ordering::Relaxed)),

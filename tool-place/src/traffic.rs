@@ -1,5 +1,5 @@
-//! Messages of this place's ranks on their way to where they are matched: job time and definitions are put to them
-//! here, what comes from other places is read, and what goes there is written.
+//! Messages of this place's ranks on their way to where they are matched: job time and definitions
+//! are put to them here, what comes from other places is read, and what goes there is written.
 
 use crate::moment::Moment;
 use invivo_analysis::communicators::Communicators;
@@ -11,11 +11,13 @@ use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::record::{Call, Part};
 use invivo_tbon::layout::Layout;
 
-/// Sends wait no longer than this for others to go with them. A tenth of the latency bound of records.
+/// Sends wait no longer than this for others to go with them. A tenth of the latency bound of
+/// records.
 const BATCH_NS: u64 = crate::rank::LATENCY_NS / 10;
 
-/// How well job time must be known before it is put to messages, in ns: what a question to the parent takes on a busy
-/// machine. Until then they have the node's own time, and those to other places wait.
+/// How well job time must be known before it is put to messages, in ns: what a question to the
+/// parent takes on a busy machine. Until then they have the node's own time, and those to other
+/// places wait.
 const ERROR_NS_MAX: u64 = 1_000_000;
 /// If it does not come to that within so long, it is taken as it is.
 const PATIENCE_NS: u64 = 3_000_000_000;
@@ -69,7 +71,8 @@ impl Traffic {
             let since_ns = moment
                 .is_known()
                 .then(|| *self.known_ns.get_or_insert(moment.ns()));
-            let waited = since_ns.is_some_and(|since_ns| moment.ns().saturating_sub(since_ns) >= PATIENCE_NS);
+            let waited = since_ns
+                .is_some_and(|since_ns| moment.ns().saturating_sub(since_ns) >= PATIENCE_NS);
             self.is_known = waited || moment.error_ns() <= ERROR_NS_MAX;
             if !self.is_known {
                 self.anchor = (moment.ticks(), moment.ns());
@@ -83,8 +86,8 @@ impl Traffic {
         self.messages.set_clock_error(moment.error_ns());
     }
 
-    /// A call of a rank and its parts, or more parts of it. Until job time is known they have the node's own time, and
-    /// those for other places wait.
+    /// A call of a rank and its parts, or more parts of it. Until job time is known they have the
+    /// node's own time, and those for other places wait.
     #[inline]
     pub fn record(
         &mut self,
@@ -144,7 +147,8 @@ impl Traffic {
         self.messages.reset(at_ns);
     }
 
-    /// Whether what other places say may come: put beside times that are not known its own would mean nothing.
+    /// Whether what other places say may come: put beside times that are not known its own would
+    /// mean nothing.
     pub fn is_ready(&self) -> bool {
         self.is_known
     }
@@ -163,13 +167,20 @@ impl Traffic {
             decode::<Halves>(bytes).map_err(|error| error.to_string())
         };
         read.and_then(|halves| match halves.from == from {
-            true => self.messages.arrive(&halves).map_err(|error| error.to_string()),
+            true => self
+                .messages
+                .arrive(&halves)
+                .map_err(|error| error.to_string()),
             false => Err(format!("it says that it is of process {}", halves.from)),
         })
     }
 
     /// Messages to other places that are due; `credit` says whether one takes another.
-    pub fn take(&mut self, now_ns: u64, credit: impl FnMut(WorldRank) -> bool) -> Vec<(WorldRank, Vec<u8>)> {
+    pub fn take(
+        &mut self,
+        now_ns: u64,
+        credit: impl FnMut(WorldRank) -> bool,
+    ) -> Vec<(WorldRank, Vec<u8>)> {
         let waited = now_ns.saturating_sub(self.batched_ns) >= BATCH_NS;
         // By a clock that is not known no other place could use them.
         if !self.is_known || !(waited || self.messages.outgoing() >= HALVES_MAX) {

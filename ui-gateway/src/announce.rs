@@ -1,4 +1,5 @@
-//! What the gateway adds to the job's `connect.json`: where it listens with TLS, and what to trust there.
+//! What the gateway adds to the job's `connect.json`: where it listens with TLS, and what to trust
+//! there.
 
 use serde_json::Value;
 use std::fs::File;
@@ -20,8 +21,8 @@ pub enum Tls {
     Trouble(String),
 }
 
-/// Puts it into the file and leaves all else there as it is. Whoever reads the file sees the old one or the new one.
-/// A file that is gone (the job ends) is not made anew.
+/// Puts it into the file and leaves all else there as it is. Whoever reads the file sees the old
+/// one or the new one. A file that is gone (the job ends) is not made anew.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -31,7 +32,11 @@ pub fn announce(path: &Path, tls: &Tls) -> std::io::Result<()> {
         Tls::At { url, authority } => (Some(url), Some(authority), None),
         Tls::Trouble(why) => (None, None, Some(why)),
     };
-    for (field, value) in [("url", url), ("authority", authority), ("tls_trouble", trouble)] {
+    for (field, value) in [
+        ("url", url),
+        ("authority", authority),
+        ("tls_trouble", trouble),
+    ] {
         connect[field] = value.cloned().into();
     }
     // One gateway at a time writes here: it has the job's socket.
@@ -54,7 +59,8 @@ fn exchange(new: &Path, path: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
     match renameat_with(CWD, new, CWD, path, RenameFlags::EXCHANGE) {
-        // Some network file systems cannot; what comes closest leaves a link to the new contents behind.
+        // Some network file systems cannot; what comes closest leaves a link to the new contents
+        // behind.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if path.exists() => {
             std::fs::rename(new, path)?;
             std::fs::hard_link(path, new)
@@ -71,8 +77,8 @@ mod tests {
 
     fn file(dir: &Path) -> std::path::PathBuf {
         let path = dir.join("connect.json");
-        let connect =
-            Connect::new("job", &dir.join("gateway.sock"), vec!["./app".into()]).expect("random numbers");
+        let connect = Connect::new("job", &dir.join("gateway.sock"), vec!["./app".into()])
+            .expect("random numbers");
         let mut value = serde_json::to_value(connect).expect("json");
         value["later"] = "field".into();
         std::fs::write(&path, value.to_string()).expect("written");
@@ -102,7 +108,8 @@ mod tests {
             ..before
         };
         assert_eq!(after, expected);
-        let raw: Value = serde_json::from_slice(&std::fs::read(&path).expect("read")).expect("json");
+        let raw: Value =
+            serde_json::from_slice(&std::fs::read(&path).expect("read")).expect("json");
         assert_eq!(raw["later"], "field");
         let names: Vec<_> = std::fs::read_dir(dir.path()).expect("read").collect();
         assert_eq!(names.len(), 1, "nothing is left behind: {names:?}");

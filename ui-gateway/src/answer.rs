@@ -1,5 +1,5 @@
-//! The bytes of an answer on their way to a client: in small pieces, each only when HTTP/2 has room for it, so that
-//! what a client does not read costs little and is noticed.
+//! The bytes of an answer on their way to a client: in small pieces, each only when HTTP/2 has room
+//! for it, so that what a client does not read costs little and is noticed.
 
 use crate::limits;
 use crate::visit::Visit;
@@ -18,7 +18,8 @@ pub struct LargeAnswers {
     room: Arc<Semaphore>,
 }
 
-/// A share of it, given back when the last clone is dropped. A response carries it in its extensions.
+/// A share of it, given back when the last clone is dropped. A response carries it in its
+/// extensions.
 #[derive(Clone, Debug)]
 pub struct Share {
     _kib: Arc<OwnedSemaphorePermit>,
@@ -45,7 +46,9 @@ impl LargeAnswers {
                 limits::LARGE_ANSWER_BYTES_TOTAL_MAX / (1024 * 1024)
             ))
         };
-        let permit = Arc::clone(&self.room).try_acquire_many_owned(kib).map_err(full)?;
+        let permit = Arc::clone(&self.room)
+            .try_acquire_many_owned(kib)
+            .map_err(full)?;
         Ok(Share {
             _kib: Arc::new(permit),
         })
@@ -75,7 +78,8 @@ impl<B> InPieces<B> {
         }
     }
 
-    /// The next piece, of its own memory: a slice would keep all of a long answer alive in HTTP/2's buffer.
+    /// The next piece, of its own memory: a slice would keep all of a long answer alive in HTTP/2's
+    /// buffer.
     fn piece(&mut self) -> Frame<Bytes> {
         let piece = if self.rest.len() <= limits::PIECE_BYTES {
             std::mem::take(&mut self.rest)
@@ -176,7 +180,10 @@ mod tests {
             match frame.into_data() {
                 Ok(data) => {
                     assert!(data.len() <= limits::PIECE_BYTES && !data.is_empty());
-                    assert!(visit.stalled(soon, Duration::from_secs(1)), "a piece is out");
+                    assert!(
+                        visit.stalled(soon, Duration::from_secs(1)),
+                        "a piece is out"
+                    );
                     bytes.extend_from_slice(&data);
                     pieces += 1;
                 }
@@ -185,7 +192,10 @@ mod tests {
         }
         assert_eq!((bytes.len(), pieces, trailers), (100_001, 8, 1));
         assert_eq!(&bytes[..100_000], whole);
-        assert!(!visit.stalled(soon, Duration::from_secs(1)), "nothing is out");
+        assert!(
+            !visit.stalled(soon, Duration::from_secs(1)),
+            "nothing is out"
+        );
     }
 
     #[test]

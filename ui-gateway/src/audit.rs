@@ -1,5 +1,5 @@
-//! The audit log: who gave which control command, and how it went. In a file beside `connect.json`, in the
-//! gateway's own log, and the newest entries for those who ask.
+//! The audit log: who gave which control command, and how it went. In a file beside `connect.json`,
+//! in the gateway's own log, and the newest entries for those who ask.
 
 pub mod file;
 pub mod ring;
@@ -126,7 +126,13 @@ impl Audit {
     }
 
     /// Notes a command that is sent to the root.
-    pub fn begin(&self, verb: &'static str, caller: Caller, command_id: u64, arguments: String) -> UnderWay {
+    pub fn begin(
+        &self,
+        verb: &'static str,
+        caller: Caller,
+        command_id: u64,
+        arguments: String,
+    ) -> UnderWay {
         let entry = entry(verb, &caller, command_id, arguments.clone());
         let sequence = self.enter(entry);
         let event = Event::Sent {
@@ -148,7 +154,8 @@ impl Audit {
             verb,
             caller,
         } = under_way;
-        self.ring.send_modify(|ring| ring.end(*sequence, event.outcome()));
+        self.ring
+            .send_modify(|ring| ring.end(*sequence, event.outcome()));
         self.write(verb, caller, *sequence, event);
     }
 
@@ -173,7 +180,10 @@ impl Audit {
 
     fn write(&self, verb: &str, caller: &Caller, sequence: u64, event: &Event) {
         let Caller {
-            peer, client, scope, ..
+            peer,
+            client,
+            scope,
+            ..
         } = caller;
         let (uid, pid) = user(peer);
         tracing::info!(verb, %peer, uid, pid, client, scope = scope.name(), ?event, "control command");
@@ -190,7 +200,10 @@ impl Audit {
         };
         let queued = serde_json::to_string(&line).is_ok_and(|line| self.file.append(line));
         if !queued {
-            tracing::error!(verb, "the audit log does not keep up: a line is in this log only");
+            tracing::error!(
+                verb,
+                "the audit log does not keep up: a line is in this log only"
+            );
         }
     }
 }
@@ -219,7 +232,9 @@ fn user(peer: &Peer) -> (Option<u32>, Option<i32>) {
 }
 
 fn unix_ns() -> u64 {
-    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let unix = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     unix.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
@@ -284,7 +299,10 @@ mod tests {
             (first.uid, first.pid, first.peer.as_str()),
             (Some(1000), Some(42), "unix")
         );
-        assert_eq!((first.command_id, first.arguments.as_str()), (8, "lease 5 s"));
+        assert_eq!(
+            (first.command_id, first.arguments.as_str()),
+            (8, "lease 5 s")
+        );
         assert_eq!(first.outcome, "done on 3 of 4 ranks in 2.5 ms");
         let second = reader.next(&ring).expect("an entry");
         assert_eq!((second.uid, second.peer.as_str()), (None, "10.0.0.9:4000"));

@@ -1,5 +1,6 @@
-//! Who may do what, for every call, health and reflection included. The peer's user was checked when it connected on
-//! the socket; here its token is, in constant time, and the scope that the token opens.
+//! Who may do what, for every call, health and reflection included. The peer's user was checked
+//! when it connected on the socket; here its token is, in constant time, and the scope that the
+//! token opens.
 
 use crate::audit::Audit;
 use crate::door::Peer;
@@ -70,8 +71,8 @@ impl Tokens {
     }
 }
 
-/// Calls that only look. Whatever is not named here needs [`Scope::Control`], so that a new call is closed
-/// until somebody opens it.
+/// Calls that only look. Whatever is not named here needs [`Scope::Control`], so that a new call is
+/// closed until somebody opens it.
 const VIEW_METHODS: [&str; 13] = [
     "/invivo.v1.Invivo/Hello",
     "/invivo.v1.Invivo/Status",
@@ -98,7 +99,10 @@ const VIEW_SERVICES: [&str; 3] = [
 
 /// The scope that a call needs, by its path.
 pub fn scope_needed(path: &str) -> Scope {
-    let view = VIEW_METHODS.contains(&path) || VIEW_SERVICES.iter().any(|service| path.starts_with(service));
+    let view = VIEW_METHODS.contains(&path)
+        || VIEW_SERVICES
+            .iter()
+            .any(|service| path.starts_with(service));
     if view { Scope::View } else { Scope::Control }
 }
 
@@ -151,8 +155,8 @@ impl Auth {
     }
 }
 
-/// A method's name as the audit log has it: `RecordWindow` is `record-window`. Names of methods that do not exist
-/// are cut short.
+/// A method's name as the audit log has it: `RecordWindow` is `record-window`. Names of methods
+/// that do not exist are cut short.
 fn in_words(method: &str) -> String {
     let mut words = String::new();
     for char in method.chars().take(32) {
@@ -176,7 +180,10 @@ mod tests {
             control: "b".repeat(64),
         };
         assert_eq!(tokens.scope("a".repeat(64).as_bytes()), Some(Scope::View));
-        assert_eq!(tokens.scope("b".repeat(64).as_bytes()), Some(Scope::Control));
+        assert_eq!(
+            tokens.scope("b".repeat(64).as_bytes()),
+            Some(Scope::Control)
+        );
         for wrong in ["", "a", &"a".repeat(65), &"c".repeat(64)] {
             assert_eq!(tokens.scope(wrong.as_bytes()), None);
         }
@@ -184,7 +191,8 @@ mod tests {
 
     #[test]
     fn of_the_interface_exactly_the_commands_need_control() {
-        let set = prost_types::FileDescriptorSet::decode(invivo_grpc::DESCRIPTORS).expect("descriptors");
+        let set =
+            prost_types::FileDescriptorSet::decode(invivo_grpc::DESCRIPTORS).expect("descriptors");
         let service = set
             .file
             .iter()

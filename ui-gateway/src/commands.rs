@@ -1,5 +1,5 @@
-//! Commands under way and their answers. Each runs to its end whether its client waits or not, so that the audit log
-//! always says how it went; the same id asks for the same answer.
+//! Commands under way and their answers. Each runs to its end whether its client waits or not, so
+//! that the audit log always says how it went; the same id asks for the same answer.
 
 use crate::audit::{Audit, Event, UnderWay};
 use crate::auth::Caller;
@@ -54,11 +54,17 @@ impl Commands {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a command to the root, or joins it where it was given before, and waits for how it went.
+    /// Gives a command to the root, or joins it where it was given before, and waits for how it
+    /// went.
     ///
     /// # Errors
     /// Why it cannot be given, or why there is no answer.
-    pub async fn give(&self, caller: Caller, id: u64, named: Named) -> Result<v1::CommandReply, Status> {
+    pub async fn give(
+        &self,
+        caller: Caller,
+        id: u64,
+        named: Named,
+    ) -> Result<v1::CommandReply, Status> {
         let id = if id == 0 { crate::random::id()? } else { id };
         let mut outcome = self.begin(caller, id, named)?;
         // The task that has the other end always says how it went.
@@ -68,7 +74,12 @@ impl Commands {
         ended.unwrap_or_else(gone).map_err(Status::from)
     }
 
-    fn begin(&self, caller: Caller, id: u64, named: Named) -> Result<watch::Receiver<Outcome>, Status> {
+    fn begin(
+        &self,
+        caller: Caller,
+        id: u64,
+        named: Named,
+    ) -> Result<watch::Receiver<Outcome>, Status> {
         let mut known = self.known();
         if let Some(remembered) = known.commands.get(&id) {
             if remembered.order != named.order {
@@ -98,7 +109,13 @@ impl Commands {
         Ok(outcome)
     }
 
-    async fn carry_out(self, id: u64, named: Named, under_way: UnderWay, told: watch::Sender<Outcome>) {
+    async fn carry_out(
+        self,
+        id: u64,
+        named: Named,
+        under_way: UnderWay,
+        told: watch::Sender<Outcome>,
+    ) {
         let begun = Instant::now();
         let ask = Ask::Command {
             id: CommandId(id),

@@ -1,4 +1,5 @@
-//! Lines in the log about what strangers try: a few per kind and minute, with the number of those left out.
+//! Lines in the log about what strangers try: a few per kind and minute, with the number of those
+//! left out.
 
 use crate::limits;
 use crate::rate::{Bucket, Rate};
@@ -39,7 +40,9 @@ impl Complaints {
     /// Whether this one may be written, with the number of those before that were not.
     fn admit(&self, kind: Kind, now: Instant) -> Option<u64> {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let rate = const { Rate::per_minute(limits::COMPLAINTS_PER_MINUTE, limits::COMPLAINTS_PER_MINUTE) };
+        let rate = const {
+            Rate::per_minute(limits::COMPLAINTS_PER_MINUTE, limits::COMPLAINTS_PER_MINUTE)
+        };
         let told = kinds.entry(kind).or_insert_with(|| Told {
             bucket: Bucket::new(rate),
             left_out: 0,

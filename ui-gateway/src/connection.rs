@@ -1,4 +1,5 @@
-//! One connection served: HTTP/2 within its limits, until the client leaves, has to leave, or the gateway ends.
+//! One connection served: HTTP/2 within its limits, until the client leaves, has to leave, or the
+//! gateway ends.
 
 use crate::complaints::{Complaints, Kind};
 use crate::door::Door;

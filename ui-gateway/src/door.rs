@@ -1,6 +1,7 @@
-//! Who is in: newcomers, who have not shown a token yet, and clients, who have. Newcomers push out newcomers of whoever has
-//! most of them and nobody else, so that a flood of connections costs a bounded amount and pushes out itself as long as it
-//! comes from one process or address; clients do not notice it in any case.
+//! Who is in: newcomers, who have not shown a token yet, and clients, who have. Newcomers push out
+//! newcomers of whoever has most of them and nobody else, so that a flood of connections costs a
+//! bounded amount and pushes out itself as long as it comes from one process or address; clients do
+//! not notice it in any case.
 
 use crate::limits;
 use serde::{Serialize, Serializer};
@@ -120,7 +121,8 @@ struct Book {
 type Source = (PeerKey, Option<i32>);
 
 impl Book {
-    /// The oldest newcomer of the source that has most; of several such sources, of the one that has waited longest.
+    /// The oldest newcomer of the source that has most; of several such sources, of the one that
+    /// has waited longest.
     fn first_to_leave(&self) -> Option<u64> {
         let count = |wanted: &Source| {
             let sources = self.newcomers.values().map(|(source, _)| source);
@@ -138,7 +140,9 @@ impl Book {
 
 /// Why a newcomer does not become a client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{clients} clients are connected {to_what} already, and no more are served: end one of them")]
+#[error(
+    "{clients} clients are connected {to_what} already, and no more are served: end one of them"
+)]
 pub struct Full {
     clients: usize,
     to_what: &'static str,
@@ -212,7 +216,13 @@ impl Place {
         if book.clients.len() >= clients_max {
             return full(clients_max, "to this job");
         }
-        if book.clients.values().filter(|key| **key == self.key).count() >= of_peer_max {
+        if book
+            .clients
+            .values()
+            .filter(|key| **key == self.key)
+            .count()
+            >= of_peer_max
+        {
             return full(of_peer_max, "from your user or address");
         }
         book.newcomers.remove(&self.id);
@@ -247,7 +257,10 @@ mod tests {
         Peer::Tcp(address.parse().expect("an address"))
     }
 
-    const USER: Peer = Peer::Unix { uid: 7, pid: Some(1) };
+    const USER: Peer = Peer::Unix {
+        uid: 7,
+        pid: Some(1),
+    };
 
     #[test]
     fn newcomers_push_out_the_oldest_newcomer_and_no_client() {
@@ -261,18 +274,32 @@ mod tests {
         assert!(!crowded && !first.leave.is_cancelled());
         let (third, crowded) = door.enter(&USER);
         assert!(crowded && first.leave.is_cancelled());
-        assert!(!second.leave.is_cancelled() && !third.leave.is_cancelled() && !client.leave.is_cancelled());
+        assert!(
+            !second.leave.is_cancelled()
+                && !third.leave.is_cancelled()
+                && !client.leave.is_cancelled()
+        );
         assert_eq!(door.inside(), (2, 1));
         first.admit().expect("it leaves");
-        assert_eq!(door.inside(), (2, 1), "who was pushed out is not let in again");
+        assert_eq!(
+            door.inside(),
+            (2, 1),
+            "who was pushed out is not let in again"
+        );
         drop((first, second, third, client));
         assert_eq!(door.inside(), (0, 0), "every place is given back");
     }
 
     #[test]
     fn a_flood_of_one_process_pushes_out_itself_only() {
-        let door = Door::new(Room { newcomers: 4, ..ROOM });
-        let flood = Peer::Unix { uid: 7, pid: Some(2) };
+        let door = Door::new(Room {
+            newcomers: 4,
+            ..ROOM
+        });
+        let flood = Peer::Unix {
+            uid: 7,
+            pid: Some(2),
+        };
         // The oldest of all.
         let (honest, _) = door.enter(&USER);
         let (from_afar, _) = door.enter(&peer("192.0.2.1:1"));
@@ -341,7 +368,9 @@ mod tests {
         assert_eq!(Room::within(usize::MAX), Ok(full));
         for descriptors in 56..1024 {
             let room = Room::within(descriptors).expect("enough");
-            assert!(room.newcomers >= limits::NEWCOMERS_MIN && room.clients >= limits::NEWCOMERS_MIN);
+            assert!(
+                room.newcomers >= limits::NEWCOMERS_MIN && room.clients >= limits::NEWCOMERS_MIN
+            );
             assert!(room.newcomers + room.clients + limits::DESCRIPTORS_RESERVE <= descriptors);
         }
         assert!(Room::within(55).expect_err("too few").contains("needs 56"));

@@ -1,6 +1,6 @@
-//! Snapshots for all watchers: one poller asks the root at the pace of the fastest watcher, once for all, and
-//! keeps the newest snapshot only. A watcher takes the newest when it is ready for one, so that a slow client
-//! skips and never queues.
+//! Snapshots for all watchers: one poller asks the root at the pace of the fastest watcher, once
+//! for all, and keeps the newest snapshot only. A watcher takes the newest when it is ready for
+//! one, so that a slow client skips and never queues.
 
 use crate::limits;
 use crate::link::{Link, LinkError};
@@ -103,15 +103,18 @@ impl Feed {
             closing,
             _place: place,
         };
-        Ok(futures_util::stream::unfold(Some(watcher), |watcher| async {
-            let mut watcher = watcher?;
-            match watcher.next().await {
-                Some(Ok(snapshot)) => Some((Ok(snapshot), Some(watcher))),
-                // An error is the last item.
-                Some(Err(status)) => Some((Err(status), None)),
-                None => None,
-            }
-        }))
+        Ok(futures_util::stream::unfold(
+            Some(watcher),
+            |watcher| async {
+                let mut watcher = watcher?;
+                match watcher.next().await {
+                    Some(Ok(snapshot)) => Some((Ok(snapshot), Some(watcher))),
+                    // An error is the last item.
+                    Some(Err(status)) => Some((Err(status), None)),
+                    None => None,
+                }
+            },
+        ))
     }
 }
 
@@ -132,8 +135,11 @@ impl Place {
             }
         });
         let most = limits::WATCHERS_MAX;
-        let full =
-            || Status::resource_exhausted(format!("{most} clients watch this job already: end one of them"));
+        let full = || {
+            Status::resource_exhausted(format!(
+                "{most} clients watch this job already: end one of them"
+            ))
+        };
         Ok(Place {
             id: id.ok_or_else(full)?,
             watchers: watchers.clone(),
@@ -194,8 +200,9 @@ impl Watcher {
         };
         let taken = taken?;
         self.seen = taken.message.sequence;
-        // On the beat of the snapshots rather than of this client, so that equal intervals do not drift apart;
-        // somewhat early, so that a snapshot a little sooner than the interval is not skipped.
+        // On the beat of the snapshots rather than of this client, so that equal intervals do not
+        // drift apart; somewhat early, so that a snapshot a little sooner than the interval is not
+        // skipped.
         self.due = taken.at + self.wish.interval.mul_f64(0.9);
         let mut message = v1::Snapshot::clone(&taken.message);
         if !self.wish.functions {
@@ -205,7 +212,8 @@ impl Watcher {
     }
 }
 
-/// Asks the root at the pace of the fastest watcher; one who is faster or wants more is heard at once.
+/// Asks the root at the pace of the fastest watcher; one who is faster or wants more is heard at
+/// once.
 async fn poll(link: Link, mut watchers: watch::Receiver<Watchers>, newest: watch::Sender<Newest>) {
     let mut sequence = 0;
     let mut last = None::<(Instant, Wish)>;
@@ -217,7 +225,9 @@ async fn poll(link: Link, mut watchers: watch::Receiver<Watchers>, newest: watch
             .copied()
             .reduce(Wish::and);
         let due = match (wish, last) {
-            (Some(wish), Some((begun, had))) if had.functions || !wish.functions => begun + wish.interval,
+            (Some(wish), Some((begun, had))) if had.functions || !wish.functions => {
+                begun + wish.interval
+            }
             // The first, or more is wanted than the last one had; nobody's wish is never due.
             _ => Instant::now(),
         };
@@ -239,7 +249,9 @@ async fn poll(link: Link, mut watchers: watch::Receiver<Watchers>, newest: watch
                     trouble: None,
                 });
             }
-            Err(error) => newest.send_modify(|newest| newest.trouble = Some(error.to_string().into())),
+            Err(error) => {
+                newest.send_modify(|newest| newest.trouble = Some(error.to_string().into()))
+            }
         }
     }
 }
@@ -264,7 +276,9 @@ async fn take(link: &Link, wish: Wish, sequence: u64) -> Result<Taken, LinkError
         Some(Answer::Functions(table, _)) => convert::function_rows(&table).0,
         Some(_) => return Err(LinkError::Mismatched),
     };
-    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let unix = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let message = v1::Snapshot {
         sequence,
         unix_ns: unix.as_nanos().try_into().unwrap_or(u64::MAX),

@@ -1,5 +1,5 @@
-//! In front of every call, health and reflection included: who calls and may it, how long it may take, and how its
-//! answer goes out.
+//! In front of every call, health and reflection included: who calls and may it, how long it may
+//! take, and how its answer goes out.
 
 use crate::answer::{InPieces, Share};
 use crate::auth::Auth;
@@ -45,8 +45,13 @@ impl Front {
             visit.call_it(&String::from_utf8_lossy(agent.as_bytes()), false);
         }
         let refuse = |status: Status| {
-            let what = format!("call of {} refused: {}", request.uri().path(), status.message());
-            self.complaints.tell(Kind::Call, &visit.peer().to_string(), &what);
+            let what = format!(
+                "call of {} refused: {}",
+                request.uri().path(),
+                status.message()
+            );
+            self.complaints
+                .tell(Kind::Call, &visit.peer().to_string(), &what);
             status
         };
         let caller = self.auth.check(request, &visit).map_err(refuse)?;
@@ -104,8 +109,8 @@ fn too_late(time_max: Duration) -> Status {
     ))
 }
 
-/// The time that the client gives the call (gRPC over HTTP/2: up to eight digits and a unit); what is no time
-/// is ignored, as the protocol's own libraries do.
+/// The time that the client gives the call (gRPC over HTTP/2: up to eight digits and a unit); what
+/// is no time is ignored, as the protocol's own libraries do.
 fn time_given(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(TIMEOUT_HEADER)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;

@@ -1,5 +1,5 @@
-//! Invitations: a secret that gives a token, once and soon. It is what a one-time URL carries, so that no token
-//! stands in a terminal's history or in a browser's.
+//! Invitations: a secret that gives a token, once and soon. It is what a one-time URL carries, so
+//! that no token stands in a terminal's history or in a browser's.
 
 use crate::auth::{Scope, Tokens};
 use crate::door::PeerKey;
@@ -88,7 +88,10 @@ impl Invites {
             )));
         }
         let secret = secret()?;
-        let url = self.url.as_ref().map(|url| format!("{url}/#invite={secret}"));
+        let url = self
+            .url
+            .as_ref()
+            .map(|url| format!("{url}/#invite={secret}"));
         open.invites.push(Invite {
             secret: secret.clone(),
             scope,
@@ -105,7 +108,12 @@ impl Invites {
     ///
     /// # Errors
     /// When there is no such secret (any more), or the peer tries too often.
-    pub fn redeem(&self, secret: &str, peer: PeerKey, now: Instant) -> Result<v1::RedeemReply, Status> {
+    pub fn redeem(
+        &self,
+        secret: &str,
+        peer: PeerKey,
+        now: Instant,
+    ) -> Result<v1::RedeemReply, Status> {
         let mut open = self.open(now);
         open.attempts.take(peer, now).map_err(|wait| {
             let seconds = wait.as_secs() + 1;
@@ -125,7 +133,8 @@ impl Invites {
     }
 }
 
-/// Where the invitation with this secret is. All are compared to their end, so that time tells nothing.
+/// Where the invitation with this secret is. All are compared to their end, so that time tells
+/// nothing.
 fn find(invites: &[Invite], secret: &str) -> Option<usize> {
     let (mut found, mut at) = (Choice::from(0), 0u64);
     for (index, invite) in (0u64..).zip(invites) {
@@ -166,15 +175,25 @@ mod tests {
     fn a_secret_opens_once_and_its_scope_only() {
         let (invites, now) = (invites(Some("https://node17:4000")), Instant::now());
         let view = invites.invite("view", Scope::Control, now).expect("made");
-        let control = invites.invite("control", Scope::Control, now).expect("made");
+        let control = invites
+            .invite("control", Scope::Control, now)
+            .expect("made");
         assert_eq!(view.secret.len(), SECRET_LENGTH);
-        assert_eq!(view.url, format!("https://node17:4000/#invite={}", view.secret));
+        assert_eq!(
+            view.url,
+            format!("https://node17:4000/#invite={}", view.secret)
+        );
         assert_eq!(view.valid_ns, 60_000_000_000);
         let redeemed = invites.redeem(&view.secret, PEER, now).expect("redeemed");
-        assert_eq!((redeemed.token.as_str(), redeemed.scope.as_str()), ("v", "view"));
+        assert_eq!(
+            (redeemed.token.as_str(), redeemed.scope.as_str()),
+            ("v", "view")
+        );
         let twice = invites.redeem(&view.secret, PEER, now).expect_err("used");
         assert_eq!(twice.code(), Code::PermissionDenied);
-        let redeemed = invites.redeem(&control.secret, PEER, now).expect("redeemed");
+        let redeemed = invites
+            .redeem(&control.secret, PEER, now)
+            .expect("redeemed");
         assert_eq!(
             (redeemed.token.as_str(), redeemed.scope.as_str()),
             ("c", "control")
@@ -198,10 +217,14 @@ mod tests {
     #[test]
     fn nobody_invites_to_more_than_he_has() {
         let (invites, now) = (invites(None), Instant::now());
-        let refused = invites.invite("control", Scope::View, now).expect_err("more");
+        let refused = invites
+            .invite("control", Scope::View, now)
+            .expect_err("more");
         assert_eq!(refused.code(), Code::PermissionDenied);
         for scope in ["", "modules", "View"] {
-            let refused = invites.invite(scope, Scope::Control, now).expect_err("no scope");
+            let refused = invites
+                .invite(scope, Scope::Control, now)
+                .expect_err("no scope");
             assert_eq!(refused.code(), Code::InvalidArgument);
         }
     }
@@ -222,10 +245,14 @@ mod tests {
             let refused = invites.redeem(wrong, PEER, now).expect_err("wrong");
             assert_eq!(refused.code(), Code::PermissionDenied);
         }
-        let refused = invites.redeem(&made[0].secret, PEER, now).expect_err("too often");
+        let refused = invites
+            .redeem(&made[0].secret, PEER, now)
+            .expect_err("too often");
         assert_eq!(refused.code(), Code::ResourceExhausted);
         assert!(
-            invites.redeem(&made[0].secret, PeerKey::User(2), now).is_ok(),
+            invites
+                .redeem(&made[0].secret, PeerKey::User(2), now)
+                .is_ok(),
             "others are not held up"
         );
         assert!(

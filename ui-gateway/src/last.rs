@@ -1,5 +1,6 @@
-//! The last seconds of every rank as a stream: the root is asked for the next page when the client has taken the one
-//! before, so that a client that does not read costs a page, however many ranks there are.
+//! The last seconds of every rank as a stream: the root is asked for the next page when the client
+//! has taken the one before, so that a client that does not read costs a page, however many ranks
+//! there are.
 
 use crate::limits;
 use crate::link::{Link, LinkError};
@@ -57,15 +58,20 @@ pub async fn pages(
         newest: (calls_max / u64::from(coverage.ranks.max(1))).max(1),
         next: Position::of(0, coverage.ranks),
     };
-    Ok(futures_util::stream::try_unfold(pages, |mut pages| async move {
-        let page = pages.page().await?;
-        Ok(page.map(|page| (page, pages)))
-    }))
+    Ok(futures_util::stream::try_unfold(
+        pages,
+        |mut pages| async move {
+            let page = pages.page().await?;
+            Ok(page.map(|page| (page, pages)))
+        },
+    ))
 }
 
 impl Pages {
     async fn page(&mut self) -> Result<Option<v1::LastPage>, Status> {
-        let Some(from) = self.next else { return Ok(None) };
+        let Some(from) = self.next else {
+            return Ok(None);
+        };
         let query = Query::Last {
             from,
             from_ns: self.from_ns,
@@ -73,7 +79,10 @@ impl Pages {
             newest: self.newest,
             max: LAST_PAGE_MAX,
         };
-        let reply = self.link.ask(Ask::Query(query), limits::QUERY_TIME_MAX).await?;
+        let reply = self
+            .link
+            .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
+            .await?;
         let Answer::Last(last, _) = reply.answer else {
             return Err(LinkError::Mismatched.into());
         };

@@ -1,5 +1,6 @@
-//! The link to the root: one Unix stream socket, several requests at once told apart by their ids, connected
-//! again with growing pauses whenever it breaks. While the root is away every request is answered at once.
+//! The link to the root: one Unix stream socket, several requests at once told apart by their ids,
+//! connected again with growing pauses whenever it breaks. While the root is away every request is
+//! answered at once.
 
 mod connection;
 
@@ -36,13 +37,17 @@ pub enum LinkError {
     )]
     TimedOut(Duration),
     /// Too much is asked at once.
-    #[error("{0} requests to the root wait for an answer already; ask again when some are answered")]
+    #[error(
+        "{0} requests to the root wait for an answer already; ask again when some are answered"
+    )]
     Busy(usize),
     /// It says no.
     #[error("{0}")]
     Refused(String),
     /// It answers something else than was asked: a fault of ours.
-    #[error("the root of the measurement answered another question than was asked; please report this")]
+    #[error(
+        "the root of the measurement answered another question than was asked; please report this"
+    )]
     Mismatched,
 }
 
@@ -104,7 +109,11 @@ impl Link {
 }
 
 /// Connects, talks until the connection breaks, waits, and so on until nobody can ask any more.
-async fn keep_connected(path: PathBuf, mut requests: mpsc::Receiver<Asked>, state: watch::Sender<Root>) {
+async fn keep_connected(
+    path: PathBuf,
+    mut requests: mpsc::Receiver<Asked>,
+    state: watch::Sender<Root>,
+) {
     let mut backoff = limits::BACKOFF_MIN;
     let mut told = String::new();
     loop {
@@ -118,7 +127,8 @@ async fn keep_connected(path: PathBuf, mut requests: mpsc::Receiver<Asked>, stat
         }
         let why: Arc<str> = broken.why.into();
         state.send_replace(Root::Away(why.clone()));
-        if broken.nobody_asks || !refuse_until(Instant::now() + backoff, &mut requests, &why).await {
+        if broken.nobody_asks || !refuse_until(Instant::now() + backoff, &mut requests, &why).await
+        {
             return;
         }
         backoff = (backoff * 2).min(limits::BACKOFF_MAX);
@@ -126,7 +136,11 @@ async fn keep_connected(path: PathBuf, mut requests: mpsc::Receiver<Asked>, stat
 }
 
 /// Answers requests with "away" until `deadline`; false when nobody can ask any more.
-async fn refuse_until(deadline: Instant, requests: &mut mpsc::Receiver<Asked>, why: &Arc<str>) -> bool {
+async fn refuse_until(
+    deadline: Instant,
+    requests: &mut mpsc::Receiver<Asked>,
+    why: &Arc<str>,
+) -> bool {
     loop {
         tokio::select! {
             () = tokio::time::sleep_until(deadline) => return true,

@@ -1,5 +1,5 @@
-//! Where clients connect: the Unix socket always, TCP with TLS when asked for. Both let connections in at a bounded
-//! rate, and each connection is served by a task of its own.
+//! Where clients connect: the Unix socket always, TCP with TLS when asked for. Both let connections
+//! in at a bounded rate, and each connection is served by a task of its own.
 
 pub mod address;
 pub mod tcp;
@@ -34,13 +34,15 @@ pub async fn serve_unix(listener: unix::Listener, host: Host) {
                 continue;
             }
             Err(error) => {
-                let what = format!("connection refused: the kernel does not tell whose it is: {error}");
+                let what =
+                    format!("connection refused: the kernel does not tell whose it is: {error}");
                 host.complaints.tell(Kind::OtherUser, "unix", &what);
                 continue;
             }
         };
         let visit = enter(&host, peer);
-        host.tasks.spawn(connection::serve(accepted, visit, host.clone()));
+        host.tasks
+            .spawn(connection::serve(accepted, visit, host.clone()));
     }
 }
 
@@ -84,8 +86,10 @@ async fn handshake(
 fn enter(host: &Host, peer: Peer) -> Arc<Visit> {
     let (place, crowded) = host.door.enter(&peer);
     if crowded {
-        let what = "many connections that have shown no token: the oldest of whoever has most was closed";
-        host.complaints.tell(Kind::PushedOut, &peer.to_string(), what);
+        let what =
+            "many connections that have shown no token: the oldest of whoever has most was closed";
+        host.complaints
+            .tell(Kind::PushedOut, &peer.to_string(), what);
     }
     Arc::new(Visit::new(peer, place))
 }
@@ -117,7 +121,8 @@ impl Gate {
             match accept().await {
                 Ok(accepted) => return accepted,
                 Err(error) => {
-                    // Mostly that no descriptor is free (the reserve is used up): others will be closed.
+                    // Mostly that no descriptor is free (the reserve is used up): others will be
+                    // closed.
                     let what = format!("cannot accept a connection: {error}");
                     self.complaints.tell(Kind::Accept, "", &what);
                     tokio::time::sleep(limits::ACCEPT_BACKOFF).await;

@@ -1,4 +1,5 @@
-//! `ui-gateway`: started by the supervisor of the root, ended by SIGTERM. Its log goes to standard error.
+//! `ui-gateway`: started by the supervisor of the root, ended by SIGTERM. Its log goes to standard
+//! error.
 
 use anyhow::Context;
 use clap::Parser;
@@ -22,8 +23,8 @@ struct Args {
     /// The job's connect.json, which holds the tokens
     #[arg(long, value_name = "FILE")]
     connect: PathBuf,
-    /// Address to listen on over TCP as well, with TLS: one of this host with a port, 0 for a free one, as 10.0.0.7:0 or
-    /// node17:0; connect.json then has the URL
+    /// Address to listen on over TCP as well, with TLS: one of this host with a port, 0 for a free
+    /// one, as 10.0.0.7:0 or node17:0; connect.json then has the URL
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<ListenAddress>,
     /// What is logged: error, warn, info, debug, trace, or a filter as in RUST_LOG
@@ -43,7 +44,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&args.log).with_context(|| format!("no log filter: {:?}", args.log))?;
+    let filter =
+        EnvFilter::try_new(&args.log).with_context(|| format!("no log filter: {:?}", args.log))?;
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -76,7 +78,8 @@ fn run(args: Args) -> anyhow::Result<()> {
     })
 }
 
-/// The log names users and clients: where it is a file of ours, nobody else may read it, whoever opened it for us.
+/// The log names users and clients: where it is a file of ours, nobody else may read it, whoever
+/// opened it for us.
 fn private_log() {
     use rustix::fs::{FileType, Mode, fchmod, fstat};
     let log = std::io::stderr();

@@ -1,5 +1,5 @@
-//! From what clients ask for to orders for the ranks: arguments checked, defaults filled in, and how long an answer
-//! may take.
+//! From what clients ask for to orders for the ranks: arguments checked, defaults filled in, and
+//! how long an answer may take.
 
 use crate::limits;
 use invivo_grpc::v1;
@@ -48,7 +48,10 @@ impl Named {
     /// When it is too short or too long.
     pub fn window(request: &v1::RecordWindowRequest) -> Result<Named, Status> {
         let length_ns = request.length_ns;
-        let (least_ns, most_ns) = (nanoseconds(limits::WINDOW_MIN), nanoseconds(limits::WINDOW_MAX));
+        let (least_ns, most_ns) = (
+            nanoseconds(limits::WINDOW_MIN),
+            nanoseconds(limits::WINDOW_MAX),
+        );
         if !(least_ns..=most_ns).contains(&length_ns) {
             return Err(Status::invalid_argument(format!(
                 "a window of {length_ns} ns: length_ns must be at least a millisecond ({least_ns}) and at most 24 hours \
@@ -107,8 +110,8 @@ impl Named {
         }
     }
 
-    /// The time within which the root answers: a window is answered behind its end, and a hold when the last rank
-    /// has come to it, for which it has as long as the lease.
+    /// The time within which the root answers: a window is answered behind its end, and a hold when
+    /// the last rank has come to it, for which it has as long as the lease.
     pub fn time_max(&self) -> Duration {
         limits::COMMAND_TIME_MAX
             + match self.order {
@@ -158,7 +161,8 @@ mod tests {
             let refused = window(length_ns).expect_err("refused");
             assert_eq!(refused.code(), Code::InvalidArgument);
             assert!(
-                refused.message().contains(&length_ns.to_string()) && refused.message().contains("24 hours")
+                refused.message().contains(&length_ns.to_string())
+                    && refused.message().contains("24 hours")
             );
         }
         for length_ns in [1_000_000, 24 * HOUR_NS] {

@@ -10,8 +10,9 @@ use tonic::Status;
 pub fn fill(bytes: &mut [u8]) -> Result<(), Status> {
     let mut filled = 0;
     while filled < bytes.len() {
-        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())
-            .map_err(|error| Status::internal(format!("the system has no random numbers: {error}")))?;
+        filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty()).map_err(|error| {
+            Status::internal(format!("the system has no random numbers: {error}"))
+        })?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! How often something may happen: a bucket that fills at a steady rate up to a burst. Time is an argument.
+//! How often something may happen: a bucket that fills at a steady rate up to a burst. Time is an
+//! argument.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -41,7 +42,10 @@ pub struct Bucket {
 impl Bucket {
     /// A full one.
     pub fn new(rate: Rate) -> Bucket {
-        Bucket { rate, full_at: None }
+        Bucket {
+            rate,
+            full_at: None,
+        }
     }
 
     /// Takes one out.
@@ -83,8 +87,8 @@ impl<K: Ord> Buckets<K> {
         }
     }
 
-    /// Takes one out of the key's bucket. With too many keys a new one gets nothing until another's bucket is full
-    /// again and can be forgotten.
+    /// Takes one out of the key's bucket. With too many keys a new one gets nothing until another's
+    /// bucket is full again and can be forgotten.
     ///
     /// # Errors
     /// The time until there is one again.

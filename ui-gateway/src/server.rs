@@ -58,8 +58,8 @@ pub async fn serve(config: Config, end: impl Future<Output = ()>) -> anyhow::Res
     serve_with(config, Options::default(), end).await
 }
 
-/// The same with options. Trouble with TCP is told in `connect.json` and in the log; the socket is served
-/// nevertheless.
+/// The same with options. Trouble with TCP is told in `connect.json` and in the log; the socket is
+/// served nevertheless.
 ///
 /// # Errors
 /// When the gateway cannot begin to serve, as a sentence.
@@ -69,7 +69,10 @@ pub async fn serve_with(
     end: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let connect = Connect::read(&config.connect)?;
-    let dir = config.connect.parent().context("connect.json has no directory")?;
+    let dir = config
+        .connect
+        .parent()
+        .context("connect.json has no directory")?;
     let audit = Audit::open(dir).context("cannot start the audit log")?;
     let room = Room::within(descriptors()).map_err(anyhow::Error::msg)?;
     let on_unix = unix::Listener::bind(&config.socket).await?;
@@ -114,7 +117,9 @@ pub async fn serve_with(
     };
     let tcp = match on_tcp {
         None => Either::Left(std::future::pending()),
-        Some((listener, acceptor, _)) => Either::Right(listener::serve_tcp(listener, acceptor, host.clone())),
+        Some((listener, acceptor, _)) => {
+            Either::Right(listener::serve_tcp(listener, acceptor, host.clone()))
+        }
     };
     tokio::select! {
         () = listener::serve_unix(on_unix, host.clone()) => {}
@@ -147,9 +152,16 @@ fn descriptors() -> usize {
 }
 
 /// Listens on TCP, with an identity made for it.
-async fn listen(address: &ListenAddress, job: &str) -> anyhow::Result<(Tls, (TcpListener, TlsAcceptor))> {
+async fn listen(
+    address: &ListenAddress,
+    job: &str,
+) -> anyhow::Result<(Tls, (TcpListener, TlsAcceptor))> {
     let listener = tcp::bind(address).await?;
-    let names = tcp::names(address, listener.local_addr()?, &invivo_grpc::connect::host());
+    let names = tcp::names(
+        address,
+        listener.local_addr()?,
+        &invivo_grpc::connect::host(),
+    );
     let identity = tls::identity(job, &names.certified)?;
     let at = Tls::At {
         url: names.url,

@@ -1,4 +1,5 @@
-//! The calls of `invivo.v1.Invivo`: each becomes a question or a command to the root, and its answer a message.
+//! The calls of `invivo.v1.Invivo`: each becomes a question or a command to the root, and its
+//! answer a message.
 
 use crate::answer::{LargeAnswers, Share};
 use crate::audit::Audit;
@@ -74,7 +75,12 @@ impl From<LinkError> for Status {
 
 impl Service {
     /// A service that asks over `link`; its streams end when `closing` becomes true.
-    pub fn new(link: Link, audit: Audit, invites: Invites, closing: watch::Receiver<bool>) -> Service {
+    pub fn new(
+        link: Link,
+        audit: Audit,
+        invites: Invites,
+        closing: watch::Receiver<bool>,
+    ) -> Service {
         Service {
             feed: Feed::start(link.clone()),
             commands: Commands::new(link.clone(), audit.clone()),
@@ -88,7 +94,9 @@ impl Service {
     }
 
     async fn query(&self, query: Query) -> Result<link::Reply, LinkError> {
-        self.link.ask(Ask::Query(query), limits::QUERY_TIME_MAX).await
+        self.link
+            .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
+            .await
     }
 
     async fn command<T>(
@@ -128,7 +136,10 @@ fn large<T>(message: T, share: Share) -> Response<T> {
 
 #[tonic::async_trait]
 impl v1::invivo_server::Invivo for Service {
-    async fn hello(&self, request: Request<v1::HelloRequest>) -> Result<Response<v1::HelloReply>, Status> {
+    async fn hello(
+        &self,
+        request: Request<v1::HelloRequest>,
+    ) -> Result<Response<v1::HelloReply>, Status> {
         let (caller, visit) = (caller(&request)?, visit(&request)?);
         visit.call_it(&request.get_ref().client, true);
         tracing::info!(client = visit.name(), peer = %caller.peer, scope = caller.scope.name(), "hello");
@@ -145,7 +156,10 @@ impl v1::invivo_server::Invivo for Service {
         }))
     }
 
-    async fn status(&self, _: Request<v1::StatusRequest>) -> Result<Response<v1::StatusReply>, Status> {
+    async fn status(
+        &self,
+        _: Request<v1::StatusRequest>,
+    ) -> Result<Response<v1::StatusReply>, Status> {
         let reply = self.query(Query::Status).await?;
         let Answer::Status(status, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
@@ -158,11 +172,15 @@ impl v1::invivo_server::Invivo for Service {
 
     type WatchStream = BoxStream<'static, Result<v1::Snapshot, Status>>;
 
-    async fn watch(&self, request: Request<v1::WatchRequest>) -> Result<Response<Self::WatchStream>, Status> {
+    async fn watch(
+        &self,
+        request: Request<v1::WatchRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
         let asked = request.get_ref();
         let interval = match asked.interval_ns {
             0 => limits::WATCH_INTERVAL_DEFAULT,
-            ns => Duration::from_nanos(ns).clamp(limits::WATCH_INTERVAL_MIN, limits::WATCH_INTERVAL_MAX),
+            ns => Duration::from_nanos(ns)
+                .clamp(limits::WATCH_INTERVAL_MIN, limits::WATCH_INTERVAL_MAX),
         };
         if let Root::Away(why) = &*self.link.root().borrow() {
             return Err(LinkError::Away(why.clone()).into());
@@ -208,7 +226,10 @@ impl v1::invivo_server::Invivo for Service {
         Ok(large(message, share))
     }
 
-    async fn matrix(&self, request: Request<v1::MatrixRequest>) -> Result<Response<v1::MatrixReply>, Status> {
+    async fn matrix(
+        &self,
+        request: Request<v1::MatrixRequest>,
+    ) -> Result<Response<v1::MatrixReply>, Status> {
         let side_max = or_default(
             request.get_ref().side_max,
             limits::MATRIX_SIDE_DEFAULT,
@@ -227,7 +248,10 @@ impl v1::invivo_server::Invivo for Service {
         Ok(large(message, share))
     }
 
-    async fn messages(&self, _: Request<v1::MessagesRequest>) -> Result<Response<v1::MessagesReply>, Status> {
+    async fn messages(
+        &self,
+        _: Request<v1::MessagesRequest>,
+    ) -> Result<Response<v1::MessagesReply>, Status> {
         let reply = self.query(Query::Messages).await?;
         let Answer::Messages(messages, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
@@ -236,7 +260,10 @@ impl v1::invivo_server::Invivo for Service {
         Ok(Response::new(convert::messages_reply(messages, coverage)))
     }
 
-    async fn waits(&self, request: Request<v1::WaitsRequest>) -> Result<Response<v1::WaitsReply>, Status> {
+    async fn waits(
+        &self,
+        request: Request<v1::WaitsRequest>,
+    ) -> Result<Response<v1::WaitsReply>, Status> {
         let older_ns = match request.get_ref().older_ns {
             0 => limits::WAITS_OLDER_NS_DEFAULT,
             ns => ns,
@@ -246,10 +273,15 @@ impl v1::invivo_server::Invivo for Service {
             return Err(LinkError::Mismatched.into());
         };
         let coverage = convert::coverage(coverage, &reply.missing);
-        Ok(Response::new(convert::waits::reply(&found.0, &found.1, coverage)))
+        Ok(Response::new(convert::waits::reply(
+            &found.0, &found.1, coverage,
+        )))
     }
 
-    async fn stacks(&self, request: Request<v1::StacksRequest>) -> Result<Response<v1::StacksReply>, Status> {
+    async fn stacks(
+        &self,
+        request: Request<v1::StacksRequest>,
+    ) -> Result<Response<v1::StacksReply>, Status> {
         let request = request.get_ref();
         let chosen = convert::stacks::chosen(request)
             .ok_or_else(|| Status::invalid_argument("ranks: at most 8 ranges of ranks"))?;
@@ -262,9 +294,13 @@ impl v1::invivo_server::Invivo for Service {
         Ok(Response::new(convert::stacks::reply(stacks, coverage)))
     }
 
-    async fn pause(&self, request: Request<v1::PauseRequest>) -> Result<Response<v1::CommandReply>, Status> {
+    async fn pause(
+        &self,
+        request: Request<v1::PauseRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
         let named = Named::pause(request.get_ref())?;
-        self.command(&request, request.get_ref().command_id, named).await
+        self.command(&request, request.get_ref().command_id, named)
+            .await
     }
 
     async fn resume(
@@ -279,14 +315,25 @@ impl v1::invivo_server::Invivo for Service {
         .await
     }
 
-    async fn hold(&self, request: Request<v1::HoldRequest>) -> Result<Response<v1::CommandReply>, Status> {
+    async fn hold(
+        &self,
+        request: Request<v1::HoldRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
         let named = Named::hold(request.get_ref())?;
-        self.command(&request, request.get_ref().command_id, named).await
+        self.command(&request, request.get_ref().command_id, named)
+            .await
     }
 
-    async fn reset(&self, request: Request<v1::ResetRequest>) -> Result<Response<v1::CommandReply>, Status> {
-        self.command(&request, request.get_ref().command_id, Named::plain(Order::Reset))
-            .await
+    async fn reset(
+        &self,
+        request: Request<v1::ResetRequest>,
+    ) -> Result<Response<v1::CommandReply>, Status> {
+        self.command(
+            &request,
+            request.get_ref().command_id,
+            Named::plain(Order::Reset),
+        )
+        .await
     }
 
     async fn record(
@@ -303,7 +350,8 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::RecordWindowRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
         let named = Named::window(request.get_ref())?;
-        self.command(&request, request.get_ref().command_id, named).await
+        self.command(&request, request.get_ref().command_id, named)
+            .await
     }
 
     async fn shutdown(
@@ -323,10 +371,14 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::SetStrategyRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
         let named = Named::strategy(request.get_ref())?;
-        self.command(&request, request.get_ref().command_id, named).await
+        self.command(&request, request.get_ref().command_id, named)
+            .await
     }
 
-    async fn buffers(&self, _: Request<v1::BuffersRequest>) -> Result<Response<v1::BuffersReply>, Status> {
+    async fn buffers(
+        &self,
+        _: Request<v1::BuffersRequest>,
+    ) -> Result<Response<v1::BuffersReply>, Status> {
         let reply = self.query(Query::Buffers).await?;
         let Answer::Buffers(buffers, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
@@ -344,7 +396,9 @@ impl v1::invivo_server::Invivo for Service {
         let asked = request.get_ref();
         let max = or_default(asked.max, limits::PAGE_DEFAULT, limits::PAGE_MAX);
         let share = self.large.share(max as usize * limits::PAGE_ROW_BYTES)?;
-        let reply = self.query(convert::buffers::records_query(asked, max)?).await?;
+        let reply = self
+            .query(convert::buffers::records_query(asked, max)?)
+            .await?;
         let Answer::Records(records, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
@@ -364,7 +418,10 @@ impl v1::invivo_server::Invivo for Service {
 
     type LastStream = BoxStream<'static, Result<v1::LastPage, Status>>;
 
-    async fn last(&self, request: Request<v1::LastRequest>) -> Result<Response<Self::LastStream>, Status> {
+    async fn last(
+        &self,
+        request: Request<v1::LastRequest>,
+    ) -> Result<Response<Self::LastStream>, Status> {
         let share = self.large.share(limits::LAST_PAGE_BYTES)?;
         let pages = last::pages(self.link.clone(), request.get_ref()).await?;
         // The client may be slow, and the job's end does not wait for it.
@@ -378,14 +435,19 @@ impl v1::invivo_server::Invivo for Service {
 
     type AuditStream = BoxStream<'static, Result<v1::AuditEntry, Status>>;
 
-    async fn audit(&self, request: Request<v1::AuditRequest>) -> Result<Response<Self::AuditStream>, Status> {
+    async fn audit(
+        &self,
+        request: Request<v1::AuditRequest>,
+    ) -> Result<Response<Self::AuditStream>, Status> {
         let full = |_| {
             let most = limits::FOLLOWERS_MAX;
             Status::resource_exhausted(format!(
                 "{most} clients read the audit log already: end one of them"
             ))
         };
-        let place = Arc::clone(&self.followers).try_acquire_owned().map_err(full)?;
+        let place = Arc::clone(&self.followers)
+            .try_acquire_owned()
+            .map_err(full)?;
         let ring = self.audit.ring();
         let reader = Reader::begin(&ring.borrow());
         let follow = request.get_ref().follow;
@@ -410,7 +472,10 @@ impl v1::invivo_server::Invivo for Service {
         Ok(Response::new(entries.boxed()))
     }
 
-    async fn invite(&self, request: Request<v1::InviteRequest>) -> Result<Response<v1::InviteReply>, Status> {
+    async fn invite(
+        &self,
+        request: Request<v1::InviteRequest>,
+    ) -> Result<Response<v1::InviteReply>, Status> {
         let caller = caller(&request)?;
         let reply = self
             .invites
@@ -419,7 +484,10 @@ impl v1::invivo_server::Invivo for Service {
         Ok(Response::new(reply))
     }
 
-    async fn redeem(&self, request: Request<v1::RedeemRequest>) -> Result<Response<v1::RedeemReply>, Status> {
+    async fn redeem(
+        &self,
+        request: Request<v1::RedeemRequest>,
+    ) -> Result<Response<v1::RedeemReply>, Status> {
         let visit = visit(&request)?;
         let key = visit.peer().key();
         let reply = self

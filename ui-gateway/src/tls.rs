@@ -1,10 +1,10 @@
-//! TLS 1.3 under an authority of this job's own. It is made in memory for this run of the gateway, signs one
-//! certificate, and its key is forgotten: nothing else can ever be signed by what clients trust. No key is written
-//! anywhere.
+//! TLS 1.3 under an authority of this job's own. It is made in memory for this run of the gateway,
+//! signs one certificate, and its key is forgotten: nothing else can ever be signed by what clients
+//! trust. No key is written anywhere.
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose,
 };
 use std::sync::Arc;
 use time::{Duration, OffsetDateTime};

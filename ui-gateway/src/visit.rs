@@ -1,4 +1,5 @@
-//! One connection while it lasts: where it comes from, its place behind the door, and what it is owed and owes.
+//! One connection while it lasts: where it comes from, its place behind the door, and what it is
+//! owed and owes.
 
 use crate::door::{Full, Peer, Place};
 use crate::limits;
@@ -21,7 +22,8 @@ struct Said {
     /// What the client calls itself.
     name: String,
     last_answer: u64,
-    /// Answers of which a piece was handed out and the next one is not asked for, with the time of that.
+    /// Answers of which a piece was handed out and the next one is not asked for, with the time of
+    /// that.
     unread: BTreeMap<u64, Instant>,
 }
 
@@ -60,7 +62,8 @@ impl Visit {
 
     /// Notes a call that was refused for want of a token; too many end the visit.
     pub fn refused(&self) {
-        if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= limits::REFUSALS_PER_CONNECTION_MAX {
+        if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= limits::REFUSALS_PER_CONNECTION_MAX
+        {
             self.place.leave.cancel();
         }
     }
@@ -70,7 +73,8 @@ impl Visit {
         self.place.leave.cancelled().await;
     }
 
-    /// Keeps what the client calls itself, unless it has said so before and this is only its library's name.
+    /// Keeps what the client calls itself, unless it has said so before and this is only its
+    /// library's name.
     pub fn call_it(&self, name: &str, by_itself: bool) {
         let mut said = self.said();
         if by_itself || said.name.is_empty() {

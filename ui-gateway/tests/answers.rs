@@ -104,7 +104,11 @@ async fn views_carry_their_coverage_and_ledger() {
         .await
         .expect("watch")
         .into_inner();
-    let snapshot = snapshots.message().await.expect("no error").expect("a snapshot");
+    let snapshot = snapshots
+        .message()
+        .await
+        .expect("no error")
+        .expect("a snapshot");
     for coverage in [
         status.coverage,
         functions.coverage,
@@ -168,7 +172,11 @@ async fn functions_are_sorted_by_time_and_bounded() {
         per_rank: true,
         rank_rows_max: 3,
     };
-    let by_rank = client.functions(asked).await.expect("functions").into_inner();
+    let by_rank = client
+        .functions(asked)
+        .await
+        .expect("functions")
+        .into_inner();
     let rows: Vec<_> = by_rank
         .rank_rows
         .iter()
@@ -224,7 +232,10 @@ async fn buffers_tell_levels_in_words() {
     );
     assert_eq!(complete.shortest, Some(v1::Location { rank: 2, thread: 0 }));
     assert_eq!(
-        (reply.bytes_per_call, reply.coverage.expect("coverage").ranks),
+        (
+            reply.bytes_per_call,
+            reply.coverage.expect("coverage").ranks
+        ),
         (9.0, 4)
     );
 }
@@ -299,7 +310,10 @@ async fn the_last_seconds_come_rank_by_rank() {
     );
     let piece = &all[2].pieces[0];
     let open = piece.open.as_ref().expect("an open call");
-    assert_eq!((open.function.as_str(), open.begin_ns), (name(2).as_str(), 8_000));
+    assert_eq!(
+        (open.function.as_str(), open.begin_ns),
+        (name(2).as_str(), 8_000)
+    );
     assert_eq!(
         (piece.complete, piece.left_out, piece.state.as_str()),
         (true, 7, "starting")
@@ -342,7 +356,10 @@ async fn a_silent_place_is_passed_over_and_named() {
         .iter()
         .map(|page| (page.pieces.len(), &page.missing[..]))
         .collect();
-    assert_eq!(found, [(1, &[][..]), (0, &[5][..]), (1, &[][..]), (1, &[][..])]);
+    assert_eq!(
+        found,
+        [(1, &[][..]), (0, &[5][..]), (1, &[][..]), (1, &[][..])]
+    );
 }
 
 #[tokio::test]
@@ -428,7 +445,12 @@ async fn commands_carry_the_clients_id_and_lease_or_defaults() {
     };
     let reply = client.pause(asked).await.expect("paused").into_inner();
     assert_eq!(
-        (reply.command_id, reply.targets, reply.done, reply.held_in_mpi),
+        (
+            reply.command_id,
+            reply.targets,
+            reply.done,
+            reply.held_in_mpi
+        ),
         (77, 4, 4, 1)
     );
     assert_eq!(
@@ -480,7 +502,8 @@ async fn those_who_did_not_acknowledge_are_named_and_a_refusal_is_a_sentence() {
     let house = House::new();
     let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
         Ask::Command {
-            order: Order::Resume, ..
+            order: Order::Resume,
+            ..
         } => Reply::Answer(Answer::Refused("nothing is paused".into())),
         Ask::Command { .. } => Reply::Answer(Answer::Command(Acks {
             targets: 4,
@@ -565,6 +588,9 @@ async fn every_command_is_in_the_audit_log() {
         (&lines[0]["command_id"], &lines[0]["arguments"]),
         (&5.into(), &"lease 9ns".into())
     );
-    assert_eq!((&lines[1]["done"], &lines[1]["targets"]), (&4.into(), &4.into()));
+    assert_eq!(
+        (&lines[1]["done"], &lines[1]["targets"]),
+        (&4.into(), &4.into())
+    );
     assert!(!text.contains(&house.connect.control) && !text.contains(&house.connect.view));
 }

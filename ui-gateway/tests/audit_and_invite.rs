@@ -22,7 +22,9 @@ async fn entry(entries: &mut Streaming<v1::AuditEntry>) -> v1::AuditEntry {
 async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
     let house = House::new();
     let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
-        Ask::Command { order, .. } => Reply::Late(Duration::from_millis(100), Answer::Command(acks(*order))),
+        Ask::Command { order, .. } => {
+            Reply::Late(Duration::from_millis(100), Answer::Command(acks(*order)))
+        }
         other => known(other),
     });
     let gateway = house.gateway().await;
@@ -51,7 +53,10 @@ async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
             (old.sequence, old.command_id, old.command.as_str()),
             (1, 1, "pause")
         );
-        assert_eq!((old.client.as_str(), old.peer.as_str()), ("the tests", "unix"));
+        assert_eq!(
+            (old.client.as_str(), old.peer.as_str()),
+            ("the tests", "unix")
+        );
         assert_eq!(
             (old.uid, old.pid),
             (
@@ -78,12 +83,20 @@ async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
     for follower in &mut followers {
         let begun = entry(follower).await;
         assert_eq!(
-            (begun.sequence, begun.command.as_str(), begun.outcome.as_str()),
+            (
+                begun.sequence,
+                begun.command.as_str(),
+                begun.outcome.as_str()
+            ),
             (2, "resume", "")
         );
         let ended = entry(follower).await;
         assert_eq!(ended.sequence, 2);
-        assert!(ended.outcome.starts_with("done on 4 of 4"), "{}", ended.outcome);
+        assert!(
+            ended.outcome.starts_with("done on 4 of 4"),
+            "{}",
+            ended.outcome
+        );
         let denied = entry(follower).await;
         assert_eq!((denied.sequence, denied.command.as_str()), (3, "reset"));
         assert!(denied.outcome.starts_with("denied"), "{}", denied.outcome);
@@ -110,7 +123,9 @@ async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
 }
 
 async fn invited(house: &House, scope: &str) -> v1::InviteReply {
-    let request = v1::InviteRequest { scope: scope.into() };
+    let request = v1::InviteRequest {
+        scope: scope.into(),
+    };
     house
         .controller()
         .invite(request)
@@ -139,7 +154,10 @@ async fn a_secret_gives_a_token_once_to_somebody_without_one() {
             .into_inner();
         assert_eq!(redeemed.scope, "view");
         let mut guest = house.afar(Some(&redeemed.token));
-        guest.status(v1::StatusRequest {}).await.expect("it opens view");
+        guest
+            .status(v1::StatusRequest {})
+            .await
+            .expect("it opens view");
         let denied = guest
             .pause(v1::PauseRequest::default())
             .await
@@ -164,7 +182,9 @@ async fn a_secret_gives_a_token_once_to_somebody_without_one() {
 async fn a_viewer_cannot_invite_to_control() {
     let house = House::new();
     let _gateway = house.gateway().await;
-    let request = |scope: &str| v1::InviteRequest { scope: scope.into() };
+    let request = |scope: &str| v1::InviteRequest {
+        scope: scope.into(),
+    };
     let refused = house
         .viewer()
         .invite(request("control"))
@@ -178,7 +198,9 @@ async fn a_viewer_cannot_invite_to_control() {
         .expect("as much")
         .into_inner();
     assert_eq!(reply.url, "", "it listens on its socket only");
-    let redeem = v1::RedeemRequest { secret: reply.secret };
+    let redeem = v1::RedeemRequest {
+        secret: reply.secret,
+    };
     let redeemed = house
         .client(None)
         .redeem(redeem)

@@ -21,10 +21,11 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
     let mut client = house.client(token);
     let bearer = Bearer(token.map(str::to_owned));
     let mut health = HealthClient::with_interceptor(house.channel(), bearer.clone());
-    let mut reflection = reflection::server_reflection_client::ServerReflectionClient::with_interceptor(
-        house.channel(),
-        bearer.clone(),
-    );
+    let mut reflection =
+        reflection::server_reflection_client::ServerReflectionClient::with_interceptor(
+            house.channel(),
+            bearer.clone(),
+        );
     let mut reflection_alpha =
         reflection_alpha::server_reflection_client::ServerReflectionClient::with_interceptor(
             house.channel(),
@@ -46,11 +47,19 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
         command_id: 0,
         length_ns: 1_000_000_000,
     };
-    let invite = v1::InviteRequest { scope: "view".into() };
+    let invite = v1::InviteRequest {
+        scope: "view".into(),
+    };
     vec![
-        ("Hello", outcome(client.hello(v1::HelloRequest::default())).await),
+        (
+            "Hello",
+            outcome(client.hello(v1::HelloRequest::default())).await,
+        ),
         ("Status", outcome(client.status(v1::StatusRequest {})).await),
-        ("Watch", outcome(client.watch(v1::WatchRequest::default())).await),
+        (
+            "Watch",
+            outcome(client.watch(v1::WatchRequest::default())).await,
+        ),
         (
             "Functions",
             outcome(client.functions(v1::FunctionsRequest::default())).await,
@@ -59,8 +68,14 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
             "Matrix",
             outcome(client.matrix(v1::MatrixRequest::default())).await,
         ),
-        ("Messages", outcome(client.messages(v1::MessagesRequest {})).await),
-        ("Buffers", outcome(client.buffers(v1::BuffersRequest {})).await),
+        (
+            "Messages",
+            outcome(client.messages(v1::MessagesRequest {})).await,
+        ),
+        (
+            "Buffers",
+            outcome(client.buffers(v1::BuffersRequest {})).await,
+        ),
         (
             "Records",
             outcome(client.records(v1::RecordsRequest::default())).await,
@@ -81,13 +96,22 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
             "Reflection alpha",
             outcome(reflection_alpha.server_reflection_info(tokio_stream::once(list_alpha))).await,
         ),
-        ("Pause", outcome(client.pause(v1::PauseRequest::default())).await),
+        (
+            "Pause",
+            outcome(client.pause(v1::PauseRequest::default())).await,
+        ),
         (
             "Resume",
             outcome(client.resume(v1::ResumeRequest::default())).await,
         ),
-        ("Hold", outcome(client.hold(v1::HoldRequest::default())).await),
-        ("Reset", outcome(client.reset(v1::ResetRequest::default())).await),
+        (
+            "Hold",
+            outcome(client.hold(v1::HoldRequest::default())).await,
+        ),
+        (
+            "Reset",
+            outcome(client.reset(v1::ResetRequest::default())).await,
+        ),
         (
             "Record",
             outcome(client.record(v1::RecordRequest::default())).await,
@@ -97,7 +121,10 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
             "Shutdown",
             outcome(client.shutdown(v1::ShutdownRequest::default())).await,
         ),
-        ("Audit", outcome(client.audit(v1::AuditRequest::default())).await),
+        (
+            "Audit",
+            outcome(client.audit(v1::AuditRequest::default())).await,
+        ),
         ("Invite", outcome(client.invite(invite)).await),
     ]
 }
@@ -114,7 +141,11 @@ async fn each_token_opens_its_scope_and_no_more() {
     for token in [None, Some("wrong"), Some(""), Some(nearly.as_str())] {
         for (call, ended) in all_calls(&house, token).await {
             let status = ended.expect_err(call);
-            assert_eq!(status.code(), Code::Unauthenticated, "{call} with {token:?}");
+            assert_eq!(
+                status.code(),
+                Code::Unauthenticated,
+                "{call} with {token:?}"
+            );
             assert!(
                 status.message().contains("connect.json"),
                 "{call}: {}",
@@ -181,8 +212,9 @@ async fn health_follows_the_root() {
     let asked = HealthCheckRequest {
         service: "invivo.v1.Invivo".into(),
     };
-    let serving =
-        |reply: tonic::Response<tonic_health::pb::HealthCheckResponse>| reply.into_inner().status() as i32;
+    let serving = |reply: tonic::Response<tonic_health::pb::HealthCheckResponse>| {
+        reply.into_inner().status() as i32
+    };
     assert_eq!(
         serving(health.check(asked.clone()).await.expect("known")),
         2,

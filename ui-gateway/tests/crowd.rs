@@ -1,5 +1,6 @@
-//! A crowd: fifty watchers that do not read and five hostile clients, on the socket and over TLS. Good clients
-//! notice nothing, the gateway's size and open files stay below what `limits` states, and all is given back.
+//! A crowd: fifty watchers that do not read and five hostile clients, on the socket and over TLS.
+//! Good clients notice nothing, the gateway's size and open files stay below what `limits` states,
+//! and all is given back.
 
 mod house;
 mod process;
@@ -34,7 +35,8 @@ use tonic::transport::Endpoint;
 const STAY: Duration = Duration::from_secs(4);
 /// The longest that a good client may wait for an answer on a connection that it has.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
-/// The longest with a new connection: a burst of 500 waits before it in the kernel's queue, at 200 per second.
+/// The longest with a new connection: a burst of 500 waits before it in the kernel's queue, at 200
+/// per second.
 const NEWCOMER_TIME_MAX: Duration = Duration::from_secs(5);
 /// What the crowd may cost in memory, in bytes. The bound of `limits` for so many is above it.
 const CROWD_BYTES_MAX: u64 = 48 * 1024 * 1024;
@@ -264,8 +266,16 @@ async fn fresh(door: Door, token: String) -> Duration {
     let begun = Instant::now();
     while begun.elapsed() < STAY {
         let asked = Instant::now();
-        while door.client(&token).status(v1::StatusRequest {}).await.is_err() {
-            assert!(asked.elapsed() < NEWCOMER_TIME_MAX, "no answer to a new client");
+        while door
+            .client(&token)
+            .status(v1::StatusRequest {})
+            .await
+            .is_err()
+        {
+            assert!(
+                asked.elapsed() < NEWCOMER_TIME_MAX,
+                "no answer to a new client"
+            );
             sleep(Duration::from_millis(20)).await;
         }
         longest = longest.max(asked.elapsed());
@@ -279,7 +289,11 @@ async fn watching(mut snapshots: Streaming<v1::Snapshot>) -> u32 {
     let begun = Instant::now();
     let mut seen = 0;
     while begun.elapsed() < STAY {
-        snapshots.message().await.expect("no error").expect("goes on");
+        snapshots
+            .message()
+            .await
+            .expect("no error")
+            .expect("goes on");
         seen += 1;
     }
     seen

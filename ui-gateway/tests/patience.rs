@@ -1,4 +1,5 @@
-//! How long the gateway is patient: with who says nothing, shows no token, does not listen, or does not read.
+//! How long the gateway is patient: with who says nothing, shows no token, does not listen, or does
+//! not read.
 
 mod house;
 mod scripted_root;
@@ -70,9 +71,13 @@ async fn who_says_nothing_or_a_byte_now_and_then_is_closed() {
             sleep(Duration::from_millis(50)).await;
         }
     });
-    let (silent, silent_tls, slow) = tokio::join!(kept_open(silent), kept_open(silent_tls), kept_open(slow));
+    let (silent, silent_tls, slow) =
+        tokio::join!(kept_open(silent), kept_open(silent_tls), kept_open(slow));
     assert!((400..2000).contains(&silent.as_millis()), "{silent:?}");
-    assert!((100..1500).contains(&silent_tls.as_millis()), "{silent_tls:?}");
+    assert!(
+        (100..1500).contains(&silent_tls.as_millis()),
+        "{silent_tls:?}"
+    );
     assert!((400..2000).contains(&slow.as_millis()), "{slow:?}");
     dripping.abort();
 }
@@ -139,13 +144,25 @@ fn who_does_not_listen_any_more_is_closed() {
         functions: false,
     };
     let mut snapshots = client.block_on(async {
-        let mut snapshots = house.viewer().watch(request).await.expect("watch").into_inner();
-        snapshots.message().await.expect("no error").expect("a snapshot");
+        let mut snapshots = house
+            .viewer()
+            .watch(request)
+            .await
+            .expect("watch")
+            .into_inner();
+        snapshots
+            .message()
+            .await
+            .expect("no error")
+            .expect("a snapshot");
         snapshots
     });
     std::thread::sleep(Duration::from_millis(1500));
-    let ended = client.block_on(async { timeout(Duration::from_secs(5), snapshots.message()).await });
-    ended.expect("in time").expect_err("it was closed meanwhile");
+    let ended =
+        client.block_on(async { timeout(Duration::from_secs(5), snapshots.message()).await });
+    ended
+        .expect("in time")
+        .expect_err("it was closed meanwhile");
 }
 
 #[tokio::test]
@@ -183,6 +200,8 @@ async fn who_does_not_read_an_answer_is_closed_and_its_place_is_free() {
         while unread.message().await?.is_some() {}
         Ok::<(), tonic::Status>(())
     };
-    let ended = timeout(Duration::from_secs(5), ended).await.expect("it ended");
+    let ended = timeout(Duration::from_secs(5), ended)
+        .await
+        .expect("it ended");
     ended.expect_err("it was closed meanwhile");
 }

@@ -46,7 +46,11 @@ async fn a_killed_gateway_is_replaced_by_a_new_one_and_sigterm_ends_it_well() {
     afar.status(v1::StatusRequest {})
         .await
         .expect("with what it published");
-    assert_ne!(house.published().authority, first.authority, "each has its own");
+    assert_ne!(
+        house.published().authority,
+        first.authority,
+        "each has its own"
+    );
     let status = second.end(Signal::TERM).await;
     assert!(status.success(), "{status}");
     assert!(!house.connect.socket.exists());
@@ -73,10 +77,16 @@ async fn its_log_is_private_whoever_opened_it_and_warns_of_all_addresses() {
     let program = Program::start(&house, &["--listen", "0.0.0.0:0"], None, Some(log));
     answers(&house).await;
     program.end(Signal::TERM).await;
-    let mode = std::fs::metadata(&path).expect("there").permissions().mode();
+    let mode = std::fs::metadata(&path)
+        .expect("there")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
     let text = std::fs::read_to_string(&path).expect("read");
-    assert!(text.contains("listening on all addresses of this host"), "{text}");
+    assert!(
+        text.contains("listening on all addresses of this host"),
+        "{text}"
+    );
     assert!(!text.contains(&house.connect.view) && !text.contains("PRIVATE KEY"));
     let url = house.published().url.expect("a URL");
     assert!(
@@ -130,7 +140,10 @@ async fn with_few_descriptors_fewer_clients_are_served_and_told_why() {
         .await
         .expect("a place is free again");
     for client in &mut clients {
-        client.hello(hello()).await.expect("they were not disturbed");
+        client
+            .hello(hello())
+            .await
+            .expect("they were not disturbed");
     }
 }
 
@@ -139,7 +152,9 @@ async fn too_few_descriptors_are_refused_with_what_to_do() {
     let house = House::new();
     let path = house.path().join("gateway.log");
     let log = File::create(&path).expect("made");
-    let status = Program::start(&house, &[], Some(50), Some(log)).ended().await;
+    let status = Program::start(&house, &[], Some(50), Some(log))
+        .ended()
+        .await;
     assert_eq!(status.code(), Some(1));
     let text = std::fs::read_to_string(&path).expect("read");
     assert!(text.contains("raise the limit with ulimit -n"), "{text}");

@@ -62,7 +62,10 @@ async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
     assert_eq!(status["coverage"]["ledger"]["dropped"]["no_packet"], 4);
     let functions = answer(&client(&house, &["functions", "--set", "per_rank=true"], None).await);
     assert_eq!(
-        (&functions["rows"][0]["calls"], &functions["rank_rows"][0]["rank"]),
+        (
+            &functions["rows"][0]["calls"],
+            &functions["rank_rows"][0]["rank"]
+        ),
         (&50.into(), &3.into())
     );
 
@@ -123,7 +126,10 @@ async fn the_manuals_program_works_over_the_socket_and_over_tls() {
         };
         house.root_connected(true).await;
         let mut command = Command::new(python());
-        command.arg("-c").arg(of_the_manual()).arg(house.connect_path());
+        command
+            .arg("-c")
+            .arg(of_the_manual())
+            .arg(house.connect_path());
         command
             .env("https_proxy", "http://127.0.0.1:1")
             .env("no_proxy", "127.0.0.1");

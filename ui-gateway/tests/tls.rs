@@ -19,7 +19,9 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
-use tokio_rustls::rustls::{ClientConfig, ProtocolVersion, RootCertStore, SupportedProtocolVersion};
+use tokio_rustls::rustls::{
+    ClientConfig, ProtocolVersion, RootCertStore, SupportedProtocolVersion,
+};
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
@@ -55,7 +57,9 @@ async fn handshake(
         .with_no_client_auth();
     let stream = TcpStream::connect(address(house)).await?;
     let name = ServerName::try_from(name.to_owned()).expect("a name");
-    let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    let stream = TlsConnector::from(Arc::new(config))
+        .connect(name, stream)
+        .await?;
     Ok(stream.get_ref().1.protocol_version().expect("agreed"))
 }
 
@@ -90,7 +94,11 @@ async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
         .await
         .expect("watch")
         .into_inner();
-    snapshots.message().await.expect("no error").expect("a snapshot");
+    snapshots
+        .message()
+        .await
+        .expect("no error")
+        .expect("a snapshot");
     client
         .reset(v1::ResetRequest { command_id: 1 })
         .await
@@ -108,7 +116,11 @@ async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
         .await
         .expect("audit")
         .into_inner();
-    let entry = entries.message().await.expect("no error").expect("an entry");
+    let entry = entries
+        .message()
+        .await
+        .expect("no error")
+        .expect("an entry");
     assert_eq!(
         (entry.command.as_str(), entry.uid, entry.pid),
         ("reset", None, None)
@@ -140,11 +152,20 @@ async fn another_authority_and_another_name_are_refused_by_clients() {
         chain(&refused)
     );
 
-    handshake(&house, &TLS13, "127.0.0.1").await.expect("its address");
-    handshake(&house, &TLS13, "localhost").await.expect("its name");
+    handshake(&house, &TLS13, "127.0.0.1")
+        .await
+        .expect("its address");
+    handshake(&house, &TLS13, "localhost")
+        .await
+        .expect("its name");
     for wrong in ["node99", "127.0.0.2"] {
-        let refused = handshake(&house, &TLS13, wrong).await.expect_err("not its name");
-        assert!(refused.to_string().contains("not valid for name"), "{refused}");
+        let refused = handshake(&house, &TLS13, wrong)
+            .await
+            .expect_err("not its name");
+        assert!(
+            refused.to_string().contains("not valid for name"),
+            "{refused}"
+        );
     }
 }
 
@@ -155,14 +176,18 @@ async fn older_tls_and_plain_http2_are_refused_by_the_gateway() {
         handshake(&house, &TLS13, "127.0.0.1").await.expect("1.3"),
         ProtocolVersion::TLSv1_3
     );
-    let refused = handshake(&house, &TLS12, "127.0.0.1").await.expect_err("1.2");
+    let refused = handshake(&house, &TLS12, "127.0.0.1")
+        .await
+        .expect_err("1.2");
     assert!(refused.to_string().contains("ProtocolVersion"), "{refused}");
 
     let plain = Channel::from_shared(format!("http://{}", address(&house))).expect("a URL");
     status_over(plain.connect_lazy(), &house.connect.view)
         .await
         .expect_err("no TLS");
-    let mut raw = TcpStream::connect(address(&house)).await.expect("connected");
+    let mut raw = TcpStream::connect(address(&house))
+        .await
+        .expect("connected");
     raw.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .await
         .expect("written");
@@ -186,10 +211,20 @@ async fn an_address_that_cannot_be_had_is_told_and_the_socket_is_served() {
     };
     let _gateway = house.gateway_with(options).await;
     house.root_connected(true).await;
-    house.viewer().status(v1::StatusRequest {}).await.expect("status");
+    house
+        .viewer()
+        .status(v1::StatusRequest {})
+        .await
+        .expect("status");
     let published = house.published();
     assert_eq!((published.url, published.authority), (None, None));
     let trouble = published.tls_trouble.expect("told");
-    assert!(trouble.starts_with("cannot listen on 192.0.2.1:0"), "{trouble}");
-    assert_eq!(published.control, house.connect.control, "all else is as it was");
+    assert!(
+        trouble.starts_with("cannot listen on 192.0.2.1:0"),
+        "{trouble}"
+    );
+    assert_eq!(
+        published.control, house.connect.control,
+        "all else is as it was"
+    );
 }

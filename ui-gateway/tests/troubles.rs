@@ -1,4 +1,5 @@
-//! A root that is away, slow, silent, or talks nonsense; a gateway that is killed; clients that are slow or many.
+//! A root that is away, slow, silent, or talks nonsense; a gateway that is killed; clients that are
+//! slow or many.
 
 mod house;
 mod scripted_root;
@@ -22,7 +23,10 @@ async fn without_a_root_calls_are_unavailable_and_with_one_they_work_again() {
     let _gateway = house.gateway().await;
     let mut client = house.controller();
     for _ in 0..2 {
-        let status = client.status(v1::StatusRequest {}).await.expect_err("no root");
+        let status = client
+            .status(v1::StatusRequest {})
+            .await
+            .expect_err("no root");
         assert_eq!(status.code(), Code::Unavailable);
         assert!(
             status.message().contains("the application is not affected"),
@@ -156,9 +160,13 @@ async fn a_silent_root_is_given_up_and_its_late_answer_hurts_nobody() {
         .await
         .expect("connected");
     let brief = Duration::from_millis(100);
-    assert_eq!(link.ask(STATUS, brief).await, Err(LinkError::TimedOut(brief)));
     assert_eq!(
-        link.ask(Ask::Query(Query::Matrix { side_max: 64 }), brief).await,
+        link.ask(STATUS, brief).await,
+        Err(LinkError::TimedOut(brief))
+    );
+    assert_eq!(
+        link.ask(Ask::Query(Query::Matrix { side_max: 64 }), brief)
+            .await,
         Err(LinkError::TimedOut(brief))
     );
     // The late answer comes while another question waits.
@@ -199,7 +207,10 @@ async fn requests_that_wait_are_bounded_and_those_given_up_make_room() {
         .iter()
         .filter(|ended| matches!(ended, Err(LinkError::Busy(_))))
         .count();
-    assert_eq!(busy, surplus, "as many are refused at once as there are too many");
+    assert_eq!(
+        busy, surplus,
+        "as many are refused at once as there are too many"
+    );
     let functions = Ask::Query(Query::Functions { rank_rows_max: 0 });
     assert!(
         link.ask(functions, Duration::from_secs(1)).await.is_ok(),
@@ -237,7 +248,12 @@ async fn a_slow_watcher_is_given_a_newer_snapshot_and_no_queue() {
         interval_ns: 1,
         functions: false,
     };
-    let mut slow = house.viewer().watch(request).await.expect("watch").into_inner();
+    let mut slow = house
+        .viewer()
+        .watch(request)
+        .await
+        .expect("watch")
+        .into_inner();
     // It does not read while some four MB of snapshots are made.
     sleep(Duration::from_secs(4)).await;
     let made = root.times(&STATUS) as u64;
@@ -257,7 +273,10 @@ async fn a_slow_watcher_is_given_a_newer_snapshot_and_no_queue() {
     }
     assert!(sequences.is_sorted_by(|a, b| a < b), "{sequences:?}");
     // What was under way: the client's window (64 KiB) and the server's send buffer (32 KiB).
-    let old = sequences.iter().filter(|sequence| **sequence < made).count();
+    let old = sequences
+        .iter()
+        .filter(|sequence| **sequence < made)
+        .count();
     assert!(old <= 3, "{old} old snapshots were queued: {sequences:?}");
     let jump = sequences
         .windows(2)
@@ -289,7 +308,11 @@ async fn many_watchers_share_one_wave_per_tick_and_nobody_watching_costs_none() 
             let begun = Instant::now();
             let mut seen = 0;
             while begun.elapsed() < Duration::from_secs(2) {
-                let snapshot = snapshots.message().await.expect("no error").expect("goes on");
+                let snapshot = snapshots
+                    .message()
+                    .await
+                    .expect("no error")
+                    .expect("goes on");
                 assert_eq!(snapshot.functions.len(), 2);
                 seen += 1;
             }
@@ -356,7 +379,11 @@ async fn a_stream_ends_without_an_error_when_the_gateway_does() {
         .await
         .expect("watch")
         .into_inner();
-    snapshots.message().await.expect("no error").expect("a snapshot");
+    snapshots
+        .message()
+        .await
+        .expect("no error")
+        .expect("a snapshot");
     let begun = Instant::now();
     gateway.end().await;
     assert!(

@@ -1,4 +1,5 @@
-//! The verbs: what reaches the root, what comes back, and one id for one command however often it is asked.
+//! The verbs: what reaches the root, what comes back, and one id for one command however often it
+//! is asked.
 
 mod house;
 mod scripted_root;
@@ -63,7 +64,10 @@ async fn each_verb_reaches_the_root_and_its_cuts_come_back() {
             error_ns: 50,
         })
     };
-    assert_eq!((reset.from, reset.to, reset.clipped), (cut(10_000), None, 3));
+    assert_eq!(
+        (reset.from, reset.to, reset.clipped),
+        (cut(10_000), None, 3)
+    );
     for (command_id, on) in [(3, false), (4, true)] {
         let reply = client
             .record(v1::RecordRequest { command_id, on })
@@ -76,7 +80,10 @@ async fn each_verb_reaches_the_root_and_its_cuts_come_back() {
         .await
         .expect("recorded")
         .into_inner();
-    assert_eq!((recorded.from, recorded.to), (cut(10_000), cut(1_000_010_000)));
+    assert_eq!(
+        (recorded.from, recorded.to),
+        (cut(10_000), cut(1_000_010_000))
+    );
     assert_eq!(
         (recorded.complete_ns, recorded.clipped, recorded.open),
         (1_000_012_000, 3, 2)
@@ -142,7 +149,9 @@ async fn what_makes_no_sense_is_refused_before_it_reaches_the_root() {
 async fn one_id_is_one_command_and_has_one_answer() {
     let house = House::new();
     let root = ScriptedRoot::start(&house.link(), |ask| match ask {
-        Ask::Command { order, .. } => Reply::Late(Duration::from_millis(200), Answer::Command(acks(*order))),
+        Ask::Command { order, .. } => {
+            Reply::Late(Duration::from_millis(200), Answer::Command(acks(*order)))
+        }
         other => known(other),
     });
     let _gateway = house.gateway().await;
@@ -165,7 +174,9 @@ async fn one_id_is_one_command_and_has_one_answer() {
         .expect_err("another command");
     assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(
-        refused.message().contains("the command 9 was another one (reset"),
+        refused
+            .message()
+            .contains("the command 9 was another one (reset"),
         "{}",
         refused.message()
     );
@@ -188,7 +199,12 @@ async fn a_command_that_failed_may_be_asked_again_with_its_id() {
     assert_eq!(away.code(), Code::Unavailable);
     house.root_connected(true).await;
     assert_eq!(
-        client.resume(request).await.expect("resumed").into_inner().done,
+        client
+            .resume(request)
+            .await
+            .expect("resumed")
+            .into_inner()
+            .done,
         4
     );
     assert_eq!(orders(&root).len(), 2);
@@ -204,7 +220,10 @@ async fn a_window_goes_on_when_its_client_has_no_time_and_is_answered_when_asked
             ..
         } => {
             let length = Duration::from_nanos(*length_ns);
-            Reply::Late(length + Duration::from_millis(100), Answer::Command(acks(*order)))
+            Reply::Late(
+                length + Duration::from_millis(100),
+                Answer::Command(acks(*order)),
+            )
         }
         other => known(other),
     });
@@ -239,7 +258,9 @@ async fn a_window_goes_on_when_its_client_has_no_time_and_is_answered_when_asked
 async fn a_command_is_in_the_log_to_its_end_though_its_client_has_left() {
     let house = House::new();
     let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
-        Ask::Command { order, .. } => Reply::Late(Duration::from_millis(300), Answer::Command(acks(*order))),
+        Ask::Command { order, .. } => {
+            Reply::Late(Duration::from_millis(300), Answer::Command(acks(*order)))
+        }
         other => known(other),
     });
     let gateway = house.gateway().await;
@@ -327,7 +348,9 @@ async fn questions_are_asked_for_no_more_than_is_wanted() {
             rank_rows_max,
         };
         client.functions(request).await.expect("functions");
-        let query = Ask::Query(Query::Functions { rank_rows_max: asked });
+        let query = Ask::Query(Query::Functions {
+            rank_rows_max: asked,
+        });
         assert_eq!(root.times(&query), 1, "{request:?}");
     }
     for (side_max, asked) in [(0, 64), (2, 2), (10_000, 256)] {
@@ -335,7 +358,10 @@ async fn questions_are_asked_for_no_more_than_is_wanted() {
             .matrix(v1::MatrixRequest { side_max })
             .await
             .expect("matrix");
-        assert_eq!(root.times(&Ask::Query(Query::Matrix { side_max: asked })), 1);
+        assert_eq!(
+            root.times(&Ask::Query(Query::Matrix { side_max: asked })),
+            1
+        );
     }
     let recording = client
         .status(v1::StatusRequest {})

@@ -1,6 +1,7 @@
-//! `cargo xtask bench`: figures beside a baseline measured in the same run. Each goes to target/bench/NAME.json
-//! with name, value, unit, baseline, ratio (value / baseline), and a paragraph about what was measured; or, where there are
-//! many of a kind, a table does, with the machine, and how busy others kept it.
+//! `cargo xtask bench`: figures beside a baseline measured in the same run. Each goes to
+//! target/bench/NAME.json with name, value, unit, baseline, ratio (value / baseline), and a
+//! paragraph about what was measured; or, where there are many of a kind, a table does, with the
+//! machine, and how busy others kept it.
 
 mod apps;
 mod bytes;
@@ -52,7 +53,8 @@ pub const NAMES: [&str; BENCHES.len()] = {
     names
 };
 
-/// Whether a bench, or one of all, runs jobs under Invivo. Those of buffers and of the place measure libraries.
+/// Whether a bench, or one of all, runs jobs under Invivo. Those of buffers and of the place
+/// measure libraries.
 pub fn needs_tree(name: Option<&str>) -> bool {
     !name.is_some_and(|name| name.starts_with("otfx") || ["place", "page"].contains(&name))
 }
@@ -78,7 +80,9 @@ fn write_table(name: &str, about: &str, full: bool, beside: &Beside, rows: &[Val
     std::fs::write(&file, serde_json::to_string_pretty(&table)? + "\n")?;
     println!(
         "others used {:.2} cores meanwhile; all of it: {}",
-        table["beside"]["cores_used_by_others"].as_f64().unwrap_or(0.0),
+        table["beside"]["cores_used_by_others"]
+            .as_f64()
+            .unwrap_or(0.0),
         file.display()
     );
     Ok(())

@@ -52,7 +52,8 @@ pub fn run(family: Option<&str>, linked: Linked, json: bool) -> Result<()> {
         chosen.map(|one| of_family(*one, linked)).collect()
     };
     let (programs, of_families) = match linked {
-        // A shim is one piece, and programs end in one: each leaves cores idle. They share no target directory.
+        // A shim is one piece, and programs end in one: each leaves cores idle. They share no
+        // target directory.
         Linked::Here => std::thread::scope(|scope| {
             let programs = scope.spawn(|| programs(linked));
             let of_families = of_families();
@@ -138,13 +139,15 @@ fn shim(family: Family, linked: Linked) -> Result<Vec<PathBuf>> {
     ]);
     step.end(check(&mut build))?;
     Ok(vec![install(
-        &linked.made(&family.target(), "shim").join("libinvivo_shim.so"),
+        &linked
+            .made(&family.target(), "shim")
+            .join("libinvivo_shim.so"),
         &place(family, "libinvivo_shim.so"),
     )?])
 }
 
-/// What calls the family's MPI. In the tree these programs name no MPI library: each is started with the one that the
-/// application has loaded, whatever its file is called and wherever it lies.
+/// What calls the family's MPI. In the tree these programs name no MPI library: each is started
+/// with the one that the application has loaded, whatever its file is called and wherever it lies.
 fn tools(family: Family, compiler: &str, linked: Linked) -> Result<Vec<PathBuf>> {
     let step = Step::begin(format!(
         "building tool-place and analysis-node for {}",
@@ -182,8 +185,8 @@ fn without_mpi(built: &Path) -> Result<PathBuf> {
     Ok(freed)
 }
 
-/// The program of `invivo doctor`: compiled here, because where it runs there may be no compiler, and the MPI library may
-/// have another name.
+/// The program of `invivo doctor`: compiled here, because where it runs there may be no compiler,
+/// and the MPI library may have another name.
 fn self_test(family: Family, compiler: &str, linked: Linked) -> Result<PathBuf> {
     let built = family.target().join("self-test");
     let mut compile = Command::new(compiler);
@@ -201,7 +204,8 @@ fn place(family: Family, name: &str) -> PathBuf {
     dist().join("lib/invivo").join(family.name).join(name)
 }
 
-/// Copies beside and renames, so that a running program keeps its file and a reader never sees half of one.
+/// Copies beside and renames, so that a running program keeps its file and a reader never sees half
+/// of one.
 fn install(from: &Path, to: &Path) -> Result<PathBuf> {
     let directory = to.parent().context("a file in the tree")?;
     std::fs::create_dir_all(directory)?;

@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: what a newcomer would do with two terminals, with every command shown before it runs.
+//! `cargo xtask demo`: what a newcomer would do with two terminals, with every command shown before
+//! it runs.
 
 mod blackbox;
 
@@ -80,7 +81,8 @@ impl Demo {
 
     fn start(&self) -> Result<Child> {
         self.say("Terminal 1 (its output goes to target/demo/lammps.out):");
-        let line = "run --report report.txt -- mpiexec.openmpi --oversubscribe -n 4 lmp -in in.melt";
+        let line =
+            "run --report report.txt -- mpiexec.openmpi --oversubscribe -n 4 lmp -in in.melt";
         let mut launch = self.invivo(&line.split(' ').collect::<Vec<_>>());
         launch
             .stdin(Stdio::null())
@@ -125,7 +127,9 @@ impl Demo {
                 return Ok(());
             }
             if let Some(status) = job.try_wait()? {
-                bail!("the job ended ({status}) before it could be watched; see target/demo/lammps.out");
+                bail!(
+                    "the job ended ({status}) before it could be watched; see target/demo/lammps.out"
+                );
             }
             if begun.elapsed() > START_MAX {
                 bail!("the job did not answer within {} s", START_MAX.as_secs());
@@ -176,7 +180,10 @@ fn wait(child: &mut Child, most: Duration) -> Result<ExitStatus> {
         }
         if begun.elapsed() > most {
             child.kill()?;
-            bail!("the job did not end within {} s and was ended", most.as_secs());
+            bail!(
+                "the job did not end within {} s and was ended",
+                most.as_secs()
+            );
         }
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -196,10 +203,13 @@ mod tests {
 
     #[test]
     fn a_job_runs_when_every_rank_has_initialised() {
-        let answer = |ranks: &str| running(format!(r#"{{"status":{{"ranks":{ranks}}}}}"#).as_bytes());
+        let answer =
+            |ranks: &str| running(format!(r#"{{"status":{{"ranks":{ranks}}}}}"#).as_bytes());
         assert!(answer(r#"{"starting":0,"computing":1,"in_mpi":3}"#));
         assert!(!answer(r#"{"starting":1,"computing":0,"in_mpi":3}"#));
-        assert!(!answer(r#"{"starting":0,"computing":0,"in_mpi":0,"finished":4}"#));
+        assert!(!answer(
+            r#"{"starting":0,"computing":0,"in_mpi":0,"finished":4}"#
+        ));
         assert!(!running(b"no json"));
     }
 }

@@ -1,5 +1,6 @@
-//! The manual's table of functions and MPIs, `docs/manual/functions.md`: what becomes of a function is the table's word, what
-//! was tested is what the end-to-end tests saw (`target/seen`, see `tests/e2e/src/seen.rs`).
+//! The manual's table of functions and MPIs, `docs/manual/functions.md`: what becomes of a function
+//! is the table's word, what was tested is what the end-to-end tests saw (`target/seen`, see
+//! `tests/e2e/src/seen.rs`).
 
 use crate::generate::{TABLE, parse};
 use anyhow::{Context, Result, ensure};
@@ -73,9 +74,9 @@ const IMPOSSIBLE: [(&[&str], &[&str], &str); 4] = [
 
 /// Whether this MPI cannot do it.
 fn is_impossible(name: &str, mpi: &str) -> bool {
-    IMPOSSIBLE
-        .iter()
-        .any(|(starts, mpis, _)| mpis.contains(&mpi) && starts.iter().any(|start| name.starts_with(start)))
+    IMPOSSIBLE.iter().any(|(starts, mpis, _)| {
+        mpis.contains(&mpi) && starts.iter().any(|start| name.starts_with(start))
+    })
 }
 
 /// What becomes of a function.
@@ -165,7 +166,8 @@ pub fn run(root: &Path) -> Result<()> {
 
 /// Fails where the page lacks a function of the table, or says something else about its fate.
 pub fn check(root: &Path) -> Result<()> {
-    let page = std::fs::read_to_string(root.join(PAGE)).with_context(|| format!("reading {PAGE}"))?;
+    let page =
+        std::fs::read_to_string(root.join(PAGE)).with_context(|| format!("reading {PAGE}"))?;
     for (name, fate) in rows(root)? {
         ensure!(
             page.contains(&format!("\n| `{name}` | {fate} | ")),
@@ -177,7 +179,8 @@ pub fn check(root: &Path) -> Result<()> {
 
 /// Functions by name, each with its fate.
 fn rows(root: &Path) -> Result<Vec<(String, &'static str)>> {
-    let table = std::fs::read_to_string(root.join(TABLE)).with_context(|| format!("reading {TABLE}"))?;
+    let table =
+        std::fs::read_to_string(root.join(TABLE)).with_context(|| format!("reading {TABLE}"))?;
     let functions = parse(&table)?.into_iter();
     let mut rows: Vec<(String, &str)> = functions
         .map(|function| {

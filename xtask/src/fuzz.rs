@@ -1,4 +1,5 @@
-//! Coverage-guided fuzzing with libFuzzer on stable Rust: LLVM's own coverage pass is reached by stable options.
+//! Coverage-guided fuzzing with libFuzzer on stable Rust: LLVM's own coverage pass is reached by
+//! stable options.
 
 use crate::run::{cargo, check, root};
 use anyhow::{Context, Result, bail, ensure};
@@ -50,7 +51,8 @@ pub fn run(seconds: u32) -> Result<()> {
     let programs = target.join(TRIPLE).join("fuzz");
     let canary = once(&programs, "canary", 20)?;
     ensure!(
-        !canary.status.success() && String::from_utf8_lossy(&canary.stderr).contains("the canary is dead"),
+        !canary.status.success()
+            && String::from_utf8_lossy(&canary.stderr).contains("the canary is dead"),
         "the fuzzer did not find the canary's fault in 20 s: its runs prove nothing"
     );
     eprintln!("xtask: fuzz canary: found out, as it must be");
@@ -63,7 +65,8 @@ pub fn run(seconds: u32) -> Result<()> {
             for name in names {
                 running.push(scope.spawn(|| once(&programs, name, seconds)));
             }
-            let join = |one: std::thread::ScopedJoinHandle<_>| one.join().expect("it does not panic");
+            let join =
+                |one: std::thread::ScopedJoinHandle<_>| one.join().expect("it does not panic");
             running.into_iter().map(join).collect()
         });
         for (name, output) in names.iter().zip(outputs) {
@@ -110,7 +113,8 @@ fn once(programs: &Path, name: &str, seconds: u32) -> Result<Output> {
     Command::new(programs.join(format!("fuzz-{name}")))
         .current_dir(&work)
         .arg(format!("-max_total_time={seconds}"))
-        // An input that takes seconds or a gigabyte is a finding too: every limit of the decoders is below.
+        // An input that takes seconds or a gigabyte is a finding too: every limit of the decoders
+        // is below.
         .args([
             "-timeout=5",
             "-rss_limit_mb=1024",

@@ -1,5 +1,6 @@
-//! Makes the function list of `proto` and the wrappers of `app-shim` from the one table of all MPI functions,
-//! `proto/mpi.functions`. The results are committed; a test compares them with what this makes.
+//! Makes the function list of `proto` and the wrappers of `app-shim` from the one table of all MPI
+//! functions, `proto/mpi.functions`. The results are committed; a test compares them with what this
+//! makes.
 
 mod hooks;
 mod needs;
@@ -29,7 +30,8 @@ pub fn run(root: &Path) -> Result<()> {
 /// Fails where a committed file differs from what the table says.
 pub fn check(root: &Path) -> Result<()> {
     for (file, text) in made(root)? {
-        let found = std::fs::read_to_string(root.join(file)).with_context(|| format!("reading {file}"))?;
+        let found =
+            std::fs::read_to_string(root.join(file)).with_context(|| format!("reading {file}"))?;
         ensure!(
             found == text,
             "{file} is not what {TABLE} makes: run `cargo xtask generate` and commit the result"
@@ -39,7 +41,8 @@ pub fn check(root: &Path) -> Result<()> {
 }
 
 fn made(root: &Path) -> Result<[(&'static str, String); 2]> {
-    let table = std::fs::read_to_string(root.join(TABLE)).with_context(|| format!("reading {TABLE}"))?;
+    let table =
+        std::fs::read_to_string(root.join(TABLE)).with_context(|| format!("reading {TABLE}"))?;
     let functions = parse(&table)?;
     Ok([
         (LIST, list(&functions)),
@@ -52,9 +55,12 @@ fn recorded(role: &str) -> bool {
 }
 
 fn list(functions: &[Function]) -> String {
-    let mut out =
-        String::from("// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n[\n");
-    out.push_str("    Function { name: \"no function\", recorded: false, needs: Needs::Nothing },\n");
+    let mut out = String::from(
+        "// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n[\n",
+    );
+    out.push_str(
+        "    Function { name: \"no function\", recorded: false, needs: Needs::Nothing },\n",
+    );
     for function in functions {
         let _ = writeln!(
             out,

@@ -19,7 +19,11 @@ use std::process::ExitCode;
 
 /// Tasks of the Invivo workspace.
 #[derive(Parser)]
-#[command(name = "cargo xtask", disable_help_subcommand = true, max_term_width = 100)]
+#[command(
+    name = "cargo xtask",
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
@@ -42,7 +46,8 @@ enum Task {
         #[arg(long)]
         json: bool,
     },
-    /// Make the release: the tree for older systems too, as one tarball in target (sets up and builds first).
+    /// Make the release: the tree for older systems too, as one tarball in target (sets up and
+    /// builds first).
     Dist {
         /// Print the tarball's path as JSON on stdout.
         #[arg(long)]
@@ -52,9 +57,11 @@ enum Task {
     Test(test::Options),
     /// Kill and stop every process of jobs at random (sets up and builds too).
     Kills(campaigns::Kills),
-    /// Keep one job busy for long, and see that no process holds ever more (sets up and builds too).
+    /// Keep one job busy for long, and see that no process holds ever more (sets up and builds
+    /// too).
     Soak(campaigns::Soak),
-    /// Run LAMMPS under Invivo, watch it, pause it, resume it, and read the report (sets up and builds too).
+    /// Run LAMMPS under Invivo, watch it, pause it, resume it, and read the report (sets up and
+    /// builds too).
     Demo {
         /// Kill a rank instead, and see every rank's last seconds.
         #[arg(long)]
@@ -78,9 +85,8 @@ enum Task {
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Setup { json } => setup::run(json, false),
-        Task::Build { family, json } => {
-            setup::run(false, false).and_then(|()| build::run(family.as_deref(), build::Linked::Here, json))
-        }
+        Task::Build { family, json } => setup::run(false, false)
+            .and_then(|()| build::run(family.as_deref(), build::Linked::Here, json)),
         Task::Dist { json } => setup::run(false, false).and_then(|()| release::run(json)),
         Task::Test(options) => test::run(&options),
         Task::Demo { blackbox } => ready().and_then(|()| demo::run(blackbox)),

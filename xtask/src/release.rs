@@ -57,7 +57,9 @@ fn pack() -> Result<()> {
     tar.arg(format!("--transform=s,^,{}/,", name()))
         .arg("--file")
         .arg(&beside);
-    tar.arg("--directory").arg(dist()).args(["bin", "lib", "share"]);
+    tar.arg("--directory")
+        .arg(dist())
+        .args(["bin", "lib", "share"]);
     check(tar.arg("--directory").arg(root()).args(BESIDE))?;
     std::fs::rename(&beside, tarball()).context("putting the tarball in place")
 }

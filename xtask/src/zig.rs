@@ -1,13 +1,13 @@
-//! Linking for older systems: zig brings every C library's symbols along, so that what is built on a new machine runs where
-//! glibc is as old as [`GLIBC`]. Installed by pip into `target/zig`.
+//! Linking for older systems: zig brings every C library's symbols along, so that what is built on
+//! a new machine runs where glibc is as old as [`GLIBC`]. Installed by pip into `target/zig`.
 
 use crate::run::{self, output, root};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The oldest glibc that the release runs with. Of 2018, it is that of the oldest enterprise systems still in use on
-/// clusters; before it, `fcntl64` has another name.
+/// The oldest glibc that the release runs with. Of 2018, it is that of the oldest enterprise
+/// systems still in use on clusters; before it, `fcntl64` has another name.
 pub const GLIBC: &str = "2.28";
 /// The packages that pip installs.
 pub const PACKAGES: &str = "ziglang==0.17.1 cargo-zigbuild==0.24.0";
@@ -37,7 +37,8 @@ fn zig() -> Result<PathBuf> {
 pub fn cargo_build() -> Result<Command> {
     let mut build = Command::new(home().join("bin/cargo-zigbuild"));
     build
-        // Zig tells bindgen where headers are as seen from here, where they are not below: build scripts are elsewhere.
+        // Zig tells bindgen where headers are as seen from here, where they are not below: build
+        // scripts are elsewhere.
         .current_dir(root().join("xtask"))
         .env("CARGO_ZIGBUILD_ZIG_PATH", zig()?)
         .env_remove("CARGO_MANIFEST_DIR")

@@ -25,7 +25,9 @@ fn up(branch: &mut Branch, from: WorldRank, message: Up) -> Vec<Action> {
 }
 
 fn to_all(message: Down) -> Vec<Action> {
-    PLACES.map(|place| Action::Down(place, message.clone())).to_vec()
+    PLACES
+        .map(|place| Action::Down(place, message.clone()))
+        .to_vec()
 }
 
 #[test]
@@ -40,7 +42,10 @@ fn it_merges_what_its_places_say_and_adds_itself() {
             stumbles: 0,
         },
     );
-    assert_eq!(branch.take_actions(), [Action::Up(Up::WhatTime { asked_ns: 1 })]);
+    assert_eq!(
+        branch.take_actions(),
+        [Action::Up(Up::WhatTime { asked_ns: 1 })]
+    );
     let query = Down::Query {
         wave: WaveId(3),
         query: Query::Status,

@@ -57,7 +57,8 @@ fn drive(
     }
 }
 
-/// Reads what has come, as far as it can be passed on, and does what follows. Whether there was anything.
+/// Reads what has come, as far as it can be passed on, and does what follows. Whether there was
+/// anything.
 fn turn<W: Wire>(
     wire: &mut W,
     branch: &mut Branch,

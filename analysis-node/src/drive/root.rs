@@ -63,7 +63,9 @@ fn drive(
             paging = false;
             guard.run(|| station.page_taken(monotonic_ns()));
         }
-        worked |= guard.run(|| station.hear_gateway(monotonic_ns())).unwrap_or(true);
+        worked |= guard
+            .run(|| station.hear_gateway(monotonic_ns()))
+            .unwrap_or(true);
         let own = own(link, &guard);
         guard.run(|| station.tick(monotonic_ns(), own));
         for action in station.take_actions() {
@@ -71,7 +73,8 @@ fn drive(
             match action {
                 Action::Send(to, message) => link.send_down(to, &message)?,
                 Action::Page(page) => {
-                    // One that cannot be encoded is a fault of ours: it is missing, and the next one may not be.
+                    // One that cannot be encoded is a fault of ours: it is missing, and the next
+                    // one may not be.
                     paging = true;
                     let _ = report.page(*page);
                 }
@@ -92,7 +95,11 @@ fn drive(
         }
         let rest = idle.after(worked).unwrap_or(Duration::ZERO);
         let timeout = Timespec::try_from(rest).unwrap_or_default();
-        let mut fds: Vec<PollFd<'_>> = station.gateway().map(Gateway::poll_fd).into_iter().collect();
+        let mut fds: Vec<PollFd<'_>> = station
+            .gateway()
+            .map(Gateway::poll_fd)
+            .into_iter()
+            .collect();
         // Whatever it says, everything is looked at.
         let _ = poll(&mut fds, Some(&timeout));
     }

@@ -8,8 +8,9 @@ use invivo_proto::control::tree::{Down, Up};
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::latest::{kind_of_down, kind_of_up, must_arrive};
 
-/// Messages that are read at a time where so many processes send: all that can have come before the first of them is
-/// read, so that nothing that has come is taken for late, and whoever goes on sending keeps nobody else waiting.
+/// Messages that are read at a time where so many processes send: all that can have come before the
+/// first of them is read, so that nothing that has come is taken for late, and whoever goes on
+/// sending keeps nobody else waiting.
 pub fn at_a_time(senders: usize) -> usize {
     CREDITS as usize * senders
 }
@@ -46,8 +47,9 @@ pub trait Wire {
     /// When the transport refuses.
     fn send_surely(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<(), Self::Error>;
 
-    /// Sends to a child. Results have a bounded size: what cannot be encoded is a fault that the other side sees as
-    /// silence. What a child does not take is counted; it is asked for again, or the child is named as missing.
+    /// Sends to a child. Results have a bounded size: what cannot be encoded is a fault that the
+    /// other side sees as silence. What a child does not take is counted; it is asked for again, or
+    /// the child is named as missing.
     ///
     /// # Errors
     /// When the transport refuses.

@@ -44,7 +44,10 @@ fn several_requests_at_once_are_answered_in_any_order() {
         .unwrap();
     let requests = gateway.poll();
     assert_eq!(
-        requests.iter().map(|(_, request)| request.id).collect::<Vec<_>>(),
+        requests
+            .iter()
+            .map(|(_, request)| request.id)
+            .collect::<Vec<_>>(),
         [1, 2, 3]
     );
     for &(connection, Request { id, .. }) in requests.iter().rev() {
@@ -64,7 +67,14 @@ fn several_requests_at_once_are_answered_in_any_order() {
             ..Job::default()
         });
         let missing = vec![WorldRank(id as u32)];
-        assert_eq!(read_answer(&mut stream), Response { id, answer, missing });
+        assert_eq!(
+            read_answer(&mut stream),
+            Response {
+                id,
+                answer,
+                missing
+            }
+        );
     }
 }
 
@@ -109,7 +119,10 @@ fn one_that_does_not_read_loses_its_connection_before_memory_is_lost() {
             .map_or(0, |connection| connection.outgoing.len());
         assert!(unread <= UNREAD_BYTES_MAX + 4);
     }
-    assert_eq!(gateway.refusals(), Some((1, "it does not read its answers")));
+    assert_eq!(
+        gateway.refusals(),
+        Some((1, "it does not read its answers"))
+    );
 }
 
 #[test]
@@ -155,8 +168,8 @@ fn a_flood_is_taken_in_portions() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever comes: valid requests before it are taken, then either the connection waits for more or it is
-    /// closed and counted, and the next gateway is served.
+    /// Whatever comes: valid requests before it are taken, then either the connection waits for
+    /// more or it is closed and counted, and the next gateway is served.
     #[test]
     fn garbage_closes_the_connection_and_harms_nothing_else(
         valid in 0u64..3,

@@ -14,7 +14,8 @@ use std::os::unix::net::UnixStream;
 const PLACE: WorldRank = WorldRank(3);
 const MS: u64 = 1_000_000;
 
-/// The root of a job of three ranks and one place, which the test plays, and the gateway's end of the link.
+/// The root of a job of three ranks and one place, which the test plays, and the gateway's end of
+/// the link.
 struct Scene {
     station: Station,
     gateway: UnixStream,
@@ -35,7 +36,10 @@ impl Scene {
         };
         let listening = Gateway::listen(&path).unwrap();
         let mut station = Station::new(0, seat, job, JobInfo::default(), Some(listening));
-        assert_eq!(station.take_actions()[0], Action::Send(PLACE, Down::Heartbeat));
+        assert_eq!(
+            station.take_actions()[0],
+            Action::Send(PLACE, Down::Heartbeat)
+        );
         let gateway = UnixStream::connect(&path).unwrap();
         station.hear_gateway(0);
         Scene {
@@ -48,7 +52,9 @@ impl Scene {
 
     fn ask(&mut self, id: u64, ask: LinkAsk) {
         let request = encode(&Request { id, ask }).unwrap();
-        self.gateway.write_all(&crate::frames::frame(&request)).unwrap();
+        self.gateway
+            .write_all(&crate::frames::frame(&request))
+            .unwrap();
         self.station.hear_gateway(self.now_ns);
     }
 
@@ -69,7 +75,8 @@ impl Scene {
     }
 
     fn up(&mut self, message: Up) {
-        self.station.up(self.now_ns, PLACE, &encode(&message).unwrap());
+        self.station
+            .up(self.now_ns, PLACE, &encode(&message).unwrap());
     }
 
     /// What is to be done, heartbeats apart.
@@ -399,7 +406,11 @@ fn a_death_is_in_the_result_and_its_supervisor_leaves_after_it() {
         let Action::Page(page) = actions.remove(0) else {
             unreachable!()
         };
-        assert_eq!(actions, [], "nothing more is asked for before it has been taken");
+        assert_eq!(
+            actions,
+            [],
+            "nothing more is asked for before it has been taken"
+        );
         pages.push(page.last.pieces[0].location.rank.0);
         scene.station.page_taken(scene.now_ns);
         let actions = scene.tick(1);
@@ -434,7 +445,11 @@ fn in_a_hurry_the_result_is_made_without_the_place_and_again_when_the_ranks_are_
     };
     let coverage = &result.coverage;
     assert_eq!(
-        (coverage.ranks, coverage.ranks_reporting, coverage.members_missing),
+        (
+            coverage.ranks,
+            coverage.ranks_reporting,
+            coverage.members_missing
+        ),
         (3, 0, 1)
     );
     let notes = &result.status.notes;
@@ -453,14 +468,24 @@ fn in_a_hurry_the_result_is_made_without_the_place_and_again_when_the_ranks_are_
         scene.partial(wave, query);
     }
     let actions = scene.tick(1);
-    let Some(Action::Report { result, early: false }) = actions.last() else {
+    let Some(Action::Report {
+        result,
+        early: false,
+    }) = actions.last()
+    else {
         panic!("{actions:?}")
     };
     assert_eq!(
         (result.coverage.ranks_reporting, result.coverage.ledger.kept),
         (3, 9)
     );
-    assert!(!result.status.notes.iter().any(|note| note.contains("asked for")));
+    assert!(
+        !result
+            .status
+            .notes
+            .iter()
+            .any(|note| note.contains("asked for"))
+    );
     scene.station.dealt_with();
     let actions = scene.tick(1);
     assert!(
@@ -493,7 +518,12 @@ fn the_watchdog_asks_and_says_what_it_found() {
         let [Action::Send(PLACE, Down::Query { wave, query })] = actions[..] else {
             panic!("no question but {actions:?}")
         };
-        assert_eq!(query, Query::Waits { older_ns: 4000 * MS });
+        assert_eq!(
+            query,
+            Query::Waits {
+                older_ns: 4000 * MS
+            }
+        );
         scene.up(Up::Partial {
             wave,
             partial: Partial::Waits(Box::new(waits.clone())),

@@ -96,7 +96,11 @@ fn the_world_and_self_need_no_definition() {
     assert_eq!(known.peer(Rank(5), CommLocal::SELF, 0), Some(Rank(5)));
     assert_eq!(known.peer(Rank(5), CommLocal::SELF, 1), None);
     assert_eq!(known.peer(Rank(5), CommLocal::WORLD, peer_none()), None);
-    let own = |rank| known.membership(Rank(rank), CommLocal::SELF).map(|of| of.id);
+    let own = |rank| {
+        known
+            .membership(Rank(rank), CommLocal::SELF)
+            .map(|of| of.id)
+    };
     assert_ne!(own(5), own(6));
 }
 

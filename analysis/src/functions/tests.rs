@@ -7,7 +7,10 @@ use proptest::prelude::*;
 /// One pass over everything for each row of the table, by another wording of the rules.
 fn naive(all: &[Recorded], rank: Option<Rank>, region: RegionId) -> FunctionStats {
     let mut row = NO_CALLS;
-    for recorded in all.iter().filter(|r| rank.is_none_or(|rank| r.rank == rank)) {
+    for recorded in all
+        .iter()
+        .filter(|r| rank.is_none_or(|rank| r.rank == rank))
+    {
         if recorded.call.facts.region == region {
             moments::insert(&mut row.time, recorded.duration_ns, recorded.rank);
             row.clipped += u64::from(recorded.clipped);
@@ -179,7 +182,9 @@ fn the_largest_table_fits_into_a_message() {
         rank_rows: (0..RANK_ROWS_MAX).map(|n| (key(n), row)).collect(),
         ..FunctionTable::default()
     };
-    let bytes = invivo_proto::control::encode(&table).expect("it fits").len();
+    let bytes = invivo_proto::control::encode(&table)
+        .expect("it fits")
+        .len();
     assert!(
         bytes < invivo_proto::control::MESSAGE_BYTES_MAX * 9 / 10,
         "{bytes}"

@@ -201,7 +201,9 @@ fn the_largest_matrix_fits_into_a_message() {
         received: cells().collect(),
         unresolved: most,
     };
-    let bytes = invivo_proto::control::encode(&matrix).expect("it fits").len();
+    let bytes = invivo_proto::control::encode(&matrix)
+        .expect("it fits")
+        .len();
     assert!(
         bytes < invivo_proto::control::MESSAGE_BYTES_MAX * 9 / 10,
         "{bytes}"

@@ -43,8 +43,8 @@ pub enum Reason {
     Missing,
 }
 
-/// Sums over the halves that are counted: those that are not outside of what is recorded by their own rank's cuts, and
-/// ended behind the last reset.
+/// Sums over the halves that are counted: those that are not outside of what is recorded by their
+/// own rank's cuts, and ended behind the last reset.
 #[derive(Clone, Debug)]
 pub struct Books {
     /// The last reset, in job time; 0 without one.

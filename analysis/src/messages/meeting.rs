@@ -1,15 +1,16 @@
-//! Where the two halves of a message meet: each new half is put together with the first that waits in its channel, or
-//! waits itself. Halves that cannot have another half are told apart here and given up; the head of `messages.rs` says
-//! why by what is known of time.
+//! Where the two halves of a message meet: each new half is put together with the first that waits
+//! in its channel, or waits itself. Halves that cannot have another half are told apart here and
+//! given up; the head of `messages.rs` says why by what is known of time.
 
 use super::books::{Books, Reason};
 use super::waiting::{Channel, Half, Side, Verdict, Waiting};
 use alloc::vec::Vec;
 
-/// Halves that wait at one place for their other halves: seconds of a busy place. When more would wait, the older half of
-/// them is given up.
+/// Halves that wait at one place for their other halves: seconds of a busy place. When more would
+/// wait, the older half of them is given up.
 pub const WAITING_MAX: usize = 1 << 18;
-/// The same for the blocks of memory that they lie in, one for each channel at least: with the table of channels some 50 MB.
+/// The same for the blocks of memory that they lie in, one for each channel at least: with the
+/// table of channels some 50 MB.
 pub const BLOCKS_MAX: usize = 1 << 17;
 
 /// See the module's head.
@@ -40,7 +41,14 @@ impl Meeting {
     }
 
     /// Takes in a half of a message whose receiver lost records until `lost_ns`.
-    pub fn meet(&mut self, channel: Channel, side: Side, half: Half, lost_ns: u64, books: &mut Books) {
+    pub fn meet(
+        &mut self,
+        channel: Channel,
+        side: Side,
+        half: Half,
+        lost_ns: u64,
+        books: &mut Books,
+    ) {
         if side == Side::Send && half.begin_ns <= lost_ns {
             return books.unmatched(&half, Reason::Missing);
         }
@@ -75,7 +83,11 @@ impl Meeting {
     /// Gives up the older half of what waits.
     #[cold]
     fn make_room(&mut self, books: &mut Books) {
-        let mut ends: Vec<u64> = self.waiting.iter().map(|(_, _, half)| half.end_ns).collect();
+        let mut ends: Vec<u64> = self
+            .waiting
+            .iter()
+            .map(|(_, _, half)| half.end_ns)
+            .collect();
         let middle = ends.len() / 2;
         let until_ns = *ends.select_nth_unstable(middle).1;
         self.given_up_ns = self.given_up_ns.max(until_ns);
@@ -84,7 +96,8 @@ impl Meeting {
     }
 }
 
-/// Which of two halves that stand first cannot have another half, and why, if they cannot be a pair.
+/// Which of two halves that stand first cannot have another half, and why, if they cannot be a
+/// pair.
 #[inline]
 fn impossible(send: &Half, receive: &Half, lost_ns: u64) -> Option<(Side, Reason)> {
     if send.begin_ns <= lost_ns {
@@ -131,7 +144,10 @@ mod tests {
             meeting.meet(channel, Side::Receive, half, 0, &mut books);
         }
         let waiting = meeting.waiting().len();
-        assert!(waiting <= BLOCKS_MAX && waiting > BLOCKS_MAX / 3, "{waiting}");
+        assert!(
+            waiting <= BLOCKS_MAX && waiting > BLOCKS_MAX / 3,
+            "{waiting}"
+        );
         assert_eq!(books.sums.unmatched.limit + waiting as u64, total);
     }
 }

@@ -5,8 +5,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use invivo_proto::control::peer::{HALVES_MAX, SendHalf};
 
-/// Sends that wait for the way to another place: some 5 MB, as long as that takes when it is not stuck. Further ones
-/// are given up.
+/// Sends that wait for the way to another place: some 5 MB, as long as that takes when it is not
+/// stuck. Further ones are given up.
 pub const OUTBOX_MAX: usize = 1 << 16;
 
 /// By place, in order.
@@ -41,12 +41,16 @@ impl Outbox {
         self.len
     }
 
-    /// Takes messages' worth of sends out, as long as `credit` says that their place takes one more.
+    /// Takes messages' worth of sends out, as long as `credit` says that their place takes one
+    /// more.
     pub fn take(&mut self, mut credit: impl FnMut(u32) -> bool) -> Vec<(u32, Vec<SendHalf>)> {
         let mut taken = Vec::new();
         for (&place, sends) in &mut self.by_place {
             while !sends.is_empty() && credit(place) {
-                let batch: Vec<SendHalf> = sends.drain(..sends.len().min(HALVES_MAX)).map(close).collect();
+                let batch: Vec<SendHalf> = sends
+                    .drain(..sends.len().min(HALVES_MAX))
+                    .map(close)
+                    .collect();
                 self.len -= batch.len();
                 taken.push((place, batch));
             }

@@ -1,22 +1,24 @@
 //! Receives of one rank in the order in which they were posted.
 //!
-//! MPI gives a message to the receive that was posted first among those that it fits; the program learns of them in
-//! whatever order it completes them. So a completed receive is held back here as long as one that was posted before
-//! it is open and could have taken a message of the same channel: that one has taken an earlier message.
+//! MPI gives a message to the receive that was posted first among those that it fits; the program
+//! learns of them in whatever order it completes them. So a completed receive is held back here as
+//! long as one that was posted before it is open and could have taken a message of the same
+//! channel: that one has taken an earlier message.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use invivo_proto::ids::CommLocal;
 use invivo_proto::mpi::{ANY_TAG, peer};
 
-/// Open receives of one rank that are kept in order: some 128 KiB. Where there are more, receives are taken in the
-/// order of their completion until all that are open now are complete.
+/// Open receives of one rank that are kept in order: some 128 KiB. Where there are more, receives
+/// are taken in the order of their completion until all that are open now are complete.
 pub const POSTED_MAX: usize = 1 << 12;
-/// Completed receives of one rank that are held back. What stands before so many is none that will complete: its
-/// completion was lost.
+/// Completed receives of one rank that are held back. What stands before so many is none that will
+/// complete: its completion was lost.
 pub const HELD_MAX: usize = 1 << 12;
 
-/// Whom a receive takes messages from, or took one from: the rank's own number of the communicator, peer and tag.
+/// Whom a receive takes messages from, or took one from: the rank's own number of the communicator,
+/// peer and tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     pub comm: CommLocal,
@@ -38,8 +40,8 @@ impl Pattern {
 #[derive(Clone, Copy, Debug)]
 struct Posted {
     order: u64,
-    /// The request's number, and when the call that posted it began (in ticks): together they name it, as each
-    /// thread of the rank numbers its requests by itself.
+    /// The request's number, and when the call that posted it began (in ticks): together they name
+    /// it, as each thread of the rank numbers its requests by itself.
     request: u64,
     begin: u64,
     pattern: Pattern,
@@ -90,7 +92,8 @@ impl<R> InOrder<R> {
         });
     }
 
-    /// A receive that was not posted under a number is complete; `out` gets what may be matched now, in order.
+    /// A receive that was not posted under a number is complete; `out` gets what may be matched
+    /// now, in order.
     #[inline]
     pub fn receive(&mut self, channel: Pattern, receive: R, out: &mut Vec<(Pattern, R)>) {
         let order = self.order();
@@ -148,11 +151,14 @@ impl<R> InOrder<R> {
             .position(|posted| posted.request == request && posted.begin == begin)
     }
 
-    /// Whether an open receive that was posted earlier may have taken an earlier message of this channel.
+    /// Whether an open receive that was posted earlier may have taken an earlier message of this
+    /// channel.
     #[inline]
     fn is_behind(&self, order: u64, channel: &Pattern) -> bool {
         let earlier = self.posted.iter().take_while(|posted| posted.order < order);
-        earlier.into_iter().any(|posted| posted.pattern.covers(channel))
+        earlier
+            .into_iter()
+            .any(|posted| posted.pattern.covers(channel))
     }
 
     #[inline]
@@ -175,9 +181,14 @@ impl<R> InOrder<R> {
         let free: Vec<u64> = self
             .held
             .iter()
-            .filter(|(order, (channel, _))| pattern.covers(channel) && !self.is_behind(**order, channel))
+            .filter(|(order, (channel, _))| {
+                pattern.covers(channel) && !self.is_behind(**order, channel)
+            })
             .map(|(order, _)| *order)
             .collect();
-        out.extend(free.into_iter().filter_map(|order| self.held.remove(&order)));
+        out.extend(
+            free.into_iter()
+                .filter_map(|order| self.held.remove(&order)),
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Whole jobs, in any order in which their places may hear of it, against the job's own knowledge of its pairs.
+//! Whole jobs, in any order in which their places may hear of it, against the job's own knowledge
+//! of its pairs.
 
 mod job;
 mod known;
@@ -118,7 +119,8 @@ impl Places {
         }
     }
 
-    /// One message arrives. Those of one place overtake those of another: each has a queue of its own in reality.
+    /// One message arrives. Those of one place overtake those of another: each has a queue of its
+    /// own in reality.
     fn arrive(&mut self, place: usize, from: usize) {
         let place = &mut self.places[place];
         let from = WorldRank(from as u32 + 100);
@@ -149,7 +151,8 @@ impl Places {
     }
 }
 
-/// Feeds the job's records: any rank's next, groups and definitions at any time, messages between places whenever.
+/// Feeds the job's records: any rank's next, groups and definitions at any time, messages between
+/// places whenever.
 fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool, window: (u64, u64)) {
     if !late {
         (0..RANKS as usize).for_each(|rank| places.define(rank));

@@ -7,11 +7,12 @@ use hashbrown::HashMap;
 use invivo_proto::ids::{CommLocal, Rank};
 use rustc_hash::FxBuildHasher;
 
-/// Halves that wait for the definition of their communicator or for its group: some 4 MB. Further ones are given up.
+/// Halves that wait for the definition of their communicator or for its group: some 4 MB. Further
+/// ones are given up.
 pub const UNRESOLVED_MAX: usize = 1 << 16;
 
-/// A rank, its number of the communicator, and its peer there. What one of these waits for, all behind it do, so that
-/// they keep their order.
+/// A rank, its number of the communicator, and its peer there. What one of these waits for, all
+/// behind it do, so that they keep their order.
 pub type Key = (Rank, CommLocal, i32);
 
 /// One half that waits.

@@ -1,5 +1,5 @@
-//! Halves that wait for their other halves, by channel, first in first out. One channel has either sends or receives
-//! waiting, never both: they would have met.
+//! Halves that wait for their other halves, by channel, first in first out. One channel has either
+//! sends or receives waiting, never both: they would have met.
 
 use super::UNKNOWN_NS;
 use alloc::vec::Vec;
@@ -9,7 +9,8 @@ use invivo_proto::control::peer::Standing;
 use invivo_proto::ids::{CommId, Rank};
 use rustc_hash::FxBuildHasher;
 
-/// Messages that MPI keeps in order: all that one rank sends to another on one communicator with one tag.
+/// Messages that MPI keeps in order: all that one rank sends to another on one communicator with
+/// one tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Channel {
     /// In the application's world.
@@ -60,7 +61,8 @@ pub enum Verdict {
 }
 
 impl Half {
-    /// Its times were by another clock, of which job time was not known then: `offset_ns` behind it.
+    /// Its times were by another clock, of which job time was not known then: `offset_ns` behind
+    /// it.
     pub fn shift(&mut self, offset_ns: i64, error_ns: u32) {
         if self.error_ns == UNKNOWN_NS {
             self.begin_ns = self.begin_ns.saturating_add_signed(offset_ns);
@@ -71,8 +73,8 @@ impl Half {
 }
 
 const NOTHING: u32 = u32::MAX;
-/// Halves in one block. More of them lie side by side, so that who takes them out one after the other waits less for memory;
-/// and more memory is spent on channels where few wait.
+/// Halves in one block. More of them lie side by side, so that who takes them out one after the
+/// other waits less for memory; and more memory is spent on channels where few wait.
 const BLOCK: usize = 8;
 
 /// A piece of a queue.
@@ -83,7 +85,8 @@ struct Block {
     next: u32,
 }
 
-/// The halves of a channel: in its first block from `first` on, in its last block before `end`. Never empty.
+/// The halves of a channel: in its first block from `first` on, in its last block before `end`.
+/// Never empty.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     head: u32,
@@ -93,8 +96,8 @@ struct Queue {
     side: Side,
 }
 
-/// The blocks of all queues lie in one table, so that a channel that comes and goes with each message takes no memory of its
-/// own.
+/// The blocks of all queues lie in one table, so that a channel that comes and goes with each
+/// message takes no memory of its own.
 #[derive(Clone, Debug, Default)]
 struct Blocks {
     all: Vec<Block>,
@@ -204,8 +207,8 @@ impl Waiting {
         self.blocks.used
     }
 
-    /// Lets a half meet those of the other side that wait in its channel, one after the other as `judge` says; if no
-    /// pair comes of it, the half waits behind those of its own side.
+    /// Lets a half meet those of the other side that wait in its channel, one after the other as
+    /// `judge` says; if no pair comes of it, the half waits behind those of its own side.
     #[inline]
     pub fn meet(
         &mut self,
@@ -214,7 +217,11 @@ impl Waiting {
         half: Half,
         mut judge: impl FnMut(&Half) -> Verdict,
     ) {
-        let Waiting { queues, blocks, len } = self;
+        let Waiting {
+            queues,
+            blocks,
+            len,
+        } = self;
         let mut entry = match queues.entry(channel) {
             Entry::Vacant(entry) => {
                 entry.insert(blocks.begin(side, half));
@@ -271,12 +278,19 @@ impl Waiting {
     /// All halves, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Half> {
         // Free ones are among them: what they hold is nobody's.
-        self.blocks.all.iter_mut().flat_map(|block| &mut block.halves)
+        self.blocks
+            .all
+            .iter_mut()
+            .flat_map(|block| &mut block.halves)
     }
 
     /// Takes out what ended by then, from the front of each channel, and hands it to `dropped`.
     pub fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Half)) {
-        let Waiting { queues, blocks, len } = self;
+        let Waiting {
+            queues,
+            blocks,
+            len,
+        } = self;
         queues.retain(|_, queue| {
             while blocks.first(queue).end_ns <= end_ns {
                 dropped(blocks.first(queue));

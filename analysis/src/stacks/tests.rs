@@ -30,7 +30,8 @@ fn thread(path: Path) -> Thread {
     }
 }
 
-/// What a place says of its ranks, from numbers: frames of two files with few names, so that paths meet often.
+/// What a place says of its ranks, from numbers: frames of two files with few names, so that paths
+/// meet often.
 type Said = Vec<Vec<(Vec<(u8, u8)>, u8)>>;
 
 pub fn of_place() -> impl Strategy<Value = Said> {
@@ -109,7 +110,10 @@ fn naive(nodes_max: usize, all: &[(Rank, Vec<Thread>)]) -> Vec<Node> {
             frame: prefix[depth].clone(),
             ranks: ranks.len() as u32,
             threads: through.len() as u64,
-            ends: through.iter().filter(|(_, path)| path.len() == depth + 1).count() as u64,
+            ends: through
+                .iter()
+                .filter(|(_, path)| path.len() == depth + 1)
+                .count() as u64,
             named: ranks.into_iter().take(NAMED_MAX).collect(),
             lines: lines.into_iter().take(LINES_MAX).collect(),
         }
@@ -159,7 +163,8 @@ proptest! {
         prop_assert_eq!(stacks.ways.values().map(|whose| whose.threads).sum::<u64>(), threads);
     }
 
-    /// Nothing is lost on the way down: whoever is in a node ends there, is in one below, or in one that was cut.
+    /// Nothing is lost on the way down: whoever is in a node ends there, is in one below, or in one
+    /// that was cut.
     #[test]
     fn counts_are_conserved(said in prop::collection::vec(of_place(), 1..6), nodes_max in 0usize..24) {
         let all: Vec<Stacks> = said.iter().enumerate().map(|(place, said)| stacks_of(place, said)).collect();
@@ -200,14 +205,24 @@ proptest! {
 #[test]
 fn ranks_part_where_their_paths_do() {
     let mut stacks = Stacks::default();
-    add(&mut stacks, Rank(0), vec![thread(path(&["main", "solve"]))], 0);
+    add(
+        &mut stacks,
+        Rank(0),
+        vec![thread(path(&["main", "solve"]))],
+        0,
+    );
     add(
         &mut stacks,
         Rank(1),
         vec![thread(path(&["main", "solve", "dot"]))],
         0,
     );
-    add(&mut stacks, Rank(2), vec![thread(path(&["main", "write"]))], 0);
+    add(
+        &mut stacks,
+        Rank(2),
+        vec![thread(path(&["main", "write"]))],
+        0,
+    );
     let seen: Vec<_> = stacks
         .nodes
         .iter()
@@ -239,7 +254,10 @@ fn a_deep_recursion_is_told_without_its_middle() {
         (&function("f0"), &function("f999"))
     );
     assert_eq!(
-        frames.iter().filter(|frame| ***frame == Frame::LeftOut).count(),
+        frames
+            .iter()
+            .filter(|frame| ***frame == Frame::LeftOut)
+            .count(),
         1
     );
 }

@@ -13,11 +13,12 @@ use invivo_proto::control::waits::{Doing, Meeting, Operation, Partner, Pending, 
 use invivo_proto::ids::{CommId, Rank};
 use invivo_proto::mpi;
 
-/// Members of a communicator that are written out. Of larger ones a receive from anybody may always be met.
+/// Members of a communicator that are written out. Of larger ones a receive from anybody may always
+/// be met.
 const MEMBERS_MAX: u64 = 4096;
 
-/// The graph and what its nodes stand for: first the pending calls, then somebody who may come, somebody who never
-/// will, and the collectives.
+/// The graph and what its nodes stand for: first the pending calls, then somebody who may come,
+/// somebody who never will, and the collectives.
 pub(super) struct Case<'a> {
     waits: &'a Waits,
     paired: Vec<Vec<bool>>,
@@ -63,7 +64,11 @@ impl<'a> Case<'a> {
         let mut case = Case {
             waits,
             paired: pairs::paired(pending),
-            at: pending.iter().enumerate().map(|(n, one)| (one.rank, n)).collect(),
+            at: pending
+                .iter()
+                .enumerate()
+                .map(|(n, one)| (one.rank, n))
+                .collect(),
             finished: finished
                 .map(|class| class.named.iter().copied().collect())
                 .unwrap_or_default(),
@@ -84,10 +89,12 @@ impl<'a> Case<'a> {
             .iter()
             .enumerate()
             .map(|(n, one)| match one.doing {
-                Doing::Messages(_) | Doing::Collective(_) if one.since_ns < SETTLED_NS => Node::Free,
-                Doing::Collective(meeting) => {
-                    Node::Waits(vec![vec![meetings[&(meeting, case.part(meeting, one.rank))]]])
+                Doing::Messages(_) | Doing::Collective(_) if one.since_ns < SETTLED_NS => {
+                    Node::Free
                 }
+                Doing::Collective(meeting) => Node::Waits(vec![vec![
+                    meetings[&(meeting, case.part(meeting, one.rank))],
+                ]]),
                 Doing::Messages(_) => case.messages(n, one),
                 Doing::Finished => Node::Gone,
                 _ => Node::Free,
@@ -211,7 +218,9 @@ impl<'a> Case<'a> {
         match (shape(meeting), is_root) {
             (Shape::AllToAll, _) | (Shape::AllToOne, true) => Part::Everybody,
             (Shape::OneToAll, false) => Part::Root,
-            (Shape::OneToAll, true) | (Shape::AllToOne, false) | (Shape::Chain, _) => Part::Somebody,
+            (Shape::OneToAll, true) | (Shape::AllToOne, false) | (Shape::Chain, _) => {
+                Part::Somebody
+            }
         }
     }
 
@@ -236,10 +245,12 @@ impl<'a> Case<'a> {
                 .filter_map(|rank| self.lacks(meeting, rank));
             return Node::Waits(lacking.map(|node| vec![node]).collect());
         }
-        // Whoever still stands there needs at least one of those who have not come; nobody knows which. Where all have
-        // come it is on its way.
+        // Whoever still stands there needs at least one of those who have not come; nobody knows
+        // which. Where all have come it is on its way.
         let members = comm.members.iter().flatten();
-        let lacking: Vec<usize> = members.filter_map(|&rank| self.lacks(meeting, rank)).collect();
+        let lacking: Vec<usize> = members
+            .filter_map(|&rank| self.lacks(meeting, rank))
+            .collect();
         let unknown = lacking.is_empty();
         Node::Waits(vec![if unknown { free } else { lacking }])
     }
@@ -253,7 +264,9 @@ impl<'a> Case<'a> {
                 None => Some(self.free()),
             },
             // Out of a rooted one it may have gone long ago.
-            None if self.finished.contains(&rank) && shape(meeting) != Shape::AllToAll => Some(self.free()),
+            None if self.finished.contains(&rank) && shape(meeting) != Shape::AllToAll => {
+                Some(self.free())
+            }
             None => Some(self.node(rank)),
         }
     }
@@ -261,7 +274,10 @@ impl<'a> Case<'a> {
     /// Members of a communicator whose calls are told in full.
     fn members_told(&self, comm: CommId) -> impl Iterator<Item = &'a Pending> {
         let comm = &self.communicators[&comm];
-        self.waits.pending.iter().filter(move |one| comm.has(one.rank))
+        self.waits
+            .pending
+            .iter()
+            .filter(move |one| comm.has(one.rank))
     }
 }
 
@@ -300,7 +316,8 @@ fn has_come(meeting: Meeting, one: &Pending) -> Option<bool> {
     }
     match one.passed.get(&meeting.comm) {
         Some(&next) => Some(next > meeting.ordinal),
-        // From some collectives ranks leave before others come; from those of all to all nobody does.
+        // From some collectives ranks leave before others come; from those of all to all nobody
+        // does.
         None => (shape(meeting) == Shape::AllToAll).then_some(false),
     }
 }

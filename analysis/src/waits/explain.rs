@@ -1,5 +1,5 @@
-//! From pending calls to what is the matter: the wait-for graph of the ranks that are told in full, and everybody else
-//! taken for somebody who may still come.
+//! From pending calls to what is the matter: the wait-for graph of the ranks that are told in full,
+//! and everybody else taken for somebody who may still come.
 
 use super::case::Case;
 use super::{graph, sentence};
@@ -9,8 +9,9 @@ use alloc::vec::Vec;
 use invivo_proto::control::waits::{Diagnosis, Doing, FINDINGS_MAX, Finding, Verdict, Waits};
 use invivo_proto::ids::CommId;
 
-/// Ranks are looked at one after the other. Calls that have all been pending for so long were pending together, as a
-/// wave takes far less; younger ones may be over by the time that the next rank is looked at.
+/// Ranks are looked at one after the other. Calls that have all been pending for so long were
+/// pending together, as a wave takes far less; younger ones may be over by the time that the next
+/// rank is looked at.
 pub const SETTLED_NS: u64 = 1_000_000_000;
 
 /// What else is known of the job.
@@ -57,7 +58,10 @@ pub fn explain(waits: &Waits, around: &Surroundings<'_>) -> Diagnosis {
         .classes
         .iter()
         .filter(|(doing, _)| **doing != Doing::Finished);
-    let quiet_ns = at_work.map(|(_, class)| class.shortest_ns).min().unwrap_or(0);
+    let quiet_ns = at_work
+        .map(|(_, class)| class.shortest_ns)
+        .min()
+        .unwrap_or(0);
     let mut diagnosis = Diagnosis {
         verdict,
         sentence: String::new(),

@@ -1,8 +1,10 @@
-//! The wait-for graph: what each node needs from others, which nodes can never get it, and a cycle among these.
+//! The wait-for graph: what each node needs from others, which nodes can never get it, and a cycle
+//! among these.
 //!
-//! A node waits for *all* of its needs, and each need is met by *any* of its targets (the AND-OR model of deadlock).
-//! What can go on is found from the nodes that are free: whoever has a target that can go on in each of its needs can
-//! go on, too. What is never reached is stuck, and stays so whatever the others do.
+//! A node waits for *all* of its needs, and each need is met by *any* of its targets (the AND-OR
+//! model of deadlock). What can go on is found from the nodes that are free: whoever has a target
+//! that can go on in each of its needs can go on, too. What is never reached is stuck, and stays so
+//! whatever the others do.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -15,7 +17,8 @@ pub enum Node {
     Free,
     /// It will never do anything for anybody, and needs nothing.
     Gone,
-    /// It waits for all of these; each is met by any of its targets, and one without targets by nobody.
+    /// It waits for all of these; each is met by any of its targets, and one without targets by
+    /// nobody.
     Waits(Vec<Vec<usize>>),
 }
 
@@ -64,21 +67,28 @@ pub fn stuck(nodes: &[Node]) -> Vec<bool> {
 }
 
 /// Targets of the needs of a stuck node that nobody can meet.
-pub fn hopeless<'a>(nodes: &'a [Node], stuck: &'a [bool], at: usize) -> impl Iterator<Item = &'a [usize]> {
+pub fn hopeless<'a>(
+    nodes: &'a [Node],
+    stuck: &'a [bool],
+    at: usize,
+) -> impl Iterator<Item = &'a [usize]> {
     let needs = match &nodes[at] {
         Node::Waits(needs) => needs.as_slice(),
         Node::Free | Node::Gone => &[],
     };
-    let is_hopeless =
-        move |targets: &&Vec<usize>| targets.iter().all(|&to| stuck[to] || nodes[to] == Node::Gone);
+    let is_hopeless = move |targets: &&Vec<usize>| {
+        targets
+            .iter()
+            .all(|&to| stuck[to] || nodes[to] == Node::Gone)
+    };
     needs.iter().filter(is_hopeless).map(Vec::as_slice)
 }
 
 /// Nodes of a cycle from which a shorter one is looked for.
 const SHORTENED_MAX: usize = 16;
 
-/// A cycle of stuck nodes, each of which needs the next in vain; it begins with its lowest node. `skip` are left out.
-/// None that leads through its own first few nodes is shorter.
+/// A cycle of stuck nodes, each of which needs the next in vain; it begins with its lowest node.
+/// `skip` are left out. None that leads through its own first few nodes is shorter.
 pub fn cycle(nodes: &[Node], stuck: &[bool], skip: &[bool]) -> Option<Vec<usize>> {
     let next = |at: usize| {
         let targets = hopeless(nodes, stuck, at).flatten().copied();
@@ -178,15 +188,17 @@ mod tests {
         prop::collection::vec(node, NODES)
     }
 
-    /// The largest set of waiting nodes each of which has a need that only members of the set or gone nodes could
-    /// meet, by trying all sets.
+    /// The largest set of waiting nodes each of which has a need that only members of the set or
+    /// gone nodes could meet, by trying all sets.
     fn by_trying(nodes: &[Node]) -> Vec<bool> {
         let holds = |set: usize| {
             let outside = |to: usize| set >> to & 1 == 0 && nodes[to] != Node::Gone;
             (0..NODES)
                 .filter(|at| set >> at & 1 == 1)
                 .all(|at| match &nodes[at] {
-                    Node::Waits(needs) => needs.iter().any(|need| !need.iter().any(|&to| outside(to))),
+                    Node::Waits(needs) => {
+                        needs.iter().any(|need| !need.iter().any(|&to| outside(to)))
+                    }
                     Node::Free | Node::Gone => false,
                 })
         };
@@ -258,7 +270,8 @@ mod tests {
 
     #[test]
     fn a_wait_for_any_is_stuck_only_when_all_are() {
-        let waits = |needs: &[&[usize]]| Node::Waits(needs.iter().map(|need| need.to_vec()).collect());
+        let waits =
+            |needs: &[&[usize]]| Node::Waits(needs.iter().map(|need| need.to_vec()).collect());
         let mut nodes = vec![waits(&[&[1, 2]]), waits(&[&[0]]), Node::Free];
         assert_eq!(stuck(&nodes), [false; 3]);
         nodes[2] = Node::Gone;

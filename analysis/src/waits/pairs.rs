@@ -1,5 +1,5 @@
-//! Operations that have found each other: a send that is pending and a receive that is posted for it. Such a message is
-//! on its way, however long that takes, and nobody is to blame for it.
+//! Operations that have found each other: a send that is pending and a receive that is posted for
+//! it. Such a message is on its way, however long that takes, and nobody is to blame for it.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -7,10 +7,15 @@ use invivo_proto::control::waits::{Operation, Partner, Pending, Side};
 use invivo_proto::ids::Rank;
 use invivo_proto::mpi::ANY_TAG;
 
-/// For each pending call and each of its operations, whether its other side is there. Sends are tried in their order;
-/// each takes the first receive that it fits and that no other has taken, as MPI does.
+/// For each pending call and each of its operations, whether its other side is there. Sends are
+/// tried in their order; each takes the first receive that it fits and that no other has taken, as
+/// MPI does.
 pub fn paired(pending: &[Pending]) -> Vec<Vec<bool>> {
-    let of_rank: BTreeMap<Rank, usize> = pending.iter().enumerate().map(|(n, one)| (one.rank, n)).collect();
+    let of_rank: BTreeMap<Rank, usize> = pending
+        .iter()
+        .enumerate()
+        .map(|(n, one)| (one.rank, n))
+        .collect();
     let mut paired: Vec<Vec<bool>> = pending
         .iter()
         .map(|one| one.operations.iter().map(|_| false).collect())

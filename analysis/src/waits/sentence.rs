@@ -56,7 +56,11 @@ fn of_finding(finding: &Finding, waits: &Waits) -> String {
                 .map_or("those that it waits for".to_string(), |rank| {
                     format!("rank {rank}")
                 });
-            format!("{}{}, and {whom} has finished", waiting(link), likewise(*ranks))
+            format!(
+                "{}{}, and {whom} has finished",
+                waiting(link),
+                likewise(*ranks)
+            )
         }
         Finding::Missing {
             called: what,
@@ -175,7 +179,11 @@ fn ranks(named: &[Rank], all: usize) -> String {
         (0, all) => count(all as u64, "rank"),
         (1, 1) => format!("rank {}", listed[0]),
         (listed_count, all) if listed_count == all => format!("ranks {}", listed.join(", ")),
-        (listed_count, all) => format!("ranks {} and {} more", listed.join(", "), all - listed_count),
+        (listed_count, all) => format!(
+            "ranks {} and {} more",
+            listed.join(", "),
+            all - listed_count
+        ),
     }
 }
 
@@ -194,7 +202,9 @@ fn does(doing: Doing, many: bool) -> String {
         Doing::InMpi(region) | Doing::Messages(region) => {
             format!("{} in {}", pick("is", "are"), mpi::name(region))
         }
-        Doing::Collective(meeting) => format!("{} in {}", pick("is", "are"), mpi::name(meeting.region)),
+        Doing::Collective(meeting) => {
+            format!("{} in {}", pick("is", "are"), mpi::name(meeting.region))
+        }
     }
 }
 
@@ -212,7 +222,11 @@ fn doing(waits: &Waits) -> String {
         ));
     }
     by.sort_by_key(|one| Reverse(one.0));
-    let told: Vec<String> = by.into_iter().take(LISTED_MAX).map(|(_, told)| told).collect();
+    let told: Vec<String> = by
+        .into_iter()
+        .take(LISTED_MAX)
+        .map(|(_, told)| told)
+        .collect();
     if told.is_empty() {
         return "no rank is known".to_string();
     }

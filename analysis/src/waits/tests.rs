@@ -76,7 +76,10 @@ fn diagnose(waits: &Waits) -> invivo_proto::control::waits::Diagnosis {
 #[track_caller]
 fn says(waits: &Waits, verdict: Verdict, sentence: &str) {
     let found = diagnose(waits);
-    assert_eq!((found.verdict, found.sentence.as_str()), (verdict, sentence));
+    assert_eq!(
+        (found.verdict, found.sentence.as_str()),
+        (verdict, sentence)
+    );
 }
 
 #[test]
@@ -153,7 +156,10 @@ fn a_mismatched_root() {
         one.passed = [(CommId::WORLD, 3)].into();
     }
     for rank in [2, 3] {
-        let mut one = pending(rank, Doing::Collective(meeting("MPI_Barrier", 4, peer::NONE)));
+        let mut one = pending(
+            rank,
+            Doing::Collective(meeting("MPI_Barrier", 4, peer::NONE)),
+        );
         one.passed = [(CommId::WORLD, 4)].into();
         all.push(one);
     }
@@ -165,7 +171,9 @@ fn a_mismatched_root() {
          do not fit together as collective 4 of MPI_COMM_WORLD",
     );
     assert_eq!(diagnose(&waits).stuck, 4);
-    assert!(matches!(&diagnose(&waits).findings[..], [Finding::Mismatch { calls }] if calls.len() == 2));
+    assert!(
+        matches!(&diagnose(&waits).findings[..], [Finding::Mismatch { calls }] if calls.len() == 2)
+    );
 }
 
 #[test]
@@ -195,7 +203,11 @@ fn a_receive_without_a_send() {
 fn a_job_that_computes() {
     let waits = of(
         [],
-        &[(0, Doing::Computing), (1, Doing::Computing), (2, Doing::Finished)],
+        &[
+            (0, Doing::Computing),
+            (1, Doing::Computing),
+            (2, Doing::Finished),
+        ],
     );
     says(
         &waits,
@@ -212,7 +224,10 @@ fn a_young_call_may_come_back() {
         ..one
     };
     let first = message(0, "MPI_Ssend", Side::Send, 1, 5);
-    let waits = of([first, young(message(1, "MPI_Ssend", Side::Send, 0, 5))], &[]);
+    let waits = of(
+        [first, young(message(1, "MPI_Ssend", Side::Send, 0, 5))],
+        &[],
+    );
     assert_eq!(diagnose(&waits).verdict, Verdict::Moving);
 }
 
@@ -229,7 +244,11 @@ fn a_wait_for_anybody_needs_everybody_gone() {
         0
     );
     assert_eq!(
-        diagnose(&of([recv.clone()], &[(1, Doing::Finished), (2, Doing::Finished)])).stuck,
+        diagnose(&of(
+            [recv.clone()],
+            &[(1, Doing::Finished), (2, Doing::Finished)]
+        ))
+        .stuck,
         1
     );
     let mut other = message(2, "MPI_Recv", Side::Recv, 0, 5);
@@ -239,7 +258,10 @@ fn a_wait_for_anybody_needs_everybody_gone() {
     );
     // What it has posted beyond what it tells may be the message.
     other.more_operations = true;
-    assert_eq!(diagnose(&of([recv, other], &[(1, Doing::Finished)])).stuck, 0);
+    assert_eq!(
+        diagnose(&of([recv, other], &[(1, Doing::Finished)])).stuck,
+        0
+    );
 }
 
 #[test]
@@ -271,7 +293,10 @@ fn doing() -> impl Strategy<Value = Doing> {
 
 /// What one of several places says; ranks are its own.
 pub fn of_place() -> impl Strategy<Value = Vec<(Doing, u64, bool, Option<u8>)>> {
-    prop::collection::vec((doing(), 0u64..5, any::<bool>(), prop::option::of(0u8..3)), 0..20)
+    prop::collection::vec(
+        (doing(), 0u64..5, any::<bool>(), prop::option::of(0u8..3)),
+        0..20,
+    )
 }
 
 /// Adds what places say, each its own ranks.

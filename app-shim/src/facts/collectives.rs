@@ -8,14 +8,15 @@ use invivo_proto::mpi::peer as special;
 use invivo_proto::record::Kind;
 
 impl Call {
-    /// A blocking collective with this rank's share of its bytes, on the communicator on which it was counted.
+    /// A blocking collective with this rank's share of its bytes, on the communicator on which it
+    /// was counted.
     #[inline(always)]
     pub fn coll(&mut self, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
         self.collective(Kind::Collective, root, bytes_out, bytes_in);
     }
 
-    /// The next collective on `comm`, recorded or not: ranks are not switched at the same time, and a number that
-    /// began anew with each switch would mean another collective on each rank.
+    /// The next collective on `comm`, recorded or not: ranks are not switched at the same time, and
+    /// a number that began anew with each switch would mean another collective on each rank.
     #[inline(always)]
     pub fn count_collective(&mut self, comm: Comm) {
         (self.ordinal, self.facts.comm) = comms::next_ordinal(comm);
@@ -45,7 +46,12 @@ impl Call {
         self.count_collective(comm);
         self.collective(Kind::PostCollective, root, bytes_out, bytes_in);
         // SAFETY: the real call has written the request.
-        self.post(unsafe { *request }, self.facts, Kind::CompletedCollective, false);
+        self.post(
+            unsafe { *request },
+            self.facts,
+            Kind::CompletedCollective,
+            false,
+        );
     }
 
     /// A persistent collective is made.
@@ -133,7 +139,8 @@ impl Call {
         unsafe { (*counts.add(rank)).into() }
     }
 
-    /// Whether this rank is the root. On an intercommunicator a root number is a rank of the remote group.
+    /// Whether this rank is the root. On an intercommunicator a root number is a rank of the remote
+    /// group.
     pub fn is_root(&self, root: c_int, comm: Comm) -> bool {
         root == ROOT || (root >= 0 && comms::of(comm, |known| root == known.rank && !known.inter))
     }

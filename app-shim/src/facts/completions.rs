@@ -1,5 +1,5 @@
-//! Requests: started, complete, freed. They are followed while nothing is recorded, too: a handle that MPI uses
-//! again must not mean an operation of before.
+//! Requests: started, complete, freed. They are followed while nothing is recorded, too: a handle
+//! that MPI uses again must not mean an operation of before.
 
 use super::tag_of;
 use crate::call::Call;
@@ -39,8 +39,9 @@ impl Call {
         count
     }
 
-    /// The caller's statuses, or ours where the caller wants none and the call is recorded: while nothing is, MPI has
-    /// nothing to fill. Should recording begin during the call, what it completes was posted before and is not told.
+    /// The caller's statuses, or ours where the caller wants none and the call is recorded: while
+    /// nothing is, MPI has nothing to fill. Should recording begin during the call, what it
+    /// completes was posted before and is not told.
     #[inline(always)]
     pub unsafe fn statuses(&mut self, count: c_int, statuses: *mut Status) -> *mut Status {
         if statuses != STATUS_IGNORE || !self.recorded() {
@@ -101,10 +102,12 @@ impl Call {
         if posted.makes_comm != 0 {
             comms::usable(Comm(posted.makes_comm as RawHandle));
         }
-        if status.is_cancelled() && matches!(facts.kind, Kind::CompletedSend | Kind::CompletedRecv) {
+        if status.is_cancelled() && matches!(facts.kind, Kind::CompletedSend | Kind::CompletedRecv)
+        {
             facts.kind = Kind::CompletedNothing;
         } else if facts.kind == Kind::CompletedRecv && facts.peer != special::NULL {
-            // A receive from MPI_PROC_NULL can share its handle with sends, whose status says nothing.
+            // A receive from MPI_PROC_NULL can share its handle with sends, whose status says
+            // nothing.
             facts.peer = peer(status.source);
             facts.tag = tag_of(status.tag);
             facts.bytes_in = status.bytes();
@@ -125,7 +128,8 @@ impl Call {
             let Some(held) = self.location.held.get(i).copied() else {
                 return;
             };
-            // SAFETY: both arrays have `count` elements, written by the real call, unless there are no statuses.
+            // SAFETY: both arrays have `count` elements, written by the real call, unless there are
+            // no statuses.
             unsafe {
                 if result == SUCCESS || *requests.add(i) != held {
                     if statuses == STATUS_IGNORE.cast_const() {
@@ -153,7 +157,13 @@ impl Call {
         for i in 0..count {
             // SAFETY: MPI itself reads `count` handles from here.
             let now = unsafe { *requests.add(i) };
-            if let Some(held) = self.location.held.get(i).copied().filter(|held| *held != now) {
+            if let Some(held) = self
+                .location
+                .held
+                .get(i)
+                .copied()
+                .filter(|held| *held != now)
+            {
                 followed(held);
             }
         }
@@ -162,8 +172,16 @@ impl Call {
     /// One of the held requests is complete, unless the index says none.
     #[inline(always)]
     pub unsafe fn completed_one(&mut self, count: usize, index: c_int, status: *const Status) {
-        let Ok(index) = usize::try_from(index) else { return };
-        if let Some(held) = self.location.held.get(index).copied().filter(|_| index < count) {
+        let Ok(index) = usize::try_from(index) else {
+            return;
+        };
+        if let Some(held) = self
+            .location
+            .held
+            .get(index)
+            .copied()
+            .filter(|_| index < count)
+        {
             // SAFETY: as the caller vouches.
             unsafe { self.completed(held, status) };
         }
@@ -179,7 +197,8 @@ impl Call {
         statuses: *const Status,
     ) {
         for i in 0..usize::try_from(done).unwrap_or(0) {
-            // SAFETY: the real call has written `done` indices and as many statuses, unless there are none.
+            // SAFETY: the real call has written `done` indices and as many statuses, unless there
+            // are none.
             unsafe {
                 let index = *indices.add(i);
                 if statuses != STATUS_IGNORE.cast_const() {

@@ -37,7 +37,14 @@ impl Call {
         request: *const Request,
     ) {
         let bytes = self.size(count, datatype);
-        self.facts = self.message(Kind::PostSend, comms::local(comm), peer(dest), tag, bytes, 0);
+        self.facts = self.message(
+            Kind::PostSend,
+            comms::local(comm),
+            peer(dest),
+            tag,
+            bytes,
+            0,
+        );
         // SAFETY: the real call has written the request.
         self.post(unsafe { *request }, self.facts, Kind::CompletedSend, false);
     }
@@ -123,8 +130,8 @@ impl Call {
         self.part(facts, 0, 0);
     }
 
-    /// The same without waiting: two requests in records, of which MPI completes both at once; its status
-    /// tells of the receive.
+    /// The same without waiting: two requests in records, of which MPI completes both at once; its
+    /// status tells of the receive.
     pub unsafe fn isendrecv(
         &mut self,
         count: i64,
@@ -137,7 +144,14 @@ impl Call {
         request: *const Request,
     ) {
         let bytes = self.size(count, datatype);
-        self.facts = self.message(Kind::PostSend, comms::local(comm), peer(dest), tag, bytes, 0);
+        self.facts = self.message(
+            Kind::PostSend,
+            comms::local(comm),
+            peer(dest),
+            tag,
+            bytes,
+            0,
+        );
         let receive = self.message(
             Kind::PostRecv,
             self.facts.comm,
@@ -181,7 +195,13 @@ impl Call {
     }
 
     /// A matched message is received without waiting.
-    pub unsafe fn imrecv(&mut self, held: Message, count: i64, datatype: Datatype, request: *const Request) {
+    pub unsafe fn imrecv(
+        &mut self,
+        held: Message,
+        count: i64,
+        datatype: Datatype,
+        request: *const Request,
+    ) {
         let comm = CommLocal(requests::take_message(held).unwrap_or(CommLocal::NONE.0));
         let room = self.size(count, datatype);
         self.facts = self.message(Kind::PostRecv, comm, special::ANY, ANY_TAG, 0, room);

@@ -1,6 +1,7 @@
-//! What a call needs from others before it can come back, noted before it is made: raw, in a store for each argument,
-//! because every call pays for it. Which arguments they are tells the function ([`invivo_proto::mpi::Needs`]); who finds
-//! the call pending looks up the rest (see [`invivo_proto::handles`]).
+//! What a call needs from others before it can come back, noted before it is made: raw, in a store
+//! for each argument, because every call pays for it. Which arguments they are tells the function
+//! ([`invivo_proto::mpi::Needs`]); who finds the call pending looks up the rest (see
+//! [`invivo_proto::handles`]).
 
 use crate::call::Call;
 use crate::family::{Comm, Request};
@@ -31,7 +32,14 @@ impl Call {
 
     /// Somebody who receives and somebody who sends.
     #[inline(always)]
-    pub fn needs_both(&self, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: Comm) {
+    pub fn needs_both(
+        &self,
+        dest: c_int,
+        sendtag: c_int,
+        source: c_int,
+        recvtag: c_int,
+        comm: Comm,
+    ) {
         self.note(comm.bits(), [dest, sendtag, source, recvtag]);
     }
 

@@ -15,8 +15,8 @@ impl Call {
         self.location.made_inside = 0;
     }
 
-    /// A communicator was made of `parent`. Where a tool stands between an `MPI_X` and its `PMPI_X`, it was so inside this
-    /// call already.
+    /// A communicator was made of `parent`. Where a tool stands between an `MPI_X` and its
+    /// `PMPI_X`, it was so inside this call already.
     pub unsafe fn comm_new(&mut self, parent: Comm, new: *const Comm) {
         self.on(parent);
         // SAFETY: the real call has written the communicator.
@@ -70,8 +70,8 @@ impl Call {
         }
     }
 
-    /// A communicator is about to be freed: what is known of it is put away before MPI may use its handle again, for
-    /// another thread perhaps. Nothing is asked of MPI, which may not know it.
+    /// A communicator is about to be freed: what is known of it is put away before MPI may use its
+    /// handle again, for another thread perhaps. Nothing is asked of MPI, which may not know it.
     pub unsafe fn comm_leaving(&mut self, comm: *const Comm) -> Option<(Comm, Known)> {
         if comm.is_null() {
             return None;
@@ -94,8 +94,9 @@ impl Call {
         }
     }
 
-    /// A communicator got an error handler. The world's handler also takes errors of calls without a communicator
-    /// (ports, files, types), which MPI raises on its own world, not on the application's.
+    /// A communicator got an error handler. The world's handler also takes errors of calls without
+    /// a communicator (ports, files, types), which MPI raises on its own world, not on the
+    /// application's.
     pub fn comm_errhandler(&mut self, comm: Comm, handler: Handle) {
         self.on(comm);
         if process::application_world().is_some_and(|world| world.bits() == comm.bits()) {

@@ -1,5 +1,6 @@
-//! `libmpi_abi.so.1`: the standard ABI of MPI 5, as MPICH 5 and Intel MPI serve it. Handles are pointers, of which the
-//! predefined ones are small numbers that the standard fixes; what a status holds beside its three fields only MPI knows.
+//! `libmpi_abi.so.1`: the standard ABI of MPI 5, as MPICH 5 and Intel MPI serve it. Handles are
+//! pointers, of which the predefined ones are small numbers that the standard fixes; what a status
+//! holds beside its three fields only MPI knows.
 
 use super::*;
 use crate::real;
@@ -91,8 +92,8 @@ constants! {
 /// The file that a program of this family has loaded is called like this.
 pub const LIBRARY_NAMES: &[&CStr] = &[c"libmpi_abi.so.1"];
 
-/// Whether MPI itself gives this attribute to the world: `MPI_TAG_UB` is 501, `MPI_UNIVERSE_SIZE` 507; windows' come
-/// behind.
+/// Whether MPI itself gives this attribute to the world: `MPI_TAG_UB` is 501, `MPI_UNIVERSE_SIZE`
+/// 507; windows' come behind.
 pub fn is_predefined(keyval: c_int) -> bool {
     (501..=507).contains(&keyval)
 }
@@ -108,8 +109,8 @@ pub fn fortran_number(comm: Comm) -> i32 {
     unsafe { crate::real::comm_c2f(comm) }
 }
 
-/// The text of an error with the world's name in the place of the handle that stands in for it: MPICH's
-/// texts have its number. Gives the text's length, which does not grow.
+/// The text of an error with the world's name in the place of the handle that stands in for it:
+/// MPICH's texts have its number. Gives the text's length, which does not grow.
 pub fn name_world(text: &mut [u8], ours: Comm) -> usize {
     name_handle(text, fortran_number(ours) as u32)
 }

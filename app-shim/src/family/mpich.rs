@@ -1,4 +1,5 @@
-//! `libmpi.so.12` (Debian: `libmpich.so.12`): MPICH 4.0 and later and its relatives. Handles are numbers.
+//! `libmpi.so.12` (Debian: `libmpich.so.12`): MPICH 4.0 and later and its relatives. Handles are
+//! numbers.
 
 use super::*;
 use core::ffi::c_void;
@@ -49,7 +50,8 @@ impl Status {
     /// Bytes received.
     #[inline(always)]
     pub fn bytes(&self) -> u64 {
-        u64::from(self.count_low as u32) | u64::from(self.count_high_and_cancelled as u32 >> 1) << 32
+        u64::from(self.count_low as u32)
+            | u64::from(self.count_high_and_cancelled as u32 >> 1) << 32
     }
 
     #[inline(always)]
@@ -81,7 +83,8 @@ constants! {
 /// The file that a program of this family has loaded is called like one of these.
 pub const LIBRARY_NAMES: &[&CStr] = &[c"libmpi.so.12", c"libmpich.so.12"];
 
-/// Whether MPI itself gives this attribute to the world: bits 24 to 31 of a predefined communicator keyval.
+/// Whether MPI itself gives this attribute to the world: bits 24 to 31 of a predefined communicator
+/// keyval.
 pub fn is_predefined(keyval: c_int) -> bool {
     keyval as u32 >> 16 == 0x6440
 }
@@ -96,8 +99,8 @@ pub fn is_copied(_: c_int) -> bool {
     true
 }
 
-/// The text of an error with the world's name in the place of the handle that stands in for it. Gives its length, which
-/// does not grow.
+/// The text of an error with the world's name in the place of the handle that stands in for it.
+/// Gives its length, which does not grow.
 pub fn name_world(text: &mut [u8], ours: Comm) -> usize {
     name_handle(text, ours.0 as u32)
 }

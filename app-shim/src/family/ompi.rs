@@ -1,4 +1,5 @@
-//! `libmpi.so.40`: Open MPI 4.1 and 5.0. Handles are addresses of structures, predefined ones of data symbols.
+//! `libmpi.so.40`: Open MPI 4.1 and 5.0. Handles are addresses of structures, predefined ones of
+//! data symbols.
 
 use super::*;
 use crate::next::data;

@@ -1,5 +1,6 @@
-//! The few messages of Perfetto's public trace format that are written, by hand as `protos/perfetto/trace` of that project
-//! numbers them. A reader skips what it does not know, and numbers never change their meaning.
+//! The few messages of Perfetto's public trace format that are written, by hand as
+//! `protos/perfetto/trace` of that project numbers them. A reader skips what it does not know, and
+//! numbers never change their meaning.
 
 /// A file: packets.
 #[derive(Clone, PartialEq, prost::Message)]

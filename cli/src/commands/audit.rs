@@ -34,21 +34,25 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let request = AuditRequest { follow: args.follow };
+    let request = AuditRequest {
+        follow: args.follow,
+    };
     let mut screen = Screen {
         json: args.target.json,
         newest_ns: 0,
         shown_before_ns: None,
     };
     loop {
-        let mut entries = match patiently(&job, async || client.clone().audit(request).await).await {
+        let mut entries = match patiently(&job, async || client.clone().audit(request).await).await
+        {
             Ok(entries) => entries,
             Err(_) if args.follow && job.has_ended() => return Ok(Outcome::Done),
             Err(error) => return Err(error.into()),
         };
         match screen.show(&mut entries).await? {
             Err(status) if !args.follow => return Err(explained(&job, &status).into()),
-            // The gateway may end and come again, as long as the job is there; what it still knows has been shown.
+            // The gateway may end and come again, as long as the job is there; what it still knows
+            // has been shown.
             _ if args.follow && !job.has_ended() => screen.shown_before_ns = Some(screen.newest_ns),
             _ => return Ok(Outcome::Done),
         }
@@ -65,7 +69,8 @@ struct Screen {
 }
 
 impl Screen {
-    /// Prints what comes until the stream ends or breaks. A command comes a second time when it is known how it went.
+    /// Prints what comes until the stream ends or breaks. A command comes a second time when it is
+    /// known how it went.
     async fn show(
         &mut self,
         entries: &mut Streaming<AuditEntry>,
@@ -76,7 +81,10 @@ impl Screen {
                 Ok(None) => return Ok(Ok(())),
                 Err(status) => return Ok(Err(status)),
             };
-            if self.shown_before_ns.is_some_and(|before| entry.unix_ns <= before) {
+            if self
+                .shown_before_ns
+                .is_some_and(|before| entry.unix_ns <= before)
+            {
                 continue;
             }
             self.newest_ns = self.newest_ns.max(entry.unix_ns);

@@ -23,7 +23,10 @@ pub struct Args {
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let reply = patiently(&job, async || client.clone().buffers(v1::BuffersRequest {}).await).await?;
+    let reply = patiently(&job, async || {
+        client.clone().buffers(v1::BuffersRequest {}).await
+    })
+    .await?;
     if args.target.json {
         print_json(&reply)?;
     } else {

@@ -36,9 +36,9 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         config::paths()
     };
     if args.json {
-        let settings = rows
-            .iter()
-            .map(|row| json!({ "key": row.key, "value": row.json, "origin": row.origin.to_string() }));
+        let settings = rows.iter().map(
+            |row| json!({ "key": row.key, "value": row.json, "origin": row.origin.to_string() }),
+        );
         let files = paths
             .iter()
             .map(|path| json!({ "path": path, "there": path.exists() }));
@@ -48,7 +48,11 @@ pub fn run(args: &Args) -> anyhow::Result<Outcome> {
         }))?;
         return Ok(Outcome::Done);
     }
-    let mut table = Table::new([("key", Side::Left), ("value", Side::Left), ("from", Side::Left)]);
+    let mut table = Table::new([
+        ("key", Side::Left),
+        ("value", Side::Left),
+        ("from", Side::Left),
+    ]);
     for row in rows {
         let value = row.toml.unwrap_or_else(|| "-".to_owned());
         table.row([row.key.to_owned(), value, row.origin.to_string()]);

@@ -1,5 +1,5 @@
-//! The commands that do something to the application or the measurement, and wait until every rank has
-//! acknowledged: `invivo pause`, `resume`, `hold`, `reset`, `shutdown`.
+//! The commands that do something to the application or the measurement, and wait until every rank
+//! has acknowledged: `invivo pause`, `resume`, `hold`, `reset`, `shutdown`.
 
 use super::progress::Progress;
 use super::target::Target;
@@ -142,7 +142,11 @@ pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<O
     if target.json {
         print_json(&reply)?;
     } else {
-        print(&format!("{}{}\n", order.sentence(&reply), next(order, &reply)))?;
+        print(&format!(
+            "{}{}\n",
+            order.sentence(&reply),
+            next(order, &reply)
+        ))?;
     }
     Ok(acknowledged(&reply))
 }
@@ -169,8 +173,10 @@ fn next(order: Order, reply: &CommandReply) -> String {
         ),
         Order::Record(false) => "; to switch it on again: invivo record on".to_owned(),
         Order::Shutdown => "; the job runs on unobserved".to_owned(),
-        Order::Resume | Order::Reset | Order::Record(true) | Order::Window(_) | Order::Strategy(_) => {
-            String::new()
-        }
+        Order::Resume
+        | Order::Reset
+        | Order::Record(true)
+        | Order::Window(_)
+        | Order::Strategy(_) => String::new(),
     }
 }

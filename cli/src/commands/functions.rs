@@ -33,7 +33,9 @@ const ROWS_TEXT: u32 = 40;
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     // 0 is the gateway's own default.
-    let rank_rows_max = args.rows.unwrap_or(if args.target.json { 0 } else { ROWS_TEXT });
+    let rank_rows_max = args
+        .rows
+        .unwrap_or(if args.target.json { 0 } else { ROWS_TEXT });
     let request = v1::FunctionsRequest {
         per_rank: args.per_rank,
         rank_rows_max,

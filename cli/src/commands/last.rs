@@ -59,7 +59,11 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     };
     let mut pages = patiently(&job, async || client.clone().last(request).await).await?;
     let mut gathered = Gathered::new(&job.job);
-    while let Some(page) = pages.message().await.map_err(|status| explained(&job, &status))? {
+    while let Some(page) = pages
+        .message()
+        .await
+        .map_err(|status| explained(&job, &status))?
+    {
         if args.target.json {
             print_json(&page)?;
         }

@@ -94,8 +94,8 @@ mod tests {
 
     #[test]
     fn jobs_are_listed_without_tokens() {
-        let mut connect =
-            Connect::new("a", Path::new("/s"), vec!["./app".into(), "-v".into()]).expect("random numbers");
+        let mut connect = Connect::new("a", Path::new("/s"), vec!["./app".into(), "-v".into()])
+            .expect("random numbers");
         connect.host = "far.invalid".into();
         connect.started_unix = 1000;
         let jobs = [(PathBuf::from("/state/connect.json"), connect)];

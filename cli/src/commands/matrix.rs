@@ -14,7 +14,8 @@ Examples:
   invivo matrix --side 4                   folded into four by four blocks of ranks
   invivo matrix --json | jq '.cells[] | select(.sent.bytes > 1000000)'")]
 pub struct Args {
-    /// Rows and columns to show at most; more ranks are folded into blocks [default: 12 as text, 64 as JSON]
+    /// Rows and columns to show at most; more ranks are folded into blocks [default: 12 as text, 64
+    /// as JSON]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     side: Option<u32>,
     #[command(flatten)]
@@ -28,9 +29,11 @@ pub struct Args {
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
     // 0 is the gateway's own default.
-    let side_max = args
-        .side
-        .unwrap_or(if args.target.json { 0 } else { matrix::SIDE_TEXT });
+    let side_max = args.side.unwrap_or(if args.target.json {
+        0
+    } else {
+        matrix::SIDE_TEXT
+    });
     let request = v1::MatrixRequest { side_max };
     let reply = patiently(&job, async || client.clone().matrix(request).await).await?;
     if args.target.json {

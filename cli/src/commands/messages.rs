@@ -17,7 +17,8 @@ pub struct Args {
     target: Target,
 }
 
-/// Shows point-to-point messages: pairs of sends and receives, their transfer times, and waiting for late senders.
+/// Shows point-to-point messages: pairs of sends and receives, their transfer times, and waiting
+/// for late senders.
 ///
 /// # Errors
 /// Why they cannot be shown.

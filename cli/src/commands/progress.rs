@@ -1,4 +1,5 @@
-//! A line on a terminal that says what is waited for, and for how long already. Elsewhere nothing is printed.
+//! A line on a terminal that says what is waited for, and for how long already. Elsewhere nothing
+//! is printed.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -61,7 +62,9 @@ fn draw(line: &str) {
 fn line(what: &str, gone: Duration, length: Option<Duration>) -> String {
     let gone_s = gone.as_secs_f64();
     match length {
-        Some(length) if gone < length => format!("{what}: {gone_s:.1} of {:.1} s", length.as_secs_f64()),
+        Some(length) if gone < length => {
+            format!("{what}: {gone_s:.1} of {:.1} s", length.as_secs_f64())
+        }
         Some(length) => format!(
             "{what}: over, taking the rest: {:.1} s",
             (gone - length).as_secs_f64()

@@ -70,7 +70,10 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
 
 /// What time it is, in job time.
 async fn now(job: &Connect, client: &Client) -> anyhow::Result<u64> {
-    let reply = patiently(job, async || client.clone().status(v1::StatusRequest {}).await).await?;
+    let reply = patiently(job, async || {
+        client.clone().status(v1::StatusRequest {}).await
+    })
+    .await?;
     let recording = reply.status.and_then(|status| status.recording);
     Ok(recording.map_or(0, |recording| recording.now_ns))
 }

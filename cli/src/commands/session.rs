@@ -75,7 +75,10 @@ pub fn run(args: Args) -> ExitCode {
         };
         return finish(printed.map(|()| super::Outcome::Done));
     }
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return finish(Err(error.into())),
     };
@@ -123,7 +126,9 @@ async fn find(target: &Target, within: Option<Time>) -> anyhow::Result<Job> {
     let progress = Progress::show("waiting for the job", None);
     let found = loop {
         match target.find_silently() {
-            Err(_) if Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(100)).await,
+            Err(_) if Instant::now() < deadline => {
+                tokio::time::sleep(Duration::from_millis(100)).await
+            }
             found => break found,
         }
     };

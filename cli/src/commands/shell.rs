@@ -1,4 +1,5 @@
-//! `invivo completions` and `invivo man`: what a shell and `man` want to know, made of the command line itself.
+//! `invivo completions` and `invivo man`: what a shell and `man` want to know, made of the command
+//! line itself.
 
 use super::{Outcome, print};
 use anyhow::Context;
@@ -61,6 +62,7 @@ pub fn man(args: &ManArgs, command: clap::Command) -> anyhow::Result<Outcome> {
     std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
     // `invivo help` has no page of its own: the pages are it.
     let command = command.disable_help_subcommand(true);
-    clap_mangen::generate_to(command, dir).with_context(|| format!("cannot write to {}", dir.display()))?;
+    clap_mangen::generate_to(command, dir)
+        .with_context(|| format!("cannot write to {}", dir.display()))?;
     Ok(Outcome::Done)
 }

@@ -46,7 +46,10 @@ fn ranges(text: &str) -> Result<Ranges, String> {
         }
         Ok((first, last))
     };
-    text.split(',').map(range).collect::<Result<_, _>>().map(Ranges)
+    text.split(',')
+        .map(range)
+        .collect::<Result<_, _>>()
+        .map(Ranges)
 }
 
 /// Shows where the ranks are.

@@ -33,7 +33,10 @@ struct Answer {
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let reply = patiently(&job, async || client.clone().status(v1::StatusRequest {}).await).await?;
+    let reply = patiently(&job, async || {
+        client.clone().status(v1::StatusRequest {}).await
+    })
+    .await?;
     let described = patiently(&job, async || client.clone().hello(hello()).await)
         .await?
         .job;

@@ -43,7 +43,10 @@ pub struct Args {
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let Some(strategy) = args.strategy else {
         let (job, client) = args.target.client(Scope::View)?;
-        let reply = patiently(&job, async || client.clone().buffers(v1::BuffersRequest {}).await).await?;
+        let reply = patiently(&job, async || {
+            client.clone().buffers(v1::BuffersRequest {}).await
+        })
+        .await?;
         if args.target.json {
             print_json(&reply.strategies)?;
         } else {

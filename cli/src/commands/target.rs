@@ -12,7 +12,8 @@ pub struct Target {
     /// The job; not needed while only one runs (see `invivo list`)
     #[arg(long, value_name = "ID", env = "INVIVO_JOB")]
     pub job: Option<String>,
-    /// The job's connect.json, also a copy of it on another host if the job listens there (`invivo run --listen`)
+    /// The job's connect.json, also a copy of it on another host if the job listens there (`invivo
+    /// run --listen`)
     #[arg(long, value_name = "FILE", env = "INVIVO_CONNECT")]
     pub connect: Option<PathBuf>,
     /// Print JSON; durations are in ns and sizes in bytes
@@ -38,10 +39,11 @@ impl Deref for Job {
 }
 
 impl Job {
-    /// Whether the job is over, or its measurement was shut down: its `connect.json` is gone, or another job's, or
-    /// its supervisor is gone. On another host the latter cannot be seen.
+    /// Whether the job is over, or its measurement was shut down: its `connect.json` is gone, or
+    /// another job's, or its supervisor is gone. On another host the latter cannot be seen.
     pub fn has_ended(&self) -> bool {
-        let is_same = |other: Connect| (other.job, other.view) == (self.job.clone(), self.view.clone());
+        let is_same =
+            |other: Connect| (other.job, other.view) == (self.job.clone(), self.view.clone());
         self.liveness() == Liveness::Stale || !Connect::read(&self.path).is_ok_and(is_same)
     }
 }
@@ -100,7 +102,10 @@ fn named(path: &Path, id: Option<&str>) -> anyhow::Result<Job> {
         );
     }
     if connect.liveness() == Liveness::Elsewhere && connect.url.is_none() {
-        let why = connect.tls_trouble.as_deref().unwrap_or("it was not asked to");
+        let why = connect
+            .tls_trouble
+            .as_deref()
+            .unwrap_or("it was not asked to");
         anyhow::bail!(
             "job {} runs on {} and does not listen to other hosts ({why}); start it with invivo run --listen HOST:0, \
              and copy its connect.json again",
@@ -144,7 +149,8 @@ fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Job> {
             );
         }
         let found = here.into_iter().find(|job| job.job == id);
-        return found.ok_or_else(|| anyhow::anyhow!("no job {id} is running here; see: invivo list"));
+        return found
+            .ok_or_else(|| anyhow::anyhow!("no job {id} is running here; see: invivo list"));
     }
     match <[Job; 1]>::try_from(here) {
         Ok([only]) => Ok(only),
@@ -155,7 +161,10 @@ fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Job> {
         }
         Err(none) if none.is_empty() => anyhow::bail!("no job is running; {START}"),
         Err(several) => {
-            let mut text = format!("{} jobs are running; say which with --job ID:", several.len());
+            let mut text = format!(
+                "{} jobs are running; say which with --job ID:",
+                several.len()
+            );
             for job in several {
                 // Writing to a string cannot fail.
                 let _ = write!(text, "\n  {}  {}", job.job, job.command.join(" "));

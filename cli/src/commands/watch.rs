@@ -21,7 +21,8 @@ Examples:
   invivo watch --interval 200ms
   invivo watch --count 10 --json | jq .status.ranks")]
 pub struct Args {
-    /// Time between two lines, as 200ms or 5s; at most ten per second [default: 1s, or what is configured]
+    /// Time between two lines, as 200ms or 5s; at most ten per second [default: 1s, or what is
+    /// configured]
     #[arg(long, value_name = "TIME", value_parser = Time::parse)]
     interval: Option<Time>,
     /// End after this many lines
@@ -47,7 +48,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     };
     let mut screen = Screen::new(args.target.json);
     let mut left = args.count.unwrap_or(u64::MAX);
-    // The gateway may die and come again: the stream is taken up again, as long as the job is there.
+    // The gateway may die and come again: the stream is taken up again, as long as the job is
+    // there.
     while let Some(mut snapshots) = open(&job, &client, request).await? {
         while let Some(snapshot) = next(&job, &mut snapshots).await? {
             screen.show(snapshot)?;
@@ -91,7 +93,8 @@ async fn next(job: &Job, snapshots: &mut Streaming<Snapshot>) -> anyhow::Result<
     }
 }
 
-/// Whether a stream ended because its connection did, and not because the gateway had something to say.
+/// Whether a stream ended because its connection did, and not because the gateway had something to
+/// say.
 fn is_break(status: &Status) -> bool {
     std::error::Error::source(status).is_some() || status.code() == Code::Unavailable
 }

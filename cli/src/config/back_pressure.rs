@@ -43,7 +43,9 @@ impl Value for BackPressure {
 
     fn text(&self) -> String {
         let found = NAMES.iter().find(|(_, policy)| policy == self);
-        found.map(|(name, _)| (*name).to_owned()).unwrap_or_default()
+        found
+            .map(|(name, _)| (*name).to_owned())
+            .unwrap_or_default()
     }
 
     fn json(&self) -> serde_json::Value {

@@ -139,7 +139,9 @@ impl Said {
         for file in &layers.files {
             for (name, text, line) in entries(file)? {
                 let path = file.path.clone();
-                by_key.entry(name).or_insert((text, Origin::File { path, line }));
+                by_key
+                    .entry(name)
+                    .or_insert((text, Origin::File { path, line }));
             }
         }
         Ok(Said { by_key })
@@ -152,7 +154,8 @@ impl Said {
         }
         // Every text has been checked.
         let said = self.by_key.get(key.name);
-        let said = said.and_then(|(text, origin)| T::parse(text).ok().map(|value| (value, origin.clone())));
+        let said = said
+            .and_then(|(text, origin)| T::parse(text).ok().map(|value| (value, origin.clone())));
         let (value, origin) = said.unwrap_or((default, Origin::Default));
         Setting { value, origin }
     }
@@ -168,9 +171,13 @@ fn entries(file: &File) -> Result<Vec<(&'static str, String, usize)>, FileError>
     let mut entries = Vec::new();
     for (key, value) in &source.table()? {
         let Some(any) = key::ALL.iter().find(|any| any.name() == key.get_ref()) else {
-            return Err(source.error_at(&key.span(), toml_file::unknown("key", key.get_ref(), &names)));
+            return Err(source.error_at(
+                &key.span(),
+                toml_file::unknown("key", key.get_ref(), &names),
+            ));
         };
-        let wrong = |what: String| source.error_at(&value.span(), format!("{}: {what}", any.name()));
+        let wrong =
+            |what: String| source.error_at(&value.span(), format!("{}: {what}", any.name()));
         let text = plain(value.get_ref())
             .ok_or_else(|| wrong(format!("a {} is no value here", value.get_ref().type_str())))?;
         any.check(&text).map_err(wrong)?;
@@ -192,7 +199,11 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         buffer: said.pick(&key::BUFFER, flags.buffer, Bytes(BUFFER_DEFAULT)),
         budget: said.pick(&key::BUDGET, flags.budget.map(Some), None),
         strategy: said.pick(&key::STRATEGY, flags.strategy, Strategy::FLIGHT_RECORDER),
-        back_pressure: said.pick(&key::BACK_PRESSURE, flags.back_pressure, BackPressure::default()),
+        back_pressure: said.pick(
+            &key::BACK_PRESSURE,
+            flags.back_pressure,
+            BackPressure::default(),
+        ),
         hold: said.pick(&key::HOLD, flags.hold, Hold(None)),
         watchdog: said.pick(&key::WATCHDOG, flags.watchdog.map(Some), None),
         listen: said.pick(&key::LISTEN, flags.listen.clone().map(Some), None),
@@ -215,7 +226,10 @@ fn wrong<T>(key: &Key<T>, origin: &Origin, what: String) -> ConfigError {
             variable: variable.clone(),
             what,
         },
-        Origin::Flag(_) | Origin::Default => ConfigError::Flag { flag: key.name, what },
+        Origin::Flag(_) | Origin::Default => ConfigError::Flag {
+            flag: key.name,
+            what,
+        },
     }
 }
 
@@ -237,7 +251,8 @@ fn row<T: Value>(key: &Key<T>, setting: &Setting<T>) -> Row {
     }
 }
 
-/// A basic string of TOML: JSON's escapes are TOML's, but for one control character that JSON leaves as it is.
+/// A basic string of TOML: JSON's escapes are TOML's, but for one control character that JSON
+/// leaves as it is.
 fn quoted(text: &str) -> String {
     let json = serde_json::Value::from(text).to_string();
     json.replace('\u{7f}', "\\u007F")
@@ -302,7 +317,8 @@ impl Effective {
         ]
     }
 
-    /// As a file that says the same as all layers together; each line tells where its value came from.
+    /// As a file that says the same as all layers together; each line tells where its value came
+    /// from.
     pub fn toml(&self) -> String {
         let mut text =
             String::from("# The effective configuration; as invivo.toml it says the same again.\n");

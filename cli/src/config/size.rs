@@ -20,7 +20,9 @@ const UNITS: &[(&str, u64)] = &[
 /// # Errors
 /// A sentence that says what a size looks like.
 pub fn bytes(text: &str) -> Result<u64, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let unit = unit.trim_start().to_ascii_lowercase();
     let factor = UNITS
@@ -39,7 +41,9 @@ pub fn bytes(text: &str) -> Result<u64, String> {
 /// Writes a size so that [`bytes`] reads the same: in the largest unit that leaves no rest.
 pub fn text(bytes: u64) -> String {
     let exact = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    let unit = exact.iter().find(|(_, factor)| bytes.is_multiple_of(*factor));
+    let unit = exact
+        .iter()
+        .find(|(_, factor)| bytes.is_multiple_of(*factor));
     unit.map_or_else(
         || bytes.to_string(),
         |(name, factor)| format!("{}{name}", bytes / factor),
@@ -77,7 +81,10 @@ mod tests {
     #[test]
     fn sizes_are_written_exactly() {
         let sizes = [16 << 20, 3 << 30, 1 << 10, 1000, (1 << 20) + 1];
-        assert_eq!(sizes.map(text), ["16MiB", "3GiB", "1KiB", "1000", "1048577"]);
+        assert_eq!(
+            sizes.map(text),
+            ["16MiB", "3GiB", "1KiB", "1000", "1048577"]
+        );
         assert!(sizes.iter().all(|size| bytes(&text(*size)) == Ok(*size)));
     }
 }

@@ -51,15 +51,24 @@ fn nearer_layers_go_before_farther_ones() {
         (fan_in("7"), &Origin::Flag("fan-in"))
     );
     assert_eq!(all.buffer.value, Bytes(3 << 20));
-    assert_eq!(all.buffer.origin, Origin::Environment("INVIVO_BUFFER".into()));
+    assert_eq!(
+        all.buffer.origin,
+        Origin::Environment("INVIVO_BUFFER".into())
+    );
     let at = |path: &str, line| Origin::File {
         path: path.into(),
         line,
     };
     assert_eq!(all.report.origin, at("invivo.toml", 3));
     assert_eq!((all.quiet.value, &all.quiet.origin), (true, &at("site", 3)));
-    assert_eq!(all.hold.value, Hold(Some(std::time::Duration::from_secs(60))));
-    assert_eq!((&all.listen.value, &all.listen.origin), (&None, &Origin::Default));
+    assert_eq!(
+        all.hold.value,
+        Hold(Some(std::time::Duration::from_secs(60)))
+    );
+    assert_eq!(
+        (&all.listen.value, &all.listen.origin),
+        (&None, &Origin::Default)
+    );
     assert_eq!(all.report.value.as_deref(), Some(Path::new("r-%j.json")));
 }
 
@@ -90,11 +99,15 @@ fn unknown_keys_and_bad_values_are_refused_where_they_stand() {
     assert!(error(&[], &hidden).starts_with("far:1: fan-in: "));
 }
 
-/// A buffer that is too small for its strategy is refused before the job starts, where the strategy was asked for.
+/// A buffer that is too small for its strategy is refused before the job starts, where the strategy
+/// was asked for.
 #[test]
 fn a_strategy_must_fit_the_buffer() {
     let fits = |buffer: &str| {
-        let variables = [("INVIVO_BUFFER", buffer), ("INVIVO_STRATEGY", "samples,depth:0")];
+        let variables = [
+            ("INVIVO_BUFFER", buffer),
+            ("INVIVO_STRATEGY", "samples,depth:0"),
+        ];
         of(&Flags::default(), &variables, &[])
     };
     assert!(fits("100KiB").is_ok());
@@ -157,7 +170,9 @@ fn what_is_written_beside_a_report_says_the_same_again() {
         first.toml()
     );
     assert!(
-        first.toml().contains("listen = \"login1:99\"  # --listen\n"),
+        first
+            .toml()
+            .contains("listen = \"login1:99\"  # --listen\n"),
         "{}",
         first.toml()
     );
@@ -232,6 +247,10 @@ fn the_file_in_the_manual_has_every_key() {
         );
         let line = format!("| `{}` | ", row.key);
         let variable = format!("`{}` |\n", key::variable(row.key));
-        assert!(page.contains(&line) && page.contains(&variable), "{}", row.key);
+        assert!(
+            page.contains(&line) && page.contains(&variable),
+            "{}",
+            row.key
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Names of files with tokens: `%h` is the host, `%j` the job's id, `%p` the process' number, `%%` a per cent sign.
+//! Names of files with tokens: `%h` is the host, `%j` the job's id, `%p` the process' number, `%%`
+//! a per cent sign.
 
 use std::ffi::OsStr;
 use std::ffi::OsString;
@@ -16,7 +17,8 @@ pub struct Names<'a> {
     pub pid: u32,
 }
 
-/// Puts names in the places of tokens. Names cannot leave the directory that was written: a slash in one becomes `-`.
+/// Puts names in the places of tokens. Names cannot leave the directory that was written: a slash
+/// in one becomes `-`.
 ///
 /// # Errors
 /// When a per cent sign is followed by anything else.

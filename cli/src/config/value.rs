@@ -1,5 +1,5 @@
-//! What can be set, as types. Each is read from the same text wherever it stands: behind a flag, in the
-//! environment, in a file.
+//! What can be set, as types. Each is read from the same text wherever it stands: behind a flag, in
+//! the environment, in a file.
 
 use super::size;
 use invivo_proto::control::strategy::Strategy;
@@ -125,7 +125,9 @@ impl Value for Time {
     }
 
     fn text(&self) -> String {
-        humantime::format_duration(self.0).to_string().replace(' ', "")
+        humantime::format_duration(self.0)
+            .to_string()
+            .replace(' ', "")
     }
 
     fn json(&self) -> serde_json::Value {
@@ -160,14 +162,16 @@ impl Value for Hold {
     }
 }
 
-/// An address to listen on, as `HOST:PORT`: port 0 takes a free one. The gateway looks closer at it.
+/// An address to listen on, as `HOST:PORT`: port 0 takes a free one. The gateway looks closer at
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address(pub String);
 
 impl Value for Address {
     fn parse(text: &str) -> Result<Address, String> {
         let parts = text.rsplit_once(':');
-        let good = parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        let good =
+            parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
         if good && !text.contains(char::is_whitespace) {
             return Ok(Address(text.to_owned()));
         }

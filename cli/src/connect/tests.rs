@@ -18,7 +18,14 @@ fn job_ids_are_harmless_names() {
     assert_eq!(job_id("..."), "job");
     let long = job_id(&format!("{}-4711", "n".repeat(200)));
     assert!(long.len() <= JOB_ID_BYTES_MAX && long.ends_with("-4711"));
-    for bad in ["", ".", "..", "a/b", "-x", &"x".repeat(JOB_ID_BYTES_MAX + 1)] {
+    for bad in [
+        "",
+        ".",
+        "..",
+        "a/b",
+        "-x",
+        &"x".repeat(JOB_ID_BYTES_MAX + 1),
+    ] {
         assert!(check_job_id(bad).is_err(), "{bad:?} must be refused");
     }
 }
@@ -69,7 +76,10 @@ fn audit_logs_outlive_their_jobs_in_bounded_number() {
                 .flatten()
                 .collect();
             assert_eq!(
-                names.iter().map(|name| name.file_name()).collect::<Vec<_>>(),
+                names
+                    .iter()
+                    .map(|name| name.file_name())
+                    .collect::<Vec<_>>(),
                 ["audit.jsonl"]
             );
             let then = std::time::UNIX_EPOCH + std::time::Duration::from_secs(age as u64);
@@ -122,7 +132,11 @@ fn a_directory_goes_while_others_leave_notes_in_it() {
         std::thread::scope(|scope| {
             let leaves = |name| {
                 let dir = &dir;
-                move || (0..).all(|number| std::fs::write(dir.join(format!("{name}-{number}")), "").is_ok())
+                move || {
+                    (0..).all(|number| {
+                        std::fs::write(dir.join(format!("{name}-{number}")), "").is_ok()
+                    })
+                }
             };
             let threads = ["began", "ended"].map(|name| scope.spawn(leaves(name)));
             std::thread::sleep(std::time::Duration::from_millis(1));

@@ -93,7 +93,10 @@ fn a_location_may_go_on_over_pages_and_messages_find_their_other_sides() {
         (Some("MPI_Barrier"), 300)
     );
     let messages = gathered.halves.messages(of);
-    let pairs: Vec<_> = messages.iter().map(|m| (m.send.call, m.receive.call)).collect();
+    let pairs: Vec<_> = messages
+        .iter()
+        .map(|m| (m.send.call, m.receive.call))
+        .collect();
     assert_eq!(pairs, [(0, 0), (1, 1)]);
 }
 

@@ -1,11 +1,12 @@
-//! Where the other programs of this installation are: relative to the `invivo` binary, so that the tree can be
-//! moved.
+//! Where the other programs of this installation are: relative to the `invivo` binary, so that the
+//! tree can be moved.
 //!
 //! ```text
 //! bin/invivo  bin/ui-gateway  lib/invivo/FAMILY/{libinvivo_shim.so,tool-place,analysis-node,self-test}
 //! ```
 //!
-//! Programs that speak the standard's own interface have a shim of their own and the tools of MPICH, see [`super::mpi`].
+//! Programs that speak the standard's own interface have a shim of their own and the tools of
+//! MPICH, see [`super::mpi`].
 
 use super::environment::Family;
 use super::preload::can_preload;
@@ -148,7 +149,10 @@ mod tests {
         assert_eq!(artefacts.check(Family::Ompi), Ok(()));
         assert!(matches!(
             artefacts.check(Family::Mpich),
-            Err(ArtefactError::Missing { family: "MPICH", .. })
+            Err(ArtefactError::Missing {
+                family: "MPICH",
+                ..
+            })
         ));
     }
 

@@ -5,13 +5,14 @@ use crate::config::{self, Effective, Flags, Value};
 use clap::Args;
 use std::ffi::OsString;
 
-/// Options of a job: those that configuration files and variables may hold as well, and those that belong to one
-/// run alone.
+/// Options of a job: those that configuration files and variables may hold as well, and those that
+/// belong to one run alone.
 #[derive(Args, Clone, Debug, Default)]
 pub struct JobArgs {
     #[command(flatten)]
     pub(super) flags: Flags,
-    /// Nodes of the job: every node gets ranks and tool processes of its own [default: as the launcher tells]
+    /// Nodes of the job: every node gets ranks and tool processes of its own [default: as the
+    /// launcher tells]
     #[arg(long, value_name = "H", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) nodes: Option<u32>,
     /// Whether calls are recorded from the start; `off` starts unobserved, until `invivo record on`
@@ -86,16 +87,17 @@ impl Asked {
 
     /// The longest that ranks are held behind `MPI_Init`, in ns; 0 they are not.
     pub fn hold_lease_ns(&self) -> u64 {
-        self.config
-            .hold
-            .0
-            .map_or(0, |lease| u64::try_from(lease.as_nanos()).unwrap_or(u64::MAX))
+        self.config.hold.0.map_or(0, |lease| {
+            u64::try_from(lease.as_nanos()).unwrap_or(u64::MAX)
+        })
     }
 
     /// How long the job stands still before that is said, in ns; 0 it never is.
     pub fn watchdog_ns(&self) -> u64 {
         let time = self.config.watchdog.value;
-        time.map_or(0, |time| u64::try_from(time.0.as_nanos()).unwrap_or(u64::MAX))
+        time.map_or(0, |time| {
+            u64::try_from(time.0.as_nanos()).unwrap_or(u64::MAX)
+        })
     }
 
     /// The options that make another process' wishes the same.

@@ -1,9 +1,10 @@
 //! Keeps the ranks on the processors that they would have without us. Pure.
 //!
-//! Open MPI 4 binds by the number of processes that it starts: up to two of them to a core each, more to a socket each, and
-//! none where there are more of them than slots. With the tool processes beside them, one or two ranks would lose their
-//! cores. So they are asked for, where the user has said nothing about binding. Where ranks and tool processes do not fit the
-//! cores together, the tool processes share those of the ranks.
+//! Open MPI 4 binds by the number of processes that it starts: up to two of them to a core each,
+//! more to a socket each, and none where there are more of them than slots. With the tool processes
+//! beside them, one or two ranks would lose their cores. So they are asked for, where the user has
+//! said nothing about binding. Where ranks and tool processes do not fit the cores together, the
+//! tool processes share those of the ranks.
 
 use super::environment::Environment;
 use super::launcher::{Flavour, Line};
@@ -24,7 +25,12 @@ const SETTINGS: [&[u8]; 4] = [
 ];
 
 /// Words to put behind the launcher's name.
-pub fn kept(line: &Line, launcher: Option<&Path>, cores: u32, environment: &Environment) -> Vec<OsString> {
+pub fn kept(
+    line: &Line,
+    launcher: Option<&Path>,
+    cores: u32,
+    environment: &Environment,
+) -> Vec<OsString> {
     let four = launcher.is_some_and(|file| file.ends_with("orterun"));
     let said = line.bound
         || environment.keys().any(|name| {
@@ -72,7 +78,12 @@ mod tests {
             !kept("mpiexec -n 2 ./app", "/usr/bin/orterun", 1, &none),
             "too few cores"
         );
-        assert!(!kept("mpiexec -n 2 ./app", "/opt/bin/mpiexec.hydra", 4, &none));
+        assert!(!kept(
+            "mpiexec -n 2 ./app",
+            "/opt/bin/mpiexec.hydra",
+            4,
+            &none
+        ));
         assert!(
             !kept("mpirun -n 2 ./app", "/opt/bin/prterun", 4, &none),
             "Open MPI 5"

@@ -1,5 +1,6 @@
-//! Starting a child as if the launcher had started it, and leaving as it left. The only place here, beside
-//! `memory`, that needs unsafe code: what happens between fork and exec, and a signal's default effect.
+//! Starting a child as if the launcher had started it, and leaving as it left. The only place here,
+//! beside `memory`, that needs unsafe code: what happens between fork and exec, and a signal's
+//! default effect.
 
 use nix::sys::signal::{SigHandler, SigSet};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
@@ -29,7 +30,11 @@ pub struct Inheritance<'a> {
 /// # Errors
 /// As execvp: the program is not there, or cannot be run.
 pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Result<Pid> {
-    let keep: Vec<RawFd> = inheritance.descriptors.iter().map(AsRawFd::as_raw_fd).collect();
+    let keep: Vec<RawFd> = inheritance
+        .descriptors
+        .iter()
+        .map(AsRawFd::as_raw_fd)
+        .collect();
     let close = if inheritance.nothing_else {
         descriptors_but(&keep)?
     } else {
@@ -55,15 +60,17 @@ pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Res
         }
         Ok(())
     };
-    // SAFETY: `prepare` runs between fork and exec. It makes system calls only: it neither allocates nor takes
-    // a lock, and an error is built from a number.
+    // SAFETY: `prepare` runs between fork and exec. It makes system calls only: it neither
+    // allocates nor takes a lock, and an error is built from a number.
     unsafe { command.pre_exec(prepare) };
     let child = command.spawn()?;
     // A pid fits: the kernel's are below 2^22.
-    Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::Error::other("a child without a number"))
+    Pid::from_raw(child.id() as i32)
+        .ok_or_else(|| std::io::Error::other("a child without a number"))
 }
 
-/// Lets a command inherit its three standard descriptors and nothing else: what outlives us must not keep the launcher's connection.
+/// Lets a command inherit its three standard descriptors and nothing else: what outlives us must
+/// not keep the launcher's connection.
 ///
 /// # Errors
 /// When what is open cannot be told.
@@ -74,8 +81,8 @@ pub fn inherit_nothing(command: &mut Command) -> std::io::Result<()> {
             .iter()
             .try_for_each(|descriptor| set_flags(*descriptor, libc::FD_CLOEXEC))
     };
-    // SAFETY: `prepare` runs between fork and exec. It makes system calls only, over a list that was made before: it neither
-    // allocates nor takes a lock, and an error is built from a number.
+    // SAFETY: `prepare` runs between fork and exec. It makes system calls only, over a list that
+    // was made before: it neither allocates nor takes a lock, and an error is built from a number.
     unsafe { command.pre_exec(prepare) };
     Ok(())
 }
@@ -88,8 +95,8 @@ fn set_flags(descriptor: RawFd, flags: i32) -> std::io::Result<()> {
     }
 }
 
-/// Makes sure that a child's end is kept for us: whoever started us may have had no interest in its children,
-/// and that is inherited. Says whether it was so.
+/// Makes sure that a child's end is kept for us: whoever started us may have had no interest in its
+/// children, and that is inherited. Says whether it was so.
 fn expect_children() -> bool {
     matches!(
         set_effect(libc::SIGCHLD, SigHandler::SigDfl),
@@ -113,8 +120,8 @@ pub enum Fork {
     Child,
 }
 
-/// Parts the calling process, which must have no other thread, in two. The child is in a process group of its own and is
-/// asked to end (SIGTERM) when its parent is gone.
+/// Parts the calling process, which must have no other thread, in two. The child is in a process
+/// group of its own and is asked to end (SIGTERM) when its parent is gone.
 ///
 /// # Errors
 /// When there is no room for another process.
@@ -122,17 +129,20 @@ pub fn fork() -> std::io::Result<Fork> {
     // Its end is to be noticed, and is a signal.
     expect_children();
     let parent = rustix::process::getpid();
-    // SAFETY: nobody but the calling thread could hold a lock that the child finds locked: there is no other thread.
+    // SAFETY: nobody but the calling thread could hold a lock that the child finds locked: there is
+    // no other thread.
     match unsafe { nix::unistd::fork() }? {
         nix::unistd::ForkResult::Parent { child } => {
             let child = Pid::from_raw(child.as_raw())
                 .ok_or_else(|| std::io::Error::other("a child without a number"))?;
-            // The child does the same: whoever comes first. It cannot have become another program by now.
+            // The child does the same: whoever comes first. It cannot have become another program
+            // by now.
             let _ = rustix::process::setpgid(Some(child), Some(child));
             Ok(Fork::Parent(child))
         }
         nix::unistd::ForkResult::Child => {
-            // In the same group it ends with its parent, and without the signal it has other ways to notice.
+            // In the same group it ends with its parent, and without the signal it has other ways
+            // to notice.
             let _ = rustix::process::setpgid(None, None);
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::TERM));
             if rustix::process::getppid() != Some(parent) {
@@ -145,8 +155,8 @@ pub fn fork() -> std::io::Result<Fork> {
 
 /// Becomes `command`, with a signal mask. Returns when that fails.
 pub fn become_program(mut command: Command, mask: SigSet) -> std::io::Error {
-    // SAFETY: this runs in a process of one thread right before exec, and makes a system call only. It is needed
-    // because the library clears the mask before exec.
+    // SAFETY: this runs in a process of one thread right before exec, and makes a system call only.
+    // It is needed because the library clears the mask before exec.
     unsafe { command.pre_exec(move || Ok(mask.thread_set_mask()?)) };
     command.exec()
 }
@@ -166,7 +176,8 @@ pub fn ended(child: Pid) -> Option<Ended> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     // An error means that there is no such child: nobody but us waits for it, so it cannot happen.
     let status = rustix::process::waitid(WaitId::Pid(child), options).ok()??;
-    // A thread of ours that stops it for a look is told by the kernel whatever was asked for, and may let go a moment late.
+    // A thread of ours that stops it for a look is told by the kernel whatever was asked for, and
+    // may let go a moment late.
     if status.trapped() {
         return None;
     }
@@ -181,8 +192,9 @@ const GONE_MAX: Duration = Duration::from_secs(1);
 /// Between two looks for whether it is gone.
 const GONE_LOOK: Duration = Duration::from_millis(2);
 
-/// Ends a child, and with it its hold on what it inherited: MPICH's launcher is to see the connection close before the process that
-/// it has started ends, or it may wait for ever for the others.
+/// Ends a child, and with it its hold on what it inherited: MPICH's launcher is to see the
+/// connection close before the process that it has started ends, or it may wait for ever for the
+/// others.
 pub fn end(child: Pid) {
     let _ = rustix::process::kill_process(child, Signal::KILL);
     let since = Instant::now();
@@ -193,7 +205,8 @@ pub fn end(child: Pid) {
 
 /// Sends a signal by its number: real-time signals have no names. A child that is gone needs none.
 pub fn pass_on(child: Pid, number: i32) {
-    // SAFETY: kill touches no memory. The child has not been waited for, so its number is still its own.
+    // SAFETY: kill touches no memory. The child has not been waited for, so its number is still its
+    // own.
     unsafe { libc::kill(child.as_raw_nonzero().get(), number) };
 }
 
@@ -222,22 +235,32 @@ pub fn command(program: &[OsString]) -> Command {
     command
 }
 
-/// How long MPICH's launcher is kept from seeing that a process is gone: everybody leaves within some tens of milliseconds where there are cores for all.
+/// How long MPICH's launcher is kept from seeing that a process is gone: everybody leaves within
+/// some tens of milliseconds where there are cores for all.
 const OUTLIVE_SECONDS: &str = "1";
 
-/// Keeps the connection to MPICH's launcher (`PMI_FD`) open for a moment after this process. When it closes without
-/// `MPI_Finalize`, the launcher kills all other processes of the job and takes over the status of a kill; this way it sees
-/// first how each ended. Where that is not possible, its status is not ours to save.
+/// Keeps the connection to MPICH's launcher (`PMI_FD`) open for a moment after this process. When
+/// it closes without `MPI_Finalize`, the launcher kills all other processes of the job and takes
+/// over the status of a kill; this way it sees first how each ended. Where that is not possible,
+/// its status is not ours to save.
 pub fn outlive() {
-    let Some(connection) = connection() else { return };
+    let Some(connection) = connection() else {
+        return;
+    };
     let nothing = std::process::Stdio::null;
     let mut sleep = Command::new("sleep");
-    sleep.arg(OUTLIVE_SECONDS).env_remove(super::preload::PRELOAD);
+    sleep
+        .arg(OUTLIVE_SECONDS)
+        .env_remove(super::preload::PRELOAD);
     // Launchers leave descriptors of one process open in others, and wait for all of them to close.
     for descriptor in descriptors_but(&[connection]).unwrap_or_default() {
         let _ = set_flags(descriptor, libc::FD_CLOEXEC);
     }
-    let _ = sleep.stdin(nothing()).stdout(nothing()).stderr(nothing()).spawn();
+    let _ = sleep
+        .stdin(nothing())
+        .stdout(nothing())
+        .stderr(nothing())
+        .spawn();
 }
 
 /// Whether there is a connection to a launcher of MPICH's kin.
@@ -249,8 +272,8 @@ fn connection() -> Option<RawFd> {
     std::env::var("PMI_FD").ok()?.parse().ok()
 }
 
-/// Leaves as the child left: with its code, or killed by its signal, so that the launcher sees what it would
-/// have seen.
+/// Leaves as the child left: with its code, or killed by its signal, so that the launcher sees what
+/// it would have seen.
 pub fn leave_as(ended: Ended) -> ! {
     let number = match ended {
         Ended::Code(code) => std::process::exit(code),

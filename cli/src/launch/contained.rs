@@ -1,4 +1,5 @@
-//! Readers of what is not ours: files and memory of the application, by crates that are not ours either.
+//! Readers of what is not ours: files and memory of the application, by crates that are not ours
+//! either.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -9,8 +10,9 @@ thread_local! {
     static READS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does it. A panic in it is no end of the supervisor, with which its rank would end, and no word on the application's
-/// output: nothing is found then. What it wrote to may be half written, and must be of the kind that can be so: a cache.
+/// Does it. A panic in it is no end of the supervisor, with which its rank would end, and no word
+/// on the application's output: nothing is found then. What it wrote to may be half written, and
+/// must be of the kind that can be so: a cache.
 pub fn contained<T>(read: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

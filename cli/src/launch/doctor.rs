@@ -1,4 +1,5 @@
-//! `invivo doctor`: what of this machine, this installation and a program would get in a job's way, before a job does.
+//! `invivo doctor`: what of this machine, this installation and a program would get in a job's way,
+//! before a job does.
 //!
 //! ```text
 //! finding            what a check found, and how it looks
@@ -25,7 +26,8 @@ use serde_json::json;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-/// Check this machine, this installation, and a program if one is named; ends with a job of two ranks.
+/// Check this machine, this installation, and a program if one is named; ends with a job of two
+/// ranks.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:
   invivo doctor
@@ -56,7 +58,10 @@ pub fn doctor(args: DoctorArgs) -> ExitCode {
     let installed = installation::look(&environment);
     told.tell(installed.findings.clone());
     let launchers = installation::launchers(path);
-    told.tell(installation::about_launchers(&launchers, &installed.families));
+    told.tell(installation::about_launchers(
+        &launchers,
+        &installed.families,
+    ));
     if let Some(program) = &args.program {
         told.tell(application::look(
             program,

@@ -1,11 +1,12 @@
-//! A second way from a program to its supervisor. A rank inherits two descriptors; whoever stands between may close them
-//! (Python's `subprocess` closes all but three in what it starts). So the supervisor listens, too, at an address that the
-//! environment names, and gives the memory again to whoever comes from its user.
+//! A second way from a program to its supervisor. A rank inherits two descriptors; whoever stands
+//! between may close them (Python's `subprocess` closes all but three in what it starts). So the
+//! supervisor listens, too, at an address that the environment names, and gives the memory again to
+//! whoever comes from its user.
 
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType, sockopt,
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, sockopt,
 };
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -52,7 +53,8 @@ impl Door {
         &self.name
     }
 
-    /// Lets in who waits, gives him the memory, and gives the connection; nothing where nobody waits, or a stranger.
+    /// Lets in who waits, gives him the memory, and gives the connection; nothing where nobody
+    /// waits, or a stranger.
     ///
     /// # Errors
     /// When the system lets nobody in any more.
@@ -99,15 +101,20 @@ mod tests {
         );
         let kind = SocketType::SEQPACKET;
         let visitor = rustix::net::socket(AddressFamily::UNIX, kind, None).expect("a socket");
-        let address = SocketAddrUnix::new_abstract_name(door.name().as_bytes()).expect("an address");
+        let address =
+            SocketAddrUnix::new_abstract_name(door.name().as_bytes()).expect("an address");
         rustix::net::connect(&visitor, &address).expect("somebody listens");
-        let back = door.answer(memory.as_fd()).expect("open").expect("a visitor");
+        let back = door
+            .answer(memory.as_fd())
+            .expect("open")
+            .expect("a visitor");
 
         let mut bytes = [0; 8];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [IoSliceMut::new(&mut bytes)];
-        rustix::net::recvmsg(&visitor, &mut parts, &mut control, RecvFlags::empty()).expect("a message");
+        rustix::net::recvmsg(&visitor, &mut parts, &mut control, RecvFlags::empty())
+            .expect("a message");
         let given = control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
             _ => None,

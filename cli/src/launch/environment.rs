@@ -1,10 +1,11 @@
-//! What the launcher says in the environment, and what of it the application should see. Pure: the environment
-//! is a map.
+//! What the launcher says in the environment, and what of it the application should see. Pure: the
+//! environment is a map.
 //!
-//! The application should find what it would find without us: sizes and counts of its own world. Tried on
-//! Open MPI 4.1 and 5.0, MPICH 4.0 and 5.0 with every variable changed before `MPI_Init`: [`RANK`] and the ones in [`COUNTS`] and
-//! [`LOCAL_COUNTS`] are written for the program and may be changed. `PMI_RANK` and `PMI_SIZE` may not: MPICH reads the
-//! real world's numbers there (with others, initialisation fails), and neither may what PMIx passes.
+//! The application should find what it would find without us: sizes and counts of its own world.
+//! Tried on Open MPI 4.1 and 5.0, MPICH 4.0 and 5.0 with every variable changed before `MPI_Init`:
+//! [`RANK`] and the ones in [`COUNTS`] and [`LOCAL_COUNTS`] are written for the program and may be
+//! changed. `PMI_RANK` and `PMI_SIZE` may not: MPICH reads the real world's numbers there (with
+//! others, initialisation fails), and neither may what PMIx passes.
 
 mod slurm;
 
@@ -46,7 +47,8 @@ impl Family {
         }
     }
 
-    /// The family by which its launchers are known: who starts programs of the one starts those of the other.
+    /// The family by which its launchers are known: who starts programs of the one starts those of
+    /// the other.
     pub fn launched_by(self) -> Family {
         match self {
             Family::Ompi => Family::Ompi,
@@ -68,7 +70,8 @@ pub struct World {
     pub local: Option<(u32, u32)>,
     /// Nodes of the job, where the launcher says so.
     pub nodes: Option<u32>,
-    /// Slurm's `srun` is the launcher: its processes know of each other only by the protocol that fits their MPI.
+    /// Slurm's `srun` is the launcher: its processes know of each other only by the protocol that
+    /// fits their MPI.
     pub by_srun: bool,
 }
 
@@ -123,7 +126,8 @@ struct Source {
     local_size: &'static str,
 }
 
-/// The first whose rank is set holds: a launcher's own variables go before those of a resource manager around it.
+/// The first whose rank is set holds: a launcher's own variables go before those of a resource
+/// manager around it.
 const SOURCES: &[Source] = &[
     Source {
         family: Family::Ompi,
@@ -168,8 +172,8 @@ const LOCAL_COUNTS: &[&str] = &[
     "OMPI_WORLD_LOCAL_SIZE",
     "MPI_LOCALNRANKS",
 ];
-/// The rank, as Open MPI tells the program; MPI itself reads PMIx's. With several hosts, ranks of the application have
-/// other numbers than processes of the job.
+/// The rank, as Open MPI tells the program; MPI itself reads PMIx's. With several hosts, ranks of
+/// the application have other numbers than processes of the job.
 const RANK: &str = "OMPI_COMM_WORLD_RANK";
 /// Open MPI's note of the program's name, which `MPI_INFO_ENV` repeats.
 const COMMAND: &str = "OMPI_COMMAND";
@@ -230,11 +234,14 @@ pub fn world(env: &Environment) -> Result<World, WorldError> {
     let local = if by_srun {
         slurm::local(env)
     } else {
-        number(source.local_rank).ok().zip(number(source.local_size).ok())
+        number(source.local_rank)
+            .ok()
+            .zip(number(source.local_size).ok())
     };
     let local = local
         .filter(|(rank, size)| rank < size)
-        // Open MPI 5 numbers the processes of a node by its packages. Where all are here, the job's numbers do.
+        // Open MPI 5 numbers the processes of a node by its packages. Where all are here, the job's
+        // numbers do.
         .map(|(local, here)| (if here == size { rank } else { local }, here));
     Ok(World {
         family: source.family,
@@ -282,8 +289,8 @@ fn joined<T: ToString>(values: &[T]) -> OsString {
         .into()
 }
 
-/// Changes to the environment that make the application see what it would see without us: a new value, or
-/// nothing for a variable that goes.
+/// Changes to the environment that make the application see what it would see without us: a new
+/// value, or nothing for a variable that goes.
 pub fn for_application(
     env: &Environment,
     numbers: Numbers,
@@ -309,7 +316,9 @@ pub fn for_application(
     {
         replace(COUNTS_OF_PROGRAMS, Some(joined(&counts)));
         replace(PROGRAMS, Some(counts.len().to_string().into()));
-        let firsts = text(env, FIRST_RANKS).unwrap_or_default().split_whitespace();
+        let firsts = text(env, FIRST_RANKS)
+            .unwrap_or_default()
+            .split_whitespace();
         replace(
             FIRST_RANKS,
             Some(joined(&firsts.take(counts.len()).collect::<Vec<_>>())),
@@ -329,7 +338,9 @@ pub fn for_application(
             (!arguments.is_empty()).then(|| arguments.join(OsStr::new(" "))),
         );
     }
-    let Some(preload) = preload else { return changes };
+    let Some(preload) = preload else {
+        return changes;
+    };
     let list = preload.list(env.get(OsStr::new(PRELOAD)).map(OsString::as_os_str));
     changes.push((PRELOAD.into(), Some(list.value)));
     changes.push((

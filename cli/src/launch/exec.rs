@@ -1,4 +1,5 @@
-//! `invivo exec`: what every process of the job starts as. It finds its place in the world and takes its role.
+//! `invivo exec`: what every process of the job starts as. It finds its place in the world and
+//! takes its role.
 
 use super::artefacts::Artefacts;
 use super::asked::{Asked, JobArgs, Switch};
@@ -26,18 +27,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-/// The variable that names a directory for every record of the job; for tests and benchmarks, see the manual for
-/// developers.
+/// The variable that names a directory for every record of the job; for tests and benchmarks, see
+/// the manual for developers.
 const TAP: &str = "INVIVO_TAP";
-/// The variable that says for how many calls a sample is made up in the sampler's stead; for tests, as above.
+/// The variable that says for how many calls a sample is made up in the sampler's stead; for tests,
+/// as above.
 const SAMPLES: &str = "INVIVO_SAMPLES";
-/// The variable that names a directory: a tool process panics when a file `place`, `node` or `root` appears there; for tests, as above.
+/// The variable that names a directory: a tool process panics when a file `place`, `node` or `root`
+/// appears there; for tests, as above.
 const PANIC: &str = "INVIVO_PANIC";
 
-/// The variable that names the MPI library of a program that loads it late, where the likely one is wrong.
+/// The variable that names the MPI library of a program that loads it late, where the likely one is
+/// wrong.
 const MPI: &str = "INVIVO_MPI";
 
-/// Start one process of a job under Invivo; the launcher's total counts application ranks and tool processes.
+/// Start one process of a job under Invivo; the launcher's total counts application ranks and tool
+/// processes.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:
   mpiexec -n 6 invivo exec -- ./app        4 ranks, 1 tool place, 1 root (see invivo plan)
@@ -62,7 +67,8 @@ pub struct ExecArgs {
     pub(super) program: Vec<OsString>,
 }
 
-/// Does it. For the application's ranks it does not return: the process leaves as the application left.
+/// Does it. For the application's ranks it does not return: the process leaves as the application
+/// left.
 pub fn exec(args: ExecArgs) -> ExitCode {
     let environment: Environment = std::env::vars_os().collect();
     let world = match environment::world(&environment) {
@@ -172,7 +178,8 @@ struct Process {
     artefacts: Artefacts,
     /// The MPI that the program will load, as far as that can be told before.
     library: Library,
-    /// The program is of another MPI than the launcher: each of its processes is a world of its own.
+    /// The program is of another MPI than the launcher: each of its processes is a world of its
+    /// own.
     foreign: bool,
     job: Job,
     /// How to wait for the application; nothing where it cannot be told.
@@ -222,7 +229,9 @@ impl Process {
 
     fn root(self, program: &[OsString], terminal: bool) -> Result<Infallible, String> {
         let signals = apart()?;
-        let command = program.iter().map(|word| word.to_string_lossy().into_owned());
+        let command = program
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned());
         let assignment = root::Assignment {
             others_here: self.host.tools() - 1,
             layout: self.layout,
@@ -260,7 +269,8 @@ impl Process {
     fn tool(self, mut command: Command, what: &str) -> Result<Infallible, String> {
         command.arg("--layout").arg(self.layout.to_string());
         let keeps = self.host.keeper == WorldRank(self.world.rank);
-        // While it waits, signals to the application must not end it; those that ask for the end act later.
+        // While it waits, signals to the application must not end it; those that ask for the end
+        // act later.
         let signals = apart()?;
         let parent = std::os::unix::process::parent_id();
         if let Some(opening) = &self.opening
@@ -279,7 +289,8 @@ impl Process {
     }
 }
 
-/// Takes the signals of a process that becomes a tool, and goes on where no launcher kills it at once.
+/// Takes the signals of a process that becomes a tool, and goes on where no launcher kills it at
+/// once.
 fn apart() -> Result<Signals, String> {
     let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
     step_aside(&signals);
@@ -314,7 +325,8 @@ fn let_go_of_standard_streams() {
     }
 }
 
-/// What holds for every process of ours: it is not observed by what the user preloads for the application.
+/// What holds for every process of ours: it is not observed by what the user preloads for the
+/// application.
 pub(super) fn tool(command: &mut Command) -> &mut Command {
     command
         .env_remove(PRELOAD)
@@ -324,7 +336,9 @@ pub(super) fn tool(command: &mut Command) -> &mut Command {
 /// Lets a tool process of this name panic, see [`PANIC`].
 pub(super) fn may_panic(command: &mut Command, name: &str) {
     if let Some(directory) = std::env::var_os(PANIC).filter(|directory| !directory.is_empty()) {
-        command.arg("--panic-when").arg(Path::new(&directory).join(name));
+        command
+            .arg("--panic-when")
+            .arg(Path::new(&directory).join(name));
     }
 }
 
@@ -341,7 +355,8 @@ pub(super) fn tool_on<'a>(command: &'a mut Command, library: &Library) -> &'a mu
     tool(command).env(PRELOAD, known)
 }
 
-/// The library that the ranks here have loaded, or the one that they will load where nobody says it.
+/// The library that the ranks here have loaded, or the one that they will load where nobody says
+/// it.
 pub(super) fn loaded(opening: Option<&Opening>, expected: Library) -> Library {
     opening
         .and_then(Opening::library)
@@ -349,9 +364,17 @@ pub(super) fn loaded(opening: Option<&Opening>, expected: Library) -> Library {
         .unwrap_or(expected)
 }
 
-/// The MPI that the user names, that the program is linked with, will find, or should have by its launcher.
-fn library(program: &[OsString], environment: &Environment, world: &World) -> Result<Library, String> {
-    if let Some(named) = environment.get(OsStr::new(MPI)).filter(|name| !name.is_empty()) {
+/// The MPI that the user names, that the program is linked with, will find, or should have by its
+/// launcher.
+fn library(
+    program: &[OsString],
+    environment: &Environment,
+    world: &World,
+) -> Result<Library, String> {
+    if let Some(named) = environment
+        .get(OsStr::new(MPI))
+        .filter(|name| !name.is_empty())
+    {
         return mpi::named(Path::new(named));
     }
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
@@ -363,7 +386,8 @@ fn library(program: &[OsString], environment: &Environment, world: &World) -> Re
         .unwrap_or_else(|| Library::anywhere(world.family)))
 }
 
-/// Whether the launcher speaks another protocol than the program's MPI, unless the user has said which MPI it is.
+/// Whether the launcher speaks another protocol than the program's MPI, unless the user has said
+/// which MPI it is.
 fn foreign(library: &Library, world: &World, environment: &Environment) -> bool {
     let said = environment
         .get(OsStr::new(MPI))

@@ -1,6 +1,7 @@
-//! The job's result on its way from the analysis node to its supervisor: four bytes of length, then the
-//! message, on a stream socket whose closing by the reader tells the writer that it has been dealt with. An early result, behind
-//! which another one may come, is answered with one byte instead.
+//! The job's result on its way from the analysis node to its supervisor: four bytes of length, then
+//! the message, on a stream socket whose closing by the reader tells the writer that it has been
+//! dealt with. An early result, behind which another one may come, is answered with one byte
+//! instead.
 
 use invivo_proto::control::link::{AtEnd, Final, Page};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
@@ -29,7 +30,8 @@ pub enum Progress {
     Waiting,
     /// A page of the last seconds is here; more follows.
     Page(Box<Page>),
-    /// The result as it was when the end was asked for is here; once it is dealt with, [`FinalMessage::go_on`].
+    /// The result as it was when the end was asked for is here; once it is dealt with,
+    /// [`FinalMessage::go_on`].
     Early(Box<Final>),
     /// The result is here.
     Complete(Box<Final>),
@@ -72,7 +74,9 @@ impl FinalMessage {
                 Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) if self.bytes.is_empty() => {
                     return Progress::Closed;
                 }
-                Ok((_, 0)) => return Progress::Broken(format!("it ends after {} bytes", self.bytes.len())),
+                Ok((_, 0)) => {
+                    return Progress::Broken(format!("it ends after {} bytes", self.bytes.len()));
+                }
                 Ok((_, read)) => self.bytes.extend_from_slice(&piece[..read]),
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(rustix::io::Errno::AGAIN) => return Progress::Waiting,
@@ -81,7 +85,8 @@ impl FinalMessage {
         }
     }
 
-    /// Tells the writer that an early result has been dealt with. It may be gone: then there is nobody to tell.
+    /// Tells the writer that an early result has been dealt with. It may be gone: then there is
+    /// nobody to tell.
     pub fn go_on(&self) {
         let _ = rustix::net::send(&self.fd, &DEALT_WITH, SendFlags::NOSIGNAL);
     }
@@ -154,7 +159,9 @@ mod tests {
             writer.write_all(&[*byte]).expect("written");
         }
         assert!(matches!(message.take(), Progress::Waiting));
-        writer.write_all(&bytes[bytes.len() - 1..]).expect("written");
+        writer
+            .write_all(&bytes[bytes.len() - 1..])
+            .expect("written");
         assert!(matches!(message.take(), Progress::Complete(result) if *result == expected));
     }
 
@@ -213,8 +220,14 @@ mod tests {
         let (message, mut writer) = pair();
         message.go_on();
         let mut byte = [0];
-        assert_eq!(std::io::Read::read(&mut writer, &mut byte).expect("a byte"), 1);
+        assert_eq!(
+            std::io::Read::read(&mut writer, &mut byte).expect("a byte"),
+            1
+        );
         drop(message);
-        assert_eq!(std::io::Read::read(&mut writer, &mut [0]).expect("an end"), 0);
+        assert_eq!(
+            std::io::Read::read(&mut writer, &mut [0]).expect("an end"),
+            0
+        );
     }
 }

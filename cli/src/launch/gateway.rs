@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Between an end and the next start: doubled from the first to the second, so that a gateway that cannot
-/// start costs nothing worth mentioning.
+/// Between an end and the next start: doubled from the first to the second, so that a gateway that
+/// cannot start costs nothing worth mentioning.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 /// One that lived this long did not fail to start: the next pause is the shortest again.
 const HEALTHY: Duration = Duration::from_secs(10);
@@ -113,7 +113,10 @@ impl Gateway {
             log,
             mask,
         } = &self.settings;
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(log)?;
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)?;
         let mut command = Command::new(program);
         command
             .arg("--socket")
@@ -199,7 +202,8 @@ mod tests {
             "#!/bin/sh\necho \"$$ $*\" >> \"$2\"\nexec sleep 30\n",
         )
         .expect("written");
-        std::fs::set_permissions(path("gateway"), std::fs::Permissions::from_mode(0o755)).expect("mode set");
+        std::fs::set_permissions(path("gateway"), std::fs::Permissions::from_mode(0o755))
+            .expect("mode set");
         let settings = Settings {
             program: path("gateway"),
             socket: path("started"),

@@ -1,9 +1,10 @@
-//! On which host of the job this process runs, and whether the launcher has put everybody where the layout says.
-//! Pure: the layout is arithmetic, the launcher's numbers are given.
+//! On which host of the job this process runs, and whether the launcher has put everybody where the
+//! layout says. Pure: the layout is arithmetic, the launcher's numbers are given.
 //!
-//! With several hosts each process knows only its own host's numbers. That is enough: the layout says which process
-//! is the first of which host and how many each host has, so every process checks its own host, and together they
-//! check all. Where nobody says how many hosts there are, they follow from the same numbers, unless two answers fit.
+//! With several hosts each process knows only its own host's numbers. That is enough: the layout
+//! says which process is the first of which host and how many each host has, so every process
+//! checks its own host, and together they check all. Where nobody says how many hosts there are,
+//! they follow from the same numbers, unless two answers fit.
 
 use super::environment::World;
 use invivo_proto::ids::WorldRank;
@@ -92,8 +93,8 @@ pub struct Host {
     pub processes: Range<u32>,
     /// How many of them are ranks of the application: the first ones.
     pub ranks: u32,
-    /// The process that outlives all other tool processes here and tidies up: the root, or the host's highest
-    /// process.
+    /// The process that outlives all other tool processes here and tidies up: the root, or the
+    /// host's highest process.
     pub keeper: WorldRank,
 }
 
@@ -102,7 +103,11 @@ impl Host {
     pub fn of(layout: &Layout, host: u32) -> Host {
         let each = layout.processes_per_host();
         let last = host + 1 == layout.hosts();
-        let end = if last { layout.total() } else { (host + 1) * each };
+        let end = if last {
+            layout.total()
+        } else {
+            (host + 1) * each
+        };
         Host {
             processes: host * each..end,
             ranks: layout.app() / layout.hosts(),

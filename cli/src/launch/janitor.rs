@@ -1,5 +1,6 @@
-//! Tidies up for a root's supervisor that is killed without a chance to do it. A shell waits in a process group of its own, which
-//! launchers do not know of, for the end of its input, and removes what others could find of the job.
+//! Tidies up for a root's supervisor that is killed without a chance to do it. A shell waits in a
+//! process group of its own, which launchers do not know of, for the end of its input, and removes
+//! what others could find of the job.
 
 use super::child;
 use crate::connect;
@@ -7,7 +8,8 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 
-/// `$1` is the directory of sockets, `$2` that of the job in the list of jobs; the log of commands in it stays.
+/// `$1` is the directory of sockets, `$2` that of the job in the list of jobs; the log of commands
+/// in it stays.
 const SCRIPT: &str = r#"read -r _; rm -rf -- "$1"; [ -n "$2" ] && { rm -f -- "$2/connect.json" "$2/gateway.log"; rmdir "$2"; }"#;
 
 /// Lives as long as its owner.
@@ -17,8 +19,8 @@ pub struct Janitor {
 }
 
 impl Janitor {
-    /// Of a job with this directory of sockets, and this name where it is published. Nothing where there is no shell: then
-    /// what is left is recognised as dead by whoever finds it.
+    /// Of a job with this directory of sockets, and this name where it is published. Nothing where
+    /// there is no shell: then what is left is recognised as dead by whoever finds it.
     pub fn start(sockets: &Path, published: Option<&str>) -> Option<Janitor> {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "invivo-janitor"]).arg(sockets);

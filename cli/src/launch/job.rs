@@ -12,14 +12,15 @@ pub const ENV_JOB: &str = "INVIVO_JOB";
 pub struct Job {
     /// What people call it.
     pub id: String,
-    /// The launcher's process on this node: the same for all processes of the job here, another one for any
-    /// other job.
+    /// The launcher's process on this node: the same for all processes of the job here, another one
+    /// for any other job.
     launcher: i32,
 }
 
 impl Job {
-    /// The job that this process belongs to: as it is called on the command line, else by [`ENV_JOB`] (which some
-    /// launchers do not pass on to other nodes), else by Slurm, else by host and launcher.
+    /// The job that this process belongs to: as it is called on the command line, else by
+    /// [`ENV_JOB`] (which some launchers do not pass on to other nodes), else by Slurm, else by
+    /// host and launcher.
     pub fn of_this_process(called: Option<&str>) -> Job {
         let launcher = process::launcher(std::process::id() as i32);
         let named = |name: &str| std::env::var(name).ok().filter(|id| !id.is_empty());
@@ -33,7 +34,8 @@ impl Job {
         }
     }
 
-    /// A second name, for when another job of this name runs: two steps of one Slurm job, for example.
+    /// A second name, for when another job of this name runs: two steps of one Slurm job, for
+    /// example.
     pub fn renamed(&self) -> Job {
         Job {
             id: self.unique(),
@@ -50,8 +52,8 @@ impl Job {
         }
     }
 
-    /// The directory of the job's sockets on this node. It is not named by the id alone: two jobs of one name
-    /// must not meet in it.
+    /// The directory of the job's sockets on this node. It is not named by the id alone: two jobs
+    /// of one name must not meet in it.
     ///
     /// # Errors
     /// When it cannot be made or is not ours.

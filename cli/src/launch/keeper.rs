@@ -1,6 +1,7 @@
-//! The supervisor of a tool process that is not the root: it asks it to end when nobody waits for it any more, and ends it
-//! when it does not. The one of a host's highest tool process, where the root is on another host, also removes the job's
-//! directory here. (On the root's host the root's supervisor does that.)
+//! The supervisor of a tool process that is not the root: it asks it to end when nobody waits for
+//! it any more, and ends it when it does not. The one of a host's highest tool process, where the
+//! root is on another host, also removes the job's directory here. (On the root's host the root's
+//! supervisor does that.)
 //!
 //! The highest process of a host ends last of all here: everybody reports to it.
 
@@ -23,7 +24,11 @@ const LOOK: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// When it cannot be started.
-pub fn keep(mut command: Command, dir: Option<PathBuf>, signals: Signals) -> std::io::Result<Ended> {
+pub fn keep(
+    mut command: Command,
+    dir: Option<PathBuf>,
+    signals: Signals,
+) -> std::io::Result<Ended> {
     let relations = Relations::here();
     command.stdin(Stdio::null());
     let inheritance = Inheritance {
@@ -81,7 +86,10 @@ impl Keeper {
             if let Some(ended) = child::ended(self.child) {
                 return ended;
             }
-            if self.launcher_gone.is_some_and(|since| since.elapsed() >= LINGER) {
+            if self
+                .launcher_gone
+                .is_some_and(|since| since.elapsed() >= LINGER)
+            {
                 child::end(self.child);
                 return Ended::Code(0);
             }

@@ -1,5 +1,6 @@
-//! The last seconds of a job that did not end well: pages come from the root before the result, and a timeline is left for
-//! whoever comes later. Beside the report where there is one, else in the state directory, where the newest few are kept.
+//! The last seconds of a job that did not end well: pages come from the root before the result, and
+//! a timeline is left for whoever comes later. Beside the report where there is one, else in the
+//! state directory, where the newest few are kept.
 
 use super::waiting::waiters;
 use crate::connect;
@@ -32,12 +33,16 @@ impl LastSeconds {
         gathered.add(&convert::last::page(page, ranks));
     }
 
-    /// The result came: writes the timeline. Nothing where there were no pages; where there were some with an early result and none
-    /// since, because the job ended well, that timeline stays.
+    /// The result came: writes the timeline. Nothing where there were no pages; where there were
+    /// some with an early result and none since, because the job ended well, that timeline stays.
     ///
     /// # Errors
     /// When it cannot be written, with what is known all the same.
-    pub fn save(&mut self, result: &Final, report: Option<&Path>) -> Option<(Saved, Option<String>)> {
+    pub fn save(
+        &mut self,
+        result: &Final,
+        report: Option<&Path>,
+    ) -> Option<(Saved, Option<String>)> {
         let Some(mut gathered) = self.gathered.take() else {
             return self.saved.clone().map(|saved| (saved, None));
         };
@@ -159,12 +164,17 @@ mod tests {
         let mut last = LastSeconds::default();
         assert_eq!(last.save(&result(), Some(&report)), None);
         last.add(&page(), 1);
-        let (saved, why) = last.save(&result(), Some(&report)).expect("there was a page");
+        let (saved, why) = last
+            .save(&result(), Some(&report))
+            .expect("there was a page");
         let path = dir.path().join("melt.pftrace");
         assert_eq!((saved.path.as_deref(), why), (Some(path.as_path()), None));
         assert!(std::fs::metadata(&path).expect("a file").len() > 0);
         assert!(saved.picture.contains("\nrank 0 "), "{}", saved.picture);
-        assert_eq!(std::fs::read_dir(dir.path()).expect("a directory").count(), 1);
+        assert_eq!(
+            std::fs::read_dir(dir.path()).expect("a directory").count(),
+            1
+        );
     }
 
     #[test]
@@ -174,7 +184,9 @@ mod tests {
         let (saved, why) = last
             .save(&result(), Some(Path::new("/nowhere/at/all.txt")))
             .expect("there was a page");
-        assert!(saved.path.is_none() && why.is_some_and(|why| why.contains("/nowhere/at/all.pftrace")));
+        assert!(
+            saved.path.is_none() && why.is_some_and(|why| why.contains("/nowhere/at/all.pftrace"))
+        );
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Reading a launcher's command line: how many processes it asks for, and where the program begins. Pure;
-//! what differs between launchers is data.
+//! Reading a launcher's command line: how many processes it asks for, and where the program begins.
+//! Pure; what differs between launchers is data.
 //!
-//! An option that is in no table ends the reading with an error: nobody can know whether a value follows it,
-//! and a guess would start something else than what was asked for.
+//! An option that is in no table ends the reading with an error: nobody can know whether a value
+//! follows it, and a guess would start something else than what was asked for.
 
 mod slurm;
 
@@ -55,8 +55,10 @@ const OTHERS: &[&str] = &[
     "prun",
 ];
 
-/// Options that say how many processes to start. Their value stands in the next argument or behind `=`.
-const COUNTS: &[(Flavour, &[&str])] = &[(Flavour::Either, &["n", "np"]), (Flavour::OpenMpi, &["c"])];
+/// Options that say how many processes to start. Their value stands in the next argument or behind
+/// `=`.
+const COUNTS: &[(Flavour, &[&str])] =
+    &[(Flavour::Either, &["n", "np"]), (Flavour::OpenMpi, &["c"])];
 
 /// Options without the leading dashes, with the number of arguments that follow each.
 #[rustfmt::skip]
@@ -101,7 +103,8 @@ const OPTIONS: &[(Flavour, usize, &[&str])] = &[
 /// Options that name a file in which programs stand: nothing to insert into on the command line.
 const PROGRAM_FILES: &[&str] = &["app", "configfile"];
 
-/// Options that decide where processes may run, so that the machine's own number of cores says nothing.
+/// Options that decide where processes may run, so that the machine's own number of cores says
+/// nothing.
 pub(super) const PLACEMENTS: &[&str] = &[
     "oversubscribe",
     "H",
@@ -317,7 +320,8 @@ fn part(args: &[OsString], mut at: usize, line: &mut Line) -> Result<Part, LineE
 /// Processes, the argument that says so, and what stands before the number there.
 type Count = (u32, usize, String);
 
-/// Takes note of the number in the argument at `number_at`, of which `value` is the number's text where it is not all of it.
+/// Takes note of the number in the argument at `number_at`, of which `value` is the number's text
+/// where it is not all of it.
 fn set_count(
     count: &mut Option<Count>,
     args: &[OsString],
@@ -357,14 +361,18 @@ impl Line {
             .fold(0, |sum, part| sum.saturating_add(part.count))
     }
 
-    /// The same line with `tools` more processes and `inserted` before every program. Where there are several programs, the
-    /// tool processes are one more: they are the last ones of the world.
+    /// The same line with `tools` more processes and `inserted` before every program. Where there
+    /// are several programs, the tool processes are one more: they are the last ones of the world.
     pub fn extended(&self, args: &[OsString], tools: u32, inserted: &[OsString]) -> Vec<OsString> {
         let mut line = Vec::new();
         let mut from = 0;
         let several = self.parts.len() > 1;
         for part in &self.parts {
-            let count = if several { part.count } else { part.count + tools };
+            let count = if several {
+                part.count
+            } else {
+                part.count + tools
+            };
             line.extend_from_slice(&args[from..part.program.start]);
             let count_at = line.len() - (part.program.start - part.count_at);
             line[count_at] = format!("{}{count}", part.count_prefix).into();

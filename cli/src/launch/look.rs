@@ -1,6 +1,7 @@
-//! What a rank is about, seen from outside while it stands in a call: its status page says what the call was given, its
-//! memory what the handles mean, its stack where in the source it stands. The rank is not stopped and does nothing for
-//! it; it only has to stand still, which one does whose call is pending for long.
+//! What a rank is about, seen from outside while it stands in a call: its status page says what the
+//! call was given, its memory what the handles mean, its stack where in the source it stands. The
+//! rank is not stopped and does nothing for it; it only has to stand still, which one does whose
+//! call is pending for long.
 
 pub mod frames;
 pub mod mapped;
@@ -21,11 +22,12 @@ use std::sync::atomic::Ordering;
 
 pub use names::Names;
 
-/// Handles that a call waits for and that are looked up; of more it is only told that there are more.
+/// Handles that a call waits for and that are looked up; of more it is only told that there are
+/// more.
 const HANDLES_MAX: usize = 1024;
 
-/// Looks at a rank. Nothing where it cannot be read (the kernel may forbid it), has several threads that call MPI, or
-/// went on meanwhile.
+/// Looks at a rank. Nothing where it cannot be read (the kernel may forbid it), has several threads
+/// that call MPI, or went on meanwhile.
 pub fn look(pid: Pid, page: &Page, names: &mut Names) -> Option<Seen> {
     if page.locations.load(Ordering::Acquire) != 1 {
         return None;
@@ -85,7 +87,11 @@ fn pending(memory: &ProcessMemory, page: &Page, status: &Status, seen: &mut Seen
     match needs {
         Needs::All | Needs::Any => {
             if requests(memory, library, handle, number(0), seen).is_some() {
-                seen.need = if needs == Needs::All { Need::All } else { Need::Any };
+                seen.need = if needs == Needs::All {
+                    Need::All
+                } else {
+                    Need::Any
+                };
             }
         }
         Needs::Everybody | Needs::Root => {
@@ -117,7 +123,13 @@ fn special(library: &Library, number: i32) -> i32 {
 }
 
 /// The requests that the call waits for. Those that are unknown are complete, or nobody's.
-fn requests(memory: &ProcessMemory, library: &Library, base: u64, count: i32, seen: &mut Seen) -> Option<()> {
+fn requests(
+    memory: &ProcessMemory,
+    library: &Library,
+    base: u64,
+    count: i32,
+    seen: &mut Seen,
+) -> Option<()> {
     let table = Table::<Posted>::of(memory, &library.requests);
     let bytes_each = library.request_bytes.load(Ordering::Relaxed) as usize;
     let count = usize::try_from(count).ok()?;

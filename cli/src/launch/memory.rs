@@ -1,5 +1,5 @@
-//! A rank's shared memory: a memfd, allocated whole and sealed before anybody else sees it. Only mapping it
-//! needs unsafe code.
+//! A rank's shared memory: a memfd, allocated whole and sealed before anybody else sees it. Only
+//! mapping it needs unsafe code.
 
 use crate::config::BackPressure;
 use invivo_proto::shm::{PACKETS_DEFAULT, Region, region_bytes};
@@ -25,8 +25,8 @@ pub struct Identity {
 /// What the rank finds in it at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beginning {
-    /// The gate is closed: the rank stands at the leave of its `MPI_Init`, until its place says otherwise or
-    /// [`UNATTENDED`] is over.
+    /// The gate is closed: the rank stands at the leave of its `MPI_Init`, until its place says
+    /// otherwise or [`UNATTENDED`] is over.
     pub held: bool,
     /// Calls are recorded.
     pub recording: bool,
@@ -45,8 +45,8 @@ impl Default for Beginning {
     }
 }
 
-/// A gate that is closed from the beginning opens after this time if no place takes over: by then every process of
-/// the job should have started.
+/// A gate that is closed from the beginning opens after this time if no place takes over: by then
+/// every process of the job should have started.
 const UNATTENDED: Duration = Duration::from_secs(60);
 /// The generation of a gate that is closed from the beginning.
 const FIRST_GENERATION: u32 = 1;
@@ -63,8 +63,8 @@ impl Memory {
     /// # Errors
     /// When even that much is not there, or the system knows no memfd.
     pub fn create(identity: Identity, beginning: Beginning) -> std::io::Result<Memory> {
-        let memory =
-            Memory::of(identity, PACKETS_DEFAULT).or_else(|_| Memory::of(identity, PACKETS_LEAST))?;
+        let memory = Memory::of(identity, PACKETS_DEFAULT)
+            .or_else(|_| Memory::of(identity, PACKETS_LEAST))?;
         let control = &memory.region.page().control;
         control
             .recording
@@ -82,7 +82,8 @@ impl Memory {
 
     fn of(identity: Identity, packets: usize) -> std::io::Result<Memory> {
         let bytes = region_bytes(packets);
-        let fd = rustix::fs::memfd_create("invivo", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+        let fd =
+            rustix::fs::memfd_create("invivo", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         rustix::fs::ftruncate(&fd, bytes as u64)?;
         // Every page now: a missing one would kill the application at the first touch (SIGBUS).
         rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes as u64)?;
@@ -93,9 +94,11 @@ impl Memory {
             rustix::mm::MapFlags::SHARED,
         );
         // SAFETY: a fresh mapping at an address that the kernel chooses; it is never unmapped.
-        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, flags, &fd, 0) }?;
+        let base =
+            unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, flags, &fd, 0) }?;
         let Identity { rank, ranks, place } = identity;
-        // SAFETY: `bytes` zeroed (new), writable, page-aligned bytes for `packets` packets, mapped for good.
+        // SAFETY: `bytes` zeroed (new), writable, page-aligned bytes for `packets` packets, mapped
+        // for good.
         let region = unsafe { Region::create(base.cast(), packets, rank, ranks, place) };
         Ok(Memory { fd, region })
     }
@@ -127,8 +130,8 @@ pub fn map(fd: BorrowedFd<'_>) -> Region {
         rustix::mm::MapFlags::SHARED,
     );
     // SAFETY: a fresh mapping at an address that the kernel chooses; it is never unmapped.
-    let base =
-        unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) }.expect("mapped");
+    let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), bytes, protection, flags, fd, 0) }
+        .expect("mapped");
     // SAFETY: `bytes` page-aligned bytes of a sealed memfd, mapped writable for good.
     unsafe { Region::attach(base.cast(), bytes) }.expect("a rank's memory")
 }

@@ -1,7 +1,8 @@
-//! Which MPI library a program uses. The loader is asked what it would load, because nobody else knows all its rules
-//! (run paths, its cache, what is preloaded); of a program that runs, the kernel says which files it has mapped. A
-//! program that loads its MPI late, as Python does, has none before: then the one is named that it will find most
-//! likely, and what it really found is seen as soon as it calls `MPI_Init`.
+//! Which MPI library a program uses. The loader is asked what it would load, because nobody else
+//! knows all its rules (run paths, its cache, what is preloaded); of a program that runs, the
+//! kernel says which files it has mapped. A program that loads its MPI late, as Python does, has
+//! none before: then the one is named that it will find most likely, and what it really found is
+//! seen as soon as it calls `MPI_Init`.
 //!
 //! The name tells the family: a library's major version is the promise of its binary interface.
 
@@ -54,18 +55,21 @@ impl Library {
         }
     }
 
-    /// What tool processes load to join the job of a program with this library: the same. The standard's interface is
-    /// the exception: whoever serves it has the same MPI beside it under MPICH's interface, which is the tools'.
+    /// What tool processes load to join the job of a program with this library: the same. The
+    /// standard's interface is the exception: whoever serves it has the same MPI beside it under
+    /// MPICH's interface, which is the tools'.
     pub fn of_tools(&self) -> PathBuf {
         match self.family {
             Family::Ompi | Family::Mpich => self.file.clone(),
-            Family::Abi => self.file.with_file_name(Library::anywhere(Family::Mpich).file),
+            Family::Abi => self
+                .file
+                .with_file_name(Library::anywhere(Family::Mpich).file),
         }
     }
 }
 
-/// The library that the user names: a file, or a name that the loader knows. `libmpi.so` is a link to one whose name
-/// tells the family.
+/// The library that the user names: a file, or a name that the loader knows. `libmpi.so` is a link
+/// to one whose name tells the family.
 ///
 /// # Errors
 /// When it is none, a sentence for the user.
@@ -81,15 +85,16 @@ pub fn named(file: &Path) -> Result<Library, String> {
     })
 }
 
-/// The library that a program is linked with, directly or through others; nothing for a script, a static program, or
-/// one that loads its MPI later.
+/// The library that a program is linked with, directly or through others; nothing for a script, a
+/// static program, or one that loads its MPI later.
 pub fn of_program(file: &Path, environment: &Environment) -> Option<Library> {
     loaded(file, environment)
         .iter()
         .find_map(|file| Library::of_file(file))
 }
 
-/// The library that a program is linked with and that has to be loaded before all others, if there is one.
+/// The library that a program is linked with and that has to be loaded before all others, if there
+/// is one.
 pub fn comes_first(file: &Path, environment: &Environment) -> Option<PathBuf> {
     let mut files = loaded(file, environment).into_iter();
     files.find(|file| must_be_first(file) && can_preload(file))
@@ -109,9 +114,14 @@ fn mapped(maps: &[u8]) -> impl Iterator<Item = &Path> {
     })
 }
 
-/// The library that a program will find which loads its MPI later: beside the program or the launcher, which come
-/// from one place in environments of Python and in many installations, or where the loader looks.
-pub fn expected(program: Option<&Path>, launched_by: Family, environment: &Environment) -> Option<Library> {
+/// The library that a program will find which loads its MPI later: beside the program or the
+/// launcher, which come from one place in environments of Python and in many installations, or
+/// where the loader looks.
+pub fn expected(
+    program: Option<&Path>,
+    launched_by: Family,
+    environment: &Environment,
+) -> Option<Library> {
     let launcher = process::launcher(std::process::id() as i32);
     let launcher = std::fs::read_link(format!("/proc/{launcher}/exe")).ok();
     let beside = [program, launcher.as_deref()].into_iter().flatten();
@@ -136,7 +146,8 @@ pub fn of_machine(family: Family, environment: &Environment) -> Option<Library> 
     names.find_map(|(name, _)| found_by_loader(name, environment))
 }
 
-/// The directories of libraries that belong to a program's directory; the system's own are the loader's to search.
+/// The directories of libraries that belong to a program's directory; the system's own are the
+/// loader's to search.
 fn libraries_of(program: &Path) -> Option<[PathBuf; 2]> {
     let prefix = program.parent()?.parent()?;
     let own = prefix != Path::new("/usr") && prefix != Path::new("/");
@@ -211,9 +222,19 @@ mod tests {
 
     #[test]
     fn tools_speak_mpichs_interface_where_the_program_speaks_the_standards() {
-        let of_tools = |file: &str| Library::of_file(Path::new(file)).expect("an MPI").of_tools();
-        assert_eq!(of_tools("/a/libmpi_abi.so.1.0"), Path::new("/a/libmpi.so.12"));
-        assert_eq!(of_tools("/a/libmpich.so.12.1"), Path::new("/a/libmpich.so.12.1"));
+        let of_tools = |file: &str| {
+            Library::of_file(Path::new(file))
+                .expect("an MPI")
+                .of_tools()
+        };
+        assert_eq!(
+            of_tools("/a/libmpi_abi.so.1.0"),
+            Path::new("/a/libmpi.so.12")
+        );
+        assert_eq!(
+            of_tools("/a/libmpich.so.12.1"),
+            Path::new("/a/libmpich.so.12.1")
+        );
     }
 
     #[test]
@@ -245,7 +266,10 @@ mod tests {
         assert_eq!(of_program(&me, &environment), None, "this test uses no MPI");
         assert_eq!(of_program(Path::new("/etc/passwd"), &environment), None);
         // Programs linked with each MPI, made here so that the answer is known.
-        for (compiler, whose) in [("mpicc.openmpi", Family::Ompi), ("mpicc.mpich", Family::Mpich)] {
+        for (compiler, whose) in [
+            ("mpicc.openmpi", Family::Ompi),
+            ("mpicc.mpich", Family::Mpich),
+        ] {
             let dir = tempfile::tempdir().expect("directory");
             let (source, program) = (dir.path().join("app.c"), dir.path().join("app"));
             let text = "#include <mpi.h>\nint main(void) { return MPI_Init(0, 0); }\n";
@@ -258,7 +282,10 @@ mod tests {
             assert!(status.success());
             let library = of_program(&program, &environment).expect("a library");
             assert_eq!(library.family, whose);
-            assert!(library.file.is_absolute() && library.file.exists(), "{library:?}");
+            assert!(
+                library.file.is_absolute() && library.file.exists(),
+                "{library:?}"
+            );
             assert_eq!(
                 of_machine(whose, &environment).map(|found| found.family),
                 Some(whose)

@@ -1,14 +1,16 @@
 //! Tool processes wait with `MPI_Init` until a rank of the application is in it.
 //!
-//! A program may end without ever calling MPI: it prints its usage, or is no MPI program at all. Were the tool
-//! processes in `MPI_Init` by then, they would wait there for ever (MPICH), or the launcher would take the
-//! program's end for a failure (Open MPI). So they wait outside, and leave when all ranks have.
+//! A program may end without ever calling MPI: it prints its usage, or is no MPI program at all.
+//! Were the tool processes in `MPI_Init` by then, they would wait there for ever (MPICH), or the
+//! launcher would take the program's end for a failure (Open MPI). So they wait outside, and leave
+//! when all ranks have.
 //!
-//! The ranks' supervisors leave notes, files in the job's directory on this node: `began` when a rank is in
-//! `MPI_Init` (it names the MPI library that the rank has loaded, which the tool processes load, too), and empty ones:
-//! `ended-RANK` when one ended before. A tool process that leaves because of that notes `left-PROCESS`, for
-//! which the last one waits before it removes the directory: one that starts late would find no notes. With several
-//! nodes, each has ranks of its own, whose notes its own tool processes read.
+//! The ranks' supervisors leave notes, files in the job's directory on this node: `began` when a
+//! rank is in `MPI_Init` (it names the MPI library that the rank has loaded, which the tool
+//! processes load, too), and empty ones: `ended-RANK` when one ended before. A tool process that
+//! leaves because of that notes `left-PROCESS`, for which the last one waits before it removes the
+//! directory: one that starts late would find no notes. With several nodes, each has ranks of its
+//! own, whose notes its own tool processes read.
 
 use crate::connect;
 use std::ffi::OsStr;
@@ -22,8 +24,8 @@ const LEFT: &str = "left-";
 /// How long the last one waits for tool processes that the launcher has not even started yet.
 const LEAVE: Duration = Duration::from_secs(10);
 
-/// Between two looks for something that nobody tells: short at first, because most programs call MPI at once, and
-/// longer after a second, because some compute for hours before.
+/// Between two looks for something that nobody tells: short at first, because most programs call
+/// MPI at once, and longer after a second, because some compute for hours before.
 pub fn look_again(since: Instant) -> Duration {
     if since.elapsed() < Duration::from_secs(1) {
         Duration::from_millis(5)
@@ -64,8 +66,10 @@ impl Opening {
         let name = library.map_or(&b""[..], |file| file.as_os_str().as_bytes());
         // Whole or not at all: it is read as soon as it is there.
         let beside = self.dir.join(format!("begins-{}", std::process::id()));
-        // Where it cannot be written the tool processes cannot have sockets either: they end the job.
-        let _ = std::fs::write(&beside, name).and_then(|()| std::fs::rename(&beside, self.dir.join(BEGAN)));
+        // Where it cannot be written the tool processes cannot have sockets either: they end the
+        // job.
+        let _ = std::fs::write(&beside, name)
+            .and_then(|()| std::fs::rename(&beside, self.dir.join(BEGAN)));
     }
 
     /// The library that the ranks have loaded, once one began.
@@ -84,8 +88,9 @@ impl Opening {
         self.note(&format!("{LEFT}{process}"));
     }
 
-    /// Waits, not for ever, until so many tool processes have left, or who started this one, `parent`, is gone: then the job is
-    /// being killed, and others may not have come to say that they leave.
+    /// Waits, not for ever, until so many tool processes have left, or who started this one,
+    /// `parent`, is gone: then the job is being killed, and others may not have come to say that
+    /// they leave.
     pub fn wait_for_tools(&self, tools: u32, parent: u32) {
         let since = Instant::now();
         let waits = || since.elapsed() < LEAVE && std::os::unix::process::parent_id() == parent;
@@ -103,7 +108,8 @@ impl Opening {
 
     fn count(&self, kind: &str) -> u32 {
         let notes = std::fs::read_dir(&self.dir).into_iter().flatten().flatten();
-        let of_kind = |name: std::ffi::OsString| name.as_encoded_bytes().starts_with(kind.as_bytes());
+        let of_kind =
+            |name: std::ffi::OsString| name.as_encoded_bytes().starts_with(kind.as_bytes());
         notes.map(|note| u32::from(of_kind(note.file_name()))).sum()
     }
 
@@ -177,7 +183,10 @@ mod tests {
         assert_eq!(opening.stage(), Stage::Over);
         assert_eq!(opening.library(), None);
         opening.began(Some(Path::new("/opt/libmpi.so.12")));
-        assert_eq!(opening.library().as_deref(), Some(Path::new("/opt/libmpi.so.12")));
+        assert_eq!(
+            opening.library().as_deref(),
+            Some(Path::new("/opt/libmpi.so.12"))
+        );
         assert_eq!(
             opening.stage(),
             Stage::Began,

@@ -1,5 +1,5 @@
-//! The way to the node's place: a `SOCK_SEQPACKET` Unix socket on which whole messages travel. The rank's
-//! memory goes with the first.
+//! The way to the node's place: a `SOCK_SEQPACKET` Unix socket on which whole messages travel. The
+//! rank's memory goes with the first.
 
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::{decode, encode};
@@ -13,8 +13,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-/// The longest that a place may take to accept or to read: it answers within milliseconds, and the application's
-/// end must not wait for one that hangs.
+/// The longest that a place may take to accept or to read: it answers within milliseconds, and the
+/// application's end must not wait for one that hangs.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A connection to the place.
@@ -139,7 +139,8 @@ pub fn packet<const MAX: usize>(fd: BorrowedFd<'_>) -> Packet {
                 bytes.truncate(length);
                 Packet::Bytes(bytes)
             }
-            // Reset: the other end left something of ours unread. This is said once, and before what it said.
+            // Reset: the other end left something of ours unread. This is said once, and before
+            // what it said.
             Err(rustix::io::Errno::INTR | rustix::io::Errno::CONNRESET) => continue,
             Err(rustix::io::Errno::AGAIN) => Packet::Nothing,
             Err(_) => Packet::Closed,

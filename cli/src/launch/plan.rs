@@ -17,7 +17,8 @@ pub struct PlanArgs {
     /// Ranks of the application.
     #[arg(short = 'n', long = "ranks", value_name = "N")]
     ranks: u32,
-    /// Ranks per tool place, then members per analysis node; the last number repeats [default: 4,16]
+    /// Ranks per tool place, then members per analysis node; the last number repeats [default:
+    /// 4,16]
     #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
     fan_in: Option<FanIn>,
     /// Nodes of the job.
@@ -95,8 +96,14 @@ fn as_text(layout: &Layout) -> String {
         options += &format!(" --nodes {}", layout.hosts());
         launcher += " --hostfile FILE";
     }
-    text += &format!("invivo run{options} -- {launcher} -n {} ./app\n", layout.app());
-    text += &format!("{launcher} -n {} invivo exec{options} -- ./app\n", layout.total());
+    text += &format!(
+        "invivo run{options} -- {launcher} -n {} ./app\n",
+        layout.app()
+    );
+    text += &format!(
+        "{launcher} -n {} invivo exec{options} -- ./app\n",
+        layout.total()
+    );
     text
 }
 
@@ -117,7 +124,10 @@ fn host_files(layout: &Layout) -> String {
             format!("NODE{node}:{processes}"),
         )
     };
-    let mut text = columns("host file for Open MPI:".into(), "for MPICH (-f FILE):".into());
+    let mut text = columns(
+        "host file for Open MPI:".into(),
+        "for MPICH (-f FILE):".into(),
+    );
     if hosts <= LINES_MAX {
         text.extend((1..=hosts).map(line));
     } else {

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 /// The variable that has the list.
 pub const PRELOAD: &str = "LD_PRELOAD";
 
-/// Libraries that must come before the shim, by the beginning of their names. AddressSanitizer (of GCC and of Clang) ends a
-/// program when another library is loaded before its own. EZTrace talks in the world by functions that it looks for behind
-/// itself: there is MPI's own world, with processes that do not answer it.
+/// Libraries that must come before the shim, by the beginning of their names. AddressSanitizer (of
+/// GCC and of Clang) ends a program when another library is loaded before its own. EZTrace talks in
+/// the world by functions that it looks for behind itself: there is MPI's own world, with processes
+/// that do not answer it.
 const FIRST: [&str; 3] = ["libasan.so", "libclang_rt.asan", "libeztrace"];
 
 /// What is to be preloaded.
@@ -31,7 +32,8 @@ pub struct List {
 }
 
 impl Preload {
-    /// The list, with what the user preloads already. The shim comes first, because what is behind it still sees every call.
+    /// The list, with what the user preloads already. The shim comes first, because what is behind
+    /// it still sees every call.
     pub fn list(&self, theirs: Option<&OsStr>) -> List {
         let theirs = theirs.map_or(&[][..], OsStr::as_bytes);
         let all: Vec<&[u8]> = theirs
@@ -63,7 +65,8 @@ pub fn must_be_first(file: &Path) -> bool {
     FIRST.iter().any(|start| name.starts_with(start.as_bytes()))
 }
 
-/// Whether the loader can be told of a library: it splits the list at these characters and knows no quoting.
+/// Whether the loader can be told of a library: it splits the list at these characters and knows no
+/// quoting.
 pub fn can_preload(library: &Path) -> bool {
     !library
         .as_os_str()
@@ -105,7 +108,10 @@ mod tests {
         // EZTrace is not linked in: it stands in the user's list, and the shim behind it.
         assert_eq!(
             list(None, Some("/a.so:/lib/libeztrace-openmpi.so:/b.so")),
-            ("/a.so:/lib/libeztrace-openmpi.so:/i/shim.so:/b.so".into(), 0)
+            (
+                "/a.so:/lib/libeztrace-openmpi.so:/i/shim.so:/b.so".into(),
+                0
+            )
         );
         // The user's own place for it is kept.
         assert_eq!(

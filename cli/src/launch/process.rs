@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-/// The longest chain of ancestors that is followed: deeper nesting than any launcher makes, and an end for a
-/// table that changes while it is read.
+/// The longest chain of ancestors that is followed: deeper nesting than any launcher makes, and an
+/// end for a table that changes while it is read.
 const ANCESTORS_MAX: usize = 64;
 
 /// The part of `/proc/PID/stat` that is needed here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// One letter: `R`unning, `S`leeping, `D` in the kernel, `T` stopped, `t` traced, `Z` or `X` dead.
+    /// One letter: `R`unning, `S`leeping, `D` in the kernel, `T` stopped, `t` traced, `Z` or `X`
+    /// dead.
     pub state: char,
     /// Its parent.
     pub parent: i32,
@@ -19,7 +20,8 @@ pub struct Stat {
     pub start: u64,
 }
 
-/// Reads a line of `/proc/PID/stat`. The name in it may hold anything, parentheses too, so the last one ends it.
+/// Reads a line of `/proc/PID/stat`. The name in it may hold anything, parentheses too, so the last
+/// one ends it.
 fn parse(line: &str) -> Option<Stat> {
     let mut fields = line.get(line.rfind(')')? + 1..)?.split_whitespace();
     let state = fields.next()?.chars().next()?;
@@ -67,8 +69,9 @@ pub fn descends(pid: i32, ancestor: i32) -> bool {
     lineage(pid).any(|(pid, _)| pid == ancestor)
 }
 
-/// The launcher's process on this node: the nearest ancestor of `pid` outside of its process group. Launchers
-/// give every rank a group of its own; a script that they start in our place is in our group.
+/// The launcher's process on this node: the nearest ancestor of `pid` outside of its process group.
+/// Launchers give every rank a group of its own; a script that they start in our place is in our
+/// group.
 pub fn launcher(pid: i32) -> i32 {
     let group = stat(pid).map(|stat| stat.group);
     lineage(pid)
@@ -79,7 +82,8 @@ pub fn launcher(pid: i32) -> i32 {
 /// A process, its parent and so on.
 fn lineage(pid: i32) -> impl Iterator<Item = (i32, Stat)> {
     let with_stat = |pid: i32| stat(pid).map(|stat| (pid, stat));
-    std::iter::successors(with_stat(pid), move |(_, stat)| with_stat(stat.parent)).take(ANCESTORS_MAX)
+    std::iter::successors(with_stat(pid), move |(_, stat)| with_stat(stat.parent))
+        .take(ANCESTORS_MAX)
 }
 
 #[cfg(test)]

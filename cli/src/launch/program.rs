@@ -27,15 +27,14 @@ pub fn find(command: &OsStr, path: Option<&OsStr>) -> Option<PathBuf> {
 /// A name that is in every MPI library, for its messages and for the communicator itself.
 const MPI_NAME: &[u8] = b"MPI_COMM_WORLD";
 
-/// Whether a program has an MPI linked into itself: a preloaded library cannot see it, and its world would have the tool
-/// processes in it.
+/// Whether a program has an MPI linked into itself: a preloaded library cannot see it, and its
+/// world would have the tool processes in it.
 pub fn has_mpi_inside(file: &Path) -> bool {
     match linkage(file) {
         Linkage::Dynamic => defines_mpi(file),
         // Often stripped: but every MPI knows this name.
-        Linkage::Static => {
-            std::fs::read(file).is_ok_and(|bytes| bytes.windows(MPI_NAME.len()).any(|name| name == MPI_NAME))
-        }
+        Linkage::Static => std::fs::read(file)
+            .is_ok_and(|bytes| bytes.windows(MPI_NAME.len()).any(|name| name == MPI_NAME)),
         Linkage::Foreign | Linkage::Script => false,
     }
 }
@@ -68,7 +67,9 @@ pub fn linkage(file: &Path) -> Linkage {
             return Some(Linkage::Foreign);
         }
         let segments = header.program_headers(endian, &data).ok()?;
-        let interpreted = segments.iter().any(|segment| segment.p_type(endian) == PT_INTERP);
+        let interpreted = segments
+            .iter()
+            .any(|segment| segment.p_type(endian) == PT_INTERP);
         Some(if interpreted {
             Linkage::Dynamic
         } else {
@@ -141,7 +142,10 @@ mod tests {
             find(OsStr::new("tool"), Some(path)).as_deref(),
             Some(file.as_path())
         );
-        assert_eq!(find(file.as_os_str(), None).as_deref(), Some(file.as_path()));
+        assert_eq!(
+            find(file.as_os_str(), None).as_deref(),
+            Some(file.as_path())
+        );
         assert_eq!(find(OsStr::new("other"), Some(path)), None);
         assert_eq!(find(path, None), None, "a directory");
     }
@@ -150,7 +154,11 @@ mod tests {
     fn linkage_and_loader_of_an_executable_are_read() {
         let me = std::env::current_exe().expect("a path");
         let loader = interpreter(&me).expect("a loader");
-        assert!(loader.is_absolute() && loader.exists(), "{}", loader.display());
+        assert!(
+            loader.is_absolute() && loader.exists(),
+            "{}",
+            loader.display()
+        );
         assert_eq!(linkage(&me), Linkage::Dynamic);
         let text = Path::new("/etc/passwd");
         assert_eq!((linkage(text), interpreter(text)), (Linkage::Script, None));

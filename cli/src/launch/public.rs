@@ -22,7 +22,9 @@ impl Public {
         match Public::try_open(assignment, dir, mask) {
             Ok(public) => Some(public),
             Err(error) => {
-                say(&format!("this job cannot be watched while it runs: {error}"));
+                say(&format!(
+                    "this job cannot be watched while it runs: {error}"
+                ));
                 None
             }
         }
@@ -32,11 +34,12 @@ impl Public {
         let socket = dir.join("gateway.sock");
         let publish = |job: &Job| {
             let command = assignment.command.clone();
-            let connect = Connect::new(&job.id, &socket, command).map_err(|source| PlaceError::Io {
-                what: "read random numbers for",
-                path: PathBuf::from(connect::FILE_NAME),
-                source,
-            })?;
+            let connect =
+                Connect::new(&job.id, &socket, command).map_err(|source| PlaceError::Io {
+                    what: "read random numbers for",
+                    path: PathBuf::from(connect::FILE_NAME),
+                    source,
+                })?;
             connect::publish(&connect)
         };
         let (job, path) = match publish(&assignment.job) {

@@ -1,14 +1,17 @@
-//! Whether there is room for all processes of this node: in `/dev/shm`, and below a limit of memory. Invivo uses no `/dev/shm`,
-//! but its tool processes are processes of MPI, too: where there is little, a job may fit without them and not with them.
+//! Whether there is room for all processes of this node: in `/dev/shm`, and below a limit of
+//! memory. Invivo uses no `/dev/shm`, but its tool processes are processes of MPI, too: where there
+//! is little, a job may fit without them and not with them.
 
 use rustix::process::{Resource, getrlimit};
 
 /// Where MPI keeps what its processes share.
 const SHARED: &str = "/dev/shm";
-/// What one process takes there at most: 4.3 MB each in a queue of UCX (MPICH) and a segment of Open MPI, and some more.
+/// What one process takes there at most: 4.3 MB each in a queue of UCX (MPICH) and a segment of
+/// Open MPI, and some more.
 const SHARED_BYTES: u64 = 6 << 20;
-/// Below this limit (`ulimit -v`) tool processes do not come through `MPI_Init`: with 2 ranks they take some 120 MB of addresses,
-/// most of them for MPI's own libraries and segments. Buffers that do not fit besides are left out.
+/// Below this limit (`ulimit -v`) tool processes do not come through `MPI_Init`: with 2 ranks they
+/// take some 120 MB of addresses, most of them for MPI's own libraries and segments. Buffers that
+/// do not fit besides are left out.
 const ADDRESSES_LEAST_BYTES: u64 = 128 << 20;
 
 /// What to say of shared memory before a job of so many processes on this node, if anything.

@@ -1,5 +1,5 @@
-//! The supervisor of the root: it makes the job findable, keeps the gateway running, starts the analysis node,
-//! tells the result, and removes what it made.
+//! The supervisor of the root: it makes the job findable, keeps the gateway running, starts the
+//! analysis node, tells the result, and removes what it made.
 
 mod result;
 
@@ -54,7 +54,10 @@ pub struct Assignment {
 /// # Errors
 /// When the analysis node cannot be started: without it there is nothing to wait for.
 pub fn supervise(assignment: &Assignment, signals: Signals) -> Result<Ended, String> {
-    let dir = assignment.job.runtime_dir().map_err(|error| error.to_string())?;
+    let dir = assignment
+        .job
+        .runtime_dir()
+        .map_err(|error| error.to_string())?;
     let relations = Relations::here();
     let public = Public::open(assignment, &dir, for_tools(signals.mask_before));
     let _janitor = Janitor::start(&dir, public.as_ref().map(|public| public.job.id.as_str()));
@@ -97,7 +100,8 @@ struct Root<'a> {
     /// Readable once the launcher's process is gone: then nobody but us removes what we made.
     launcher: Option<OwnedFd>,
     signals: Signals,
-    /// Waits for the application to begin, since then; nothing once it has, and where it cannot be told.
+    /// Waits for the application to begin, since then; nothing once it has, and where it cannot be
+    /// told.
     opening: Option<(Opening, Instant)>,
     public: Option<Public>,
     node: Option<Pid>,
@@ -109,7 +113,8 @@ struct Root<'a> {
     last: LastSeconds,
     /// Ranks left MPI as it was: MPICH's launcher should not see that before all have left.
     outlive: bool,
-    /// Since when it is known that a rank left without `MPI_Finalize`, where the launcher is of MPICH's kin.
+    /// Since when it is known that a rank left without `MPI_Finalize`, where the launcher is of
+    /// MPICH's kin.
     left_early: Option<Instant>,
     /// What is left to say at the job's end, where the result came before it.
     last_words: Option<String>,
@@ -128,14 +133,15 @@ struct Root<'a> {
 /// What the analysis node is given to end when the launcher is gone.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How long the ranks of MPICH's kin have to follow a process that left without `MPI_Finalize`. Bare runs have not even that: the
-/// launcher kills the others at once. But it does not do so everywhere where somebody keeps the connection of that rank open a
-/// moment longer ([`child::outlive`]): MPICH 5.0 takes no offence at a connection that closes after its process. Ours closes
-/// before.
+/// How long the ranks of MPICH's kin have to follow a process that left without `MPI_Finalize`.
+/// Bare runs have not even that: the launcher kills the others at once. But it does not do so
+/// everywhere where somebody keeps the connection of that rank open a moment longer
+/// ([`child::outlive`]): MPICH 5.0 takes no offence at a connection that closes after its process.
+/// Ours closes before.
 const FORSAKEN: Duration = Duration::from_secs(2);
 
-/// How long we stay without an analysis node for ranks that were asked to end: batch systems give them no more. Whoever asked may wait
-/// for all processes.
+/// How long we stay without an analysis node for ranks that were asked to end: batch systems give
+/// them no more. Whoever asked may wait for all processes.
 const UNOBSERVED: Duration = Duration::from_secs(30);
 
 /// Whether there is something to read, an end included.
@@ -155,7 +161,8 @@ impl Root<'_> {
             job,
             ..
         } = self.assignment;
-        let cannot = |error: &dyn std::fmt::Display| format!("cannot start the analysis node: {error}");
+        let cannot =
+            |error: &dyn std::fmt::Display| format!("cannot start the analysis node: {error}");
         let (message, theirs) = FinalMessage::pair().map_err(|error| cannot(&error))?;
         let job = self.public.as_ref().map_or(job, |public| &public.job);
         let library = loaded(opening.as_ref(), library.clone());
@@ -164,7 +171,9 @@ impl Root<'_> {
         command.arg("--layout").arg(layout.to_string());
         command.arg("--job").arg(&job.id);
         command.arg("--link").arg(link(&self.dir));
-        command.arg("--report-fd").arg(theirs.as_raw_fd().to_string());
+        command
+            .arg("--report-fd")
+            .arg(theirs.as_raw_fd().to_string());
         let config = &asked.config;
         for (name, value) in [
             ("--buffer-bytes", config.buffer.0),
@@ -232,14 +241,16 @@ impl Root<'_> {
 
     /// Whether the job is to end and nothing is left to wait for.
     fn may_leave(&self) -> bool {
-        let over = |since: Option<Instant>, most| since.is_some_and(|since| since.elapsed() >= most);
+        let over =
+            |since: Option<Instant>, most| since.is_some_and(|since| since.elapsed() >= most);
         let useless = self.asked_to_end && over(self.node_lost, UNOBSERVED);
         useless || over(self.launcher_gone, LINGER) || self.is_forsaken()
     }
 
     /// Whether ranks have stayed where one has left.
     fn is_forsaken(&self) -> bool {
-        self.left_early.is_some_and(|since| since.elapsed() >= FORSAKEN)
+        self.left_early
+            .is_some_and(|since| since.elapsed() >= FORSAKEN)
     }
 
     /// The job's status as far as the root is concerned, or nothing when it has to stay.
@@ -273,7 +284,8 @@ impl Root<'_> {
         }
     }
 
-    /// Whether the analysis node was through `MPI_Init`: first thing behind it, it listens for the gateway.
+    /// Whether the analysis node was through `MPI_Init`: first thing behind it, it listens for the
+    /// gateway.
     fn has_begun(&self) -> bool {
         link(&self.dir).exists()
     }
@@ -314,7 +326,8 @@ impl Root<'_> {
     fn take_signals(&mut self) {
         while let Some(incoming) = self.signals.next() {
             if asks_to_end(incoming.signal) {
-                // The kernel says that our stand-in is gone by a signal, too: that was nobody's word.
+                // The kernel says that our stand-in is gone by a signal, too: that was nobody's
+                // word.
                 if !self.relations.is_orphan() {
                     self.asked_by.get_or_insert(incoming.signal);
                 }
@@ -322,15 +335,17 @@ impl Root<'_> {
             }
         }
         let gone = self.launcher.as_ref().is_some_and(is_readable);
-        if self.launcher_gone.is_none() && (gone || self.asked_to_end && self.relations.is_orphan()) {
+        if self.launcher_gone.is_none() && (gone || self.asked_to_end && self.relations.is_orphan())
+        {
             self.launcher = None;
             self.launcher_gone = Some(Instant::now());
             self.end_was_asked_for(true);
         }
     }
 
-    /// A launcher that asks kills soon after: what others can see goes first, the result may still come. The sockets' directory
-    /// stays until they are not needed any more: the job may be on its way through `MPI_Init`.
+    /// A launcher that asks kills soon after: what others can see goes first, the result may still
+    /// come. The sockets' directory stays until they are not needed any more: the job may be on its
+    /// way through `MPI_Init`.
     fn end_was_asked_for(&mut self, tell_the_node: bool) {
         self.asked_to_end = true;
         self.unpublish();

@@ -1,5 +1,5 @@
-//! `invivo run`: puts Invivo into a launcher's command line and becomes the launcher, so that its exit status,
-//! its signals and its terminal are exactly what they would be.
+//! `invivo run`: puts Invivo into a launcher's command line and becomes the launcher, so that its
+//! exit status, its signals and its terminal are exactly what they would be.
 
 use super::artefacts::Artefacts;
 use super::asked::{Asked, JobArgs};
@@ -15,7 +15,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Run an MPI program under Invivo; -n counts the application's ranks, the tool processes are added.
+/// Run an MPI program under Invivo; -n counts the application's ranks, the tool processes are
+/// added.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Examples:
   invivo run -- mpiexec -n 4 ./app
@@ -61,10 +62,14 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         .line
         .first()
         .and_then(|name| program::find(name, path)?.canonicalize().ok());
-    let read =
-        |words: &[OsString]| read(words, resolved.as_deref()).map_err(|error| usage(explain(&error, words)));
+    let read = |words: &[OsString]| {
+        read(words, resolved.as_deref()).map_err(|error| usage(explain(&error, words)))
+    };
     let line = read(&args.line)?;
-    if line.programs(&args.line).any(|program| is_ours(&program[0])) {
+    if line
+        .programs(&args.line)
+        .any(|program| is_ours(&program[0]))
+    {
         return Err(usage(
             "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo run --` away".to_owned(),
         ));
@@ -86,12 +91,17 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     let tools = layout.total() - layout.app();
     let mut words = args.line.clone();
     if policy == Policy::Tail {
-        let kept = binding::kept(&line, resolved.as_deref(), cores().unwrap_or(0), environment);
+        let kept = binding::kept(
+            &line,
+            resolved.as_deref(),
+            cores().unwrap_or(0),
+            environment,
+        );
         words.splice(1..1, kept);
     }
     let placed = read(&words)?;
-    let invivo =
-        std::env::current_exe().map_err(|error| (1, format!("cannot find this program: {error}")))?;
+    let invivo = std::env::current_exe()
+        .map_err(|error| (1, format!("cannot find this program: {error}")))?;
     if args.dry_run {
         let inserted = inserted(&invivo, &asked, &[]);
         println!("{}", quoted(&placed.extended(&words, tools, &inserted)));
@@ -99,7 +109,9 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     }
     if let Some(family) = family(line.flavour) {
         let artefacts = Artefacts::of_this_program().map_err(|error| (1, error.to_string()))?;
-        artefacts.check(family).map_err(|error| (1, error.to_string()))?;
+        artefacts
+            .check(family)
+            .map_err(|error| (1, error.to_string()))?;
     }
     if !*asked.config.quiet {
         announce(&line, &args.line, &layout, environment);
@@ -121,7 +133,11 @@ fn become_launcher(line: &[OsString]) -> (u8, String) {
 }
 
 /// The first program of the line that has its MPI linked into itself.
-fn with_mpi_inside<'a>(line: &Line, words: &'a [OsString], path: Option<&OsStr>) -> Option<&'a OsStr> {
+fn with_mpi_inside<'a>(
+    line: &Line,
+    words: &'a [OsString],
+    path: Option<&OsStr>,
+) -> Option<&'a OsStr> {
     let names = line.programs(words).filter_map(|program| program.first());
     names
         .map(OsString::as_os_str)
@@ -186,14 +202,24 @@ fn announce(line: &Line, words: &[OsString], layout: &Layout, environment: &Envi
             total = layout.total(),
         ));
     } else if std::io::stderr().is_terminal() {
-        say(&format!("{}; in another terminal: invivo top", plan::sum(layout)));
+        say(&format!(
+            "{}; in another terminal: invivo top",
+            plan::sum(layout)
+        ));
     }
 }
 
 /// A resource manager decides about slots here.
 pub(super) fn is_managed(environment: &Environment) -> bool {
-    let jobs = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "COBALT_JOBID"];
-    jobs.iter().any(|name| environment.contains_key(OsStr::new(name)))
+    let jobs = [
+        "SLURM_JOB_ID",
+        "PBS_JOBID",
+        "LSB_JOBID",
+        "JOB_ID",
+        "COBALT_JOBID",
+    ];
+    jobs.iter()
+        .any(|name| environment.contains_key(OsStr::new(name)))
 }
 
 /// Cores of this machine as Open MPI counts its slots: hardware threads of one core are one.
@@ -214,7 +240,9 @@ fn wrong_side(line: &[OsString], processes: u32) -> String {
     } else {
         format!("mpiexec -n {processes} {}", quoted(line))
     };
-    format!("`invivo run` stands before the launcher, not behind it; type: invivo run -- {corrected}")
+    format!(
+        "`invivo run` stands before the launcher, not behind it; type: invivo run -- {corrected}"
+    )
 }
 
 fn is_ours(program: &OsStr) -> bool {
@@ -227,8 +255,7 @@ fn explain(error: &LineError, args: &[OsString]) -> String {
         .first()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let by_hand =
-        "by hand: take the total from `invivo plan -n N` and put `invivo exec --` before the program";
+    let by_hand = "by hand: take the total from `invivo plan -n N` and put `invivo exec --` before the program";
     match error {
         LineError::NotALauncher { launcher: true } => {
             format!("`invivo run` does not read the options of {launcher} yet; {by_hand}")
@@ -244,14 +271,18 @@ fn explain(error: &LineError, args: &[OsString]) -> String {
             launcher,
             quoted(&args[1..]),
         ),
-        LineError::BadCount(text) => format!("{text:?} is no number of ranks; give 1 or more, as in -n 4"),
+        LineError::BadCount(text) => {
+            format!("{text:?} is no number of ranks; give 1 or more, as in -n 4")
+        }
         LineError::TwoCounts => "the number of ranks is given twice; give it once".to_owned(),
         LineError::UnknownOption(option) => format!(
             "whether a value follows {option} is not known, so neither is where the program begins; {by_hand}"
         ),
         LineError::NoValue(option) => format!("a value is missing behind {option}"),
         LineError::NoProgram => {
-            format!("there is no program on the line; type for example: invivo run -- {launcher} -n 4 ./app")
+            format!(
+                "there is no program on the line; type for example: invivo run -- {launcher} -n 4 ./app"
+            )
         }
         LineError::ProgramFile(option) => {
             format!(
@@ -259,7 +290,9 @@ fn explain(error: &LineError, args: &[OsString]) -> String {
             )
         }
         LineError::SeveralPrograms => {
-            format!("several programs in one job (`:`) are read for mpiexec on one node only; {by_hand}")
+            format!(
+                "several programs in one job (`:`) are read for mpiexec on one node only; {by_hand}"
+            )
         }
     }
 }

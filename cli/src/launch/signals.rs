@@ -1,17 +1,20 @@
-//! Which signals reach the application through its supervisor: those that were sent to the supervisor alone.
+//! Which signals reach the application through its supervisor: those that were sent to the
+//! supervisor alone.
 //!
-//! Supervisor and application share a process group, so a signal to the group has reached the application
-//! already, and passing it on would double it. The kernel does not say how a signal was addressed, but it says
-//! who sent it. Tried on Open MPI 4.1 (mpiexec and orted) and MPICH 4.0 (hydra_pmi_proxy): both give each rank
-//! a process group, and both signal that group and nothing else: TERM, INT, USR1 on both, USR2 and CONT on
-//! Open MPI; Slurm's slurmstepd signals every process of a step. Hence:
+//! Supervisor and application share a process group, so a signal to the group has reached the
+//! application already, and passing it on would double it. The kernel does not say how a signal was
+//! addressed, but it says who sent it. Tried on Open MPI 4.1 (mpiexec and orted) and MPICH 4.0
+//! (hydra_pmi_proxy): both give each rank a process group, and both signal that group and nothing
+//! else: TERM, INT, USR1 on both, USR2 and CONT on Open MPI; Slurm's slurmstepd signals every
+//! process of a step. Hence:
 //!
-//! - from the launcher's process on this node, from the kernel (a terminal, a limit) or from another PID
-//!   namespace (sender 0): the application has it;
-//! - from the application or a descendant: it was `kill(0, ...)`, which it has itself, or it was meant for
-//!   whoever started it;
-//! - from anybody else (a user's `kill PID`, a wrapper script's trap): it was sent to the supervisor alone.
-//!   Only a `kill -- -PGID` typed by hand is taken for that wrongly, and arrives twice.
+//! - from the launcher's process on this node, from the kernel (a terminal, a limit) or from
+//!   another PID namespace (sender 0): the application has it;
+//! - from the application or a descendant: it was `kill(0, ...)`, which it has itself, or it was
+//!   meant for whoever started it;
+//! - from anybody else (a user's `kill PID`, a wrapper script's trap): it was sent to the
+//!   supervisor alone. Only a `kill -- -PGID` typed by hand is taken for that wrongly, and arrives
+//!   twice.
 
 use super::process;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -84,8 +87,8 @@ pub fn mask() -> SigSet {
     SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty())
 }
 
-/// The mask of a tool process: signals that people send to applications (a launcher passes them to every
-/// process of the job) must not end a tool that does not know them.
+/// The mask of a tool process: signals that people send to applications (a launcher passes them to
+/// every process of the job) must not end a tool that does not know them.
 pub fn for_tools(mut mask: SigSet) -> SigSet {
     for signal in [
         Signal::SIGUSR1,
@@ -99,8 +102,8 @@ pub fn for_tools(mut mask: SigSet) -> SigSet {
     mask
 }
 
-/// All signals of the process, read from a descriptor instead of interrupting it. Those that a fault of our
-/// own would raise keep their effect.
+/// All signals of the process, read from a descriptor instead of interrupting it. Those that a
+/// fault of our own would raise keep their effect.
 #[derive(Debug)]
 pub struct Signals {
     fd: SignalFd,

@@ -1,5 +1,5 @@
-//! Whether Open MPI will refuse a line for want of slots: it starts no more processes than there are, unless it is told to, and
-//! tool processes take slots, too. Said only where it is sure. Pure.
+//! Whether Open MPI will refuse a line for want of slots: it starts no more processes than there
+//! are, unless it is told to, and tool processes take slots, too. Said only where it is sure. Pure.
 
 use super::environment::Environment;
 use super::launcher::{Flavour, Line, PLACEMENTS, stem};
@@ -23,7 +23,8 @@ pub struct Slots {
     pub given: String,
 }
 
-/// The slots that will be too few for `total` processes. `cores` are this machine's, `read` gives the text of a file.
+/// The slots that will be too few for `total` processes. `cores` are this machine's, `read` gives
+/// the text of a file.
 pub fn too_few(
     line: &Line,
     words: &[OsString],
@@ -50,7 +51,8 @@ pub fn too_few(
     (total > slots.number).then_some(slots)
 }
 
-/// The slots of hosts, where one option names them, all say their slots, and nothing else is said about placement.
+/// The slots of hosts, where one option names them, all say their slots, and nothing else is said
+/// about placement.
 fn of_hosts(options: &[OsString], read: impl Fn(&Path) -> Option<String>) -> Option<Slots> {
     let mut found = None;
     for (at, word) in options.iter().enumerate() {
@@ -157,7 +159,11 @@ mod tests {
             assert_eq!(said(line, "/usr/bin/orterun", &none), None, "{line}");
         }
         for launcher in ["/usr/bin/mpiexec.mpich", "/opt/wrapper"] {
-            assert_eq!(said("mpiexec -n 4 ./app", launcher, &none), None, "{launcher}");
+            assert_eq!(
+                said("mpiexec -n 4 ./app", launcher, &none),
+                None,
+                "{launcher}"
+            );
         }
         for name in [
             "SLURM_JOB_ID",

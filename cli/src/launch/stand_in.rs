@@ -1,8 +1,8 @@
 //! Tool processes in process groups of their own.
 //!
-//! MPICH's launcher kills the process group of everybody that it has started, with SIGKILL, as soon as one of them dies, and
-//! when it dies itself. Who is to make the report then must be somewhere else: what the launcher has started only stands in
-//! for a tool process.
+//! MPICH's launcher kills the process group of everybody that it has started, with SIGKILL, as soon
+//! as one of them dies, and when it dies itself. Who is to make the report then must be somewhere
+//! else: what the launcher has started only stands in for a tool process.
 //!
 //! ```text
 //! launcher
@@ -11,9 +11,9 @@
 //!               '-- the tool process, which dies with it
 //! ```
 //!
-//! A stand-in that is gone is for the others what the end of the launcher is: they have two seconds then, see [`super::root`] and
-//! [`super::keeper`]. The group stays in the launcher's session, so that the kernel wakes whoever stands still in it when its
-//! stand-in is gone.
+//! A stand-in that is gone is for the others what the end of the launcher is: they have two seconds
+//! then, see [`super::root`] and [`super::keeper`]. The group stays in the launcher's session, so
+//! that the kernel wakes whoever stands still in it when its stand-in is gone.
 
 use super::child::{self, Fork};
 use super::root::is_readable;
@@ -22,8 +22,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::Pid;
 use std::os::fd::OwnedFd;
 
-/// Goes on in a child in a process group of its own, while the calling process stands in for it and does not return. Where the
-/// system has no room for another process, it goes on in the calling one: then it ends with the others.
+/// Goes on in a child in a process group of its own, while the calling process stands in for it and
+/// does not return. Where the system has no room for another process, it goes on in the calling
+/// one: then it ends with the others.
 pub fn step_aside(signals: &Signals) {
     let launcher = Relations::here().launcher_fd();
     match child::fork() {

@@ -1,17 +1,20 @@
-//! The supervisor's part of a pause: the application's process stands still while no thread of it is in MPI.
+//! The supervisor's part of a pause: the application's process stands still while no thread of it
+//! is in MPI.
 //!
-//! The gate holds threads at their next MPI call; this stops those that compute. A thread inside MPI must never
-//! be stopped: it may hold a shared queue half-written, on which other ranks would spin. The rules:
+//! The gate holds threads at their next MPI call; this stops those that compute. A thread inside
+//! MPI must never be stopped: it may hold a shared queue half-written, on which other ranks would
+//! spin. The rules:
 //!
-//! 1. Look at the flags. Is a thread in MPI, leave the process alone: the gate holds that thread when it
-//!    leaves. (The look saves the stop below in the common case. Stopping is not free of effects: some system
-//!    calls return early after it.)
+//! 1. Look at the flags. Is a thread in MPI, leave the process alone: the gate holds that thread
+//!    when it leaves. (The look saves the stop below in the common case. Stopping is not free of
+//!    effects: some system calls return early after it.)
 //! 2. SIGSTOP, and wait until every thread stands still.
-//! 3. Look again. The place has closed the gate and made it visible to every processor (membarrier) before it
-//!    asked us, so a thread that shows no MPI here cannot be in it. Is one in MPI all the same, SIGCONT at once.
+//! 3. Look again. The place has closed the gate and made it visible to every processor (membarrier)
+//!    before it asked us, so a thread that shows no MPI here cannot be in it. Is one in MPI all the
+//!    same, SIGCONT at once.
 //! 4. Not stopped? Again every [`TICK`], as long as the pause lasts.
-//! 5. The pause ends when the place says so, when the gate opens, and when the gate's time is over: then nobody
-//!    may be left to say so.
+//! 5. The pause ends when the place says so, when the gate opens, and when the gate's time is over:
+//!    then nobody may be left to say so.
 
 use super::memory::monotonic_ns;
 use super::process;
@@ -23,8 +26,8 @@ use std::time::{Duration, Instant};
 
 /// How often a pause is looked after.
 pub const TICK: Duration = Duration::from_millis(50);
-/// The longest wait for threads to stand still: a thread must get a processor once to stop, which can take some
-/// tens of milliseconds where many share one.
+/// The longest wait for threads to stand still: a thread must get a processor once to stop, which
+/// can take some tens of milliseconds where many share one.
 const STANDSTILL: Duration = Duration::from_millis(500);
 /// Between two looks at threads that are about to stop: doubled from the first to the second.
 const LOOKS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(2));
@@ -34,13 +37,14 @@ const LOOKS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_m
 pub struct Thread {
     /// Its state's letter in `/proc`.
     pub state: char,
-    /// Its status page's `inside`, or nothing for a thread that has none: it never called MPI, or came when all pages were
-    /// taken and none of its kind is in MPI.
+    /// Its status page's `inside`, or nothing for a thread that has none: it never called MPI, or
+    /// came when all pages were taken and none of its kind is in MPI.
     pub inside: Option<u32>,
 }
 
 impl Thread {
-    /// It runs no code until it is continued. A thread in the kernel (`D`) stops before it leaves it.
+    /// It runs no code until it is continued. A thread in the kernel (`D`) stops before it leaves
+    /// it.
     fn stands(self) -> bool {
         matches!(self.state, 'T' | 't' | 'D' | 'Z' | 'X')
     }
@@ -62,7 +66,9 @@ pub enum Judgement {
 
 /// Decides by the rank's phase and its threads. Pure.
 pub fn judge(in_phase: u32, threads: &[Thread]) -> Judgement {
-    let in_mpi = threads.iter().any(|thread| thread.inside == Some(inside::MPI));
+    let in_mpi = threads
+        .iter()
+        .any(|thread| thread.inside == Some(inside::MPI));
     match in_phase {
         // Its flags are not kept: nobody can tell where its threads are.
         phase::SILENT => Judgement::MustRun(Outcome::Running),
@@ -138,7 +144,8 @@ impl Pause {
         }
         // Somebody else may have continued it.
         if self.holding
-            && process::stat(pid(self.pid)).is_some_and(|stat| stat.state != 'T' && stat.state != 't')
+            && process::stat(pid(self.pid))
+                .is_some_and(|stat| stat.state != 'T' && stat.state != 't')
         {
             self.holding = false;
         }
@@ -152,7 +159,9 @@ impl Pause {
         if gone(&threads) {
             return Outcome::Gone;
         }
-        if let Judgement::MustRun(outcome) = judge(region.page().phase.load(Ordering::Acquire), &threads) {
+        if let Judgement::MustRun(outcome) =
+            judge(region.page().phase.load(Ordering::Acquire), &threads)
+        {
             return outcome;
         }
         // Somebody else has stopped it: it stands still, and to continue it is not ours.
@@ -208,7 +217,9 @@ fn gate_open(region: &Region) -> bool {
 
 /// A process without threads, or with dead ones only.
 fn gone(threads: &[Thread]) -> bool {
-    threads.iter().all(|thread| matches!(thread.state, 'Z' | 'X'))
+    threads
+        .iter()
+        .all(|thread| matches!(thread.state, 'Z' | 'X'))
 }
 
 /// The threads with their flags.
@@ -223,7 +234,8 @@ fn look(of: Pid, region: &Region) -> Vec<Thread> {
             .find(|status| status.tid.load(Ordering::Acquire) == tid);
         status.map(|status| status.inside.load(Ordering::Acquire))
     };
-    // The last page counts the threads in MPI that have none of their own. Which they are nobody says.
+    // The last page counts the threads in MPI that have none of their own. Which they are nobody
+    // says.
     let without_page = page
         .status
         .last()

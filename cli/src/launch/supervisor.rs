@@ -1,5 +1,5 @@
-//! The supervisor of one rank of the application: starts it, lends itself to its place, outlives it, and leaves
-//! as it left.
+//! The supervisor of one rank of the application: starts it, lends itself to its place, outlives
+//! it, and leaves as it left.
 //!
 //! ```text
 //!            started ---- ends before MPI ----------------------------------+
@@ -12,8 +12,8 @@
 //!               +-----------------------------------------------------------+
 //! ```
 //!
-//! It sleeps in `poll` all the time, but for a pause, which is looked after every 50 ms. Nothing that goes
-//! wrong on our side keeps the application from running or its supervisor from leaving.
+//! It sleeps in `poll` all the time, but for a pause, which is looked after every 50 ms. Nothing
+//! that goes wrong on our side keeps the application from running or its supervisor from leaving.
 
 use super::child::{self, Ended, Inheritance};
 use super::contained::contained;
@@ -45,9 +45,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// The longest that a supervisor waits for its place after the application's end: the place takes what a rank
-/// left in milliseconds and the root asks its last questions in a second or two; a launcher that ends the job
-/// loses patience by itself.
+/// The longest that a supervisor waits for its place after the application's end: the place takes
+/// what a rank left in milliseconds and the root asks its last questions in a second or two; a
+/// launcher that ends the job loses patience by itself.
 const LINGER: Duration = Duration::from_secs(10);
 /// The same once the launcher has asked for the end: it kills soon after.
 const LINGER_ASKED: Duration = Duration::from_secs(1);
@@ -105,7 +105,8 @@ struct Supervisor<'a> {
     memory: Memory,
     /// Our end of the pair that the shim writes to; nothing once it is closed.
     shim: Option<OwnedFd>,
-    /// Where a shim comes that has lost the other end; nothing where the system gives no such place.
+    /// Where a shim comes that has lost the other end; nothing where the system gives no such
+    /// place.
     door: Option<Door>,
     place: Option<PlaceSocket>,
     pause: Pause,
@@ -116,7 +117,8 @@ struct Supervisor<'a> {
     aborting: bool,
     /// The place has taken everything.
     let_go: bool,
-    /// The application left MPI as it was: MPICH's launcher should not see that before all have left.
+    /// The application left MPI as it was: MPICH's launcher should not see that before all have
+    /// left.
     outlive: bool,
     /// How the application ended, once it has.
     ended: Option<Ended>,
@@ -132,13 +134,18 @@ fn start(assignment: &Assignment) -> Result<Supervisor<'_>, (i32, String)> {
         .map(|name| name.to_string_lossy())
         .unwrap_or_default();
     let cannot = |code: i32, what: &str, error: &std::io::Error, advice: &str| {
-        (code, format!("cannot start {name}: {what} ({error}); {advice}"))
+        (
+            code,
+            format!("cannot start {name}: {what} ({error}); {advice}"),
+        )
     };
     let relations = Relations::here();
-    let signals =
-        Signals::take().map_err(|error| cannot(1, "no descriptor for its signals", &error, TRY_WITHOUT))?;
-    let unshared = |error: std::io::Error| cannot(1, "no memory to share with it", &error, TRY_WITHOUT);
-    // Without its memory a rank cannot be told from a tool process, so it cannot run unobserved either.
+    let signals = Signals::take()
+        .map_err(|error| cannot(1, "no descriptor for its signals", &error, TRY_WITHOUT))?;
+    let unshared =
+        |error: std::io::Error| cannot(1, "no memory to share with it", &error, TRY_WITHOUT);
+    // Without its memory a rank cannot be told from a tool process, so it cannot run unobserved
+    // either.
     let memory = Memory::create(assignment.identity, assignment.beginning).map_err(unshared)?;
     let (ours, theirs) = rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
@@ -254,11 +261,23 @@ impl Supervisor<'_> {
     fn wait(&self, at_most: Option<Duration>) {
         let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(&self.signals, PollFlags::IN)];
         if self.ended.is_none() {
-            fds.extend(self.child_fd.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
+            fds.extend(
+                self.child_fd
+                    .as_ref()
+                    .map(|fd| PollFd::new(fd, PollFlags::IN)),
+            );
         }
-        fds.extend(self.door.as_ref().map(|door| PollFd::new(door, PollFlags::IN)));
+        fds.extend(
+            self.door
+                .as_ref()
+                .map(|door| PollFd::new(door, PollFlags::IN)),
+        );
         fds.extend(self.shim.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
-        fds.extend(self.place.as_ref().map(|place| PollFd::new(place, PollFlags::IN)));
+        fds.extend(
+            self.place
+                .as_ref()
+                .map(|place| PollFd::new(place, PollFlags::IN)),
+        );
         let timeout = at_most.and_then(|duration| Timespec::try_from(duration).ok());
         // Whatever it says, everything is looked at.
         let _ = poll(&mut fds, timeout.as_ref());
@@ -269,7 +288,8 @@ impl Supervisor<'_> {
         self.take_signals();
         self.look_at_door();
         self.hear_shim();
-        // One at a time: who asks all the time must not keep us from seeing the end. The rest makes `wait` return at once.
+        // One at a time: who asks all the time must not keep us from seeing the end. The rest makes
+        // `wait` return at once.
         if let Some(message) = self.hear_place() {
             self.act(message);
         }
@@ -278,7 +298,11 @@ impl Supervisor<'_> {
 
     /// Lets a shim in that has lost what it inherited.
     fn look_at_door(&mut self) {
-        match self.door.as_ref().map(|door| door.answer(self.memory.as_fd())) {
+        match self
+            .door
+            .as_ref()
+            .map(|door| door.answer(self.memory.as_fd()))
+        {
             Some(Ok(Some(shim))) => self.shim = Some(shim),
             Some(Ok(None)) | None => {}
             // It would say so again and again.
@@ -372,9 +396,10 @@ impl Supervisor<'_> {
 
     fn act(&mut self, message: ToSupervisor) {
         let (generation, outcome) = match message {
-            ToSupervisor::Stop { generation } => {
-                (generation, self.pause.begin(&self.memory.region(), generation))
-            }
+            ToSupervisor::Stop { generation } => (
+                generation,
+                self.pause.begin(&self.memory.region(), generation),
+            ),
             ToSupervisor::Continue { generation } => {
                 self.pause.end();
                 (generation, invivo_proto::control::local::Outcome::Running)
@@ -388,11 +413,14 @@ impl Supervisor<'_> {
                 return;
             }
         };
-        self.tell(&FromSupervisor::Acted { generation, outcome });
+        self.tell(&FromSupervisor::Acted {
+            generation,
+            outcome,
+        });
     }
 
-    /// The process that is in MPI: the one that we started, until it says so, or a child of that. Nothing where its number is
-    /// another one's by now, or means another one to us.
+    /// The process that is in MPI: the one that we started, until it says so, or a child of that.
+    /// Nothing where its number is another one's by now, or means another one to us.
     fn rank(&self) -> Option<Pid> {
         let told = Pid::from_raw(self.memory.region().page().pid.load(Ordering::Acquire) as i32);
         let number = |pid: Pid| pid.as_raw_nonzero().get();
@@ -455,7 +483,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// After the application's end: tells the place, and waits until it has taken what the application left.
+    /// After the application's end: tells the place, and waits until it has taken what the
+    /// application left.
     fn farewell(&mut self, ended: Ended) {
         // It may have died right after the welcome.
         self.hear_shim();
@@ -468,7 +497,8 @@ impl Supervisor<'_> {
         if left != phase::DRAINED && matches!(ended, Ended::Code(_)) {
             self.outlive = true;
         }
-        // Drained: nothing is left of this rank. But a death makes the launcher end the job, and others may have something.
+        // Drained: nothing is left of this rank. But a death makes the launcher end the job, and
+        // others may have something.
         if left == phase::DRAINED && matches!(ended, Ended::Code(_)) {
             return;
         }
@@ -478,7 +508,11 @@ impl Supervisor<'_> {
                 return;
             }
             self.take_signals();
-            let most = if self.asked_to_end { LINGER_ASKED } else { LINGER };
+            let most = if self.asked_to_end {
+                LINGER_ASKED
+            } else {
+                LINGER
+            };
             let Some(rest) = most.checked_sub(start.elapsed()) else {
                 return;
             };

@@ -1,5 +1,6 @@
-//! The names in a program's or library's table of symbols, of which every rank of a job looks at some at its start: the table
-//! and its strings are read at once each, and nothing else of files that may be hundreds of megabytes.
+//! The names in a program's or library's table of symbols, of which every rank of a job looks at
+//! some at its start: the table and its strings are read at once each, and nothing else of files
+//! that may be hundreds of megabytes.
 
 use object::elf::{FileHeader64, Sym64};
 use object::read::elf::{FileHeader, SectionHeader, Sym};
@@ -26,8 +27,8 @@ pub struct Symbol {
     pub at: usize,
 }
 
-/// The symbols that a file defines and that are wanted, of its table of this type (`SHT_DYNSYM`, `SHT_SYMTAB`); none where there
-/// is no such table.
+/// The symbols that a file defines and that are wanted, of its table of this type (`SHT_DYNSYM`,
+/// `SHT_SYMTAB`); none where there is no such table.
 ///
 /// # Errors
 /// The file cannot be read, or makes no sense.
@@ -45,7 +46,9 @@ pub fn defined(
         return Ok(Vec::new());
     }
     let begin = sections.section(table.section())?.sh_offset(endian) as usize;
-    let strings = sections.section(table.string_section())?.data(endian, file)?;
+    let strings = sections
+        .section(table.string_section())?
+        .data(endian, file)?;
     let strings = StringTable::new(strings, 0, strings.len() as u64);
     let mut symbols = Vec::new();
     for (index, symbol) in table.iter().enumerate() {

@@ -1,13 +1,15 @@
 //! Hides from the program what its MPI library does not have.
 //!
-//! The shim wraps the functions of every member of its family. A program that asks whether a function is there (by
-//! `dlsym`, or by a weak reference as mpi4py does) would find the shim's and take it for one that works. So the program
-//! gets a copy of the shim in whose table of symbols those names are undefined, which the loader passes over. The copy
-//! lies in a directory of the user's on the node, one for all ranks and jobs with the same library. Where it cannot be made, the shim
-//! itself is taken.
+//! The shim wraps the functions of every member of its family. A program that asks whether a
+//! function is there (by `dlsym`, or by a weak reference as mpi4py does) would find the shim's and
+//! take it for one that works. So the program gets a copy of the shim in whose table of symbols
+//! those names are undefined, which the loader passes over. The copy lies in a directory of the
+//! user's on the node, one for all ranks and jobs with the same library. Where it cannot be made,
+//! the shim itself is taken.
 //!
-//! The program may load a newer library than the one that was expected. So the symbols' sizes, which the loader does not
-//! read, say where the functions are: the copy gives back what turns out to be there (`app-shim/src/hidden.rs`).
+//! The program may load a newer library than the one that was expected. So the symbols' sizes,
+//! which the loader does not read, say where the functions are: the copy gives back what turns out
+//! to be there (`app-shim/src/hidden.rs`).
 
 use super::preload::can_preload;
 use super::symbols::{Symbol, Unreadable, defined};
@@ -17,19 +19,28 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The number of a section, the value and the size stand behind name (4 bytes), kind and visibility of a symbol.
+/// The number of a section, the value and the size stand behind name (4 bytes), kind and visibility
+/// of a symbol.
 const SECTION_AT: usize = 6;
 const VALUE_AT: usize = 8;
 const SIZE_AT: usize = 16;
 const SIZE_END: usize = 24;
 
-/// The shim as a program with this MPI library should have it: `shim` itself, or a copy in the directory, which is asked for
-/// only then.
-pub fn tailored(shim: &Path, library: &Path, directory: impl FnOnce() -> Option<PathBuf>) -> PathBuf {
+/// The shim as a program with this MPI library should have it: `shim` itself, or a copy in the
+/// directory, which is asked for only then.
+pub fn tailored(
+    shim: &Path,
+    library: &Path,
+    directory: impl FnOnce() -> Option<PathBuf>,
+) -> PathBuf {
     copy(shim, library, directory).unwrap_or_else(|| shim.to_owned())
 }
 
-fn copy(shim: &Path, library: &Path, directory: impl FnOnce() -> Option<PathBuf>) -> Option<PathBuf> {
+fn copy(
+    shim: &Path,
+    library: &Path,
+    directory: impl FnOnce() -> Option<PathBuf>,
+) -> Option<PathBuf> {
     let known = functions(library).ok()?;
     let known: HashSet<&[u8]> = known.iter().map(|symbol| symbol.name.as_slice()).collect();
     let mut hidden = functions(shim).ok()?;
@@ -44,7 +55,11 @@ fn copy(shim: &Path, library: &Path, directory: impl FnOnce() -> Option<PathBuf>
     (about.dev(), about.ino(), about.mtime(), about.mtime_nsec()).hash(&mut hash);
     hidden.hash(&mut hash);
     // The shim finds itself in LD_PRELOAD by the end of its name.
-    let file = directory.join(format!("{:016x}-{}", hash.finish(), shim.file_name()?.to_str()?));
+    let file = directory.join(format!(
+        "{:016x}-{}",
+        hash.finish(),
+        shim.file_name()?.to_str()?
+    ));
     if !can_preload(&file) || !may_run_from(&directory) {
         return None;
     }
@@ -65,7 +80,11 @@ fn copy(shim: &Path, library: &Path, directory: impl FnOnce() -> Option<PathBuf>
 fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
     let mut options = std::fs::OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o700).open(file)?;
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o700)
+        .open(file)?;
     file.write_all(bytes)
 }
 
@@ -116,7 +135,8 @@ mod tests {
         compiled(dir, name, &text, &["-shared", "-fPIC"])
     }
 
-    /// Loads the library that it is given and says of each name behind it whether it is found there.
+    /// Loads the library that it is given and says of each name behind it whether it is found
+    /// there.
     const FINDER: &str = r#"
         #include <dlfcn.h>
         #include <stdio.h>

@@ -1,5 +1,5 @@
-//! Who was waiting for a rank that died. What each rank's pending call needed is known of those that the supervisors could look
-//! at; of the others, what their records tell.
+//! Who was waiting for a rank that died. What each rank's pending call needed is known of those
+//! that the supervisors could look at; of the others, what their records tell.
 
 use invivo_archive::observation::Observation;
 use invivo_archive::waits::{self, Waiter};
@@ -30,8 +30,9 @@ pub fn waiters(of: &Observation, told: &Waits, whom: u32) -> Vec<Waiter> {
     all
 }
 
-/// The call in which a rank waits for `whom`, if it does. A collective is one of all ranks, which the dead rank was not in: it
-/// had not come yet, or was through with it, and then nobody stands in it for long.
+/// The call in which a rank waits for `whom`, if it does. A collective is one of all ranks, which
+/// the dead rank was not in: it had not come yet, or was through with it, and then nobody stands in
+/// it for long.
 fn waits_for(of: &Observation, pending: &Pending, whom: u32) -> Option<String> {
     let (region, waits) = match pending.doing {
         Doing::Messages(region) => {
@@ -42,7 +43,10 @@ fn waits_for(of: &Observation, pending: &Pending, whom: u32) -> Option<String> {
         Doing::Collective(meeting) => {
             let function = convert::function_name(meeting.region);
             let is_of_all = meeting.comm == CommId::WORLD;
-            (meeting.region, is_of_all && !waits::is_in(of, whom, &function))
+            (
+                meeting.region,
+                is_of_all && !waits::is_in(of, whom, &function),
+            )
         }
         _ => return None,
     };

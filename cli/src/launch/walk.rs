@@ -6,8 +6,9 @@
 //! may not be stopped                            read as it lies; or up from its MPI call, as the shim noted that
 //! ```
 //!
-//! The rank does nothing for it: there is no handler of ours in it that would walk its stack. Steps are files and addresses
-//! in them; the place asks for the names of those that it has not had yet, of one of its supervisors (`look::names`).
+//! The rank does nothing for it: there is no handler of ours in it that would walk its stack. Steps
+//! are files and addresses in them; the place asks for the names of those that it has not had yet,
+//! of one of its supervisors (`look::names`).
 
 mod standing;
 mod tracer;
@@ -29,15 +30,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tracer::{Copied, Refused};
 
-/// Frames that a path is followed through: deeper ones are told as paths of which the callers are not known.
+/// Frames that a path is followed through: deeper ones are told as paths of which the callers are
+/// not known.
 const FRAMES_MAX: usize = 4096;
 /// Times that a sleeping thread is read before it is said to move too much for it.
 const TRIES: usize = 3;
-/// For how long threads are begun with: the supervisor has other things to do, and its place waits a little longer only.
+/// For how long threads are begun with: the supervisor has other things to do, and its place waits
+/// a little longer only.
 pub const WITHIN: Duration = Duration::from_millis(300);
 
-/// Where the threads of a process are, at least one line: the first, and the others, as far as `within` reaches, where
-/// all `threads` are asked for.
+/// Where the threads of a process are, at least one line: the first, and the others, as far as
+/// `within` reaches, where all `threads` are asked for.
 pub fn walk(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Walked> {
     let since = Instant::now();
     let mut tids: Vec<Pid> = process::threads(pid.as_raw_nonzero().get())
@@ -97,7 +100,9 @@ pub fn nothing(why: Reason) -> Walked {
 fn why(tid: Pid, refused: Refused) -> Reason {
     let tid = tid.as_raw_nonzero();
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
-    let mut tracer = status.lines().filter_map(|line| line.strip_prefix("TracerPid:"));
+    let mut tracer = status
+        .lines()
+        .filter_map(|line| line.strip_prefix("TracerPid:"));
     // One that is about to end has given its memory back before it says so.
     let has_memory = match std::fs::read(format!("/proc/{tid}/maps")) {
         Ok(mappings) => !mappings.is_empty(),

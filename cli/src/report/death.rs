@@ -14,8 +14,12 @@ const WAITERS_NAMED: usize = 3;
 pub fn how(ended: &RankEnded) -> String {
     match (ended.how, ended.inside) {
         (Ended::Code(code), Some(ABORT)) => format!("called MPI_Abort({code})"),
-        (Ended::Code(code), _) => format!("left with exit code {code} before MPI_Finalize was complete"),
-        (Ended::Signal(signal), _) => format!("was killed by signal {signal}{}", signal_name(signal)),
+        (Ended::Code(code), _) => {
+            format!("left with exit code {code} before MPI_Finalize was complete")
+        }
+        (Ended::Signal(signal), _) => {
+            format!("was killed by signal {signal}{}", signal_name(signal))
+        }
     }
 }
 
@@ -26,7 +30,11 @@ pub fn sentence(ended: &RankEnded) -> String {
         Some(ABORT) => format!("rank {} {how}", ended.rank),
         // Recording was off: nobody noted which.
         Some(RegionId(0)) => format!("rank {} {how}, in an MPI call", ended.rank),
-        Some(region) => format!("rank {} {how}, in {}", ended.rank, convert::function_name(region)),
+        Some(region) => format!(
+            "rank {} {how}, in {}",
+            ended.rank,
+            convert::function_name(region)
+        ),
         None => format!("rank {} {how}, outside MPI", ended.rank),
     }
 }
@@ -40,7 +48,8 @@ pub fn asked(saved: &Saved) -> Option<String> {
     ))
 }
 
-/// Who was waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in MPI_Wait"; of nobody, nothing.
+/// Who was waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in MPI_Wait"; of
+/// nobody, nothing.
 pub fn waiting(saved: &Saved) -> Option<String> {
     let first = saved.waiters.first()?;
     let whom = saved.whom;
@@ -48,7 +57,9 @@ pub fn waiting(saved: &Saved) -> Option<String> {
     let for_ns = saved.to_ns.saturating_sub(first.since_ns);
     let longest = format!("{} in {}", duration(for_ns), first.function);
     if let [rank] = ranks[..] {
-        return Some(format!("rank {rank} was waiting for rank {whom}, for {longest}"));
+        return Some(format!(
+            "rank {rank} was waiting for rank {whom}, for {longest}"
+        ));
     }
     let all = ranks.len();
     ranks.truncate(WAITERS_NAMED);
@@ -67,7 +78,10 @@ pub fn waiting(saved: &Saved) -> Option<String> {
 /// The name of a signal in parentheses; of an unknown one nothing.
 fn signal_name(signal: i32) -> String {
     let name = nix::sys::signal::Signal::try_from(signal);
-    name.map_or_else(|_| String::new(), |signal| format!(" ({})", signal.as_str()))
+    name.map_or_else(
+        |_| String::new(),
+        |signal| format!(" ({})", signal.as_str()),
+    )
 }
 
 #[cfg(test)]
@@ -112,7 +126,11 @@ mod tests {
                 "was killed by signal 11 (SIGSEGV), outside MPI",
             ),
             // A real-time signal has no name.
-            (Ended::Signal(34), None, "was killed by signal 34, outside MPI"),
+            (
+                Ended::Signal(34),
+                None,
+                "was killed by signal 34, outside MPI",
+            ),
             (Ended::Code(7), Some(ABORT), "called MPI_Abort(7)"),
             (Ended::Code(-1), Some(ABORT), "called MPI_Abort(-1)"),
             (

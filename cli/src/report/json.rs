@@ -1,5 +1,5 @@
-//! The report for programs. Times are in seconds here, as spreadsheets and notebooks like them; every other number
-//! is a count or bytes. Fields are only ever added.
+//! The report for programs. Times are in seconds here, as spreadsheets and notebooks like them;
+//! every other number is a count or bytes. Fields are only ever added.
 
 use crate::last::Saved;
 use invivo_grpc::convert;

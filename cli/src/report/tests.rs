@@ -111,7 +111,8 @@ fn the_page_has_everything_once() {
 
 #[test]
 fn json_has_rows_that_add_up() {
-    let value: serde_json::Value = serde_json::from_str(&json(&sample(), &Saved::default())).expect("json");
+    let value: serde_json::Value =
+        serde_json::from_str(&json(&sample(), &Saved::default())).expect("json");
     assert_eq!(value["version"], 1);
     assert_eq!(value["job"]["id"], "melt");
     let rows = value["functions"].as_array().expect("rows");
@@ -122,7 +123,11 @@ fn json_has_rows_that_add_up() {
     );
     assert_eq!(rows[0]["function"], mpi::name(RegionId(1)));
     assert_eq!(
-        (&rows[0]["bytes"], &rows[0]["bytes_out"], &rows[0]["bytes_in"]),
+        (
+            &rows[0]["bytes"],
+            &rows[0]["bytes_out"],
+            &rows[0]["bytes_in"]
+        ),
         (&824.into(), &800.into(), &24.into())
     );
     assert!(value["totals"][0].get("rank").is_none());
@@ -162,14 +167,22 @@ fn a_line_is_one_line_and_names_the_dead() {
     ];
     let line = one_line(&report, &Saved::default());
     let name = mpi::name(RegionId(1));
-    let tail =
-        format!("; rank 1 was killed by signal 11 (SIGSEGV), in {name}, and 2 ranks ended early as well");
+    let tail = format!(
+        "; rank 1 was killed by signal 11 (SIGSEGV), in {name}, and 2 ranks ended early as well"
+    );
     assert!(line.ends_with(&tail), "{line}");
     assert!(!line.contains('\n'));
     let page = text(&report, &Saved::default());
-    assert!(page.contains("rank 0 left with exit code 3 before MPI_Finalize was complete, outside MPI\n"));
-    assert!(page.contains("rank 2 left with exit code 4 before MPI_Finalize was complete, in an MPI call\n"));
-    let value: serde_json::Value = serde_json::from_str(&json(&report, &Saved::default())).expect("json");
+    assert!(
+        page.contains(
+            "rank 0 left with exit code 3 before MPI_Finalize was complete, outside MPI\n"
+        )
+    );
+    assert!(page.contains(
+        "rank 2 left with exit code 4 before MPI_Finalize was complete, in an MPI call\n"
+    ));
+    let value: serde_json::Value =
+        serde_json::from_str(&json(&report, &Saved::default())).expect("json");
     let expected = serde_json::json!([{ "rank": 1, "signal": 11, "inside": name }, { "rank": 0, "code": 3 },
         { "rank": 2, "code": 4, "inside": "an MPI call" }]);
     assert_eq!(value["ended"], expected);
@@ -181,14 +194,16 @@ fn a_measurement_that_was_shut_down_says_so() {
     report.shut_down = true;
     report.status.states = [0, 2, 0, 0, 0, 0];
     assert!(
-        text(&report, &Saved::default())
-            .contains("the measurement was shut down before the job ended; this is as it was then\n")
+        text(&report, &Saved::default()).contains(
+            "the measurement was shut down before the job ended; this is as it was then\n"
+        )
     );
     assert!(
         one_line(&report, &Saved::default())
             .ends_with("; the measurement was shut down before the job ended")
     );
-    let value: serde_json::Value = serde_json::from_str(&json(&report, &Saved::default())).expect("json");
+    let value: serde_json::Value =
+        serde_json::from_str(&json(&report, &Saved::default())).expect("json");
     assert_eq!(value["shut_down"], true);
 }
 
@@ -207,7 +222,9 @@ fn a_report_of_a_window_is_about_its_time() {
     );
     assert!(text(&report, &Saved::default()).contains("\nrecording: off\n"));
     assert_eq!(
-        text(&sample(), &Saved::default()).matches("recording:").count(),
+        text(&sample(), &Saved::default())
+            .matches("recording:")
+            .count(),
         0
     );
 }

@@ -18,7 +18,12 @@ pub fn text(report: &Final, saved: &Saved) -> String {
     let (rows, rank_rows) = convert::function_rows(&report.functions);
     let total_rows = usize::try_from(report.functions.rank_rows_total).unwrap_or(usize::MAX);
     let counted_for = v1::Coverage::from(&report.coverage);
-    let matrix_reply = convert::matrix_reply(&report.matrix, &report.coverage, job.ranks, matrix::SIDE_TEXT);
+    let matrix_reply = convert::matrix_reply(
+        &report.matrix,
+        &report.coverage,
+        job.ranks,
+        matrix::SIDE_TEXT,
+    );
     let mut page = format!(
         "Invivo report of job {}: {}, {} + {}, watched for {}\n",
         job.id,
@@ -36,7 +41,9 @@ pub fn text(report: &Final, saved: &Saved) -> String {
     }
     let status = v1::JobStatus::from(&report.status);
     if report.shut_down {
-        page.push_str("the measurement was shut down before the job ended; this is as it was then\n");
+        page.push_str(
+            "the measurement was shut down before the job ended; this is as it was then\n",
+        );
     } else if let Some(recording) = status
         .recording
         .as_ref()
@@ -76,7 +83,8 @@ pub fn text(report: &Final, saved: &Saved) -> String {
     page
 }
 
-/// One line without an end: what the job did, what was lost, who died, and where its last seconds are.
+/// One line without an end: what the job did, what was lost, who died, and where its last seconds
+/// are.
 pub fn one_line(report: &Final, saved: &Saved) -> String {
     let (rows, _) = convert::function_rows(&report.functions);
     let calls = rows.iter().map(|row| row.calls).sum();
@@ -110,7 +118,9 @@ pub fn one_line(report: &Final, saved: &Saved) -> String {
     } else if report.shut_down {
         line.push_str("; the measurement was shut down before the job ended");
     } else if report.status.states.iter().sum::<u32>() > finished(&report.status) {
-        let counts = v1::JobStatus::from(&report.status).ranks.unwrap_or_default();
+        let counts = v1::JobStatus::from(&report.status)
+            .ranks
+            .unwrap_or_default();
         line.push_str(&format!("; last seen: {}", status::states(&counts)));
     }
     if let Some(path) = &saved.path {

@@ -25,8 +25,9 @@ pub fn check(steps: &[Step]) -> Result<(), Wrong> {
     let number = count(steps);
     if number > STEPS_MAX {
         let line = steps.first().map_or(1, |step| step.line);
-        let what =
-            format!("the session would carry out {number} steps, at most {STEPS_MAX} are; loop less often");
+        let what = format!(
+            "the session would carry out {number} steps, at most {STEPS_MAX} are; loop less often"
+        );
         return Err((line, what));
     }
     walk(steps, &mut Before::default())
@@ -55,10 +56,14 @@ fn walk(steps: &[Step], before: &mut Before) -> Result<(), Wrong> {
             ));
         }
         match &step.action {
-            Action::Wait(Wait::Until(kind, comparison)) => fits(*kind, comparison).or_else(wrong)?,
+            Action::Wait(Wait::Until(kind, comparison)) => {
+                fits(*kind, comparison).or_else(wrong)?
+            }
             Action::Assert(comparison) => match before.asked {
                 Some(kind) => fits(kind, comparison).or_else(wrong)?,
-                None => return wrong("nothing has been asked yet; put a query before it".to_owned()),
+                None => {
+                    return wrong("nothing has been asked yet; put a query before it".to_owned());
+                }
             },
             Action::Query(kind) => before.asked = Some(*kind),
             Action::Order(Order::Shutdown) => before.over = Some(step.line),

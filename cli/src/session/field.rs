@@ -1,7 +1,9 @@
 //! What can be asked, and which numbers an answer has.
 
 use super::sums::{Cells, Sum, cells, sum};
-use invivo_grpc::v1::{BuffersReply, Coverage, FunctionsReply, JobStatus, Ledger, MatrixReply, StatusReply};
+use invivo_grpc::v1::{
+    BuffersReply, Coverage, FunctionsReply, JobStatus, Ledger, MatrixReply, StatusReply,
+};
 use serde::Serialize;
 
 /// What can be asked.
@@ -103,7 +105,11 @@ pub struct Field {
     get: Get,
 }
 
-const fn status(name: &'static str, unit: Unit, get: fn(&Coverage, &Ledger, &JobStatus) -> f64) -> Field {
+const fn status(
+    name: &'static str,
+    unit: Unit,
+    get: fn(&Coverage, &Ledger, &JobStatus) -> f64,
+) -> Field {
     let get = Get::Status(get);
     Field { name, unit, get }
 }
@@ -156,14 +162,18 @@ pub const FIELDS: [Field; 47] = [
     status("clock-error", Unit::Time, |_, _, status| {
         status.recording.unwrap_or_default().clock_error_ns as f64
     }),
-    status("observed", Unit::Time, |_, _, status| status.observed_ns as f64),
+    status("observed", Unit::Time, |_, _, status| {
+        status.observed_ns as f64
+    }),
     status("lag", Unit::Time, |coverage, _, _| coverage.lag_ns as f64),
     status("overhead", Unit::Time, |coverage, _, _| {
         coverage.overhead_ns as f64
     }),
     status("calls", Unit::Count, |_, ledger, _| ledger.entered as f64),
     status("open", Unit::Count, |_, ledger, _| ledger.open as f64),
-    status("in-flight", Unit::Count, |_, ledger, _| ledger.in_flight as f64),
+    status("in-flight", Unit::Count, |_, ledger, _| {
+        ledger.in_flight as f64
+    }),
     status("kept", Unit::Count, |_, ledger, _| ledger.kept as f64),
     status("reduced", Unit::Count, |_, ledger, _| ledger.reduced as f64),
     status("dropped", Unit::Count, |_, ledger, _| {
@@ -171,7 +181,9 @@ pub const FIELDS: [Field; 47] = [
         (shim.no_packet + shim.no_location + shim.switched + ledger.dropped_by_place) as f64
     }),
     status("reset", Unit::Count, |_, ledger, _| ledger.reset as f64),
-    status("notes", Unit::Count, |_, _, status| status.notes.len() as f64),
+    status("notes", Unit::Count, |_, _, status| {
+        status.notes.len() as f64
+    }),
     table("calls", Unit::Count, |sum| sum.calls as f64),
     table("clipped", Unit::Count, |sum| sum.clipped as f64),
     table("time", Unit::Time, |sum| sum.time_ns as f64),
@@ -198,11 +210,15 @@ pub const FIELDS: [Field; 47] = [
     buffers("memory", Unit::Bytes, |buffers| buffers.bytes as f64),
     buffers("stored", Unit::Count, |buffers| buffers.stored as f64),
     buffers("kept", Unit::Count, |buffers| buffers.kept as f64),
-    buffers("reductions", Unit::Count, |buffers| buffers.reductions as f64),
+    buffers("reductions", Unit::Count, |buffers| {
+        buffers.reductions as f64
+    }),
     buffers("capped", Unit::Count, |buffers| {
         buffers.capped.map_or(0.0, |capped| capped.buffers.into())
     }),
-    buffers("bytes-per-call", Unit::Bytes, |buffers| buffers.bytes_per_call),
+    buffers("bytes-per-call", Unit::Bytes, |buffers| {
+        buffers.bytes_per_call
+    }),
     buffers("history", Unit::Time, |buffers| {
         buffers.span.unwrap_or_default().min_ns as f64
     }),
@@ -231,9 +247,15 @@ impl Field {
             (Get::Status(get), Answer::Status(reply)) => {
                 let coverage = reply.coverage.clone().unwrap_or_default();
                 let status = reply.status.clone().unwrap_or_default();
-                Ok(get(&coverage, &coverage.ledger.unwrap_or_default(), &status))
+                Ok(get(
+                    &coverage,
+                    &coverage.ledger.unwrap_or_default(),
+                    &status,
+                ))
             }
-            (Get::Functions(get), Answer::Functions { table, status }) => Ok(get(&sum(table, status, part)?)),
+            (Get::Functions(get), Answer::Functions { table, status }) => {
+                Ok(get(&sum(table, status, part)?))
+            }
             (Get::Matrix(get), Answer::Matrix(reply)) => Ok(get(&cells(reply, part)?)),
             (Get::Buffers(get), Answer::Buffers(reply)) => Ok(get(reply)),
             _ => Err(format!("the last answer has no field {}", self.name)),
@@ -256,9 +278,12 @@ impl Field {
     /// The first question whose answer has a field of this name, given what part of it is wanted.
     pub fn kind(name: &str, part: &Part) -> Option<Kind> {
         let kinds = match part {
-            Part { source: Some(_), .. }
+            Part {
+                source: Some(_), ..
+            }
             | Part {
-                destination: Some(_), ..
+                destination: Some(_),
+                ..
             } => &[Kind::Matrix][..],
             Part { rank: Some(_), .. } => &[Kind::FunctionsPerRank],
             Part {

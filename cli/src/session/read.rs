@@ -16,7 +16,8 @@ use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
 pub(super) const ACTIONS: [&str; 11] = [
-    "wait", "pause", "resume", "hold", "reset", "record", "strategy", "query", "assert", "loop", "shutdown",
+    "wait", "pause", "resume", "hold", "reset", "record", "strategy", "query", "assert", "loop",
+    "shutdown",
 ];
 
 type Read<T> = Result<T, FileError>;
@@ -62,12 +63,17 @@ impl Reader<'_> {
 
     fn wrong(&self, value: Spot<'_, '_>, key: &str, wanted: &str) -> FileError {
         let kind = value.get_ref().type_str();
-        self.error(&value.span(), format!("{key} is a {kind} here; give {wanted}"))
+        self.error(
+            &value.span(),
+            format!("{key} is a {kind} here; give {wanted}"),
+        )
     }
 
     /// Refuses keys that a table does not have.
     fn known(&self, table: &DeTable<'_>, noun: &str, names: &[&str]) -> Read<()> {
-        let stranger = table.keys().find(|key| !names.contains(&key.get_ref().as_ref()));
+        let stranger = table
+            .keys()
+            .find(|key| !names.contains(&key.get_ref().as_ref()));
         stranger.map_or(Ok(()), |key| {
             Err(self.error(&key.span(), toml_file::unknown(noun, key.get_ref(), names)))
         })
@@ -83,7 +89,12 @@ impl Reader<'_> {
         number.ok_or_else(|| self.wrong(value, key, "a whole number"))
     }
 
-    fn parsed<T>(&self, value: Spot<'_, '_>, key: &str, parse: fn(&str) -> Result<T, String>) -> Read<T> {
+    fn parsed<T>(
+        &self,
+        value: Spot<'_, '_>,
+        key: &str,
+        parse: fn(&str) -> Result<T, String>,
+    ) -> Read<T> {
         let text = plain(value.get_ref()).ok_or_else(|| self.wrong(value, key, "a plain value"))?;
         parse(&text).map_err(|what| self.error(&value.span(), format!("{key}: {what}")))
     }
@@ -98,7 +109,10 @@ impl Reader<'_> {
     /// One of some names.
     fn choice<T: Copy>(&self, value: Spot<'_, '_>, noun: &str, all: &[(&str, T)]) -> Read<T> {
         let text = self.text(value, noun)?;
-        let found = all.iter().find(|(name, _)| *name == text).map(|(_, one)| *one);
+        let found = all
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, one)| *one);
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
         found.ok_or_else(|| self.error(&value.span(), toml_file::unknown(noun, &text, &names)))
     }
@@ -124,7 +138,10 @@ impl Reader<'_> {
             .iter()
             .filter(|(key, _)| ACTIONS.contains(&key.get_ref().as_ref()));
         let Some((key, value)) = actions.next() else {
-            let what = format!("this step does nothing; give it one of: {}", ACTIONS.join(", "));
+            let what = format!(
+                "this step does nothing; give it one of: {}",
+                ACTIONS.join(", ")
+            );
             return Err(self.error(&step.span(), what));
         };
         if let Some((other, _)) = actions.next() {
@@ -165,16 +182,24 @@ impl Reader<'_> {
         })
     }
 
-    fn action(&self, key: &str, value: Spot<'_, '_>, step: &DeTable<'_>, timeout: Duration) -> Read<Action> {
+    fn action(
+        &self,
+        key: &str,
+        value: Spot<'_, '_>,
+        step: &DeTable<'_>,
+        timeout: Duration,
+    ) -> Read<Action> {
         Ok(match key {
             "wait" => Action::Wait(self.wait(value)?),
             "pause" => Action::Order(Order::Pause(self.lease(value, key)?)),
             "hold" => Action::Order(Order::Hold(self.lease(value, key)?)),
             "record" => Action::Order(self.record(value)?),
             "strategy" => Action::Order(Order::Strategy(self.parsed(value, key, Value::parse)?)),
-            "query" => {
-                Action::Query(self.choice(value, "query", &Kind::ALL.map(|kind| (kind.name(), kind)))?)
-            }
+            "query" => Action::Query(self.choice(
+                value,
+                "query",
+                &Kind::ALL.map(|kind| (kind.name(), kind)),
+            )?),
             "assert" => {
                 let table = self.table(
                     value,
@@ -237,7 +262,10 @@ impl Reader<'_> {
         self.known(table, "key of record", &["for"])?;
         match get(table, "for") {
             Some(length) => Ok(Order::Window(self.parsed(length, "for", Time::parse)?.0)),
-            None => Err(self.error(&value.span(), "for how long? write record = { for = \"2s\" }")),
+            None => Err(self.error(
+                &value.span(),
+                "for how long? write record = { for = \"2s\" }",
+            )),
         }
     }
 

@@ -35,7 +35,9 @@ pub async fn run<L: Listener>(
     client: Client,
     listener: &mut L,
 ) -> Summary {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     let mut session = Session {
         job,
         client,
@@ -72,7 +74,10 @@ fn ns(time: Duration) -> u64 {
 
 /// Ends when the user wants no more.
 async fn interruption() {
-    let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let signals = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    );
     let (Ok(mut interrupt), Ok(mut terminate)) = signals else {
         return std::future::pending().await;
     };
@@ -181,7 +186,10 @@ impl<L: Listener> Session<'_, L> {
         }
         let resumed = timeout(CLEANUP_TIME, Order::Resume.give(self.job, &self.client)).await;
         Some(match resumed {
-            Ok(Ok(reply)) => format!("the application goes on: {}", Order::Resume.sentence(&reply)),
+            Ok(Ok(reply)) => format!(
+                "the application goes on: {}",
+                Order::Resume.sentence(&reply)
+            ),
             Ok(Err(error)) => {
                 format!("the application could not be let go on, and does so by itself: {error}")
             }

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 /// How long a step may take unless another time is asked for, beside the time that it has to take.
 pub const TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
-/// Steps that a session may carry out, rounds of loops counted: their results are kept until its end.
+/// Steps that a session may carry out, rounds of loops counted: their results are kept until its
+/// end.
 pub const STEPS_MAX: u64 = 1_000;
 
 /// A session.
@@ -136,16 +137,24 @@ impl Display for Action {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Action::Wait(Wait::Time(time)) => write!(f, "wait {}", plain(*time)),
-            Action::Wait(Wait::State { state, ranks: None }) => write!(f, "wait until all ranks are {state}"),
+            Action::Wait(Wait::State { state, ranks: None }) => {
+                write!(f, "wait until all ranks are {state}")
+            }
             Action::Wait(Wait::State {
                 state,
                 ranks: Some(ranks),
-            }) => write!(f, "wait until {} are {state}", counted((*ranks).into(), "rank")),
+            }) => write!(
+                f,
+                "wait until {} are {state}",
+                counted((*ranks).into(), "rank")
+            ),
             Action::Wait(Wait::Until(_, comparison)) => write!(f, "wait until {comparison}"),
             Action::Wait(Wait::JobEnd) => f.write_str("wait for the end of the job"),
             Action::Order(Order::Pause(lease)) => write!(f, "pause for {} at most", plain(*lease)),
             Action::Order(Order::Hold(lease)) => write!(f, "hold for {} at most", plain(*lease)),
-            Action::Order(Order::Record(on)) => write!(f, "record {}", if *on { "on" } else { "off" }),
+            Action::Order(Order::Record(on)) => {
+                write!(f, "record {}", if *on { "on" } else { "off" })
+            }
             Action::Order(Order::Window(length)) => write!(f, "record for {}", plain(*length)),
             Action::Order(Order::Strategy(strategy)) => write!(f, "keep by {strategy}"),
             Action::Order(order) => f.write_str(order.capability()),
@@ -221,9 +230,14 @@ impl Script {
                 let timeout = step.timeout_ns.map_or_else(String::new, |ns| {
                     format!("  (within {})", plain(Duration::from_nanos(ns)))
                 });
-                let name = step.name.map_or_else(String::new, |name| format!("{name}: "));
+                let name = step
+                    .name
+                    .map_or_else(String::new, |name| format!("{name}: "));
                 let indent = "  ".repeat(depth);
-                text.push_str(&format!("{indent}{}  {name}{}{timeout}\n", step.step, step.does));
+                text.push_str(&format!(
+                    "{indent}{}  {name}{}{timeout}\n",
+                    step.step, step.does
+                ));
                 lines(&step.steps, depth + 1, text);
             }
         }

@@ -67,8 +67,12 @@ impl<L> Session<'_, L> {
                 sleep(*time).await;
                 passed("")
             }
-            Action::Wait(Wait::State { state, ranks }) => self.wait_for_state(*state, *ranks, seen).await,
-            Action::Wait(Wait::Until(kind, comparison)) => self.wait_until(*kind, comparison, seen).await,
+            Action::Wait(Wait::State { state, ranks }) => {
+                self.wait_for_state(*state, *ranks, seen).await
+            }
+            Action::Wait(Wait::Until(kind, comparison)) => {
+                self.wait_until(*kind, comparison, seen).await
+            }
             Action::Wait(Wait::JobEnd) => {
                 while !self.job.has_ended() {
                     sleep(POLL_INTERVAL).await;
@@ -130,7 +134,12 @@ impl<L> Session<'_, L> {
         }
     }
 
-    async fn wait_for_state(&mut self, state: State, ranks: Option<u32>, seen: &mut String) -> Done {
+    async fn wait_for_state(
+        &mut self,
+        state: State,
+        ranks: Option<u32>,
+        seen: &mut String,
+    ) -> Done {
         loop {
             let Answer::Status(reply) = self.ask(Kind::Status).await? else {
                 return Err(Trouble::new(
@@ -177,10 +186,12 @@ impl<L> Session<'_, L> {
                 return Ok(Answer::Matrix(reply));
             }
             if kind == Kind::Buffers {
-                let reply = patiently(self.job, async || client().buffers(BuffersRequest {}).await).await?;
+                let reply =
+                    patiently(self.job, async || client().buffers(BuffersRequest {}).await).await?;
                 return Ok(Answer::Buffers(Box::new(reply)));
             }
-            let status = patiently(self.job, async || client().status(StatusRequest {}).await).await?;
+            let status =
+                patiently(self.job, async || client().status(StatusRequest {}).await).await?;
             if kind == Kind::Status {
                 return Ok(Answer::Status(Box::new(status)));
             }
@@ -235,7 +246,10 @@ fn summary(answer: &Answer) -> String {
         Answer::Matrix(reply) => counted(reply.cells.len() as u64, "cell"),
         Answer::Buffers(reply) => {
             let kept = counted(reply.kept, "call");
-            format!("{kept} kept in {}", counted(reply.locations.into(), "buffer"))
+            format!(
+                "{kept} kept in {}",
+                counted(reply.locations.into(), "buffer")
+            )
         }
     }
 }

@@ -115,7 +115,10 @@ pub fn cells(matrix: &MatrixReply, part: &Part) -> Result<Cells, String> {
     };
     for cell in &matrix.cells {
         if is(part.source, cell.source) && is(part.destination, cell.destination) {
-            for (sum, traffic) in [(&mut sum.sent, cell.sent), (&mut sum.received, cell.received)] {
+            for (sum, traffic) in [
+                (&mut sum.sent, cell.sent),
+                (&mut sum.received, cell.received),
+            ] {
                 let traffic = traffic.unwrap_or_default();
                 sum.messages += traffic.messages;
                 sum.bytes += traffic.bytes;

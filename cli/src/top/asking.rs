@@ -10,13 +10,22 @@ use std::time::Duration;
 pub fn question(order: Order, ranks: u32) -> String {
     let ranks = counted(ranks.into(), "rank");
     match order {
-        Order::Pause(lease) => format!("Pause the application ({ranks}) for at most {}? y/n", time(lease)),
+        Order::Pause(lease) => format!(
+            "Pause the application ({ranks}) for at most {}? y/n",
+            time(lease)
+        ),
         Order::Resume => format!("Let the application ({ranks}) go on? y/n"),
-        Order::Hold(lease) => format!("Hold {ranks} behind MPI_Init for at most {}? y/n", time(lease)),
+        Order::Hold(lease) => format!(
+            "Hold {ranks} behind MPI_Init for at most {}? y/n",
+            time(lease)
+        ),
         Order::Reset => "Forget everything recorded so far? y/n".to_owned(),
         Order::Record(true) => format!("Switch recording on ({ranks})? y/n"),
         Order::Record(false) => format!("Switch recording off ({ranks} run on unobserved)? y/n"),
-        Order::Window(length) => format!("Forget everything so far and record {} only? y/n", time(length)),
+        Order::Window(length) => format!(
+            "Forget everything so far and record {} only? y/n",
+            time(length)
+        ),
         Order::Strategy(strategy) => format!("Let the buffers of {ranks} keep by {strategy}? y/n"),
         Order::Shutdown => "End the measurement? y/n".to_owned(),
     }

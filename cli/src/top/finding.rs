@@ -30,7 +30,10 @@ pub enum Weight {
 /// The sentence, and its weight.
 pub fn finding(picture: &Picture) -> (String, Weight) {
     let Some(snapshot) = &picture.snapshot else {
-        return ("Nothing has been seen of the job yet.".to_owned(), Weight::Fine);
+        return (
+            "Nothing has been seen of the job yet.".to_owned(),
+            Weight::Fine,
+        );
     };
     let coverage = snapshot.coverage.clone().unwrap_or_default();
     let status = snapshot.status.clone().unwrap_or_default();
@@ -202,7 +205,8 @@ mod tests {
         change(&mut coverage, &mut status);
         (snapshot.coverage, snapshot.status) = (Some(coverage), Some(status));
         let first = samples::snapshot(1);
-        let model = samples::model(&[first, snapshot].map(|snapshot| Event::Snapshot(Box::new(snapshot))));
+        let model =
+            samples::model(&[first, snapshot].map(|snapshot| Event::Snapshot(Box::new(snapshot))));
         finding(&model.live)
     }
 
@@ -250,9 +254,15 @@ mod tests {
                 ..DroppedByShim::default()
             });
         });
-        assert!(lossy.0.starts_with("10.0 % of the calls were dropped") && lossy.1 == Weight::Trouble);
-        let silent = of(|coverage, _| (coverage.members_missing, coverage.ranks_reporting) = (1, 2));
-        assert_eq!(silent.0, "1 tool process does not answer: 2 of 4 ranks report.");
+        assert!(
+            lossy.0.starts_with("10.0 % of the calls were dropped") && lossy.1 == Weight::Trouble
+        );
+        let silent =
+            of(|coverage, _| (coverage.members_missing, coverage.ranks_reporting) = (1, 2));
+        assert_eq!(
+            silent.0,
+            "1 tool process does not answer: 2 of 4 ranks report."
+        );
     }
 
     #[test]
@@ -271,12 +281,15 @@ mod tests {
                 in_mpi: 4,
                 ..RankCounts::default()
             });
-            coverage.ledger = samples::snapshot(1).coverage.and_then(|coverage| coverage.ledger);
+            coverage.ledger = samples::snapshot(1)
+                .coverage
+                .and_then(|coverage| coverage.ledger);
         });
         assert_eq!(
             dead,
             (
-                "No rank gets on: all 4 are in MPI, rank 2 in MPI_Recv for 10.0 s. Deadlock?".to_owned(),
+                "No rank gets on: all 4 are in MPI, rank 2 in MPI_Recv for 10.0 s. Deadlock?"
+                    .to_owned(),
                 Weight::Trouble
             )
         );

@@ -13,8 +13,8 @@ pub const SAMPLES_MAX: usize = 512;
 pub struct Sample {
     /// Calls entered per second; nothing where it cannot be told (the gateway was restarted).
     pub calls_per_s: Option<f64>,
-    /// Share of the ranks' time that they spent in MPI calls that ended, 0 to 1; nothing where it cannot be
-    /// told (a reset lies between).
+    /// Share of the ranks' time that they spent in MPI calls that ended, 0 to 1; nothing where it
+    /// cannot be told (a reset lies between).
     pub mpi_share: Option<f64>,
 }
 
@@ -35,7 +35,9 @@ impl History {
 
     /// The newest `count` rates, oldest first.
     pub fn newest(&self, count: usize) -> impl Iterator<Item = &Sample> {
-        self.samples.iter().skip(self.samples.len().saturating_sub(count))
+        self.samples
+            .iter()
+            .skip(self.samples.len().saturating_sub(count))
     }
 
     /// The newest.
@@ -45,7 +47,13 @@ impl History {
 }
 
 fn sample(before: &Snapshot, after: &Snapshot) -> Sample {
-    let entered = |snapshot: &Snapshot| snapshot.coverage.as_ref()?.ledger.map(|ledger| ledger.entered);
+    let entered = |snapshot: &Snapshot| {
+        snapshot
+            .coverage
+            .as_ref()?
+            .ledger
+            .map(|ledger| ledger.entered)
+    };
     let span = |snapshot: &Snapshot| snapshot.status.as_ref().map(span_ns);
     let difference = |of: &dyn Fn(&Snapshot) -> Option<u64>| of(after)?.checked_sub(of(before)?);
     let ns = difference(&|snapshot| Some(snapshot.unix_ns)).filter(|ns| *ns > 0);
@@ -106,7 +114,10 @@ mod tests {
             &snapshot(1, 100, 1_000_000_000),
             &snapshot(3, 1100, 5_000_000_000),
         );
-        assert_eq!((sample.calls_per_s, sample.mpi_share), (Some(500.0), Some(0.5)));
+        assert_eq!(
+            (sample.calls_per_s, sample.mpi_share),
+            (Some(500.0), Some(0.5))
+        );
     }
 
     #[test]
@@ -127,7 +138,10 @@ mod tests {
             );
         }
         assert_eq!(history.newest(usize::MAX).count(), SAMPLES_MAX);
-        assert_eq!(history.last().calls_per_s, Some(10.0 * 2.0 * SAMPLES_MAX as f64));
+        assert_eq!(
+            history.last().calls_per_s,
+            Some(10.0 * 2.0 * SAMPLES_MAX as f64)
+        );
         assert_eq!(history.newest(3).count(), 3);
     }
 }

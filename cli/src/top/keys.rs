@@ -51,13 +51,20 @@ mod tests {
     #[test]
     fn control_keys_are_no_characters() {
         let of = |code, modifiers| key(&KeyEvent::new(code, modifiers));
-        assert_eq!(of(KeyCode::Char('P'), KeyModifiers::SHIFT), Some(Key::Char('P')));
+        assert_eq!(
+            of(KeyCode::Char('P'), KeyModifiers::SHIFT),
+            Some(Key::Char('P'))
+        );
         assert_eq!(
             of(KeyCode::Char('c'), KeyModifiers::CONTROL),
             Some(Key::Interrupt)
         );
         assert_eq!(of(KeyCode::Char('p'), KeyModifiers::CONTROL), None);
-        let release = KeyEvent::new_with_kind(KeyCode::Char('y'), KeyModifiers::NONE, KeyEventKind::Release);
+        let release = KeyEvent::new_with_kind(
+            KeyCode::Char('y'),
+            KeyModifiers::NONE,
+            KeyEventKind::Release,
+        );
         assert_eq!(key(&release), None);
     }
 }

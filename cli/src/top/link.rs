@@ -1,4 +1,5 @@
-//! The gateway: snapshots that come again after every loss, the matrix when it is looked at, and commands.
+//! The gateway: snapshots that come again after every loss, the matrix when it is looked at, and
+//! commands.
 
 use super::model::Event;
 use crate::client::Client;
@@ -38,10 +39,12 @@ impl Link {
         }
     }
 
-    /// Asks for the matrix, unless it has been asked for within the interval or not been answered yet.
+    /// Asks for the matrix, unless it has been asked for within the interval or not been answered
+    /// yet.
     pub fn want_matrix(&mut self, side_max: u32) {
-        let soon =
-            |(task, at): &(JoinHandle<()>, Instant)| !task.is_finished() || at.elapsed() < self.interval;
+        let soon = |(task, at): &(JoinHandle<()>, Instant)| {
+            !task.is_finished() || at.elapsed() < self.interval
+        };
         if self.matrix.as_ref().is_some_and(soon) {
             return;
         }
@@ -95,7 +98,11 @@ async fn watch(job: Arc<Job>, mut client: Client, interval: Duration, events: Se
 }
 
 /// Passes one stream of snapshots on to its end.
-async fn take(client: &mut Client, interval: Duration, events: &Sender<Event>) -> Result<(), Status> {
+async fn take(
+    client: &mut Client,
+    interval: Duration,
+    events: &Sender<Event>,
+) -> Result<(), Status> {
     let request = WatchRequest {
         interval_ns: ns(interval),
         functions: true,
@@ -105,7 +112,11 @@ async fn take(client: &mut Client, interval: Duration, events: &Sender<Event>) -
     let hello = client.hello(steer::hello()).await?.into_inner();
     let _ = events.send(Event::Hello(hello)).await;
     while let Some(snapshot) = snapshots.message().await? {
-        if events.send(Event::Snapshot(Box::new(snapshot))).await.is_err() {
+        if events
+            .send(Event::Snapshot(Box::new(snapshot)))
+            .await
+            .is_err()
+        {
             return Ok(());
         }
     }

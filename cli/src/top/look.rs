@@ -27,8 +27,8 @@ const ASCII_BARS: bar::Set<'static> = bar::Set {
 };
 
 impl Look {
-    /// Of the environment (`variable` gives a variable's value): UTF-8 where the locale says so, colours unless
-    /// NO_COLOR is set to anything but nothing.
+    /// Of the environment (`variable` gives a variable's value): UTF-8 where the locale says so,
+    /// colours unless NO_COLOR is set to anything but nothing.
     pub fn of(ascii: bool, variable: impl Fn(&str) -> Option<OsString>) -> Look {
         let set = |name| variable(name).filter(|value| !value.is_empty());
         // POSIX: the first of these that is set to something counts.
@@ -46,13 +46,21 @@ impl Look {
 
     /// Columns of eight heights.
     pub fn bars(self) -> bar::Set<'static> {
-        if self.ascii { ASCII_BARS } else { bar::NINE_LEVELS }
+        if self.ascii {
+            ASCII_BARS
+        } else {
+            bar::NINE_LEVELS
+        }
     }
 
     /// A horizontal bar for `share` (0 to 1) of `width` columns.
     pub fn bar(self, share: f64, width: usize) -> String {
         let filled = (share.clamp(0.0, 1.0) * width as f64).round() as usize;
-        let (full, rest) = if self.ascii { ("#", ".") } else { ("█", "░") };
+        let (full, rest) = if self.ascii {
+            ("#", ".")
+        } else {
+            ("█", "░")
+        };
         full.repeat(filled) + &rest.repeat(width - filled)
     }
 
@@ -64,7 +72,11 @@ impl Look {
             return if self.ascii { " ." } else { " ·" };
         };
         let level = ((share.clamp(0.0, 1.0) * 4.0) as usize).min(3);
-        if self.ascii { ASCII[level] } else { UTF8[level] }
+        if self.ascii {
+            ASCII[level]
+        } else {
+            UTF8[level]
+        }
     }
 
     /// Between the parts of a line.
@@ -80,7 +92,9 @@ impl Look {
     /// Text that this terminal can show.
     pub fn text(self, text: &str) -> String {
         let shown = |c: char| !c.is_control() && (c.is_ascii() || !self.ascii);
-        text.chars().map(|c| if shown(c) { c } else { '?' }).collect()
+        text.chars()
+            .map(|c| if shown(c) { c } else { '?' })
+            .collect()
     }
 
     fn colored(self, color: Color) -> Style {

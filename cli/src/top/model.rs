@@ -1,5 +1,5 @@
-//! What the screen knows, and what becomes of it when something happens. Pure: time comes in as an argument,
-//! what is to be done comes out.
+//! What the screen knows, and what becomes of it when something happens. Pure: time comes in as an
+//! argument, what is to be done comes out.
 
 use super::asking;
 use super::history::History;
@@ -232,7 +232,8 @@ impl Model {
         self.page == Page::Matrix && self.frozen.is_none() && self.connection == Connection::Live
     }
 
-    /// Lets something happen at `now` (time since the start, never running back); what is to be done then.
+    /// Lets something happen at `now` (time since the start, never running back); what is to be
+    /// done then.
     pub fn step(&mut self, now: Duration, event: Event) -> Option<Action> {
         self.now = now;
         if let Line::Said { at, .. } = self.line
@@ -363,7 +364,10 @@ impl Model {
             );
             self.say(text, false);
         } else if !hello.capabilities.iter().any(|known| known == word) {
-            self.say(format!("the gateway of this job does not know {word}"), false);
+            self.say(
+                format!("the gateway of this job does not know {word}"),
+                false,
+            );
         } else if self.connection != Connection::Live {
             self.say(
                 "the gateway is away: nothing can be asked of the job now".to_owned(),

@@ -2,8 +2,8 @@
 
 use super::model::{Event, Model, Settings};
 use invivo_grpc::v1::{
-    Coverage, DroppedByShim, FunctionRow, HelloReply, Job, JobStatus, Ledger, MatrixCell, MatrixReply,
-    RankCounts, RankState, RankStatus, RecordingStatus, Snapshot, Traffic,
+    Coverage, DroppedByShim, FunctionRow, HelloReply, Job, JobStatus, Ledger, MatrixCell,
+    MatrixReply, RankCounts, RankState, RankStatus, RecordingStatus, Snapshot, Traffic,
 };
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ pub fn model(events: &[Event]) -> Model {
 
 /// Who the gateway is.
 pub fn hello(scope: &str) -> HelloReply {
-    let words = "status watch functions matrix pause resume hold reset record record-window shutdown audit";
+    let words =
+        "status watch functions matrix pause resume hold reset record record-window shutdown audit";
     HelloReply {
         gateway_version: "0.1.0".into(),
         capabilities: words.split(' ').map(str::to_owned).collect(),
@@ -103,7 +104,12 @@ fn named(n: u64) -> Vec<RankStatus> {
             RankState::Computing
         }
         .into(),
-        function: if rank == 2 { "MPI_Recv" } else { "MPI_Allreduce" }.into(),
+        function: if rank == 2 {
+            "MPI_Recv"
+        } else {
+            "MPI_Allreduce"
+        }
+        .into(),
         since_ns: 2_500_000,
         entered: 1_250 * n,
         mpi_ns: tenths * SECOND / 10 * n,
@@ -127,7 +133,8 @@ fn row(function: &str, calls: u64, time_ns: u64, max_rank: u32, bytes: u64) -> F
     }
 }
 
-/// A ring of `side` blocks of `block_ranks` ranks, in which block 0 sends twice as much as the others.
+/// A ring of `side` blocks of `block_ranks` ranks, in which block 0 sends twice as much as the
+/// others.
 pub fn matrix(side: u32, block_ranks: u32) -> MatrixReply {
     let traffic = |block: u32| Traffic {
         messages: 10,

@@ -1,5 +1,5 @@
-//! The terminal: taken over when the screen opens, and given back as it was whatever happens - at the end, at a
-//! signal, and at a panic.
+//! The terminal: taken over when the screen opens, and given back as it was whatever happens - at
+//! the end, at a signal, and at a panic.
 
 use super::look::Look;
 use super::model::Model;
@@ -17,8 +17,8 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal over: raw mode, and a screen of its own beside the one with the user's shell. A panic
-    /// gives it back before it tells what happened.
+    /// Takes the terminal over: raw mode, and a screen of its own beside the one with the user's
+    /// shell. A panic gives it back before it tells what happened.
     ///
     /// # Errors
     /// When standard output is no terminal that can do this.
@@ -123,8 +123,12 @@ mod tests {
             "--nocapture",
             "top::terminal::tests::panics_on_the_screen",
         ];
-        let terminal =
-            pseudo_terminal::Terminal::start(&program, &arguments, &[("RUST_BACKTRACE", "0")], (80, 24));
+        let terminal = pseudo_terminal::Terminal::start(
+            &program,
+            &arguments,
+            &[("RUST_BACKTRACE", "0")],
+            (80, 24),
+        );
         let left = terminal.left();
         assert_eq!(left.code, 101, "{}", left.screen);
         let opened = left.raw.find("\x1b[?1049h").expect("a screen of its own");

@@ -96,10 +96,16 @@ fn draw_last(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let (text, style) = match &model.line {
         Line::Asked(order) => (asking::question(*order, model.ranks()), look.warning()),
         Line::Doing(order) => (asking::progress(*order), look.title()),
-        Line::Said { text, good: true, .. } => (text.clone(), look.good()),
+        Line::Said {
+            text, good: true, ..
+        } => (text.clone(), look.good()),
         Line::Said { text, .. } => (text.clone(), look.bad()),
         Line::Keys => {
-            let pause = if model.stands() { "P resume" } else { "P pause" };
+            let pause = if model.stands() {
+                "P resume"
+            } else {
+                "P pause"
+            };
             let freeze = if model.frozen.is_some() {
                 "space go on"
             } else {

@@ -3,12 +3,17 @@
 use invivo_grpc::v1::AuditEntry;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// "2026-11-21T13:28:47Z  pause lease 600 s  (uid 1000, process 4711, invivo 0.1.0): paused 8 of 8 ranks".
+/// "2026-11-21T13:28:47Z  pause lease 600 s  (uid 1000, process 4711, invivo 0.1.0): paused 8 of 8
+/// ranks".
 pub fn line(entry: &AuditEntry) -> String {
     let at = UNIX_EPOCH
         .checked_add(Duration::from_nanos(entry.unix_ns))
         .unwrap_or(UNIX_EPOCH);
-    let mut text = format!("{}  {}", humantime::format_rfc3339_seconds(at), entry.command);
+    let mut text = format!(
+        "{}  {}",
+        humantime::format_rfc3339_seconds(at),
+        entry.command
+    );
     if !entry.arguments.is_empty() {
         text.push_str(&format!(" {}", entry.arguments));
     }

@@ -27,7 +27,10 @@ pub fn text(buffers: &BuffersReply) -> String {
     for of in &buffers.strategies {
         text.push_str(&format!("strategy: {}\n", of.strategy));
         if buffers.strategies.len() > 1 {
-            text.push_str(&format!("          on {}\n", counted(of.ranks.into(), "rank")));
+            text.push_str(&format!(
+                "          on {}\n",
+                counted(of.ranks.into(), "rank")
+            ));
         }
     }
     text.push_str(&format!(
@@ -74,7 +77,12 @@ pub fn text(buffers: &BuffersReply) -> String {
 
 /// How far samples are thinned, and whether those who take them know.
 fn thinned(of: &ThinnedSamples) -> String {
-    let part = |halvings: u32| format!("1/{}", count(1u64.checked_shl(halvings).unwrap_or(u64::MAX)));
+    let part = |halvings: u32| {
+        format!(
+            "1/{}",
+            count(1u64.checked_shl(halvings).unwrap_or(u64::MAX))
+        )
+    };
     let frequency = match (of.least, of.most) {
         (0, 0) => "their first frequency".to_owned(),
         (least, most) if least == most => format!("{} of their first frequency", part(most)),
@@ -138,7 +146,10 @@ fn levels(buffers: &BuffersReply) -> String {
             holds.push_str(", of an earlier strategy");
         }
         if level.closed > 0 {
-            holds.push_str(&format!(", closed in {}", counted(level.closed.into(), "buffer")));
+            holds.push_str(&format!(
+                ", closed in {}",
+                counted(level.closed.into(), "buffer")
+            ));
         }
         let until = level.gone_until_ns.map_or_else(|| "-".to_owned(), seconds);
         table.row([
@@ -303,6 +314,9 @@ mod tests {
             strategy: "time".into(),
             ranks: 1,
         });
-        assert_eq!(strategies(&reply), "duration:1ms  on 4 ranks\ntime  on 1 rank\n");
+        assert_eq!(
+            strategies(&reply),
+            "duration:1ms  on 4 ranks\ntime  on 1 rank\n"
+        );
     }
 }

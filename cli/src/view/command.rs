@@ -5,17 +5,27 @@ use invivo_grpc::v1::{CommandReply, Cut};
 
 /// Whether every rank has acknowledged, and there was one.
 pub fn complete(reply: &CommandReply) -> bool {
-    reply.targets > 0 && reply.done == reply.targets && reply.failures.is_empty() && reply.missing.is_empty()
+    reply.targets > 0
+        && reply.done == reply.targets
+        && reply.failures.is_empty()
+        && reply.missing.is_empty()
 }
 
 /// "paused 8 of 8 ranks in 3.1 ms, slowest rank 5 (3 held in MPI, 1 partly held)".
 pub fn sentence(done: &str, reply: &CommandReply) -> String {
     let ranks = counted(reply.targets.into(), "rank");
-    let mut text = format!("{done} {} of {ranks} in {}", reply.done, duration(reply.took_ns));
+    let mut text = format!(
+        "{done} {} of {ranks} in {}",
+        reply.done,
+        duration(reply.took_ns)
+    );
     if let Some(slowest) = &reply.slowest {
         text.push_str(&format!(", slowest rank {}", slowest.rank));
     }
-    let held = [(reply.held_in_mpi, "held in MPI"), (reply.partly, "partly held")];
+    let held = [
+        (reply.held_in_mpi, "held in MPI"),
+        (reply.partly, "partly held"),
+    ];
     let held: Vec<String> = held
         .iter()
         .filter(|(ranks, _)| *ranks > 0)
@@ -27,9 +37,9 @@ pub fn sentence(done: &str, reply: &CommandReply) -> String {
     text
 }
 
-/// Where the cuts of a command lay and what they cut: "from 12.5 s to 14.5 s of job time (2.00 s; the ranks' clocks
-/// agree within 3.00 us), complete 12.0 ms after its end, 4 calls clipped, 1 call still open". Nothing of a command
-/// that cuts nothing.
+/// Where the cuts of a command lay and what they cut: "from 12.5 s to 14.5 s of job time (2.00 s;
+/// the ranks' clocks agree within 3.00 us), complete 12.0 ms after its end, 4 calls clipped, 1 call
+/// still open". Nothing of a command that cuts nothing.
 pub fn cuts(reply: &CommandReply) -> Option<String> {
     let from = reply.from.as_ref()?;
     let mut text = match &reply.to {
@@ -63,7 +73,8 @@ fn agreement(error_ns: u64) -> String {
     format!("clocks agree within {}", duration(error_ns))
 }
 
-/// A point in job time in seconds to the microsecond; where places heard too late, the earliest and the latest.
+/// A point in job time in seconds to the microsecond; where places heard too late, the earliest and
+/// the latest.
 fn moment(cut: &Cut) -> String {
     let spread = cut.latest_ns.saturating_sub(cut.earliest_ns);
     if spread == 0 {
@@ -132,7 +143,9 @@ mod tests {
             partly: 1,
             ..reply()
         };
-        assert!(sentence("paused", &held).ends_with("slowest rank 5 (3 held in MPI, 1 partly held)"));
+        assert!(
+            sentence("paused", &held).ends_with("slowest rank 5 (3 held in MPI, 1 partly held)")
+        );
         assert!(complete(&held));
         assert_eq!(cuts(&held), None);
     }
@@ -167,7 +180,8 @@ mod tests {
             ..reply()
         };
         assert!(
-            cuts(&late).is_some_and(|text| text.contains("1.500000 s, on some ranks 1.00 ms later")),
+            cuts(&late)
+                .is_some_and(|text| text.contains("1.500000 s, on some ranks 1.00 ms later")),
             "a late place is not hidden"
         );
     }

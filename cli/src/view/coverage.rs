@@ -36,8 +36,14 @@ pub fn losses(coverage: &Coverage) -> String {
     let dropped = ledger.dropped.unwrap_or_default();
     let parts = [
         (dropped.no_packet, "dropped as no packet was free"),
-        (dropped.no_location, "dropped as there were too many threads"),
-        (dropped.switched, "dropped as recording was switched meanwhile"),
+        (
+            dropped.no_location,
+            "dropped as there were too many threads",
+        ),
+        (
+            dropped.switched,
+            "dropped as recording was switched meanwhile",
+        ),
         (ledger.dropped_by_place, "dropped by tool places"),
     ];
     let mut parts: Vec<String> = parts
@@ -82,8 +88,8 @@ fn missing(coverage: &Coverage) -> String {
     text
 }
 
-/// Calls that the ledger cannot place: there must be none in a settled state; while the job runs, the parts
-/// are read one after the other, so that a few are under way between two counters.
+/// Calls that the ledger cannot place: there must be none in a settled state; while the job runs,
+/// the parts are read one after the other, so that a few are under way between two counters.
 fn unaccounted(ledger: &Ledger) -> Option<String> {
     let dropped = ledger.dropped.unwrap_or_default();
     let placed = [
@@ -100,7 +106,8 @@ fn unaccounted(ledger: &Ledger) -> Option<String> {
     let placed: u128 = placed.into_iter().map(u128::from).sum();
     let entered = u128::from(ledger.entered);
     // Parts are read while the ranks go on: a promille may be between two counters.
-    (placed.abs_diff(entered) > entered / 1000).then(|| format!("{placed} of {entered} calls accounted for"))
+    (placed.abs_diff(entered) > entered / 1000)
+        .then(|| format!("{placed} of {entered} calls accounted for"))
 }
 
 /// What the measurement itself costs.
@@ -216,6 +223,9 @@ mod tests {
             kept: 1100,
             ..Ledger::default()
         };
-        assert_eq!(losses(&coverage(ledger)), "1100 of 1000 calls accounted for");
+        assert_eq!(
+            losses(&coverage(ledger)),
+            "1100 of 1000 calls accounted for"
+        );
     }
 }

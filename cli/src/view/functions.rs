@@ -59,8 +59,8 @@ pub fn text(rows: &[FunctionRow]) -> String {
     table.text()
 }
 
-/// By rank and function, the row with the most time first; at most `rows_max` rows of the `total` that there
-/// are, and a line about the rest.
+/// By rank and function, the row with the most time first; at most `rows_max` rows of the `total`
+/// that there are, and a line about the rest.
 pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
     if rows.is_empty() {
         return "no MPI call has been recorded yet\n".to_owned();
@@ -80,7 +80,8 @@ pub fn by_rank(rows: &[FunctionRow], rows_max: usize, total: usize) -> String {
     let mut table = Table::new(columns);
     for row in rows.iter().take(rows_max) {
         let mut cells = vec![
-            row.rank.map_or_else(|| "all".to_owned(), |rank| rank.to_string()),
+            row.rank
+                .map_or_else(|| "all".to_owned(), |rank| rank.to_string()),
             row.function.clone(),
             count(row.calls),
             duration(row.time_ns),
@@ -140,7 +141,10 @@ mod tests {
 
     #[test]
     fn the_table_has_shares_of_the_whole() {
-        let text = text(&[row("MPI_Recv", None, 3_000_000), row("MPI_Send", None, 1_000_000)]);
+        let text = text(&[
+            row("MPI_Recv", None, 3_000_000),
+            row("MPI_Send", None, 1_000_000),
+        ]);
         assert_eq!(
             text,
             "function  calls     time   share     mean  sigma   min      max  of rank      sent  received\n\
@@ -161,7 +165,9 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_counted() {
-        let rows: Vec<_> = (0..5).map(|rank| row("MPI_Recv", Some(rank), 100)).collect();
+        let rows: Vec<_> = (0..5)
+            .map(|rank| row("MPI_Recv", Some(rank), 100))
+            .collect();
         assert!(by_rank(&rows, 3, 10).ends_with("... and 7 rows with less time\n"));
         assert_eq!(by_rank(&rows, 5, 5).lines().count(), 6);
     }

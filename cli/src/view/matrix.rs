@@ -20,7 +20,12 @@ pub fn text(matrix: &MatrixReply) -> String {
     let side = matrix.ranks.div_ceil(block_ranks);
     let cells = matrix.cells.iter();
     let sent: BTreeMap<(u32, u32), Traffic> = cells
-        .map(|cell| ((cell.source, cell.destination), cell.sent.unwrap_or_default()))
+        .map(|cell| {
+            (
+                (cell.source, cell.destination),
+                cell.sent.unwrap_or_default(),
+            )
+        })
         .collect();
     let mut table = Table::of(
         std::iter::once(("from \\ to".to_owned(), Side::Left))
@@ -127,7 +132,9 @@ mod tests {
             cells: vec![cell],
             ..MatrixReply::default()
         };
-        assert!(text(&matrix).starts_with("from \\ to  0-3  4\n0-3          .  .\n4          5 B  .\n"));
+        assert!(
+            text(&matrix).starts_with("from \\ to  0-3  4\n0-3          .  .\n4          5 B  .\n")
+        );
     }
 
     #[test]

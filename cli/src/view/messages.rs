@@ -1,13 +1,19 @@
-//! Point-to-point messages: how many were matched, how long they took, and how long receivers waited for them.
+//! Point-to-point messages: how many were matched, how long they took, and how long receivers
+//! waited for them.
 
 use super::table::{Side, Table};
 use super::units::{bytes, count, counted, duration, duration_f64};
 use invivo_grpc::v1::{Durations, MessagesReply, Traffic, Unmatched};
 
-/// What was sent, received and matched, why not all of it was, then the times with the error of the clocks.
+/// What was sent, received and matched, why not all of it was, then the times with the error of the
+/// clocks.
 pub fn text(messages: &MessagesReply) -> String {
     let of = |traffic: Option<Traffic>| traffic.unwrap_or_default();
-    let (sent, received, matched) = (of(messages.sent), of(messages.received), of(messages.matched));
+    let (sent, received, matched) = (
+        of(messages.sent),
+        of(messages.received),
+        of(messages.matched),
+    );
     if sent.messages + received.messages == 0 {
         return "no point-to-point message has been recorded yet\n".to_owned();
     }
@@ -48,8 +54,12 @@ fn unmatched(of: &Unmatched) -> String {
 }
 
 fn times(messages: &MessagesReply) -> String {
-    let heads = ["", "messages", "time", "mean", "sigma", "min", "max", "of rank"];
-    let sides = [Side::Left].into_iter().chain([Side::Right].into_iter().cycle());
+    let heads = [
+        "", "messages", "time", "mean", "sigma", "min", "max", "of rank",
+    ];
+    let sides = [Side::Left]
+        .into_iter()
+        .chain([Side::Right].into_iter().cycle());
     let mut table = Table::of(heads.map(str::to_owned).into_iter().zip(sides));
     for (name, times) in [
         ("transfer", messages.transfer),
@@ -61,7 +71,13 @@ fn times(messages: &MessagesReply) -> String {
 }
 
 fn row(name: &str, times: &Durations) -> [String; 8] {
-    let some = |text: String| if times.count == 0 { "-".to_owned() } else { text };
+    let some = |text: String| {
+        if times.count == 0 {
+            "-".to_owned()
+        } else {
+            text
+        }
+    };
     [
         name.to_owned(),
         count(times.count),

@@ -50,14 +50,17 @@ pub fn alert(recording: &RecordingStatus) -> Option<String> {
     }
 }
 
-/// The time that the tables are about, in ns: since the first rank had initialised MPI, or since a cut, or a window.
+/// The time that the tables are about, in ns: since the first rank had initialised MPI, or since a
+/// cut, or a window.
 pub fn span_ns(status: &JobStatus) -> u64 {
     let recording = status.recording.unwrap_or_default();
     // Behind a window nothing is recorded until recording is switched on again.
     let ended = recording
         .window
         .filter(|window| recording.on == 0 && recording.since_ns <= window.from_ns);
-    let end = ended.map_or(recording.now_ns, |window| window.to_ns.min(recording.now_ns));
+    let end = ended.map_or(recording.now_ns, |window| {
+        window.to_ns.min(recording.now_ns)
+    });
     match recording.since_ns {
         0 => status.observed_ns,
         since => end.saturating_sub(since).min(status.observed_ns),

@@ -36,7 +36,8 @@ pub fn head(page: &RecordsReply) -> String {
     text
 }
 
-/// The calls and samples of a page, by time; a sample that was taken as a call ended stands behind it.
+/// The calls and samples of a page, by time; a sample that was taken as a call ended stands behind
+/// it.
 pub fn lines(page: &RecordsReply) -> String {
     let mut text = String::new();
     let mut samples = page.samples.iter().peekable();

@@ -101,7 +101,11 @@ impl<'a> Tree<'a> {
             }
             path.push(at);
         }
-        Tree { nodes, roots, below }
+        Tree {
+            nodes,
+            roots,
+            below,
+        }
     }
 
     /// The first nodes that are the program's: what begins a program or a thread tells nothing.
@@ -187,7 +191,9 @@ fn name(node: &StacksNode) -> String {
     };
     if is_mpi(node) {
         // The library knows each function by two names, of which it is asked by the other.
-        let by_the_other = function.strip_prefix('P').filter(|name| name.starts_with("MPI_"));
+        let by_the_other = function
+            .strip_prefix('P')
+            .filter(|name| name.starts_with("MPI_"));
         return by_the_other.unwrap_or(function).to_owned();
     }
     let mut lines: Vec<_> = node.lines.iter().collect();
@@ -303,7 +309,11 @@ mod tests {
                 .next()
                 .and_then(|rank| rank.parse().ok())
                 .unwrap_or(0),
-            lines: if line.text.is_empty() { vec![] } else { vec![line] },
+            lines: if line.text.is_empty() {
+                vec![]
+            } else {
+                vec![line]
+            },
         }
     }
 
@@ -361,7 +371,10 @@ mod tests {
         let text = text(&reply(), shown);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "ranks  threads  which  where");
-        assert_eq!(lines[4], "    1        1  0            ? in libopen-pal.so.40");
+        assert_eq!(
+            lines[4],
+            "    1        1  0            ? in libopen-pal.so.40"
+        );
         // One of the three is neither in the call nor in what is told below it.
         assert!(
             lines[5].ends_with("(1 thread more below that are not told)"),
@@ -372,6 +385,9 @@ mod tests {
     #[test]
     fn many_ranks_are_not_all_listed() {
         assert_eq!(shortened("0-3,7"), "0-3,7");
-        assert_eq!(shortened("0,2,4,6,8,10,12,14,16,18"), "0,2,4,6,8,10,12,14,...");
+        assert_eq!(
+            shortened("0,2,4,6,8,10,12,14,16,18"),
+            "0,2,4,6,8,10,12,14,..."
+        );
     }
 }

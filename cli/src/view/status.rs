@@ -126,9 +126,18 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
 
 /// Calls per second between two snapshots.
 fn rate(before: &Snapshot, after: &Snapshot) -> Option<u64> {
-    let entered = |snapshot: &Snapshot| snapshot.coverage.as_ref()?.ledger.map(|ledger| ledger.entered);
+    let entered = |snapshot: &Snapshot| {
+        snapshot
+            .coverage
+            .as_ref()?
+            .ledger
+            .map(|ledger| ledger.entered)
+    };
     let calls = entered(after)?.checked_sub(entered(before)?)?;
-    let ns = after.unix_ns.checked_sub(before.unix_ns).filter(|ns| *ns > 0)?;
+    let ns = after
+        .unix_ns
+        .checked_sub(before.unix_ns)
+        .filter(|ns| *ns > 0)?;
     Some((calls as f64 * 1e9 / ns as f64).round() as u64)
 }
 
@@ -187,7 +196,9 @@ mod tests {
             lease_left_ns: 60_000_000_000,
         });
         let text = text(&JobStatus { pause, ..status() });
-        assert!(text.contains("paused by command 7, for at most 1 min 0 s more; to end it: invivo resume\n"));
+        assert!(text.contains(
+            "paused by command 7, for at most 1 min 0 s more; to end it: invivo resume\n"
+        ));
     }
 
     #[test]

@@ -19,7 +19,11 @@ pub struct Table {
 impl Table {
     /// A table with these columns.
     pub fn new<'a>(columns: impl IntoIterator<Item = (&'a str, Side)>) -> Table {
-        Table::of(columns.into_iter().map(|(name, side)| (name.to_owned(), side)))
+        Table::of(
+            columns
+                .into_iter()
+                .map(|(name, side)| (name.to_owned(), side)),
+        )
     }
 
     /// A table with as many columns as there are.
@@ -78,7 +82,11 @@ mod tests {
             ("by", Side::Left),
         ]);
         table.row(["MPI_Send".into(), "12".into(), "a".into()]);
-        table.row(["MPI_Sendrecv_replace".into(), "1,234,567".into(), String::new()]);
+        table.row([
+            "MPI_Sendrecv_replace".into(),
+            "1,234,567".into(),
+            String::new(),
+        ]);
         assert_eq!(
             table.text(),
             "function                  calls  by\n\

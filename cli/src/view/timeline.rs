@@ -1,4 +1,5 @@
-//! The last seconds in a terminal: a row for each rank, what it was doing over time, and the call that it is in.
+//! The last seconds in a terminal: a row for each rank, what it was doing over time, and the call
+//! that it is in.
 
 use super::units::{count, counted, duration};
 use crate::top::look::Look;
@@ -24,8 +25,8 @@ const SOME_CALL: &str = "an MPI call";
 const DEAD: &str = "×";
 const DEAD_ASCII: &str = "x";
 
-/// The picture: the ranks that are worst first, which are those that died, those that stand in a call the longest, and those
-/// with the most time in MPI.
+/// The picture: the ranks that are worst first, which are those that died, those that stand in a
+/// call the longest, and those with the most time in MPI.
 pub fn text(of: &Observation, look: Look) -> String {
     let mut tracks: Vec<&Track> = of.tracks.iter().filter(|track| track.thread == 0).collect();
     let total = tracks.len();
@@ -58,12 +59,14 @@ fn open_ns(of: &Observation, track: &Track) -> u64 {
     inside(of, track).map_or(0, |(_, since_ns)| of.to_ns.saturating_sub(since_ns))
 }
 
-/// The call that a rank was in at the end of the time, by its name and since when: one that is still open, or that has
-/// ended since.
+/// The call that a rank was in at the end of the time, by its name and since when: one that is
+/// still open, or that has ended since.
 fn inside<'a>(of: &Observation, track: &'a Track) -> Option<(Option<&'a str>, u64)> {
     match (&track.open, track.calls.last()) {
         (Some(open), _) => Some((open.function.as_deref(), open.begin_ns)),
-        (None, Some(last)) if last.end_ns > of.to_ns => Some((last.function.as_deref(), last.begin_ns)),
+        (None, Some(last)) if last.end_ns > of.to_ns => {
+            Some((last.function.as_deref(), last.begin_ns))
+        }
         _ => None,
     }
 }
@@ -149,7 +152,9 @@ fn cells(of: &Observation, track: &Track, look: Look) -> String {
     let shades = if look.ascii { SHADES_ASCII } else { SHADES };
     (0..TIME_WIDTH)
         .map(|cell| {
-            if (cell as f64 + 1.0) <= known_from || cell as f64 >= known_to.max(known_from + 1e-9).ceil() {
+            if (cell as f64 + 1.0) <= known_from
+                || cell as f64 >= known_to.max(known_from + 1e-9).ceil()
+            {
                 return UNKNOWN;
             }
             // The first and the last shade are what the scale says of them.
@@ -167,8 +172,8 @@ fn cells(of: &Observation, track: &Track, look: Look) -> String {
 /// From when on nothing is missing; nothing where that is all of the time.
 fn known_from(of: &Observation, track: &Track) -> Option<u64> {
     let gone_ns = track.gaps.gone_until_ns.filter(|gone| *gone > of.from_ns);
-    let left_out =
-        (track.gaps.left_out > 0).then(|| track.calls.first().map_or(of.to_ns, |call| call.begin_ns));
+    let left_out = (track.gaps.left_out > 0)
+        .then(|| track.calls.first().map_or(of.to_ns, |call| call.begin_ns));
     gone_ns.max(left_out)
 }
 
@@ -233,7 +238,11 @@ fn losses(page: &mut String, of: &Observation) {
         .into_iter()
         .filter(|(number, ..)| *number > 0)
         .map(|(number, one, several)| {
-            format!("{} {}", count(number), if number == 1 { one } else { several })
+            format!(
+                "{} {}",
+                count(number),
+                if number == 1 { one } else { several }
+            )
         })
         .collect();
     let _ = match missing.is_empty() {

@@ -134,6 +134,9 @@ mod tests {
             (counted(1, "rank"), counted(2_000, "rank")),
             ("1 rank".into(), "2,000 ranks".into())
         );
-        assert_eq!((share(1.0, 3.0), share(1.0, 0.0)), ("33.3 %".into(), "-".into()));
+        assert_eq!(
+            (share(1.0, 3.0), share(1.0, 0.0)),
+            ("33.3 %".into(), "-".into())
+        );
     }
 }

@@ -35,7 +35,12 @@ fn row(class: &WaitsClass) -> [String; 6] {
             text.to_owned()
         }
     };
-    let mut which: Vec<String> = class.named.iter().take(LISTED_MAX).map(u32::to_string).collect();
+    let mut which: Vec<String> = class
+        .named
+        .iter()
+        .take(LISTED_MAX)
+        .map(u32::to_string)
+        .collect();
     if class.ranks as usize > which.len() {
         which.push("...".to_owned());
     }
@@ -56,14 +61,16 @@ mod tests {
     #[test]
     fn the_sentence_and_who_does_what() {
         let class =
-            |doing: &str, function: &str, named: Vec<u32>, ranks, longest_ns, site: &str| WaitsClass {
-                doing: doing.into(),
-                function: function.into(),
-                ranks,
-                named,
-                shortest_ns: 0,
-                longest_ns,
-                site: site.into(),
+            |doing: &str, function: &str, named: Vec<u32>, ranks, longest_ns, site: &str| {
+                WaitsClass {
+                    doing: doing.into(),
+                    function: function.into(),
+                    ranks,
+                    named,
+                    shortest_ns: 0,
+                    longest_ns,
+                    site: site.into(),
+                }
             };
         let waits = WaitsReply {
             sentence: "3 ranks wait".into(),

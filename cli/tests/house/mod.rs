@@ -82,8 +82,12 @@ impl User {
             .mode(0o700)
             .create(&dir)
             .expect("made");
-        let connect =
-            Connect::new(id, &dir.join("gateway.sock"), vec!["./app".into(), "-v".into()]).expect("random");
+        let connect = Connect::new(
+            id,
+            &dir.join("gateway.sock"),
+            vec!["./app".into(), "-v".into()],
+        )
+        .expect("random");
         let job = Job { dir, connect };
         job.publish();
         job
@@ -136,7 +140,9 @@ pub async fn wait_for(path: &Path) {
             sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(Duration::from_secs(5), there).await.expect("it appears");
+    timeout(Duration::from_secs(5), there)
+        .await
+        .expect("it appears");
 }
 
 pub struct Gateway {

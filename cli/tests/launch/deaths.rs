@@ -31,9 +31,16 @@ fn a_killed_analysis_node_ends_neither_the_job_nor_its_supervisor() {
                 in_mpi()
             ),
         );
-        let node = || lines_of(&stage.path("node.pid")).first()?.parse::<i32>().ok();
+        let node = || {
+            lines_of(&stage.path("node.pid"))
+                .first()?
+                .parse::<i32>()
+                .ok()
+        };
         stage::until("the job runs", || {
-            node().is_some() && !lines_of(&stage.path("pid.0")).is_empty() && !stage.jobs().is_empty()
+            node().is_some()
+                && !lines_of(&stage.path("pid.0")).is_empty()
+                && !stage.jobs().is_empty()
         });
         let node = node().expect("a process");
         let root = stage::parent(node);

@@ -16,8 +16,8 @@ fn exit_codes_and_signals_reach_the_launcher() {
             "[ $RANK = 0 ] || exit 41; sleep 1",
             "[ $RANK = 1 ] || kill -SEGV $$; sleep 1",
         ] {
-            // MPICH's launcher answers 255 to the third, one time in a dozen, where it mostly answers 11: an
-            // observed run ends as one of the bare runs does.
+            // MPICH's launcher answers 255 to the third, one time in a dozen, where it mostly
+            // answers 11: an observed run ends as one of the bare runs does.
             let observed = end(&stage.run(launcher, TOTAL, true, script));
             let bare = || end(&stage.run(launcher, RANKS, false, script));
             assert!(
@@ -46,7 +46,8 @@ fn end(output: &std::process::Output) -> (Option<i32>, Vec<String>) {
     (output.status.code(), printed(output))
 }
 
-/// What came on stdout, in whatever order the ranks had; MPICH's launcher names the process of a failed rank.
+/// What came on stdout, in whatever order the ranks had; MPICH's launcher names the process of a
+/// failed rank.
 fn printed(output: &std::process::Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout);
     let mut lines: Vec<String> = text
@@ -83,13 +84,18 @@ fn the_report_is_told_once_and_written_where_it_was_asked_for() {
         let report: serde_json::Value = serde_json::from_slice(&report).expect("JSON");
         assert!(report.is_object());
         assert!(stage.jobs().is_empty() && stage.sockets().is_empty());
-        let quiet = stage.run_with(launcher, TOTAL, &["--quiet"], &format!("{}; sleep 0.5", in_mpi()));
+        let quiet = stage.run_with(
+            launcher,
+            TOTAL,
+            &["--quiet"],
+            &format!("{}; sleep 0.5", in_mpi()),
+        );
         assert!(!String::from_utf8_lossy(&quiet.stderr).contains("invivo:"));
     }
 }
 
-/// The measurement was shut down while the job runs on: the report is there, the job is off the list, and the one line
-/// comes when the job ends.
+/// The measurement was shut down while the job runs on: the report is there, the job is off the
+/// list, and the one line comes when the job ends.
 #[test]
 fn a_report_before_the_end_is_written_then_and_told_at_the_end() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
@@ -114,7 +120,10 @@ fn a_report_before_the_end_is_written_then_and_told_at_the_end() {
         let output = job.wait_with_output().expect("ended");
         assert!(output.status.success(), "{output:?}");
         let text = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("invivo:")).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("invivo:"))
+            .collect();
         assert!(
             lines.len() == 1 && lines[0].starts_with("invivo: job staged"),
             "{lines:?}"
@@ -135,7 +144,10 @@ fn a_program_without_mpi_ends_the_job_and_is_named() {
             text,
             "invivo: the program ended without calling MPI: nothing was observed\n"
         );
-        assert!(!stage.path("node.pid").exists(), "nothing of MPI was started");
+        assert!(
+            !stage.path("node.pid").exists(),
+            "nothing of MPI was started"
+        );
         assert!(stage.jobs().is_empty() && stage.sockets().is_empty());
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::stage::{self, Stage, in_mpi, lines_of};
 
-/// A process of a job over two hosts, as a launcher would start it: a rank and a place on each, the root on the last.
+/// A process of a job over two hosts, as a launcher would start it: a rank and a place on each, the
+/// root on the last.
 fn on_first_host(
     stage: &stage::Stage,
     rank: u32,
@@ -37,7 +38,10 @@ fn a_host_without_the_root_is_tidied_up_by_its_highest_process() {
         !lines_of(&stage.path("place.arguments")).is_empty()
     });
     let arguments = lines_of(&stage.path("place.arguments"));
-    assert!(arguments[0].contains("--layout 2:4,16:nodes=2"), "{arguments:?}");
+    assert!(
+        arguments[0].contains("--layout 2:4,16:nodes=2"),
+        "{arguments:?}"
+    );
     assert_eq!(lines_of(&stage.path("seen")), ["2 of 1"]);
     assert_eq!(stage.sockets().len(), 1, "the job's directory on this host");
     std::fs::write(stage.path("stop"), "").expect("written");
@@ -51,6 +55,9 @@ fn a_launcher_that_shares_the_processes_otherwise_is_told_how() {
     let mut first = on_first_host(&stage, 0, 3, &["true"]);
     assert_eq!(first.wait().expect("ended").code(), Some(2));
     let lines = lines_of(&stage.path("stderr.0"));
-    assert!(lines.len() == 1 && lines[0].contains("--nodes"), "{lines:?}");
+    assert!(
+        lines.len() == 1 && lines[0].contains("--nodes"),
+        "{lines:?}"
+    );
     assert!(stage.sockets().is_empty());
 }

@@ -48,11 +48,18 @@ fn without_a_launcher_it_says_what_to_type() {
     let stage = Stage::new();
     for (line, part) in [
         ("exec -- ./app", "invivo run -- mpiexec -n 4 ./app"),
-        ("exec -- mpiexec -n 4 ./app", "invivo run -- mpiexec -n 4 ./app"),
+        (
+            "exec -- mpiexec -n 4 ./app",
+            "invivo run -- mpiexec -n 4 ./app",
+        ),
         ("run -- ./app", "invivo run -- mpiexec -n 4 ./app"),
         ("run -- mpiexec ./app", "invivo run -- mpiexec -n 4 ./app"),
     ] {
-        let output = stage.invivo().args(line.split(' ')).output().expect("ended");
+        let output = stage
+            .invivo()
+            .args(line.split(' '))
+            .output()
+            .expect("ended");
         assert_eq!(output.status.code(), Some(2), "{line}");
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(
@@ -61,7 +68,8 @@ fn without_a_launcher_it_says_what_to_type() {
         );
     }
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
-        // The launcher kills the rest when one process has failed: the one that speaks may be the last.
+        // The launcher kills the rest when one process has failed: the one that speaks may be the
+        // last.
         let invivo = stage.path("bin/invivo");
         let late = format!(
             "[ $RANK = 0 ] && sleep 0.5; exec {} run -- ./app",

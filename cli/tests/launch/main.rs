@@ -1,6 +1,7 @@
-//! `invivo exec` below real launchers: what the application and the launcher see is what they would see without
-//! it. The programs here use no MPI and the tool processes are played by scripts, so this needs Open MPI's and
-//! MPICH's launchers only; one that is not installed is left out, and said so.
+//! `invivo exec` below real launchers: what the application and the launcher see is what they would
+//! see without it. The programs here use no MPI and the tool processes are played by scripts, so
+//! this needs Open MPI's and MPICH's launchers only; one that is not installed is left out, and
+//! said so.
 //!
 //! ```text
 //! world    what the application finds        ends    statuses, reports, what is left

@@ -4,8 +4,9 @@ use crate::stage::{self, LAUNCHERS, Launcher, Stage, lines_of};
 use crate::{RANKS, TOTAL};
 use std::time::Duration;
 
-/// Open MPI's mpiexec now and then stops passing signals on, to all of its processes; it lost two of 24 in bare runs, too. A
-/// job in which that happens says nothing about us, and another is started, so often at most.
+/// Open MPI's mpiexec now and then stops passing signals on, to all of its processes; it lost two
+/// of 24 in bare runs, too. A job in which that happens says nothing about us, and another is
+/// started, so often at most.
 const JOBS: usize = 8;
 
 #[test]
@@ -20,7 +21,8 @@ fn every_signal_arrives_once() {
     }
 }
 
-/// False where the launcher passes a signal on to nobody; what reaches one rank must reach all, once.
+/// False where the launcher passes a signal on to nobody; what reaches one rank must reach all,
+/// once.
 fn signals_arrive_once(launcher: &Launcher) -> bool {
     let stage = Stage::new();
     let witness = stage.witness();
@@ -31,7 +33,9 @@ fn signals_arrive_once(launcher: &Launcher) -> bool {
             .parse::<i32>()
             .ok()
     };
-    stage::until("the ranks run", || (0..RANKS).all(|rank| pid(rank).is_some()));
+    stage::until("the ranks run", || {
+        (0..RANKS).all(|rank| pid(rank).is_some())
+    });
     let count = |rank: u32, name: &str| {
         lines_of(&stage.path(&format!("got.{rank}")))
             .iter()
@@ -67,7 +71,12 @@ fn signals_arrive_once(launcher: &Launcher) -> bool {
         stage::kill(supervisor, name);
         stage::until("the signal is passed on", || count(1, name) > before);
         settle();
-        assert_eq!(count(1, name), before + 1, "{} {name} {round}", launcher.name);
+        assert_eq!(
+            count(1, name),
+            before + 1,
+            "{} {name} {round}",
+            launcher.name
+        );
     }
     std::fs::write(stage.path("stop"), "").expect("written");
     job.wait().expect("ended");
@@ -80,7 +89,8 @@ fn the_end_asked_for_by_a_signal_comes_once_and_leaves_nothing_behind() {
         let stage = Stage::new();
         let witness = stage.witness();
         let mut job = stage.launch(launcher, TOTAL, true, &[&witness]);
-        let running = || (0..RANKS).all(|rank| !lines_of(&stage.path(&format!("pid.{rank}"))).is_empty());
+        let running =
+            || (0..RANKS).all(|rank| !lines_of(&stage.path(&format!("pid.{rank}"))).is_empty());
         stage::until("the ranks run", || running() && !stage.jobs().is_empty());
         stage::kill(job.id() as i32, "TERM");
         let got = |rank: u32| {

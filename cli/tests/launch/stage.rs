@@ -1,4 +1,5 @@
-//! An installation in a temporary directory: the real `invivo`, and scripts in place of the tool processes.
+//! An installation in a temporary directory: the real `invivo`, and scripts in place of the tool
+//! processes.
 
 use invivo_proto::control::{encode, link};
 use std::ffi::OsStr;
@@ -92,11 +93,15 @@ impl Stage {
         stage
     }
 
-    /// A program that writes each signal that it gets into `got.RANK`, and ends when there is a file `stop`.
+    /// A program that writes each signal that it gets into `got.RANK`, and ends when there is a
+    /// file `stop`.
     pub fn witness(&self) -> String {
         let program = self.path("witness");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/launch/witness.c");
-        let compiled = Command::new("cc").args([source, "-o"]).arg(&program).status();
+        let compiled = Command::new("cc")
+            .args([source, "-o"])
+            .arg(&program)
+            .status();
         assert!(compiled.expect("a C compiler").success());
         program.display().to_string()
     }
@@ -118,7 +123,8 @@ impl Stage {
         self.analysis_node_tells(false, "exit 0");
     }
 
-    /// From now on the analysis node reports that the measurement was shut down, and ends when there is a file `stop`.
+    /// From now on the analysis node reports that the measurement was shut down, and ends when
+    /// there is a file `stop`.
     pub fn analysis_node_shuts_down(&self) {
         self.analysis_node_tells(true, "until [ -e stop ]; do sleep 0.05; done");
     }
@@ -153,7 +159,8 @@ impl Stage {
         }
     }
 
-    /// From now on tool places write down how they were started, and end when there is a file `stop`.
+    /// From now on tool places write down how they were started, and end when there is a file
+    /// `stop`.
     pub fn tool_places_tell(&self) {
         for family in ["ompi", "mpich"] {
             let text = "echo \"$*\" > place.arguments; until [ -e stop ]; do sleep 0.05; done";
@@ -197,7 +204,13 @@ impl Stage {
     }
 
     /// Starts a program under a launcher.
-    pub fn launch(&self, launcher: &Launcher, processes: u32, observed: bool, program: &[&str]) -> Child {
+    pub fn launch(
+        &self,
+        launcher: &Launcher,
+        processes: u32,
+        observed: bool,
+        program: &[&str],
+    ) -> Child {
         let mut command = match observed {
             true => self.launch_line(launcher, processes, &["exec", "--"]),
             false => self.line(launcher, processes),
@@ -206,10 +219,21 @@ impl Stage {
     }
 
     /// Starts a script in which `$RANK` is the rank, quietly.
-    pub fn start(&self, launcher: &Launcher, processes: u32, observed: bool, script: &str) -> Child {
+    pub fn start(
+        &self,
+        launcher: &Launcher,
+        processes: u32,
+        observed: bool,
+        script: &str,
+    ) -> Child {
         let _ = std::fs::remove_file(self.path("stop"));
         let script = format!("RANK=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; {script}");
-        self.launch(launcher, processes, observed, &["bash", "-c", &script, "app"])
+        self.launch(
+            launcher,
+            processes,
+            observed,
+            &["bash", "-c", &script, "app"],
+        )
     }
 
     /// Runs a script to its end.
@@ -244,7 +268,13 @@ impl Stage {
     }
 
     /// Runs a script to its end with options of `invivo exec`.
-    pub fn run_with(&self, launcher: &Launcher, processes: u32, options: &[&str], script: &str) -> Output {
+    pub fn run_with(
+        &self,
+        launcher: &Launcher,
+        processes: u32,
+        options: &[&str],
+        script: &str,
+    ) -> Output {
         let script = format!("RANK=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; {script}");
         let mut command = self.launch_line(launcher, processes, &["exec"]);
         command

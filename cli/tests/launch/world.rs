@@ -5,7 +5,8 @@ use crate::{RANKS, TOTAL};
 
 #[test]
 fn the_application_finds_its_world_as_without_us() {
-    // Directory, input, limits, mask of processors, signals, descriptors by kind, group: of every rank.
+    // Directory, input, limits, mask of processors, signals, descriptors by kind, group: of every
+    // rank.
     let script = "exec > out.$KIND.$RANK; pwd; [ $RANK != 0 ] || cat; ulimit -a; echo $0 $*;
         grep -E 'Cpus_allowed|Sig(Blk|Ign)|NoNewPrivs' /proc/self/status;
         ls -l /proc/self/fd | sed -nE 's/.* [0-9]+ -> ([a-z]+):.*/\\1/p' | sort | uniq -c;
@@ -34,7 +35,8 @@ fn the_application_finds_its_world_as_without_us() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
         let stage = Stage::new();
         let read = |kind: &str, rank: u32| {
-            let text = std::fs::read_to_string(stage.path(&format!("out.{kind}.{rank}"))).expect("written");
+            let text = std::fs::read_to_string(stage.path(&format!("out.{kind}.{rank}")))
+                .expect("written");
             text.lines().map(str::to_owned).collect::<Vec<_>>()
         };
         // Bare with as many processes: placement depends on the number, and is not ours.
@@ -44,7 +46,13 @@ fn the_application_finds_its_world_as_without_us() {
             ("seen", TOTAL, true),
         ] {
             let script = format!("KIND={kind}; {script}");
-            let output = stage.run_reading(launcher, processes, observed, &script, Some("a line of input\n"));
+            let output = stage.run_reading(
+                launcher,
+                processes,
+                observed,
+                &script,
+                Some("a line of input\n"),
+            );
             assert!(output.status.success());
         }
         for rank in 0..RANKS {
@@ -76,7 +84,9 @@ fn the_application_finds_its_world_as_without_us() {
                 .collect();
             // The kinds of descriptors: ours are a memfd (a path, not counted) and a socket.
             let sockets = |lines: &[String]| {
-                let line = lines.iter().find(|line| line.trim_end().ends_with(" socket"));
+                let line = lines
+                    .iter()
+                    .find(|line| line.trim_end().ends_with(" socket"));
                 line.and_then(|line| line.split_whitespace().next()?.parse::<u32>().ok())
                     .unwrap_or(0)
             };
@@ -106,8 +116,14 @@ fn the_application_finds_its_world_as_without_us() {
 
 /// Compares line by line, so that a difference can be read.
 fn pretty(expected: &[String], seen: &[String], launcher: &str) {
-    let missing: Vec<_> = expected.iter().filter(|line| !seen.contains(line)).collect();
-    let added: Vec<_> = seen.iter().filter(|line| !expected.contains(line)).collect();
+    let missing: Vec<_> = expected
+        .iter()
+        .filter(|line| !seen.contains(line))
+        .collect();
+    let added: Vec<_> = seen
+        .iter()
+        .filter(|line| !expected.contains(line))
+        .collect();
     assert!(
         missing.is_empty() && added.is_empty(),
         "{launcher}: without us {missing:#?}, with us {added:#?}"

@@ -1,4 +1,5 @@
-//! A program in a pseudo-terminal, seen as its user sees it: keys go in, and what stands on the screen is read.
+//! A program in a pseudo-terminal, seen as its user sees it: keys go in, and what stands on the
+//! screen is read.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
@@ -39,7 +40,8 @@ pub struct Left {
 }
 
 impl Terminal {
-    /// Starts a program with these additions to the environment, in a terminal of the locale C.UTF-8.
+    /// Starts a program with these additions to the environment, in a terminal of the locale
+    /// C.UTF-8.
     pub fn start(
         program: &Path,
         arguments: &[&str],
@@ -51,7 +53,13 @@ impl Terminal {
             .expect("a terminal");
         let mut command = CommandBuilder::new(program);
         command.args(arguments);
-        for name in ["LC_ALL", "LC_CTYPE", "NO_COLOR", "INVIVO_JOB", "INVIVO_CONNECT"] {
+        for name in [
+            "LC_ALL",
+            "LC_CTYPE",
+            "NO_COLOR",
+            "INVIVO_JOB",
+            "INVIVO_CONNECT",
+        ] {
             command.env_remove(name);
         }
         for (name, value) in [("TERM", "xterm-256color"), ("LANG", "C.UTF-8")]
@@ -127,7 +135,10 @@ impl Terminal {
             if holds(&screen) {
                 return screen;
             }
-            assert!(Instant::now() < end, "waited in vain until {what}:\n{screen}");
+            assert!(
+                Instant::now() < end,
+                "waited in vain until {what}:\n{screen}"
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -149,10 +160,17 @@ impl Terminal {
         };
         // The last bytes may still be on their way to us.
         std::thread::sleep(Duration::from_millis(100));
-        assert_eq!(settings(&*self.master), self.settings, "the terminal's settings");
+        assert_eq!(
+            settings(&*self.master),
+            self.settings,
+            "the terminal's settings"
+        );
         let output = self.output();
         let screen = output.parser.screen();
-        assert!(!screen.alternate_screen(), "the other screen is still there");
+        assert!(
+            !screen.alternate_screen(),
+            "the other screen is still there"
+        );
         assert!(!screen.hide_cursor(), "the cursor is still hidden");
         Left {
             code: status.exit_code(),
@@ -181,5 +199,8 @@ fn size(cols: u16, rows: u16) -> PtySize {
 
 /// Echo, line mode and all the rest.
 fn settings(master: &(dyn MasterPty + Send)) -> String {
-    format!("{:?}", master.get_termios().expect("a terminal has settings"))
+    format!(
+        "{:?}",
+        master.get_termios().expect("a terminal has settings")
+    )
 }

@@ -1,7 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Two processes and the two wires between them, which keep their order and lose nothing, as MPI's do.
+/// Two processes and the two wires between them, which keep their order and lose nothing, as MPI's
+/// do.
 #[derive(Default)]
 struct Pair {
     accounts: [Account; 2],
@@ -52,9 +53,9 @@ fn number(message: &[u8]) -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
-    /// Beside a plain queue that loses nothing: what was taken in arrives in order, but for what a newer one of
-    /// its kind replaced; never do more lie unread than there are credits; and once both sides read again,
-    /// nothing is left.
+    /// Beside a plain queue that loses nothing: what was taken in arrives in order, but for what a
+    /// newer one of its kind replaced; never do more lie unread than there are credits; and once
+    /// both sides read again, nothing is left.
     #[test]
     fn what_is_taken_in_arrives_in_order(steps in prop::collection::vec(step(), 0..600)) {
         let mut pair = Pair::default();

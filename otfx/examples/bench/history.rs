@@ -12,9 +12,11 @@ const TICKS_PER_S: f64 = 2.6e9;
 /// What the paper has room for: LU at 5.5 MiB/s and 35,000 calls per second.
 const PAPER_S: f64 = 4.0;
 
-/// Stores the stream again and again, brought to 35,000 calls per second, until the buffer has been full for a while.
+/// Stores the stream again and again, brought to 35,000 calls per second, until the buffer has been
+/// full for a while.
 pub fn seconds(calls: &Calls) {
-    let mut buffer = Buffer::new(BUFFER_BYTES, Strategy::flight_recorder()).expect("22 MiB are enough");
+    let mut buffer =
+        Buffer::new(BUFFER_BYTES, Strategy::flight_recorder()).expect("22 MiB are enough");
     let (first, last) = calls.span();
     let stretch = TICKS_PER_S / CALLS_PER_S * calls.len() as f64 / (last - first) as f64;
     let scaled = |ticks: u64| (ticks as f64 * stretch) as u64;

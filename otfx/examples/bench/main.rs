@@ -1,5 +1,6 @@
-//! The buffer beside libotf2's writer, on the same streams in the same run, turn by turn; and what removals cost.
-//! Prints one JSON object per figure. Arguments: a folder for files, and a stream recorded by xtask/bench/stream.c.
+//! The buffer beside libotf2's writer, on the same streams in the same run, turn by turn; and what
+//! removals cost. Prints one JSON object per figure. Arguments: a folder for files, and a stream
+//! recorded by xtask/bench/stream.c.
 
 mod history;
 mod otf2;
@@ -70,8 +71,8 @@ fn buffer() -> Buffer {
     Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("24 MiB are enough")
 }
 
-/// Both, turn by turn: the least ns and the bytes, ours and theirs, for each of `count` things, and for each of the `events`
-/// that they are to an event tracer.
+/// Both, turn by turn: the least ns and the bytes, ours and theirs, for each of `count` things, and
+/// for each of the `events` that they are to an event tracer.
 fn beside(
     name: &str,
     about: &str,
@@ -99,7 +100,13 @@ fn beside(
             &read,
         );
         let (bytes, other_bytes) = (bytes as f64 / number, other_bytes as f64 / number);
-        figure(&format!("{name}{what}-bytes"), bytes, "bytes", other_bytes, &read);
+        figure(
+            &format!("{name}{what}-bytes"),
+            bytes,
+            "bytes",
+            other_bytes,
+            &read,
+        );
     }
     Ok(())
 }
@@ -124,7 +131,10 @@ fn calls(name: &str, about: &str, calls: &Calls, otf2: &mut Otf2) -> Result<()> 
         |watch| otf2.calls(calls, watch),
     )?;
     check(&buffer, calls)?;
-    eprintln!("{name}: {} calls are read back as they went in", calls.len());
+    eprintln!(
+        "{name}: {} calls are read back as they went in",
+        calls.len()
+    );
 
     let (mut ns, mut watch) = (f64::MAX, Stopwatch::default());
     for _ in 0..TURNS {
@@ -203,9 +213,15 @@ fn pairs(otf2: &mut Otf2) -> Result<()> {
             depth: attributes.depth,
             ..Contents::default()
         };
-        ensure!(reader.next()? == Some(&expected), "a region is not what went in");
+        ensure!(
+            reader.next()? == Some(&expected),
+            "a region is not what went in"
+        );
     }
-    ensure!(reader.next()?.is_none(), "more regions are read than went in");
+    ensure!(
+        reader.next()?.is_none(),
+        "more regions are read than went in"
+    );
     eprintln!(
         "otfx-pair: {} regions are read back as they went in",
         steps.len() / 2
@@ -251,8 +267,14 @@ fn samples(counters: usize, otf2: &mut Otf2) -> Result<()> {
             "a sample is not what went in"
         );
     }
-    ensure!(reader.next()?.is_none(), "more samples are read than went in");
-    eprintln!("{name}: {} samples are read back as they went in", samples.len());
+    ensure!(
+        reader.next()?.is_none(),
+        "more samples are read than went in"
+    );
+    eprintln!(
+        "{name}: {} samples are read back as they went in",
+        samples.len()
+    );
     Ok(())
 }
 

@@ -1,5 +1,6 @@
-//! libotf2 as a rival: its event writer, loaded when the bench runs. Chunks of memory come from a pool that was
-//! touched before, and there are enough of them that nothing is flushed while time is taken.
+//! libotf2 as a rival: its event writer, loaded when the bench runs. Chunks of memory come from a
+//! pool that was touched before, and there are enough of them that nothing is flushed while time is
+//! taken.
 
 use crate::pieces::{self, Stopwatch};
 use crate::streams::{Calls, Step};
@@ -88,7 +89,13 @@ extern "C" fn flush(_: *mut c_void, _: u8, _: u64, _: *mut c_void, _: bool) -> u
     1
 }
 
-extern "C" fn allocate(pool: *mut c_void, _: u8, _: u64, _: *mut *mut c_void, bytes: u64) -> *mut c_void {
+extern "C" fn allocate(
+    pool: *mut c_void,
+    _: u8,
+    _: u64,
+    _: *mut *mut c_void,
+    bytes: u64,
+) -> *mut c_void {
     // SAFETY: `Otf2::run` hands over its pool, which nobody else uses while the archive is open.
     let pool = unsafe { &mut *pool.cast::<Pool>() };
     let from = pool.taken;
@@ -144,7 +151,8 @@ impl Otf2 {
         self.run(|f, events| {
             pieces::calls(calls, watch, |calls| {
                 for (call, parts) in calls.iter() {
-                    let (begin, region) = (call.end - call.duration, u32::from(call.facts.region.0));
+                    let (begin, region) =
+                        (call.end - call.duration, u32::from(call.facts.region.0));
                     // SAFETY: `events` is an open writer; no attributes.
                     unsafe {
                         (f.enter)(events, null_mut(), begin, region);
@@ -199,7 +207,8 @@ impl Otf2 {
         };
         let memory = MemoryCallbacks { allocate, free_all };
         let pool: *mut Pool = &raw mut *self.pool;
-        // SAFETY: as OTF2's manual has it for one writing process; both tables and the pool outlive the archive.
+        // SAFETY: as OTF2's manual has it for one writing process; both tables and the pool outlive
+        // the archive.
         unsafe {
             let archive = (f.open)(
                 folder.as_ptr(),
@@ -221,7 +230,10 @@ impl Otf2 {
             let closed = (f.close_writer)(archive, events);
             (f.close_events)(archive);
             (f.close)(archive);
-            ensure!(closed == 0, "OTF2_Archive_CloseEvtWriter failed with {closed}");
+            ensure!(
+                closed == 0,
+                "OTF2_Archive_CloseEvtWriter failed with {closed}"
+            );
         };
         let bytes = std::fs::metadata(self.folder.join("bench/0.evt"))?.len();
         Ok(bytes)
@@ -250,9 +262,16 @@ unsafe fn communication(f: &Functions, events: Events, facts: &Facts, request: u
             ),
             Kind::PostRecv => (f.irecv_request)(events, null_mut(), time, request),
             Kind::CompletedSend => (f.isend_complete)(events, null_mut(), time, request),
-            Kind::CompletedRecv => {
-                (f.irecv)(events, null_mut(), time, peer, comm, tag, facts.bytes_in, request)
-            }
+            Kind::CompletedRecv => (f.irecv)(
+                events,
+                null_mut(),
+                time,
+                peer,
+                comm,
+                tag,
+                facts.bytes_in,
+                request,
+            ),
             Kind::Collective => (f.collective_end)(
                 events,
                 null_mut(),

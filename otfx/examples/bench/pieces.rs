@@ -1,6 +1,7 @@
-//! Streams in pieces. A place has decoded a record just before it stores it: what a writer is given lies in the first cache
-//! level. So each piece of a stream is copied there before its time is taken, for both rivals alike; else a good part of the
-//! time would be that of fetching the stream from memory.
+//! Streams in pieces. A place has decoded a record just before it stores it: what a writer is given
+//! lies in the first cache level. So each piece of a stream is copied there before its time is
+//! taken, for both rivals alike; else a good part of the time would be that of fetching the stream
+//! from memory.
 
 use crate::streams::{Calls, Step};
 use std::time::Instant;
@@ -12,8 +13,9 @@ const STEPS: usize = 1024;
 /// Samples of a piece.
 const SAMPLES: usize = 256;
 
-/// The times of a stream's pieces. Every turn has the same ones, and of each the least counts: what a writer does comes back
-/// in every turn at the same place, what the machine does beside it does not.
+/// The times of a stream's pieces. Every turn has the same ones, and of each the least counts: what
+/// a writer does comes back in every turn at the same place, what the machine does beside it does
+/// not.
 #[derive(Default)]
 pub struct Stopwatch {
     least_ns: Vec<f64>,
@@ -64,7 +66,11 @@ pub fn steps(all: &[Step], watch: &mut Stopwatch, mut each: impl FnMut(&[Step]))
 }
 
 /// Hands samples over, piece by piece, where they lie: their values are all over the memory.
-pub fn samples(all: &[(u64, Vec<u64>)], watch: &mut Stopwatch, mut each: impl FnMut(&[(u64, Vec<u64>)])) {
+pub fn samples(
+    all: &[(u64, Vec<u64>)],
+    watch: &mut Stopwatch,
+    mut each: impl FnMut(&[(u64, Vec<u64>)]),
+) {
     for piece in all.chunks(SAMPLES) {
         watch.time(|| each(piece));
     }

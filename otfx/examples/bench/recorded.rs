@@ -1,4 +1,5 @@
-//! The layout in which xtask/bench/stream.c leaves the calls of a rank. Another bench reads it, too.
+//! The layout in which xtask/bench/stream.c leaves the calls of a rank. Another bench reads it,
+//! too.
 
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Facts, Kind, Part};
@@ -15,7 +16,9 @@ pub fn lines(bytes: &[u8]) -> impl Iterator<Item = Line> + '_ {
 }
 
 fn line(record: &[u8; 72]) -> Line {
-    let word = |index: usize| u64::from_le_bytes(record[8 * index..8 * index + 8].try_into().expect("eight"));
+    let word = |index: usize| {
+        u64::from_le_bytes(record[8 * index..8 * index + 8].try_into().expect("eight"))
+    };
     let half = |at: usize| i32::from_le_bytes(record[at..at + 4].try_into().expect("four"));
     let facts = Facts {
         kind: KINDS[usize::from(record[70])],

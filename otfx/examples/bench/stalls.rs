@@ -1,5 +1,6 @@
-//! How long one insert takes at worst. Each run is repeated, and each insert counts with its least time: what the
-//! buffer does comes back in every run at the same place, what the machine does beside it does not.
+//! How long one insert takes at worst. Each run is repeated, and each insert counts with its least
+//! time: what the buffer does comes back in every run at the same place, what the machine does
+//! beside it does not.
 
 use crate::figure;
 use crate::streams::Calls;
@@ -35,7 +36,8 @@ pub fn inserts(calls: &Calls) {
     let (first, last) = calls.span();
     let per_ns = ticks_per_ns();
     for run in 0..RUNS {
-        let mut buffer = Buffer::new(BUFFER_BYTES, Strategy::flight_recorder()).expect("100 MB are enough");
+        let mut buffer =
+            Buffer::new(BUFFER_BYTES, Strategy::flight_recorder()).expect("100 MB are enough");
         let mut base = 0;
         let (mut slots, mut bares) = (least.iter_mut(), bare.iter_mut());
         'run: loop {
@@ -64,7 +66,8 @@ pub fn inserts(calls: &Calls) {
     distribution("", &mut least, &mut bare, per_ns);
 }
 
-/// Three points of the distribution of one run, with what the machine did beside it, or of the least of all runs.
+/// Three points of the distribution of one run, with what the machine did beside it, or of the
+/// least of all runs.
 fn distribution(of: &str, least: &mut [u32], bare: &mut [u32], per_ns: f64) {
     least.sort_unstable();
     bare.sort_unstable();
@@ -72,7 +75,9 @@ fn distribution(of: &str, least: &mut [u32], bare: &mut [u32], per_ns: f64) {
         "" => "the least of four equal runs for each insert",
         _ => "of one run, with all that the machine does beside it",
     };
-    let at = |sorted: &[u32], part: f64| f64::from(sorted[(part * (INSERTS - 1) as f64) as usize]) / per_ns;
+    let at = |sorted: &[u32], part: f64| {
+        f64::from(sorted[(part * (INSERTS - 1) as f64) as usize]) / per_ns
+    };
     for (name, part) in [("p50", 0.5), ("p99.9", 0.999), ("max", 1.0)] {
         figure(
             &format!("otfx-insert-{name}{of}"),
@@ -87,8 +92,8 @@ fn distribution(of: &str, least: &mut [u32], bare: &mut [u32], per_ns: f64) {
     }
 }
 
-/// The stall of the insert that closes a level of 10 to 90 % of a full buffer, beside compacting a flat one and beside
-/// writing it to a file.
+/// The stall of the insert that closes a level of 10 to 90 % of a full buffer, beside compacting a
+/// flat one and beside writing it to a file.
 pub fn removals(folder: &Path) -> Result<()> {
     let flat_records = BUFFER_BYTES / SAMPLE_BYTES;
     let mut flat = vec![[1u8; SAMPLE_BYTES]; flat_records];
@@ -141,7 +146,8 @@ fn least(times: usize, mut run: impl FnMut() -> Result<f64>) -> Result<f64> {
     (0..times).try_fold(f64::MAX, |least, _| Ok(least.min(run()?)))
 }
 
-/// Fills a buffer with samples of which so many tenths are at level 0, and times the insert that closes it, in ns.
+/// Fills a buffer with samples of which so many tenths are at level 0, and times the insert that
+/// closes it, in ns.
 fn stall(tenths: u64) -> f64 {
     let geometry = Geometry::with_bins(BUFFER_BYTES, 8 << 10);
     let strategy = Strategy::by(Dimension::Ordinal { levels: 2 });

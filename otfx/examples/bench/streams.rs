@@ -28,7 +28,10 @@ impl Calls {
     /// Events that an event tracer writes for them: enter, what was communicated, leave.
     pub fn events(&self) -> usize {
         let of = |kind: Kind| match kind {
-            Kind::Plain | Kind::PostCollective | Kind::CompletedCollective | Kind::CompletedNothing => 0,
+            Kind::Plain
+            | Kind::PostCollective
+            | Kind::CompletedCollective
+            | Kind::CompletedNothing => 0,
             Kind::Collective => 2,
             _ => 1,
         };
@@ -50,7 +53,8 @@ impl Calls {
 
     /// The ends of the first and the last call.
     pub fn span(&self) -> (u64, u64) {
-        let end = |call: Option<&(Call, std::ops::Range<usize>)>| call.map_or(0, |(call, _)| call.end);
+        let end =
+            |call: Option<&(Call, std::ops::Range<usize>)>| call.map_or(0, |(call, _)| call.end);
         (end(self.calls.first()), end(self.calls.last()))
     }
 
@@ -140,14 +144,16 @@ pub struct Step {
     pub enters: bool,
 }
 
-/// Enters and leaves of nested functions: five at each of eight depths, half a microsecond apart on average.
+/// Enters and leaves of nested functions: five at each of eight depths, half a microsecond apart on
+/// average.
 pub fn steps(pairs: usize) -> Vec<Step> {
     let mut random = SmallRng::seed_from_u64(2);
     let (mut stack, mut steps) = (Vec::new(), Vec::with_capacity(2 * pairs));
     let (mut time, mut entered) = (1_000_000, 0);
     while steps.len() < 2 * pairs {
         time += random.random_range(50..2500);
-        let enters = entered < pairs && stack.len() < 8 && (stack.is_empty() || random.random_bool(0.5));
+        let enters =
+            entered < pairs && stack.len() < 8 && (stack.is_empty() || random.random_bool(0.5));
         let region = if enters {
             entered += 1;
             let region = RegionId(1 + 5 * stack.len() as u16 + random.random_range(0..5u16));
@@ -156,7 +162,11 @@ pub fn steps(pairs: usize) -> Vec<Step> {
         } else {
             stack.pop().expect("something is open")
         };
-        steps.push(Step { region, time, enters });
+        steps.push(Step {
+            region,
+            time,
+            enters,
+        });
     }
     steps
 }
@@ -183,7 +193,10 @@ pub fn samples(count: usize, counters: usize) -> Vec<(u64, Vec<u64>)> {
             for value in &mut values {
                 *value += random.random_range(0..1_000_000u64);
             }
-            (n * 260_000 + random.random_range(0..5_000u64), values.clone())
+            (
+                n * 260_000 + random.random_range(0..5_000u64),
+                values.clone(),
+            )
         })
         .collect()
 }

@@ -1,4 +1,5 @@
-//! Plays the published scenarios of adaptive sampling and prints a table and a plot beside what was published.
+//! Plays the published scenarios of adaptive sampling and prints a table and a plot beside what was
+//! published.
 
 mod model;
 
@@ -8,7 +9,9 @@ use model::{BUFFER_BYTES, Outcome, RUN_S, SCENARIOS, Scenario};
 const LINES: u64 = 10;
 
 fn main() {
-    println!("   sample  events  halvings     end Hz  samples kept    revoked at most  events dropped at");
+    println!(
+        "   sample  events  halvings     end Hz  samples kept    revoked at most  events dropped at"
+    );
     let played = SCENARIOS.map(|scenario| {
         let outcome = model::play(&scenario);
         row(&scenario, &outcome);
@@ -42,7 +45,8 @@ fn row(scenario: &Scenario, outcome: &Outcome) {
     );
     for (index, at) in outcome.halvings_s.iter().enumerate() {
         let published = scenario.halvings_s.get(index).map(|s| *s as f64);
-        let difference = published.map_or(f64::NAN, |published| 100.0 * (at - published) / published);
+        let difference =
+            published.map_or(f64::NAN, |published| 100.0 * (at - published) / published);
         println!(
             "   halving {} at {}  ({difference:+.2} % of what was published)",
             index + 1,

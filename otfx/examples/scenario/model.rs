@@ -1,9 +1,10 @@
-//! The published scenarios of adaptive sampling: four hours at 10 kHz in a buffer of 100 MB (decimal), played by the
-//! real buffer in bins of 8 KiB, fed with opaque records of the published sizes.
+//! The published scenarios of adaptive sampling: four hours at 10 kHz in a buffer of 100 MB
+//! (decimal), played by the real buffer in bins of 8 KiB, fed with opaque records of the published
+//! sizes.
 
 use invivo_otfx::{
-    AtCap, Buffer, Dimension, EventCap, EventClass, Geometry, Grid, Label, OPAQUE_HEAD_BYTES, Opaque,
-    Strategy,
+    AtCap, Buffer, Dimension, EventCap, EventClass, Geometry, Grid, Label, OPAQUE_HEAD_BYTES,
+    Opaque, Strategy,
 };
 
 /// Bytes of the buffer.
@@ -174,7 +175,9 @@ pub fn play(scenario: &Scenario) -> Outcome {
             outcome.revoked_max = outcome.revoked_max.max(free / f64::from(geometry.bins));
         }
     }
-    outcome.drop_s = buffer.events_dropped_at().map(|at| at as f64 / SECOND as f64);
+    outcome.drop_s = buffer
+        .events_dropped_at()
+        .map(|at| at as f64 / SECOND as f64);
     outcome.end_hz = (SECOND / INTERVAL) as f64 / f64::from(1u32 << grid.halvings());
     outcome.samples = buffer.kept(EventClass::Sample);
     outcome.sample_bytes = outcome.samples * scenario.sample_bytes as u64;

@@ -1,5 +1,6 @@
-//! A frozen view: what the buffer held at one moment, for a save that takes its time, while writing goes on. No byte is
-//! copied; the view's bins are not used again before it has read them or is given back.
+//! A frozen view: what the buffer held at one moment, for a save that takes its time, while writing
+//! goes on. No byte is copied; the view's bins are not used again before it has read them or is
+//! given back.
 
 use super::Buffer;
 use crate::arena::BinId;
@@ -8,7 +9,8 @@ use crate::ledger::{Ledger, Loss};
 use crate::reader::Merge;
 use alloc::vec::Vec;
 
-/// A view never holds more than all but this part of the bins: the rest takes what is recorded in the meantime.
+/// A view never holds more than all but this part of the bins: the rest takes what is recorded in
+/// the meantime.
 const RESERVE_PART: u32 = 4;
 
 /// A view is out already: there is one at a time, because each may hold three quarters of the bins.
@@ -23,7 +25,8 @@ impl core::fmt::Display for AlreadyFrozen {
 
 impl core::error::Error for AlreadyFrozen {}
 
-/// What a buffer held when it was frozen. To be given back by [`Buffer::thaw`]; what it has not read stays held.
+/// What a buffer held when it was frozen. To be given back by [`Buffer::thaw`]; what it has not
+/// read stays held.
 #[derive(Debug)]
 #[must_use = "its bins are held until it is given back"]
 pub struct Frozen {
@@ -46,7 +49,8 @@ impl Frozen {
     /// The next record, as of [`crate::Reader::next`]. Bins that were read are the buffer's again.
     ///
     /// # Errors
-    /// When memory does not hold what was written: a fault of this program, or another buffer than the view's.
+    /// When memory does not hold what was written: a fault of this program, or another buffer than
+    /// the view's.
     pub fn next(&mut self, buffer: &mut Buffer) -> Result<Option<&Contents>, BinError> {
         let mut passed = Vec::new();
         let read = self.merge.next(&buffer.arena, |bin| passed.push(bin));
@@ -58,9 +62,9 @@ impl Frozen {
 }
 
 impl Buffer {
-    /// Freezes what is there, once a quarter of the bins is free: what is missing to that goes first, as when room is
-    /// made. While the view is out, records for which neither a free bin nor one that the view has read can be found
-    /// are dropped and counted.
+    /// Freezes what is there, once a quarter of the bins is free: what is missing to that goes
+    /// first, as when room is made. While the view is out, records for which neither a free bin nor
+    /// one that the view has read can be found are dropped and counted.
     ///
     /// # Errors
     /// When a view is out already.
@@ -96,7 +100,9 @@ impl Buffer {
     /// Whether the view that is out still needs a bin.
     pub(super) fn is_frozen(&self, bin: BinId) -> bool {
         let info = self.arena.info(bin);
-        self.frozen_before.is_some_and(|before| info.serial < before) && info.read_by != self.views
+        self.frozen_before
+            .is_some_and(|before| info.serial < before)
+            && info.read_by != self.views
     }
 
     /// The view needs a bin no longer.

@@ -1,5 +1,5 @@
-//! The way of a record whose level has no open bin, or one that is too full for it: a bin is opened, for which others may
-//! have to go.
+//! The way of a record whose level has no open bin, or one that is too full for it: a bin is
+//! opened, for which others may have to go.
 
 use super::store::{call_record, region_record};
 use super::{Buffer, Item, Last, Stored, first_posted};
@@ -68,7 +68,10 @@ impl Buffer {
             Err(reason) => return self.give_up(item, reason, gone),
         };
         let written = write(&mut self.levels[item.level].writer, self.arena.bin_mut(bin));
-        assert!(written, "the smallest bin holds any record that has no parts");
+        assert!(
+            written,
+            "the smallest bin holds any record that has no parts"
+        );
         Stored {
             kept: true,
             given_up: self.given_up() - gone,
@@ -116,7 +119,10 @@ impl Buffer {
         writer.begin(memory, base_time, next_request);
         let (beside, rest) = parts.split_at(writer.certain(memory, parts.len()));
         let written = writer.timed(memory, EventClass::Call, record, beside);
-        assert!(written, "the smallest bin holds any call and ten of its parts");
+        assert!(
+            written,
+            "the smallest bin holds any call and ten of its parts"
+        );
         self.last = Last::Call { level, bin };
         let parts_reduced = self.parts_reduced;
         self.store_more(rest);
@@ -134,7 +140,9 @@ impl Buffer {
             self.last = Last::Over;
         }
         let given_up = self.given_up().saturating_sub(gone_before);
-        self.levels[item.level].chain.refuse(item.class, reason, item.end);
+        self.levels[item.level]
+            .chain
+            .refuse(item.class, reason, item.end);
         self.gone[reason as usize] += 1;
         Stored {
             kept: false,

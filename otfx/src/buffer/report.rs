@@ -35,7 +35,8 @@ pub struct LevelStatus {
     pub bins: u32,
     /// Its records, by class.
     pub kept: [u64; EVENT_CLASSES],
-    /// The end of the last record that it gave up, in ticks: what ended later is complete. `None`: everything is.
+    /// The end of the last record that it gave up, in ticks: what ended later is complete. `None`:
+    /// everything is.
     pub gone_until: Option<u64>,
 }
 
@@ -73,7 +74,11 @@ impl Buffer {
             match loss.reason {
                 Reason::Held => ledger.dropped += loss.records,
                 Reason::Reset => ledger.reset += loss.records,
-                Reason::Room | Reason::Closed | Reason::Cap | Reason::Strategy | Reason::Refused => {
+                Reason::Room
+                | Reason::Closed
+                | Reason::Cap
+                | Reason::Strategy
+                | Reason::Refused => {
                     ledger.reduced += loss.records;
                 }
             }
@@ -182,8 +187,8 @@ impl Buffer {
         self.levels.iter().any(|level| level.samples)
     }
 
-    /// How often the frequency of samples has been halved, for their producer. A new strategy and a reset begin at 0
-    /// again.
+    /// How often the frequency of samples has been halved, for their producer. A new strategy and a
+    /// reset begin at 0 again.
     pub fn halvings(&self) -> u32 {
         self.halvings
     }
@@ -198,9 +203,10 @@ impl Buffer {
         Reader::new(&self.arena, &self.former, &self.levels)
     }
 
-    /// The same, but for most of what ended before `ticks`: bins whose last record did are not read. What they hold of a
-    /// record that goes on in the next bin is left out with them, so that its rest stands alone. For records that were
-    /// stored in the order of their ends, as those of one thread are.
+    /// The same, but for most of what ended before `ticks`: bins whose last record did are not
+    /// read. What they hold of a record that goes on in the next bin is left out with them, so that
+    /// its rest stands alone. For records that were stored in the order of their ends, as those of
+    /// one thread are.
     pub fn read_since(&self, ticks: u64) -> Reader<'_> {
         Reader::since(&self.arena, &self.former, &self.levels, ticks)
     }

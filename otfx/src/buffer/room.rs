@@ -16,8 +16,9 @@ impl Buffer {
         &self.strategy
     }
 
-    /// Another strategy from now on. What is there stays as it was sorted, and goes before everything that comes. The
-    /// one operation beside creation that allocates; its cost depends on the levels, not on the records.
+    /// Another strategy from now on. What is there stays as it was sorted, and goes before
+    /// everything that comes. The one operation beside creation that allocates; its cost depends on
+    /// the levels, not on the records.
     ///
     /// # Errors
     /// When the strategy does not fit the bins; then nothing has changed.
@@ -49,7 +50,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Drops levels of earlier strategies that hold nothing, and the lowest of those that are too many.
+    /// Drops levels of earlier strategies that hold nothing, and the lowest of those that are too
+    /// many.
     fn forget_former(&mut self) {
         let held = self.former.iter().filter(|chain| chain.bins() > 0).count();
         let mut surplus = held.saturating_sub(FORMER_MAX);
@@ -68,7 +70,8 @@ impl Buffer {
         });
     }
 
-    /// Closes the level's open bin and opens a free one, for which others may have to go; or says why not.
+    /// Closes the level's open bin and opens a free one, for which others may have to go; or says
+    /// why not.
     pub(super) fn open_bin(&mut self, item: &Item) -> Result<BinId, Reason> {
         let wanting = &mut self.levels[item.level];
         if wanting.closed {
@@ -123,7 +126,8 @@ impl Buffer {
         events.map(|level| u64::from(level.chain.bins())).sum()
     }
 
-    /// Gives up the least valuable bin, or level of samples; or says why nothing may go for a bin of `wanting`.
+    /// Gives up the least valuable bin, or level of samples; or says why nothing may go for a bin
+    /// of `wanting`.
     pub(super) fn make_room(&mut self, wanting: usize, events_only: bool) -> Result<(), Reason> {
         if !events_only && let Some(index) = self.former.iter().position(|chain| chain.bins() > 0) {
             return self.remove_oldest_former(index);
@@ -184,7 +188,9 @@ impl Buffer {
     }
 
     fn give_one(&mut self, removed: Option<(BinId, u64)>) {
-        let Some((gone, records)) = removed else { return };
+        let Some((gone, records)) = removed else {
+            return;
+        };
         self.gone[Reason::Room as usize] += records;
         self.reductions += 1;
         if matches!(self.last, Last::Call { bin, .. } if bin == gone) {

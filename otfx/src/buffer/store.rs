@@ -11,7 +11,8 @@ use crate::writer::{Body, Writer};
 use invivo_proto::record::{Call, Part};
 
 impl Buffer {
-    /// Stores a call at depth 0 with its parts. Completions are parts; as a call they mean nothing and are given up.
+    /// Stores a call at depth 0 with its parts. Completions are parts; as a call they mean nothing
+    /// and are given up.
     #[inline]
     pub fn store(&mut self, call: &Call, parts: &[Part]) -> Stored {
         self.store_call(call, parts, Attributes::default())
@@ -66,7 +67,8 @@ impl Buffer {
         self.store_region_in_new_bin(level, pass, attributes)
     }
 
-    /// Stores a sample. One whose level has been closed is given up: its producer has not halved its frequency yet.
+    /// Stores a sample. One whose level has been closed is given up: its producer has not halved
+    /// its frequency yet.
     pub fn store_sample(&mut self, sample: &Sample<'_>) -> Stored {
         let values = sample.values;
         let key = Key::new(SAMPLE, values.len() as u16, sample.context, 0);
@@ -111,8 +113,8 @@ impl Buffer {
         self.store_in_new_bin(&item, &write)
     }
 
-    /// Stores more parts of the call stored last, which came apart from it. Where that call is gone they go
-    /// with it.
+    /// Stores more parts of the call stored last, which came apart from it. Where that call is gone
+    /// they go with it.
     pub fn store_more(&mut self, mut parts: &[Part]) {
         while !parts.is_empty() {
             let level = match self.last {

@@ -1,17 +1,22 @@
 //! What each strategy keeps, by its own definition, computed from a full record of what was stored.
 
 use crate::{input, kept, policy};
-use invivo_otfx::{Attributes, Buffer, Contents, Dimension, EventClass, Geometry, Head, Pass, Strategy};
+use invivo_otfx::{
+    Attributes, Buffer, Contents, Dimension, EventClass, Geometry, Head, Pass, Strategy,
+};
 use invivo_proto::ids::RegionId;
 
-/// A program of iterations, nested regions and calls of all lengths; what it stored, with its level.
+/// A program of iterations, nested regions and calls of all lengths; what it stored, with its
+/// level.
 fn program(buffer: &mut Buffer, strategy: &Strategy, iterations: u64) -> Vec<(usize, Contents)> {
     let (mut full, mut time) = (Vec::new(), 0);
     let mut random = 7u64;
     for iteration in 1..=iterations {
         buffer.begin_iteration(time);
         for n in 0..50u64 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             let duration = 1 << (random >> 60);
             let attributes = Attributes {
                 depth: (random >> 40) as u8 % 7,
@@ -77,7 +82,10 @@ fn check(strategy: Strategy, name: &str) {
             expected.push(contents.clone());
         }
     }
-    assert!(kept == expected, "{name}: another set than its definition says");
+    assert!(
+        kept == expected,
+        "{name}: another set than its definition says"
+    );
     let fill = buffer.fill();
     assert!(
         fill.bins_used * 100 >= 95 * fill.geometry.bins,
@@ -98,7 +106,10 @@ fn check(strategy: Strategy, name: &str) {
 fn each_strategy_keeps_what_its_definition_says() {
     check(Strategy::flight_recorder(), "time");
     check(Strategy::by_class(&[EventClass::Region]), "class");
-    check(Strategy::by(Dimension::Depth { kept: 0, levels: 6 }), "depth");
+    check(
+        Strategy::by(Dimension::Depth { kept: 0, levels: 6 }),
+        "depth",
+    );
     check(
         Strategy::by(Dimension::Duration {
             kept_log2: 15,
@@ -106,7 +117,10 @@ fn each_strategy_keeps_what_its_definition_says() {
         }),
         "duration",
     );
-    check(Strategy::by(Dimension::Iteration { levels: 12 }), "iterations");
+    check(
+        Strategy::by(Dimension::Iteration { levels: 12 }),
+        "iterations",
+    );
     check(
         Strategy::by(Dimension::Iteration { levels: 4 })
             .then(Strategy::by(Dimension::Depth { kept: 1, levels: 4 })),
@@ -123,7 +137,8 @@ fn every_iteration_is_summarised() {
     let end = full.last().expect("not empty").1.head.end();
     buffer.end_iteration(end);
     let summaries = buffer.summaries().expect("it sorts by iterations");
-    let sum = |pyramid: &invivo_otfx::Pyramid| pyramid.cells().map(|(_, cell)| cell.sum).sum::<u128>();
+    let sum =
+        |pyramid: &invivo_otfx::Pyramid| pyramid.cells().map(|(_, cell)| cell.sum).sum::<u128>();
     assert_eq!(sum(&summaries.records), full.len() as u128);
     assert_eq!(sum(&summaries.duration), u128::from(end));
     let call_time = full.iter().map(|(_, contents)| match contents.head {

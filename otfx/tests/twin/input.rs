@@ -1,4 +1,5 @@
-//! Random events, as a location would send them: mostly few facts that repeat, now and then anything at all.
+//! Random events, as a location would send them: mostly few facts that repeat, now and then
+//! anything at all.
 
 use invivo_otfx::{Attributes, EventClass};
 use invivo_proto::ids::{CommLocal, RegionId};
@@ -159,15 +160,17 @@ fn facts() -> impl Strategy<Value = Facts> {
         any::<i32>(),
         any::<[u64; 2]>(),
     )
-        .prop_map(|(kind, region, comm, peer, tag, [bytes_out, bytes_in])| Facts {
-            kind,
-            region: RegionId(region),
-            comm: CommLocal(comm),
-            peer,
-            tag,
-            bytes_out,
-            bytes_in,
-        });
+        .prop_map(
+            |(kind, region, comm, peer, tag, [bytes_out, bytes_in])| Facts {
+                kind,
+                region: RegionId(region),
+                comm: CommLocal(comm),
+                peer,
+                tag,
+                bytes_out,
+                bytes_in,
+            },
+        );
     prop_oneof![8 => usual, 1 => any]
 }
 
@@ -234,21 +237,23 @@ fn store() -> impl Strategy<Value = Op> {
         attributes(),
         times(),
     )
-        .prop_map(|(facts, since, duration, ordinal, parts, attributes, times)| {
-            // Long calls are not repeated as often: a case stays below some hundred kilobytes.
-            let times = times.min(1 + 2000 / (parts.len() + 1));
-            Op::Store {
-                seed: CallSeed {
-                    facts,
-                    since,
-                    duration,
-                    ordinal,
-                    parts,
-                    attributes,
-                },
-                times,
-            }
-        })
+        .prop_map(
+            |(facts, since, duration, ordinal, parts, attributes, times)| {
+                // Long calls are not repeated as often: a case stays below some hundred kilobytes.
+                let times = times.min(1 + 2000 / (parts.len() + 1));
+                Op::Store {
+                    seed: CallSeed {
+                        facts,
+                        since,
+                        duration,
+                        ordinal,
+                        parts,
+                        attributes,
+                    },
+                    times,
+                }
+            },
+        )
 }
 
 fn other() -> impl Strategy<Value = Op> {

@@ -1,5 +1,6 @@
-//! The buffer against a naive twin: plain values in `VecDeque`s, with the same policy. Whatever is stored,
-//! in whatever buffer, the same records must be kept, in the same order, with the same parts.
+//! The buffer against a naive twin: plain values in `VecDeque`s, with the same policy. Whatever is
+//! stored, in whatever buffer, the same records must be kept, in the same order, with the same
+//! parts.
 
 mod definitions;
 mod input;
@@ -10,13 +11,15 @@ mod size;
 use input::{Op, ops};
 use invivo_otfx::Reason;
 use invivo_otfx::{
-    Buffer, Contents, EventClass, FlightRecorder, Frozen, Geometry, Head, Ledger, Metric, OPAQUE_BYTES_MAX,
-    Opaque, Pass, Sample, Strategy, VALUES_MAX,
+    Buffer, Contents, EventClass, FlightRecorder, Frozen, Geometry, Head, Ledger, Metric,
+    OPAQUE_BYTES_MAX, Opaque, Pass, Sample, Strategy, VALUES_MAX,
 };
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::Part;
 use naive::Naive;
-use proptest::prelude::{ProptestConfig, TestCaseError, prop, prop_assert, prop_assert_eq, proptest};
+use proptest::prelude::{
+    ProptestConfig, TestCaseError, prop, prop_assert, prop_assert_eq, proptest,
+};
 
 /// Everything that a buffer keeps, as plain values.
 pub fn kept(buffer: &Buffer) -> Vec<Contents> {
@@ -71,7 +74,10 @@ impl Pair {
                     };
                     let refused = call.facts.kind.completes();
                     let stored = self.naive.store(contents, call.duration, 0, refused);
-                    prop_assert_eq!(self.buffer.store_call(&call, &parts, seed.attributes), stored);
+                    prop_assert_eq!(
+                        self.buffer.store_call(&call, &parts, seed.attributes),
+                        stored
+                    );
                 }
             }
             Op::Region {
@@ -97,7 +103,11 @@ impl Pair {
                     prop_assert_eq!(self.buffer.store_region(&pass, *attributes), stored);
                 }
             }
-            Op::Samples { step, times, values } => {
+            Op::Samples {
+                step,
+                times,
+                values,
+            } => {
                 for _ in 0..*times {
                     let (time, ordinal) = (self.input.time(100), self.input.sample(*step));
                     let context = 5;
@@ -110,7 +120,9 @@ impl Pair {
                         values: values.clone(),
                         ..Contents::default()
                     };
-                    let stored = self.naive.store(contents, 0, ordinal, values.len() > VALUES_MAX);
+                    let stored = self
+                        .naive
+                        .store(contents, 0, ordinal, values.len() > VALUES_MAX);
                     let sample = Sample {
                         time,
                         ordinal,
@@ -133,10 +145,21 @@ impl Pair {
                         ..Contents::default()
                     };
                     let stored = self.naive.store(contents, 0, 0, values.len() > VALUES_MAX);
-                    prop_assert_eq!(self.buffer.store_metric(&Metric { time, metric, values }), stored);
+                    prop_assert_eq!(
+                        self.buffer.store_metric(&Metric {
+                            time,
+                            metric,
+                            values
+                        }),
+                        stored
+                    );
                 }
             }
-            Op::Opaque { class, bytes, times } => {
+            Op::Opaque {
+                class,
+                bytes,
+                times,
+            } => {
                 for n in 0..*times {
                     let (time, class) = (self.input.time(10), *class);
                     let ordinal = if class == EventClass::Sample {
@@ -146,13 +169,17 @@ impl Pair {
                     };
                     let bytes = vec![n as u8; *bytes];
                     let contents = Contents {
-                        head: Head::Opaque { class, time, ordinal },
+                        head: Head::Opaque {
+                            class,
+                            time,
+                            ordinal,
+                        },
                         bytes: bytes.clone(),
                         ..Contents::default()
                     };
-                    let stored = self
-                        .naive
-                        .store(contents, 0, ordinal, bytes.len() > OPAQUE_BYTES_MAX);
+                    let stored =
+                        self.naive
+                            .store(contents, 0, ordinal, bytes.len() > OPAQUE_BYTES_MAX);
                     let record = Opaque {
                         class,
                         time,
@@ -182,7 +209,9 @@ impl Pair {
             }
             Op::Strategy(number) => {
                 let strategy = self.strategies[*number].clone();
-                self.buffer.set_strategy(strategy.clone()).expect("large enough");
+                self.buffer
+                    .set_strategy(strategy.clone())
+                    .expect("large enough");
                 self.naive.set_strategy(strategy);
             }
             Op::Freeze => match self.frozen.take() {
@@ -225,7 +254,10 @@ impl Pair {
             ledger.kept + ledger.reduced + ledger.dropped + ledger.reset
         );
         let fill = buffer.fill();
-        prop_assert_eq!((fill.bins_used as usize, fill.bytes_used as usize), naive.used());
+        prop_assert_eq!(
+            (fill.bins_used as usize, fill.bytes_used as usize),
+            naive.used()
+        );
         prop_assert_eq!(fill.span, naive.span());
         prop_assert_eq!(buffer.arena_bytes(), fill.geometry.arena_bytes());
         prop_assert_eq!(buffer.halvings(), naive.halvings);
@@ -336,8 +368,8 @@ proptest! {
     }
 }
 
-/// The property above means little if it never meets what it is about: over a fixed set of cases, records are lost for
-/// every reason that a short run can bring about, in every class.
+/// The property above means little if it never meets what it is about: over a fixed set of cases,
+/// records are lost for every reason that a short run can bring about, in every class.
 #[test]
 fn the_twin_meets_every_loss() {
     use proptest::strategy::{Strategy as _, ValueTree};
@@ -345,7 +377,10 @@ fn the_twin_meets_every_loss() {
     let mut runner = TestRunner::deterministic();
     let mut seen = std::collections::BTreeSet::new();
     for strategy in (0..STRATEGIES).cycle().take(6 * STRATEGIES) {
-        let case = ops(STRATEGIES).new_tree(&mut runner).expect("a case").current();
+        let case = ops(STRATEGIES)
+            .new_tree(&mut runner)
+            .expect("a case")
+            .current();
         let mut pair = Pair::new(strategy, 48 << 10);
         for op in &case {
             pair.apply(op).expect("equal");
@@ -366,13 +401,20 @@ fn the_twin_meets_every_loss() {
             // See `levels_of_former_strategies_stay_bounded`.
             Reason::Strategy => &[],
         };
-        let met = expected.iter().filter(|class| classes.contains(class)).count();
-        assert_eq!(met, expected.len(), "{reason:?} was met for {classes:?} only");
+        let met = expected
+            .iter()
+            .filter(|class| classes.contains(class))
+            .count();
+        assert_eq!(
+            met,
+            expected.len(),
+            "{reason:?} was met for {classes:?} only"
+        );
     }
 }
 
-/// The properties above mean little if nothing ever had to go: a long run of the flight recorder reduces
-/// most of it, keeps exactly the newest calls, and uses its bins.
+/// The properties above mean little if nothing ever had to go: a long run of the flight recorder
+/// reduces most of it, keeps exactly the newest calls, and uses its bins.
 #[test]
 fn a_full_flight_recorder_keeps_the_newest() {
     let mut buffer = Buffer::new(256 << 10, Box::new(FlightRecorder)).expect("large enough");
@@ -383,7 +425,10 @@ fn a_full_flight_recorder_keeps_the_newest() {
     }
     let ledger = buffer.ledger();
     assert_eq!(ledger.stored, total);
-    assert!(ledger.reduced > total / 2 && ledger.kept > 25_000, "{ledger:?}");
+    assert!(
+        ledger.reduced > total / 2 && ledger.kept > 25_000,
+        "{ledger:?}"
+    );
     let expected: Vec<Contents> = (total - ledger.kept..total)
         .map(|n| only(n, Vec::new()))
         .collect();
@@ -404,7 +449,10 @@ fn a_full_flight_recorder_keeps_the_newest() {
         assert!(read <= behind + 2_000, "{read} records read for {behind}");
     }
     let fill = buffer.fill();
-    assert!(fill.bins_used == fill.geometry.bins && fill.bytes_used * 100 > 95 * buffer.arena_bytes() as u64);
+    assert!(
+        fill.bins_used == fill.geometry.bins
+            && fill.bytes_used * 100 > 95 * buffer.arena_bytes() as u64
+    );
 }
 
 /// A call as it is read back.
@@ -469,7 +517,8 @@ fn parts_of_a_forgotten_call_are_forgotten() {
     );
 }
 
-/// Strategies that change all the time leave levels behind, as many as are told apart, and all books balance.
+/// Strategies that change all the time leave levels behind, as many as are told apart, and all
+/// books balance.
 #[test]
 fn levels_of_former_strategies_stay_bounded() {
     let mut buffer = Buffer::new(1 << 20, Box::new(FlightRecorder)).expect("large");

@@ -1,5 +1,5 @@
-//! The twin: records as plain values in bins that are elements of a `VecDeque`. What a record takes it learns from
-//! [`crate::size`]; what goes it decides by looking at everything.
+//! The twin: records as plain values in bins that are elements of a `VecDeque`. What a record takes
+//! it learns from [`crate::size`]; what goes it decides by looking at everything.
 
 mod level;
 mod room;
@@ -7,7 +7,9 @@ mod told;
 mod view;
 
 use crate::size::Measure;
-use invivo_otfx::{Attributes, Contents, EventClass, Geometry, Head, Label, Reason, Stored, Strategy};
+use invivo_otfx::{
+    Attributes, Contents, EventClass, Geometry, Head, Label, Reason, Stored, Strategy,
+};
 use invivo_proto::record::Part;
 use level::{Level, Losses};
 use room::Which;
@@ -85,7 +87,13 @@ impl Naive {
     }
 
     /// Stores a record, given as it would be read back but for its end and its iteration.
-    pub fn store(&mut self, mut contents: Contents, duration: u64, ordinal: u64, refused: bool) -> Stored {
+    pub fn store(
+        &mut self,
+        mut contents: Contents,
+        duration: u64,
+        ordinal: u64,
+        refused: bool,
+    ) -> Stored {
         self.stored += 1;
         let class = class_of(&contents);
         let is_call = matches!(contents.head, Head::Call(_));
@@ -145,7 +153,11 @@ impl Naive {
         let measure = Measure::new(emptied.last_end, emptied.next_request);
         emptied.bins.back_mut().expect("just made").measure = measure;
         let room = self.geometry.bin_bytes - invivo_otfx::BIN_HEAD_BYTES;
-        let fit = kept.parts.len().min(MAX_PARTS).min((room - HEAD_MAX) / PART_MAX);
+        let fit = kept
+            .parts
+            .len()
+            .min(MAX_PARTS)
+            .min((room - HEAD_MAX) / PART_MAX);
         assert!(self.whole(level, &kept, fit));
         self.stored_in(level, true);
         let parts_reduced = self.parts_reduced;
@@ -179,12 +191,17 @@ impl Naive {
 
     fn stored_in(&mut self, level: usize, is_call: bool) {
         if is_call {
-            let bin = self.levels[level].bins.back().expect("it was stored there").id;
+            let bin = self.levels[level]
+                .bins
+                .back()
+                .expect("it was stored there")
+                .id;
             self.last = Last::Call { level, bin };
         }
     }
 
-    /// Tries the open bin with so many parts of the record (the rest apart from it, if it is all of them).
+    /// Tries the open bin with so many parts of the record (the rest apart from it, if it is all of
+    /// them).
     fn whole(&mut self, level: usize, contents: &Contents, parts: usize) -> bool {
         let room = self.geometry.bin_bytes;
         let level = &mut self.levels[level];
@@ -285,7 +302,8 @@ impl Naive {
             self.last = Last::Over;
         }
         let levels = strategy.labels().into_iter().map(Level::new).collect();
-        self.former.extend(std::mem::replace(&mut self.levels, levels));
+        self.former
+            .extend(std::mem::replace(&mut self.levels, levels));
         for level in self.former.extract_if(.., |level| level.bins.is_empty()) {
             for (key, ends) in level.losses {
                 self.earlier.entry(key).or_default().extend(ends);
@@ -331,7 +349,8 @@ fn surely(measure: &Measure, room: usize, parts: &[Part]) -> usize {
         .min((room - measure.used).saturating_sub(4) / PART_MAX)
 }
 
-/// The record as it is read back: what its kind does not carry is zero, its end is not before the last.
+/// The record as it is read back: what its kind does not carry is zero, its end is not before the
+/// last.
 fn normal(mut contents: Contents, last_end: u64) -> Contents {
     match &mut contents.head {
         Head::Call(call) => {
@@ -355,7 +374,11 @@ fn normal(mut contents: Contents, last_end: u64) -> Contents {
         if !kind.completes() && !kind.posts() {
             part.request = 0;
         }
-        part.posted = if kind.completes() { part.posted.min(end) } else { 0 };
+        part.posted = if kind.completes() {
+            part.posted.min(end)
+        } else {
+            0
+        };
     }
     contents
 }

@@ -1,4 +1,5 @@
-//! The strategies that are tried, and which level of theirs an event belongs to, in words rather than in bits.
+//! The strategies that are tried, and which level of theirs an event belongs to, in words rather
+//! than in bits.
 
 use invivo_otfx::{
     AtCap, Attributes, Classes, Dimension, EventCap, EventClass, Label, Rule, Strategy, lambda,
@@ -7,7 +8,10 @@ use invivo_otfx::{
 /// What is tried, by number: each dimension alone, and combinations.
 pub fn strategies() -> Vec<Strategy> {
     let cap = |strategy: Strategy, bins_permille, then| Strategy {
-        event_cap: Some(EventCap { bins_permille, then }),
+        event_cap: Some(EventCap {
+            bins_permille,
+            then,
+        }),
         ..strategy
     };
     let samples = || Strategy::by(Dimension::Ordinal { levels: 7 });
@@ -54,7 +58,8 @@ pub fn any() -> impl proptest::strategy::Strategy<Value = Strategy> {
         Just(Dimension::Class),
         (prop_oneof![4 => 0u8..4, 1 => 252u8..], levels())
             .prop_map(|(kept, levels)| Dimension::Depth { kept, levels }),
-        (0u8..14, levels()).prop_map(|(kept_log2, levels)| Dimension::Duration { kept_log2, levels }),
+        (0u8..14, levels())
+            .prop_map(|(kept_log2, levels)| Dimension::Duration { kept_log2, levels }),
         levels().prop_map(|levels| Dimension::Iteration { levels }),
         levels().prop_map(|levels| Dimension::Ordinal { levels }),
     ];
@@ -64,9 +69,13 @@ pub fn any() -> impl proptest::strategy::Strategy<Value = Strategy> {
         by,
     });
     let then = prop_oneof![Just(AtCap::DropAll), Just(AtCap::Oldest)];
-    let cap = (1u16..=1000, then).prop_map(|(bins_permille, then)| EventCap { bins_permille, then });
+    let cap = (1u16..=1000, then).prop_map(|(bins_permille, then)| EventCap {
+        bins_permille,
+        then,
+    });
     let rules = prop::collection::vec(rule, 0..=RULES_MAX);
-    (rules, prop::option::weighted(0.3, cap)).prop_map(|(rules, event_cap)| Strategy { rules, event_cap })
+    (rules, prop::option::weighted(0.3, cap))
+        .prop_map(|(rules, event_cap)| Strategy { rules, event_cap })
 }
 
 /// The number of an event's level.
@@ -90,7 +99,9 @@ pub fn level(
         let labels = &labels[..labels.len() - 1];
         let belongs = |label: &Label, first: bool, last: bool| match *label {
             Label::Class => true,
-            Label::Depth(depth) => lasts && (attributes.depth == depth || first && attributes.depth > depth),
+            Label::Depth(depth) => {
+                lasts && (attributes.depth == depth || first && attributes.depth > depth)
+            }
             Label::ShorterThanLog2(log2) => {
                 let below = duration < 1 << log2;
                 lasts && below && (first || duration >= 1 << (log2 - 1))

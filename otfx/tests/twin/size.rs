@@ -40,7 +40,9 @@ fn zigzag(number: u64) -> u64 {
 fn key(facts: &Facts, depth: u8) -> Key {
     let kind = facts.kind as u64 | 0x80;
     [
-        kind | u64::from(facts.region.0) << 8 | u64::from(facts.comm.0) << 24 | u64::from(depth) << 56,
+        kind | u64::from(facts.region.0) << 8
+            | u64::from(facts.comm.0) << 24
+            | u64::from(depth) << 56,
         u64::from(facts.peer as u32) << 32 | u64::from(facts.tag as u32),
         facts.bytes_out,
         facts.bytes_in,
@@ -48,7 +50,12 @@ fn key(facts: &Facts, depth: u8) -> Key {
 }
 
 fn other_key(kind: u64, region: u64, comm: u64, depth: u64) -> Key {
-    [kind | 0x80 | region << 8 | comm << 24 | depth << 56, 0, 0, 0]
+    [
+        kind | 0x80 | region << 8 | comm << 24 | depth << 56,
+        0,
+        0,
+        0,
+    ]
 }
 
 impl Measure {
@@ -90,7 +97,14 @@ impl Measure {
             }
             Head::Region(pass) => {
                 let facts = other_key(16, u64::from(pass.region.0), 0, u64::from(contents.depth));
-                self.timed(contents, facts, pass.end, pass.duration, contents.clipped, 0);
+                self.timed(
+                    contents,
+                    facts,
+                    pass.end,
+                    pass.duration,
+                    contents.clipped,
+                    0,
+                );
             }
             Head::Sample {
                 time,
@@ -128,7 +142,15 @@ impl Measure {
         gap
     }
 
-    fn timed(&mut self, contents: &Contents, facts: Key, end: u64, duration: u64, third: bool, extra: usize) {
+    fn timed(
+        &mut self,
+        contents: &Contents,
+        facts: Key,
+        end: u64,
+        duration: u64,
+        third: bool,
+        extra: usize,
+    ) {
         let since = end.saturating_sub(self.time);
         self.time += since;
         let first = if since >= duration {

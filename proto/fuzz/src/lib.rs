@@ -1,6 +1,6 @@
-//! What the fuzz targets check, as plain functions of bytes: each takes anything and panics only where a
-//! decoder broke its promise. The targets beside this crate hand them to libFuzzer; the crate's own tests
-//! run them on the golden bytes.
+//! What the fuzz targets check, as plain functions of bytes: each takes anything and panics only
+//! where a decoder broke its promise. The targets beside this crate hand them to libFuzzer; the
+//! crate's own tests run them on the golden bytes.
 
 pub mod otfx;
 
@@ -10,8 +10,8 @@ use invivo_proto::packet::{HEADER_BYTES, Header, PAYLOAD_BYTES};
 use invivo_proto::record::{Call, Decoded, Decoder, Encoder, MAX_CALL_BYTES, MAX_PART_BYTES, Part};
 use invivo_proto::shm::{self, Region};
 
-/// A received message. The checksum keeps the fuzzer out, so the same bytes are also tried as header fields
-/// under a right checksum.
+/// A received message. The checksum keeps the fuzzer out, so the same bytes are also tried as
+/// header fields under a right checksum.
 pub fn packet(data: &[u8]) {
     if let Ok((header, payload)) = Header::decode(data) {
         let mut again = [0; HEADER_BYTES];
@@ -26,7 +26,8 @@ pub fn packet(data: &[u8]) {
     let Some((fields, payload)) = data.split_first_chunk::<64>() else {
         return;
     };
-    let number = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().expect("eight bytes"));
+    let number =
+        |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().expect("eight bytes"));
     let header = Header {
         location: invivo_proto::ids::LocationId {
             rank: invivo_proto::ids::Rank(number(0) as u32),
@@ -131,10 +132,9 @@ fn records_of(payload: &[u8], base_time: u64, next_request: u64) {
     }
     // Times before the epoch saturate, so that only what lies behind it comes back exactly.
     assert_eq!(read_all(&bytes, base_time, next_request), all);
-    assert!(
-        all.iter()
-            .all(|(decoded, _)| !matches!(decoded, Decoded::Call(Call { end, .. }, _) if *end < base_time))
-    );
+    assert!(all.iter().all(
+        |(decoded, _)| !matches!(decoded, Decoded::Call(Call { end, .. }, _) if *end < base_time)
+    ));
 }
 
 /// An entry of the definition ring.
@@ -146,11 +146,14 @@ pub fn definition(data: &[u8]) {
     let length = definition
         .encode(&mut room)
         .expect("a definition takes no more room than it was read from");
-    assert_eq!(Definition::decode(&room[..length]).as_ref(), Ok(&definition));
+    assert_eq!(
+        Definition::decode(&room[..length]).as_ref(),
+        Ok(&definition)
+    );
 }
 
-/// One type of control message: what is accepted has one encoding, and that reads back to it. A macro,
-/// because a function would have to name the traits of the crate behind `control`.
+/// One type of control message: what is accepted has one encoding, and that reads back to it. A
+/// macro, because a function would have to name the traits of the crate behind `control`.
 macro_rules! message {
     ($type:ty, $data:expr) => {
         if let Ok(message) = control::decode::<$type>($data) {
@@ -190,19 +193,22 @@ pub fn peer(data: &[u8]) {
 #[repr(C, align(4096))]
 struct Memory([u8; shm::region_bytes(2)]);
 
-/// A rank's memory as somebody hostile might hand it over: the first two bytes choose how much of it is
-/// said to be mapped, the rest stands at its beginning.
+/// A rank's memory as somebody hostile might hand it over: the first two bytes choose how much of
+/// it is said to be mapped, the rest stands at its beginning.
 pub fn region(data: &[u8]) {
     let Some((length, content)) = data.split_first_chunk::<2>() else {
         return;
     };
-    // SAFETY: Memory is bytes, for which zero is a value; boxed zeroed so that it never lies on the stack.
+    // SAFETY: Memory is bytes, for which zero is a value; boxed zeroed so that it never lies on the
+    // stack.
     let mut memory = unsafe { Box::<Memory>::new_zeroed().assume_init() };
     let copied = content.len().min(memory.0.len());
     memory.0[..copied].copy_from_slice(&content[..copied]);
     // Lengths around the interesting limit: nothing, the page alone, one slot, two slots.
-    let bytes = (usize::from(u16::from_le_bytes(*length)) * memory.0.len()).div_ceil(usize::from(u16::MAX));
-    // SAFETY: at most `memory.0.len()` bytes, aligned to 4096, owned and unshared while the region is used.
+    let bytes =
+        (usize::from(u16::from_le_bytes(*length)) * memory.0.len()).div_ceil(usize::from(u16::MAX));
+    // SAFETY: at most `memory.0.len()` bytes, aligned to 4096, owned and unshared while the region
+    // is used.
     let Ok(region) = (unsafe { Region::attach(memory.0.as_mut_ptr(), bytes) }) else {
         return;
     };
@@ -221,8 +227,8 @@ pub fn region(data: &[u8]) {
     assert!(region.slot(region.packets()).is_none());
 }
 
-/// Fails on a word that blind chance does not find in minutes, and that a fuzzer which watches comparisons
-/// finds in a second: a run that does not fail here is not looking.
+/// Fails on a word that blind chance does not find in minutes, and that a fuzzer which watches
+/// comparisons finds in a second: a run that does not fail here is not looking.
 pub fn canary(data: &[u8]) {
     let Some((head, rest)) = data.split_first_chunk::<8>() else {
         return;
@@ -233,7 +239,8 @@ pub fn canary(data: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    /// Every target takes every golden byte sequence, whole, cut short and with any one byte changed.
+    /// Every target takes every golden byte sequence, whole, cut short and with any one byte
+    /// changed.
     #[test]
     fn golden_bytes_and_their_neighbours_do_no_harm() {
         let mut files = 0;

@@ -1,6 +1,8 @@
 //! A bin of a buffer.
 
-use invivo_otfx::{Attributes, BinReader, Buffer, Contents, Head, Metric, Opaque, Sample, Strategy};
+use invivo_otfx::{
+    Attributes, BinReader, Buffer, Contents, Head, Metric, Opaque, Sample, Strategy,
+};
 
 /// Far more than what can be read from an input takes again.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -8,7 +10,10 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Reads any bytes as a bin. What was read can be stored, and is read back as the same.
 pub fn bin(data: &[u8]) {
     let Ok(mut reader) = BinReader::new(data) else {
-        assert!(data.len() < invivo_otfx::BIN_HEAD_BYTES, "a head was refused");
+        assert!(
+            data.len() < invivo_otfx::BIN_HEAD_BYTES,
+            "a head was refused"
+        );
         return;
     };
     let mut read = Vec::new();
@@ -19,7 +24,8 @@ pub fn bin(data: &[u8]) {
     }
     // More parts without their call are no record, and iterations are the buffer's own count.
     read.retain(|contents| !matches!(contents.head, Head::Rest { .. }));
-    let mut buffer = Buffer::new(BUFFER_BYTES, Strategy::flight_recorder()).expect("a mebibyte is enough");
+    let mut buffer =
+        Buffer::new(BUFFER_BYTES, Strategy::flight_recorder()).expect("a mebibyte is enough");
     for contents in &read {
         assert!(store(&mut buffer, contents), "{contents:?} was not kept");
     }
@@ -50,8 +56,16 @@ fn store(buffer: &mut Buffer, contents: &Contents) -> bool {
             context,
             values,
         }),
-        Head::Metric { time, metric } => buffer.store_metric(&Metric { time, metric, values }),
-        Head::Opaque { class, time, ordinal } => buffer.store_opaque(&Opaque {
+        Head::Metric { time, metric } => buffer.store_metric(&Metric {
+            time,
+            metric,
+            values,
+        }),
+        Head::Opaque {
+            class,
+            time,
+            ordinal,
+        } => buffer.store_opaque(&Opaque {
             class,
             time,
             ordinal,
@@ -72,7 +86,8 @@ mod tests {
     #[test]
     fn a_bin_and_its_neighbours_do_no_harm() {
         let mut bytes = vec![0; 16];
-        // Facts of a region with one value each of everything; then a sample with two values; then something opaque.
+        // Facts of a region with one value each of everything; then a sample with two values; then
+        // something opaque.
         bytes.extend([0xf0, 16, 0x20, 7, 3, 0x11, 5, 9]);
         bytes.extend([0xf0, 17, 0x01, 2, 9, 0x11, 4, 1, 0x21, 8, 0, 1]);
         bytes.extend([0xf3, 0, 2, 0]);

@@ -1,5 +1,6 @@
-//! The way to a job's gateway: over its Unix socket on the same host, with TLS under the job's own authority from
-//! elsewhere. Nothing goes through a proxy, whatever the environment says, and no other authority is trusted.
+//! The way to a job's gateway: over its Unix socket on the same host, with TLS under the job's own
+//! authority from elsewhere. Nothing goes through a proxy, whatever the environment says, and no
+//! other authority is trusted.
 
 use crate::connect::{Connect, host};
 use hyper_util::rt::TokioIo;
@@ -34,8 +35,8 @@ pub struct NoChannel {
 }
 
 impl Way {
-    /// The way to the gateway of a job: its socket on the job's host, TLS from elsewhere if the gateway listens
-    /// there.
+    /// The way to the gateway of a job: its socket on the job's host, TLS from elsewhere if the
+    /// gateway listens there.
     pub fn to(connect: &Connect) -> Way {
         let here = connect.host.is_empty() || connect.host == host();
         match (&connect.url, &connect.authority) {
@@ -99,7 +100,8 @@ mod tests {
     use super::*;
 
     fn connect(dir: &Path) -> Connect {
-        let mut connect = Connect::new("job", &dir.join("gateway.sock"), Vec::new()).expect("random numbers");
+        let mut connect =
+            Connect::new("job", &dir.join("gateway.sock"), Vec::new()).expect("random numbers");
         connect.url = Some("https://node17:40123".into());
         connect.authority = Some("PEM".into());
         connect

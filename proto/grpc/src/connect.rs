@@ -1,20 +1,21 @@
-//! `connect.json`: where a job's gateway listens and which tokens it takes. The root's supervisor writes it,
-//! the gateway and every client read it. Whoever can read it may control the job, so it is readable by its
-//! owner alone, and a file that others could read or write is refused.
+//! `connect.json`: where a job's gateway listens and which tokens it takes. The root's supervisor
+//! writes it, the gateway and every client read it. Whoever can read it may control the job, so it
+//! is readable by its owner alone, and a file that others could read or write is refused.
 
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The layout that this program writes, and the newest that it reads: 2 added the address for TLS. Fields are only
-/// ever added, so that older files are read as well.
+/// The layout that this program writes, and the newest that it reads: 2 added the address for TLS.
+/// Fields are only ever added, so that older files are read as well.
 pub const VERSION: u32 = 2;
 /// The oldest layout that this program reads.
 const VERSION_OLDEST: u32 = 1;
 /// The name of the file in its job's directory.
 pub const FILE_NAME: &str = "connect.json";
-/// The longest file that is read, in bytes: a command line has at most 2 MiB on Linux, JSON may double it.
+/// The longest file that is read, in bytes: a command line has at most 2 MiB on Linux, JSON may
+/// double it.
 pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Random bytes of a token; 256 bits cannot be guessed.
 const TOKEN_BYTES: usize = 32;
@@ -34,23 +35,24 @@ pub struct Connect {
     pub control: String,
     /// The supervisor of the root; the job is over when it is gone.
     pub pid: u32,
-    /// When that process started, in clock ticks since the boot, so that another process that was given the
-    /// same number is not taken for it; 0 is unknown.
+    /// When that process started, in clock ticks since the boot, so that another process that was
+    /// given the same number is not taken for it; 0 is unknown.
     #[serde(default)]
     pub pid_start_ticks: u64,
-    /// The host that it runs on: process ids and the socket mean nothing elsewhere. Empty is unknown.
+    /// The host that it runs on: process ids and the socket mean nothing elsewhere. Empty is
+    /// unknown.
     #[serde(default)]
     pub host: String,
     /// When the job started, in seconds since 1970.
     pub started_unix: u64,
     /// The application's command line.
     pub command: Vec<String>,
-    /// Where the gateway listens with TLS, as `https://node17:40123`; the gateway adds it when it was asked to
-    /// listen on TCP.
+    /// Where the gateway listens with TLS, as `https://node17:40123`; the gateway adds it when it
+    /// was asked to listen on TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The certificate of the job's own authority (PEM), the only one to be trusted at `url`. A gateway that
-    /// was started anew has a new one.
+    /// The certificate of the job's own authority (PEM), the only one to be trusted at `url`. A
+    /// gateway that was started anew has a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<String>,
     /// Why the gateway does not listen on TCP although it was asked to.
@@ -63,12 +65,19 @@ pub struct Connect {
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ConnectError {
     #[error("cannot read {}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: std::io::Error },
+    Unreadable {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error(
         "{} may be read or written by others (owner {owner}, mode {mode:o}), so its tokens cannot be trusted; \
          if you made it so, run: chmod 600 {}", path.display(), path.display()
     )]
-    Exposed { path: PathBuf, owner: u32, mode: u32 },
+    Exposed {
+        path: PathBuf,
+        owner: u32,
+        mode: u32,
+    },
     #[error("{} is {bytes} bytes long, at most {FILE_BYTES_MAX} are read", path.display())]
     TooLong { path: PathBuf, bytes: u64 },
     #[error("{} is no connect.json: {source}", path.display())]
@@ -92,7 +101,8 @@ pub enum Liveness {
 }
 
 impl Connect {
-    /// The file of a job that the calling process supervises: fresh tokens, this process, this host, now.
+    /// The file of a job that the calling process supervises: fresh tokens, this process, this
+    /// host, now.
     ///
     /// # Errors
     /// When the system has no random numbers.
@@ -168,7 +178,9 @@ impl Connect {
             return Liveness::Elsewhere;
         }
         match start_ticks(self.pid) {
-            Some(ticks) if self.pid_start_ticks == 0 || ticks == self.pid_start_ticks => Liveness::Running,
+            Some(ticks) if self.pid_start_ticks == 0 || ticks == self.pid_start_ticks => {
+                Liveness::Running
+            }
             _ => Liveness::Stale,
         }
     }
@@ -200,21 +212,26 @@ fn token() -> std::io::Result<String> {
     let mut bytes = [0u8; TOKEN_BYTES];
     let mut filled = 0;
     while filled < TOKEN_BYTES {
-        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
+        filled +=
+            rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
     }
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// This host's name.
 pub fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
 }
 
-/// When a process started, in clock ticks since the boot; nothing where there is no such process (a zombie is
-/// none: it does nothing any more).
+/// When a process started, in clock ticks since the boot; nothing where there is no such process (a
+/// zombie is none: it does nothing any more).
 fn start_ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses and may hold anything, parentheses included.
+    // The second field is the program's name in parentheses and may hold anything, parentheses
+    // included.
     let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X") {

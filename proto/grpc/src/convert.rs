@@ -1,5 +1,5 @@
-//! From what the tree answers to what clients are given: numbers of functions become names, tables are sorted,
-//! and a matrix that is too large for its reader is folded further.
+//! From what the tree answers to what clients are given: numbers of functions become names, tables
+//! are sorted, and a matrix that is too large for its reader is folded further.
 
 pub mod buffers;
 pub mod last;
@@ -9,8 +9,8 @@ pub mod waits;
 use crate::v1;
 use invivo_proto::control::link;
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RankState,
-    RankStatus, RecordingStatus, Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments,
+    RankState, RankStatus, RecordingStatus, Traffic,
 };
 use invivo_proto::control::tree::{Acks, Cut};
 use invivo_proto::ids::{Rank, RegionId, WorldRank};
@@ -204,8 +204,8 @@ fn function_row(rank: Option<Rank>, region: RegionId, stats: &FunctionStats) -> 
     }
 }
 
-/// The merged rows and the rows by rank, each with the most time first (and by name and rank where times are
-/// equal, so that the same table always looks the same).
+/// The merged rows and the rows by rank, each with the most time first (and by name and rank where
+/// times are equal, so that the same table always looks the same).
 pub fn function_rows(table: &FunctionTable) -> (Vec<v1::FunctionRow>, Vec<v1::FunctionRow>) {
     let mut merged: Vec<_> = table
         .rows
@@ -218,7 +218,9 @@ pub fn function_rows(table: &FunctionTable) -> (Vec<v1::FunctionRow>, Vec<v1::Fu
         .map(|(&(rank, region), stats)| function_row(Some(rank), region, stats))
         .collect();
     for rows in [&mut merged, &mut by_rank] {
-        rows.sort_by(|a, b| (b.time_ns, &a.function, a.rank).cmp(&(a.time_ns, &b.function, b.rank)));
+        rows.sort_by(|a, b| {
+            (b.time_ns, &a.function, a.rank).cmp(&(a.time_ns, &b.function, b.rank))
+        });
     }
     (merged, by_rank)
 }
@@ -232,9 +234,14 @@ impl From<Traffic> for v1::Traffic {
     }
 }
 
-/// The matrix with at most `side_max` rows and columns (at least one): neighbouring blocks of a larger one are
-/// folded into one. Sums are kept exactly.
-pub fn matrix_reply(matrix: &Matrix, coverage: &Coverage, ranks: u32, side_max: u32) -> v1::MatrixReply {
+/// The matrix with at most `side_max` rows and columns (at least one): neighbouring blocks of a
+/// larger one are folded into one. Sums are kept exactly.
+pub fn matrix_reply(
+    matrix: &Matrix,
+    coverage: &Coverage,
+    ranks: u32,
+    side_max: u32,
+) -> v1::MatrixReply {
     // The matrix of nobody has blocks of nothing.
     let given_ranks = matrix.block_ranks.max(1);
     let folded = ranks.div_ceil(given_ranks).div_ceil(side_max.max(1)).max(1);
@@ -253,12 +260,13 @@ pub fn matrix_reply(matrix: &Matrix, coverage: &Coverage, ranks: u32, side_max: 
         .received
         .iter()
         .for_each(|(ends, traffic)| add(ends, traffic, true));
-    let cell = |((source, destination), (sent, received)): (_, (Traffic, Traffic))| v1::MatrixCell {
-        source,
-        destination,
-        sent: Some(sent.into()),
-        received: Some(received.into()),
-    };
+    let cell =
+        |((source, destination), (sent, received)): (_, (Traffic, Traffic))| v1::MatrixCell {
+            source,
+            destination,
+            sent: Some(sent.into()),
+            received: Some(received.into()),
+        };
     v1::MatrixReply {
         coverage: Some(coverage.into()),
         ranks,

@@ -1,5 +1,5 @@
-//! The gateway interface as Rust: generated from `proto/gateway.proto`, with the conversions from what the
-//! tree answers; `connect.json`, which says where a job's gateway is; and the way there.
+//! The gateway interface as Rust: generated from `proto/gateway.proto`, with the conversions from
+//! what the tree answers; `connect.json`, which says where a job's gateway is; and the way there.
 //!
 //! Not here: any server, any rule about who may do what.
 

@@ -16,8 +16,8 @@ pub struct NotPrivate {
     pub why: String,
 }
 
-/// Checks that `dir` is a directory (no link to one: somebody else could have put it there), belongs to the
-/// calling user, and is closed to all others.
+/// Checks that `dir` is a directory (no link to one: somebody else could have put it there),
+/// belongs to the calling user, and is closed to all others.
 ///
 /// # Errors
 /// What is wrong with it.

@@ -10,7 +10,8 @@ use bincode::{Decode, Encode};
 pub const LOCATIONS_NAMED_MAX: usize = 32;
 /// Strategies that an answer names. There is one, but for ranks where a change was refused.
 pub const STRATEGIES_NAMED_MAX: usize = 8;
-/// Calls, parts of calls, samples and their values in one page of records: its message stays below 2 MiB.
+/// Calls, parts of calls, samples and their values in one page of records: its message stays below
+/// 2 MiB.
 pub const PAGE_MAX: u32 = 8192;
 
 /// Classes of events.
@@ -82,7 +83,8 @@ pub struct Buffers {
     pub losses: BTreeMap<(Label, Class, Reason), Loss>,
     /// The locations with the shortest complete history; at most [`LOCATIONS_NAMED_MAX`].
     pub named: Vec<OneBuffer>,
-    /// Picoseconds that a tick of the ranks' clocks takes, for what counts in ticks; the longest of any node.
+    /// Picoseconds that a tick of the ranks' clocks takes, for what counts in ticks; the longest of
+    /// any node.
     pub tick_ps: u64,
 }
 
@@ -266,7 +268,8 @@ pub struct Loss {
     pub last_ns: u64,
 }
 
-/// A page of what one location's buffer keeps: calls in order of their ends, and the samples of the same time.
+/// A page of what one location's buffer keeps: calls in order of their ends, and the samples of the
+/// same time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Records {
     /// Whose; nothing where nobody has such a location.
@@ -283,7 +286,8 @@ pub struct Records {
     pub books: Books,
     /// What was lost, by level, class and reason.
     pub losses: BTreeMap<(Label, Class, Reason), Loss>,
-    /// Of what ended later than this nothing is missing, in job time; nothing where it never gave anything up.
+    /// Of what ended later than this nothing is missing, in job time; nothing where it never gave
+    /// anything up.
     pub gone_until_ns: Option<u64>,
     /// Picoseconds that a tick takes, for levels that count in ticks.
     pub tick_ps: u64,
@@ -303,8 +307,8 @@ pub struct Cursor {
 /// One call.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Row {
-    /// The call itself was given up, and these parts of it, in the next bin, were not: nothing else is known of it but
-    /// its end.
+    /// The call itself was given up, and these parts of it, in the next bin, were not: nothing else
+    /// is known of it but its end.
     pub is_rest: bool,
     /// What was called with which facts.
     pub facts: RowFacts,

@@ -1,6 +1,6 @@
-//! The last seconds of every rank, as a stream of pages: each is a question and an answer of bounded size, and the next
-//! is asked for when the page before has been dealt with. So nothing on the way holds more than a page, however many
-//! ranks there are.
+//! The last seconds of every rank, as a stream of pages: each is a question and an answer of
+//! bounded size, and the next is asked for when the page before has been dealt with. So nothing on
+//! the way holds more than a page, however many ranks there are.
 
 use super::buffers::{Books, Class, Cursor, Label, Loss, Reason, Row};
 use super::results::{Ledger, RankState};
@@ -35,9 +35,9 @@ impl Position {
         })
     }
 
-    /// Where the page behind the one begins that was asked for from here; nothing behind the last. Where nobody answered,
-    /// because the place is silent or gone, the next rank may be another place's. A page that leads back is a fault that
-    /// must not make this endless.
+    /// Where the page behind the one begins that was asked for from here; nothing behind the last.
+    /// Where nobody answered, because the place is silent or gone, the next rank may be another
+    /// place's. A page that leads back is a fault that must not make this endless.
     pub fn behind(self, page: &Last, ranks: u32) -> Option<Position> {
         if page.pieces.is_empty() {
             return Position::of(self.location.rank.0.saturating_add(1), ranks);
@@ -62,7 +62,8 @@ pub struct Last {
 pub struct Piece {
     /// Whose.
     pub location: LocationId,
-    /// Its calls that began before the end that was asked for, and ended behind the begin; in order of their ends.
+    /// Its calls that began before the end that was asked for, and ended behind the begin; in order
+    /// of their ends.
     pub rows: Vec<Row>,
     /// All of its calls have been given. What follows is told here, and is nothing before.
     pub is_complete: bool,
@@ -80,15 +81,18 @@ pub struct Piece {
     pub books: Books,
     /// What the buffer lost, by level, class and reason.
     pub losses: BTreeMap<(Label, Class, Reason), Loss>,
-    /// Of what ended later than this nothing is missing, in job time; nothing where the buffer never gave anything up.
+    /// Of what ended later than this nothing is missing, in job time; nothing where the buffer
+    /// never gave anything up.
     pub gone_until_ns: Option<u64>,
     /// It has or had no buffer: so many of its calls were analysed and not kept.
     pub not_kept: Option<u64>,
-    /// Older calls of the time that was asked for, left out because there are more than were asked for.
+    /// Older calls of the time that was asked for, left out because there are more than were asked
+    /// for.
     pub left_out: u64,
     /// Picoseconds that a tick takes.
     pub tick_ps: u64,
-    /// The buffer's memory did not hold what was written: a fault of this program; what follows is missing.
+    /// The buffer's memory did not hold what was written: a fault of this program; what follows is
+    /// missing.
     pub is_broken: bool,
 }
 

@@ -1,5 +1,6 @@
-//! Messages between the root and the gateway, on a Unix stream socket: four bytes of length (little-endian),
-//! then a message. The gateway may ask several things at once; answers come in any order.
+//! Messages between the root and the gateway, on a Unix stream socket: four bytes of length
+//! (little-endian), then a message. The gateway may ask several things at once; answers come in any
+//! order.
 
 use super::buffers::{Buffers, Records};
 use super::last::Last;
@@ -95,9 +96,10 @@ pub struct Job {
     pub library: String,
 }
 
-/// What the root hands to its supervisor when the job ends, on the descriptor given to it, framed as above: where the job did
-/// not end well its last seconds, page by page, and then the result. The supervisor closes its end when it has dealt with that.
-/// Where the job was asked to end and may go on, the same comes before as an early result, which is answered with one byte.
+/// What the root hands to its supervisor when the job ends, on the descriptor given to it, framed
+/// as above: where the job did not end well its last seconds, page by page, and then the result.
+/// The supervisor closes its end when it has dealt with that. Where the job was asked to end and
+/// may go on, the same comes before as an early result, which is answered with one byte.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum AtEnd {
     /// A page of the last seconds.

@@ -1,5 +1,5 @@
-//! Messages between a rank's supervisor and the place of its node, one per packet of a `SOCK_SEQPACKET`
-//! Unix socket.
+//! Messages between a rank's supervisor and the place of its node, one per packet of a
+//! `SOCK_SEQPACKET` Unix socket.
 
 use super::stacks::Way;
 use super::tree::Ended;
@@ -48,7 +48,8 @@ pub enum FromSupervisor {
     Named {
         /// As in the question.
         module: Module,
-        /// For each offset what is there: the function, behind those that were inlined into it. None where nothing is known.
+        /// For each offset what is there: the function, behind those that were inlined into it.
+        /// None where nothing is known.
         named: Vec<(u64, Vec<Named>)>,
     },
 }
@@ -120,7 +121,8 @@ pub const THREADS_MAX: usize = 64;
 /// What a rank is about, as its memory tells. Communicators and peers are as the rank numbers them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Seen {
-    /// When the call began that was looked at, in ticks: if it is another one by now, this is about the past.
+    /// When the call began that was looked at, in ticks: if it is another one by now, this is about
+    /// the past.
     pub entered_at: u64,
     /// What the call waits for.
     pub need: Need,
@@ -177,7 +179,8 @@ pub enum Outcome {
     Stopped,
     /// A thread is inside MPI or held by the gate, and no other thread runs: left alone.
     HeldInMpi,
-    /// A thread is inside MPI while this many others run; it is tried again until it can be stopped.
+    /// A thread is inside MPI while this many others run; it is tried again until it can be
+    /// stopped.
     Partly {
         /// Threads still running.
         running: u32,
@@ -191,8 +194,8 @@ pub enum Outcome {
 /// From the place to a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum ToSupervisor {
-    /// The gate was closed with this generation: stop the process where that is safe. The supervisor lets it
-    /// go on again by itself when the gate's time is over.
+    /// The gate was closed with this generation: stop the process where that is safe. The
+    /// supervisor lets it go on again by itself when the gate's time is over.
     Stop {
         /// The gate's generation.
         generation: u32,

@@ -1,17 +1,19 @@
-//! Messages from one tool place to another, without the tree between them: halves of messages on their way to where
-//! they meet their other halves. The place of the receiver is where that is.
+//! Messages from one tool place to another, without the tree between them: halves of messages on
+//! their way to where they meet their other halves. The place of the receiver is where that is.
 
 use super::VERSION;
 use crate::ids::{CommId, Rank, WorldRank};
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// The longest message of one place to another: [`HALVES_MAX`] halves with every number as long as it can be.
+/// The longest message of one place to another: [`HALVES_MAX`] halves with every number as long as
+/// it can be.
 pub const PEER_BYTES_MAX: usize = 64 * 1024;
 /// Halves in one message.
 pub const HALVES_MAX: usize = 1024;
 
-/// Messages that ranks below one place sent to ranks below another, in the order in which each rank sent them.
+/// Messages that ranks below one place sent to ranks below another, in the order in which each rank
+/// sent them.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Halves {
     /// [`VERSION`] of the sender: a receiver uses no other.
@@ -31,8 +33,8 @@ pub struct SendHalf {
     pub destination: Rank,
     /// The communicator; of an intercommunicator, by the id that the sender's side has.
     pub comm: CommId,
-    /// The sender's number in that communicator. Receivers know their peers by it, so that no group is needed to
-    /// match.
+    /// The sender's number in that communicator. Receivers know their peers by it, so that no group
+    /// is needed to match.
     pub source: u32,
     /// The message's tag.
     pub tag: i32,

@@ -1,5 +1,5 @@
-//! What the analyses answer: plain data, merged by the laws in the crate `analysis`, shown by the gateway.
-//! Durations are in nanoseconds, sizes in bytes.
+//! What the analyses answer: plain data, merged by the laws in the crate `analysis`, shown by the
+//! gateway. Durations are in nanoseconds, sizes in bytes.
 
 use crate::definition::Run;
 use crate::ids::{Rank, RegionId};
@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 use serde::{Deserialize, Serialize};
 
-/// Count, sum, sum of squares and extremes of call durations; enough for mean and variance and merged exactly.
+/// Count, sum, sum of squares and extremes of call durations; enough for mean and variance and
+/// merged exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct Moments {
     /// How many.
@@ -48,7 +49,8 @@ impl Default for Moments {
 pub struct FunctionStats {
     /// Durations of its calls. `time.count` is the number of calls.
     pub time: Moments,
-    /// Bytes that its calls sent: messages when they were posted, and the rank's share of collectives.
+    /// Bytes that its calls sent: messages when they were posted, and the rank's share of
+    /// collectives.
     pub bytes_out: u64,
     /// Bytes that its calls received: when they completed.
     pub bytes_in: u64,
@@ -78,8 +80,9 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// The point-to-point communication matrix, in blocks of neighbouring ranks: block `b` holds the ranks from
-/// `b * block_ranks` on. Its size depends on the side that was asked for, never on the number of ranks.
+/// The point-to-point communication matrix, in blocks of neighbouring ranks: block `b` holds the
+/// ranks from `b * block_ranks` on. Its size depends on the side that was asked for, never on the
+/// number of ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Matrix {
     /// Ranks per block; 1 is the exact matrix. 0 is the matrix of nobody.
@@ -92,8 +95,8 @@ pub struct Matrix {
     pub unresolved: Traffic,
 }
 
-/// Point-to-point messages, each counted where its receiver is, once send and receive have been put together.
-/// What was sent and not matched is on its way, waits, or is lost: `sent` less `matched`.
+/// Point-to-point messages, each counted where its receiver is, once send and receive have been put
+/// together. What was sent and not matched is on its way, waits, or is lost: `sent` less `matched`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct Messages {
     /// Sends that were posted.
@@ -106,12 +109,13 @@ pub struct Messages {
     pub unmatched: Unmatched,
     /// From the begin of the send to the end of the call that completed the receive.
     pub transfer: Moments,
-    /// Late Sender: from the begin of the call that completed the receive to the begin of the send, where the
-    /// receiver was first. `count` is the number of these pairs.
+    /// Late Sender: from the begin of the call that completed the receive to the begin of the send,
+    /// where the receiver was first. `count` is the number of these pairs.
     pub late_sender: Moments,
     /// Pairs that are in `matched` alone: a pause or a cut lay between their begin and their end.
     pub untimed: u64,
-    /// How far job time may have been off in any of these times, in ns; ranks of one node share a clock.
+    /// How far job time may have been off in any of these times, in ns; ranks of one node share a
+    /// clock.
     pub clock_error_ns: u64,
 }
 
@@ -122,10 +126,11 @@ pub struct Unmatched {
     pub unresolved: u64,
     /// Given up because there was no memory for them, or no credit on the way to the other place.
     pub limit: u64,
-    /// The other half lies before a reset or a window, behind a window, or in another epoch of recording.
+    /// The other half lies before a reset or a window, behind a window, or in another epoch of
+    /// recording.
     pub cut: u64,
-    /// The record of the other half is missing: the receive ended before its send could have begun, or records of
-    /// the receiver were dropped.
+    /// The record of the other half is missing: the receive ended before its send could have begun,
+    /// or records of the receiver were dropped.
     pub missing: u64,
 }
 
@@ -170,7 +175,8 @@ pub struct Coverage {
     pub lag_ns: u64,
     /// Where the records are.
     pub ledger: Ledger,
-    /// Time that the ranks spent in our code, in ns summed over ranks (measured on samples, scaled up).
+    /// Time that the ranks spent in our code, in ns summed over ranks (measured on samples, scaled
+    /// up).
     pub overhead_ns: u64,
     /// CPU time of the tool processes, in ns.
     pub tool_cpu_ns: u64,
@@ -262,7 +268,8 @@ pub struct RecordingStatus {
     pub on: u32,
     /// Ranks that run unobserved.
     pub off: u32,
-    /// Where the answers begin: the last reset or start of a window, in job time; 0 is the start of the job.
+    /// Where the answers begin: the last reset or start of a window, in job time; 0 is the start of
+    /// the job.
     pub since_ns: u64,
     /// Job time of this answer, in ns: where the answers end unless a window has.
     pub now_ns: u64,

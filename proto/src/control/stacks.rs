@@ -1,4 +1,5 @@
-//! Where the ranks are: the current call path of each, merged into one prefix tree. Durations are in nanoseconds.
+//! Where the ranks are: the current call path of each, merged into one prefix tree. Durations are
+//! in nanoseconds.
 
 use crate::ids::Rank;
 use alloc::collections::BTreeMap;
@@ -6,8 +7,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Nodes of an answer's tree: what a person reads on some screens, and room for ranks that are everywhere. Levels near the
-/// root stay before those below; of one level the first in the order of their paths.
+/// Nodes of an answer's tree: what a person reads on some screens, and room for ranks that are
+/// everywhere. Levels near the root stay before those below; of one level the first in the order of
+/// their paths.
 pub const NODES_MAX: usize = 2048;
 /// Frames of a path: a deeper one, a recursion, is told without its middle.
 pub const DEPTH_MAX: usize = 128;
@@ -15,7 +17,8 @@ pub const DEPTH_MAX: usize = 128;
 pub const NAMED_MAX: usize = 128;
 /// Source lines that a node tells: the first in their order.
 pub const LINES_MAX: usize = 4;
-/// Bytes of a function's name. Those of C++ templates can be thousands, of which the first say most.
+/// Bytes of a function's name. Those of C++ templates can be thousands, of which the first say
+/// most.
 pub const FUNCTION_BYTES_MAX: usize = 192;
 /// Bytes of a file's name.
 pub const MODULE_BYTES_MAX: usize = 64;
@@ -27,7 +30,8 @@ pub const RANGES_MAX: usize = 8;
 /// Ranks that a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Chosen {
-    /// The lowest and the highest rank of each range; a range whose lowest is above its highest is empty.
+    /// The lowest and the highest rank of each range; a range whose lowest is above its highest is
+    /// empty.
     pub ranges: [(Rank, Rank); RANGES_MAX],
 }
 
@@ -84,12 +88,13 @@ pub struct Node {
     pub ranks: u32,
     /// Their threads.
     pub threads: u64,
-    /// Threads that are here and not below; what is neither here nor in a node below is in one that was cut off.
+    /// Threads that are here and not below; what is neither here nor in a node below is in one that
+    /// was cut off.
     pub ends: u64,
     /// The lowest of the ranks, [`NAMED_MAX`] at most. The first of them stands for all.
     pub named: Vec<Rank>,
-    /// Where in the function: source lines, or offsets in the file where there are none, each with its threads;
-    /// [`LINES_MAX`] at most.
+    /// Where in the function: source lines, or offsets in the file where there are none, each with
+    /// its threads; [`LINES_MAX`] at most.
     pub lines: BTreeMap<String, u64>,
 }
 
@@ -137,7 +142,8 @@ pub struct Whose {
 /// The call paths of some ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Stacks {
-    /// The tree: each node before those that it called, these in their order; [`NODES_MAX`] at most.
+    /// The tree: each node before those that it called, these in their order; [`NODES_MAX`] at
+    /// most.
     pub nodes: Vec<Node>,
     /// How the paths were taken, and where there is none.
     pub ways: BTreeMap<Way, Whose>,

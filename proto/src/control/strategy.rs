@@ -1,5 +1,5 @@
-//! What a buffer keeps when not everything fits, as plain data with a text. A place makes its buffers' own strategy of
-//! it, with its clock's ticks for nanoseconds.
+//! What a buffer keeps when not everything fits, as plain data with a text. A place makes its
+//! buffers' own strategy of it, with its clock's ticks for nanoseconds.
 //!
 //! ```text
 //! strategy  rule{,rule}[,time][,cap=P%]     detail is given up in the order of the rules
@@ -23,7 +23,8 @@ use core::str::FromStr;
 
 /// Rules of a strategy: one of each kind, and some twice.
 pub const RULES_MAX: usize = 8;
-/// Levels of a strategy, what no rule claims included: each costs a buffer memory and a bin that is not full.
+/// Levels of a strategy, what no rule claims included: each costs a buffer memory and a bin that is
+/// not full.
 pub const LEVELS_MAX: u32 = 64;
 /// Depths that a rule tells apart; what is deeper goes first, all together.
 pub const DEPTH_LEVELS: u8 = 8;
@@ -34,16 +35,18 @@ pub const SAMPLE_LEVELS: u8 = 16;
 /// How often a rule halves the number of iterations: one in 65,536 is left.
 pub const ITERATION_LEVELS_MAX: u8 = 16;
 
-/// Bytes that a buffer must have for each level: four of the smallest bins. It works as it should with eight times as
-/// many.
+/// Bytes that a buffer must have for each level: four of the smallest bins. It works as it should
+/// with eight times as many.
 pub const LEVEL_BYTES_MIN: u64 = 4096;
 
-/// In which order a buffer gives up detail. Without rules it is a flight recorder: the newest is kept complete.
+/// In which order a buffer gives up detail. Without rules it is a flight recorder: the newest is
+/// kept complete.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct Strategy {
     /// In their order; what is given goes before what is not.
     rules: [Option<Rule>; RULES_MAX],
-    /// Part of the buffer that what is no sample may take before all of it is dropped, in thousandths; 0 is all of it.
+    /// Part of the buffer that what is no sample may take before all of it is dropped, in
+    /// thousandths; 0 is all of it.
     cap_permille: u16,
 }
 
@@ -59,11 +62,13 @@ pub enum Rule {
     },
     /// Calls and regions, the shortest first.
     Duration {
-        /// From so many ns on they are not claimed. A place takes the power of two of its clock's ticks below.
+        /// From so many ns on they are not claimed. A place takes the power of two of its clock's
+        /// ticks below.
         kept_ns: u64,
     },
-    /// What ends in an iteration: of every second one first, then of every second of what is left. A location's iteration
-    /// ends with each of its calls of a function on `MPI_COMM_WORLD` (or on none, where the function has none).
+    /// What ends in an iteration: of every second one first, then of every second of what is left.
+    /// A location's iteration ends with each of its calls of a function on `MPI_COMM_WORLD` (or on
+    /// none, where the function has none).
     Iterations {
         /// How often.
         levels: u8,
@@ -112,7 +117,9 @@ impl Strategy {
     /// When there are too many, the same rule comes twice, or a number is out of its bounds.
     pub fn new(rules: &[Rule], cap_permille: u16) -> Result<Strategy, NoStrategy> {
         if rules.len() > RULES_MAX {
-            return Err(NoStrategy(format!("a strategy has at most {RULES_MAX} rules")));
+            return Err(NoStrategy(format!(
+                "a strategy has at most {RULES_MAX} rules"
+            )));
         }
         if cap_permille > 1000 {
             return Err(NoStrategy("a cap is a part of the buffer: cap=50%".into()));
@@ -144,14 +151,18 @@ impl Strategy {
         self.rules.iter().flatten().copied()
     }
 
-    /// Part of the buffer that what is no sample may take before all of it is dropped, in thousandths.
+    /// Part of the buffer that what is no sample may take before all of it is dropped, in
+    /// thousandths.
     pub fn cap_permille(&self) -> Option<u16> {
         (self.cap_permille != 0).then_some(self.cap_permille)
     }
 
     /// Levels that it sorts into, what no rule claims included.
     pub fn levels(&self) -> u32 {
-        1 + self.rules().map(|rule| u32::from(rule.levels())).sum::<u32>()
+        1 + self
+            .rules()
+            .map(|rule| u32::from(rule.levels()))
+            .sum::<u32>()
     }
 
     /// The smallest buffer that can keep like that, in bytes.
@@ -170,17 +181,19 @@ impl Strategy {
 
 fn check(rule: &Rule) -> Result<(), NoStrategy> {
     match *rule {
-        Rule::Duration { kept_ns: 0 } => {
-            Err(NoStrategy("no call is shorter than 0; give duration:1ms".into()))
-        }
+        Rule::Duration { kept_ns: 0 } => Err(NoStrategy(
+            "no call is shorter than 0; give duration:1ms".into(),
+        )),
         Rule::Iterations { levels, .. } if !(1..=ITERATION_LEVELS_MAX).contains(&levels) => {
             Err(NoStrategy(format!(
                 "iterations are halved 1 to {ITERATION_LEVELS_MAX} times, not {levels}: iterations:4@MPI_Barrier"
             )))
         }
-        Rule::Iterations { at, .. } if at.0 == 0 || usize::from(at.0) >= mpi::FUNCTIONS.len() => Err(
-            NoStrategy("iterations end at a function: iterations:4@MPI_Barrier".into()),
-        ),
+        Rule::Iterations { at, .. } if at.0 == 0 || usize::from(at.0) >= mpi::FUNCTIONS.len() => {
+            Err(NoStrategy(
+                "iterations end at a function: iterations:4@MPI_Barrier".into(),
+            ))
+        }
         _ => Ok(()),
     }
 }
@@ -228,7 +241,12 @@ impl fmt::Debug for Strategy {
 }
 
 /// Units of time, the longest first.
-const UNITS: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+const UNITS: [(u64, &str); 4] = [
+    (1_000_000_000, "s"),
+    (1_000_000, "ms"),
+    (1_000, "us"),
+    (1, "ns"),
+];
 
 impl FromStr for Strategy {
     type Err = NoStrategy;
@@ -256,7 +274,8 @@ impl FromStr for Strategy {
             let rule = rule(word)?;
             *rules
                 .get_mut(count)
-                .ok_or_else(|| NoStrategy(format!("a strategy has at most {RULES_MAX} rules")))? = rule;
+                .ok_or_else(|| NoStrategy(format!("a strategy has at most {RULES_MAX} rules")))? =
+                rule;
             count += 1;
         }
         Strategy::new(&rules[..count], cap_permille)
@@ -277,8 +296,9 @@ fn rule(word: &str) -> Result<Rule, NoStrategy> {
         }
         "depth" => {
             let kept = value.parse();
-            let kept =
-                kept.map_err(|_| NoStrategy(format!("{value:?} is no depth; give 0 to 255, as depth:2")))?;
+            let kept = kept.map_err(|_| {
+                NoStrategy(format!("{value:?} is no depth; give 0 to 255, as depth:2"))
+            })?;
             Ok(Rule::Depth { kept })
         }
         "duration" => Ok(Rule::Duration {
@@ -315,7 +335,9 @@ fn rule(word: &str) -> Result<Rule, NoStrategy> {
 }
 
 fn duration(value: &str) -> Result<u64, NoStrategy> {
-    let digits = value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len());
+    let digits = value
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(value.len());
     let (number, unit) = value.split_at(digits);
     let unit_ns = UNITS
         .into_iter()
@@ -338,7 +360,8 @@ fn permille(part: &str) -> Result<u16, NoStrategy> {
             Some(_) => return None,
             None => (part.strip_suffix('%')?, "0"),
         };
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if !digits(whole) || !digits(tenths) {
             return None;
         }

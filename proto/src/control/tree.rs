@@ -73,15 +73,16 @@ pub enum Up {
         partial: Partial,
         /// How much of the truth it is.
         coverage: Coverage,
-        /// Tool processes below that did not answer, the lowest [`MISSING_MAX`] of them; the coverage
-        /// counts them all.
+        /// Tool processes below that did not answer, the lowest [`MISSING_MAX`] of them; the
+        /// coverage counts them all.
         missing: Vec<WorldRank>,
     },
     /// Groups of communicators whose rank 0 is below.
     Groups(BTreeMap<CommId, Group>),
     /// Whose members are these? Asked by places that met peers on them.
     WantGroups(Vec<CommId>),
-    /// What is the job time? Each child measures the way to its parent, each parent answers at once.
+    /// What is the job time? Each child measures the way to its parent, each parent answers at
+    /// once.
     WhatTime {
         /// The child's own clock when it asked, in ns.
         asked_ns: u64,
@@ -112,14 +113,15 @@ pub struct JobInfo {
 /// A command with its identity.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Command {
-    /// The same id twice is the same command: the second is answered like the first and not done again.
+    /// The same id twice is the same command: the second is answered like the first and not done
+    /// again.
     pub id: CommandId,
     /// What to do.
     pub verb: Verb,
 }
 
-/// What can be done to the ranks and to their recording. Points in time are job time: the clock of the root's
-/// node, in ns, as every place knows it within an error.
+/// What can be done to the ranks and to their recording. Points in time are job time: the clock of
+/// the root's node, in ns, as every place knows it within an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Verb {
     /// The application stands still until resumed, for at most `lease_ns`.
@@ -129,33 +131,36 @@ pub enum Verb {
     },
     /// It runs again, from a pause or a hold.
     Resume,
-    /// Every rank stands right behind its `MPI_Init` until resumed, for at most `lease_ns`. Ranks that are past
-    /// it are failures. Acknowledged when all stand.
+    /// Every rank stands right behind its `MPI_Init` until resumed, for at most `lease_ns`. Ranks
+    /// that are past it are failures. Acknowledged when all stand.
     Hold {
         /// The longest that it stands, in ns.
         lease_ns: u64,
     },
-    /// Everything that ended before `at_ns` is forgotten and never seen again; a call that straddles it is
-    /// clipped and marked. Definitions, open requests and the switch of recording stay.
+    /// Everything that ended before `at_ns` is forgotten and never seen again; a call that
+    /// straddles it is clipped and marked. Definitions, open requests and the switch of recording
+    /// stay.
     Reset {
         /// The cut, in job time.
         at_ns: u64,
     },
-    /// Recording is switched on or off. Calls under way at `at_ns` are clipped when it is switched on and
-    /// complete when it is switched off.
+    /// Recording is switched on or off. Calls under way at `at_ns` are clipped when it is switched
+    /// on and complete when it is switched off.
     Record {
         /// On or off.
         on: bool,
-        /// The epoch that recording is in from here on. The root counts and everybody else writes down, so that all
-        /// ranks have the same: within an epoch nothing is missing between two records, so that messages are put
-        /// together in it. What is recorded from the start is in epoch 0; each switch from off to on begins the next,
-        /// a greater number. What is on already and stays on, and what is switched off, carries the number in force.
+        /// The epoch that recording is in from here on. The root counts and everybody else writes
+        /// down, so that all ranks have the same: within an epoch nothing is missing between two
+        /// records, so that messages are put together in it. What is recorded from the start is in
+        /// epoch 0; each switch from off to on begins the next, a greater number. What is on
+        /// already and stays on, and what is switched off, carries the number in force.
         epoch: u32,
         /// The cut, in job time.
         at_ns: u64,
     },
-    /// Forgets everything before `from_ns`, records until `to_ns`, and leaves recording off. Calls that straddle
-    /// an edge are clipped and marked. Acknowledged when everything in between has been taken.
+    /// Forgets everything before `from_ns`, records until `to_ns`, and leaves recording off. Calls
+    /// that straddle an edge are clipped and marked. Acknowledged when everything in between has
+    /// been taken.
     Window {
         /// Where it starts, in job time.
         from_ns: u64,
@@ -166,8 +171,8 @@ pub enum Verb {
     },
     /// The measurement ends and the job runs on, at the cost of recording off.
     Shutdown,
-    /// From now on buffers keep something else when not everything fits. What is there stays as it was sorted and goes
-    /// first.
+    /// From now on buffers keep something else when not everything fits. What is there stays as it
+    /// was sorted and goes first.
     Strategy {
         /// In which order detail is given up.
         strategy: Strategy,
@@ -225,12 +230,14 @@ pub enum Order {
     },
 }
 
-/// Where a cut lay on the ranks: the same point in job time on all of them, if every place heard of it in time.
+/// Where a cut lay on the ranks: the same point in job time on all of them, if every place heard of
+/// it in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Cut {
     /// The earliest of any place, in job time.
     pub earliest_ns: u64,
-    /// The latest of any place, in job time. Equal to the earliest unless a place heard of it too late.
+    /// The latest of any place, in job time. Equal to the earliest unless a place heard of it too
+    /// late.
     pub latest_ns: u64,
     /// How far a place's idea of job time may be off, in ns.
     pub error_ns: u64,
@@ -251,8 +258,8 @@ pub struct Acks {
     pub slowest: Option<(Rank, u64)>,
     /// Ranks on which it is not done, with the reason; at most [`FAILURES_MAX`].
     pub failures: Vec<(Rank, String)>,
-    /// Tool processes that did not answer, the lowest [`MISSING_MAX`] of them: the ranks below them are not in
-    /// `done`.
+    /// Tool processes that did not answer, the lowest [`MISSING_MAX`] of them: the ranks below them
+    /// are not in `done`.
     pub missing: Vec<WorldRank>,
     /// Where a reset, a switch of recording or the start of a window lay.
     pub from: Option<Cut>,
@@ -268,8 +275,8 @@ pub struct Acks {
 
 /// Failures that an acknowledgement names: enough to see a pattern, few enough to read.
 pub const FAILURES_MAX: usize = 16;
-/// Missing tool processes that an answer or an acknowledgement names, so that its size does not grow with the
-/// job.
+/// Missing tool processes that an answer or an acknowledgement names, so that its size does not
+/// grow with the job.
 pub const MISSING_MAX: usize = 16;
 
 /// A question to the tree.
@@ -301,11 +308,12 @@ pub enum Query {
         to_ns: u64,
         /// Where the page begins; nothing is the oldest.
         after: Option<Cursor>,
-        /// Calls, parts of calls, samples and their values, at most; more than [`super::buffers::PAGE_MAX`] are not given.
+        /// Calls, parts of calls, samples and their values, at most; more than
+        /// [`super::buffers::PAGE_MAX`] are not given.
         max: u32,
     },
-    /// What neighbouring locations keep, a page of it. The place that has the rank that it begins at answers, with its
-    /// own ranks alone.
+    /// What neighbouring locations keep, a page of it. The place that has the rank that it begins
+    /// at answers, with its own ranks alone.
     Last {
         /// Where the page begins.
         from: Position,
@@ -315,7 +323,8 @@ pub enum Query {
         to_ns: u64,
         /// The newest calls of each location, at most.
         newest: u64,
-        /// Calls and parts of calls, at most; more than [`super::last::LAST_PAGE_MAX`] are not given.
+        /// Calls and parts of calls, at most; more than [`super::last::LAST_PAGE_MAX`] are not
+        /// given.
         max: u32,
     },
     /// What the ranks wait for.
@@ -362,7 +371,8 @@ pub struct RankEnded {
     pub rank: Rank,
     /// Its exit code, or the signal that killed it.
     pub how: Ended,
-    /// The MPI call that it was in, or nothing; number 0 where recording was off, so that nobody noted which.
+    /// The MPI call that it was in, or nothing; number 0 where recording was off, so that nobody
+    /// noted which.
     pub inside: Option<crate::ids::RegionId>,
 }
 

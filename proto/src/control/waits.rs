@@ -1,5 +1,5 @@
-//! Who waits for whom: what each rank's pending call needs before it can come back, and what that means for the job.
-//! Durations are in nanoseconds.
+//! Who waits for whom: what each rank's pending call needs before it can come back, and what that
+//! means for the job. Durations are in nanoseconds.
 
 use crate::ids::{CommId, Rank, RegionId};
 use alloc::collections::BTreeMap;
@@ -7,12 +7,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// Kinds of standing still that an answer tells apart: a job that hangs has a handful, one with a collective on each
-/// row of a large grid some hundred. Those beyond are in no class, and counted by what is missing to all ranks.
+/// Kinds of standing still that an answer tells apart: a job that hangs has a handful, one with a
+/// collective on each row of a large grid some hundred. Those beyond are in no class, and counted
+/// by what is missing to all ranks.
 pub const CLASSES_MAX: usize = 256;
 /// Ranks that a class names: all of them in the small class, which is the one to look at.
 pub const NAMED_MAX: usize = 64;
-/// Ranks whose pending call is told in full: those that wait for messages first, and of these the longest.
+/// Ranks whose pending call is told in full: those that wait for messages first, and of these the
+/// longest.
 pub const PENDING_MAX: usize = 1024;
 /// Operations told of one rank: what its call waits for first.
 pub const OPERATIONS_MAX: usize = 32;
@@ -32,7 +34,8 @@ pub enum Doing {
     Finished,
     /// Held by the gate or stopped: by us, so nothing follows from it.
     Held,
-    /// In a call that is young, or of which no more is known than its name (0: not even that). It may come back.
+    /// In a call that is young, or of which no more is known than its name (0: not even that). It
+    /// may come back.
     InMpi(RegionId),
     /// In a call that waits for messages or requests.
     Messages(RegionId),
@@ -83,7 +86,8 @@ pub struct Pending {
     pub operations: Vec<Operation>,
     /// There are more operations than are told.
     pub more_operations: bool,
-    /// Collectives that the rank is through with, by communicator: their number is that of the next one.
+    /// Collectives that the rank is through with, by communicator: their number is that of the next
+    /// one.
     pub passed: BTreeMap<CommId, u64>,
     /// Where in the application's source the call stands.
     pub site: Option<String>,
@@ -178,7 +182,8 @@ pub const LINKS_MAX: usize = 16;
 /// One reason why ranks stand still.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Finding {
-    /// Ranks called different collectives in the same place of a communicator's order, or with different roots.
+    /// Ranks called different collectives in the same place of a communicator's order, or with
+    /// different roots.
     Mismatch {
         /// What was called, by how many, and who did; the largest first.
         calls: Vec<Called>,

@@ -1,7 +1,8 @@
 //! The reader: it believes nothing, and says what is wrong and where.
 
 use super::{
-    Call, Context, DICTIONARY_SLOTS, Facts, Kind, MAX_PARTS, Part, TOKEN_CONTINUATION, TOKEN_LITERAL,
+    Call, Context, DICTIONARY_SLOTS, Facts, Kind, MAX_PARTS, Part, TOKEN_CONTINUATION,
+    TOKEN_LITERAL,
 };
 use crate::ids::{CommLocal, RegionId};
 use crate::varint::{self, VarintError, unzigzag};
@@ -37,8 +38,12 @@ impl core::fmt::Display for RecordError {
         let at = self.offset;
         match self.fault {
             RecordFault::Truncated => write!(f, "record ends early at payload offset {at}"),
-            RecordFault::Overflow => write!(f, "number too large for its field at payload offset {at}"),
-            RecordFault::UnknownToken(token) => write!(f, "unknown token {token} at payload offset {at}"),
+            RecordFault::Overflow => {
+                write!(f, "number too large for its field at payload offset {at}")
+            }
+            RecordFault::UnknownToken(token) => {
+                write!(f, "unknown token {token} at payload offset {at}")
+            }
             RecordFault::UnknownKind(kind) => {
                 write!(f, "unknown or misplaced kind {kind} at payload offset {at}")
             }
@@ -88,7 +93,8 @@ impl Decoder {
     }
 
     /// Reads the record at `*at` and moves `*at` behind it; its parts must be read next, each with
-    /// [`Decoder::part`]. After an error neither `*at` nor the decoder may be used for this packet again.
+    /// [`Decoder::part`]. After an error neither `*at` nor the decoder may be used for this packet
+    /// again.
     #[inline]
     pub fn record(&mut self, bytes: &[u8], at: &mut usize) -> Result<Decoded, RecordError> {
         let start = *at;
@@ -120,7 +126,10 @@ impl Decoder {
             request: 0,
         };
         if facts.kind.has_ordinal() {
-            self.0.ordinal = self.0.ordinal.wrapping_add(unzigzag(number(bytes, at)?) as u64);
+            self.0.ordinal = self
+                .0
+                .ordinal
+                .wrapping_add(unzigzag(number(bytes, at)?) as u64);
             call.ordinal = self.0.ordinal;
         }
         if facts.kind.posts() {
@@ -249,8 +258,10 @@ fn narrow<T: TryFrom<u64>>(bytes: &[u8], at: &mut usize) -> Result<T, RecordErro
 #[inline(always)]
 fn narrow_signed(bytes: &[u8], at: &mut usize) -> Result<i32, RecordError> {
     let offset = *at;
-    unzigzag(number(bytes, at)?).try_into().map_err(|_| RecordError {
-        offset,
-        fault: RecordFault::Overflow,
-    })
+    unzigzag(number(bytes, at)?)
+        .try_into()
+        .map_err(|_| RecordError {
+            offset,
+            fault: RecordFault::Overflow,
+        })
 }

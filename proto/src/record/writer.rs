@@ -32,14 +32,16 @@ impl Encoder {
         self.0.time
     }
 
-    /// Gives a request number away without a record (its record was dropped), so that numbers stay unique.
+    /// Gives a request number away without a record (its record was dropped), so that numbers stay
+    /// unique.
     #[inline(always)]
     pub fn skip_request(&mut self) {
         self.0.next_request = self.0.next_request.wrapping_add(1);
     }
 
-    /// Writes a call and announces `parts` parts behind it; returns the address behind. `call.request` is
-    /// ignored: a posting kind takes [`Encoder::next_request`]. The end is never before the previous one.
+    /// Writes a call and announces `parts` parts behind it; returns the address behind.
+    /// `call.request` is ignored: a posting kind takes [`Encoder::next_request`]. The end is never
+    /// before the previous one.
     ///
     /// # Safety
     /// [`MAX_CALL_BYTES`] bytes from `out` on must be writable.
@@ -47,13 +49,17 @@ impl Encoder {
     pub unsafe fn call(&mut self, out: *mut u8, call: &Call, parts: usize) -> *mut u8 {
         let since = call.end.saturating_sub(self.0.time);
         self.0.time += since;
-        // SAFETY: MAX_CALL_BYTES counts every field written here and in `facts`; the caller has room for them.
+        // SAFETY: MAX_CALL_BYTES counts every field written here and in `facts`; the caller has
+        // room for them.
         unsafe {
             let mut out = self.facts(out, &call.facts, parts != 0);
             out = varint::put(out, since);
             out = varint::put(out, call.duration);
             if call.facts.kind.has_ordinal() {
-                out = varint::put(out, zigzag(call.ordinal.wrapping_sub(self.0.ordinal) as i64));
+                out = varint::put(
+                    out,
+                    zigzag(call.ordinal.wrapping_sub(self.0.ordinal) as i64),
+                );
                 self.0.ordinal = call.ordinal;
             }
             if call.facts.kind.posts() {
@@ -72,7 +78,8 @@ impl Encoder {
     /// [`MAX_PART_BYTES`] bytes from `out` on must be writable.
     #[inline]
     pub unsafe fn part(&mut self, out: *mut u8, part: &Part) -> *mut u8 {
-        // SAFETY: MAX_PART_BYTES counts every field written here and in `facts`; the caller has room for them.
+        // SAFETY: MAX_PART_BYTES counts every field written here and in `facts`; the caller has
+        // room for them.
         unsafe {
             let mut out = self.facts(out, &part.facts, false);
             if part.facts.kind.completes() {

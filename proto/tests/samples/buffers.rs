@@ -43,7 +43,11 @@ fn losses() -> BTreeMap<(Label, Class, Reason), Loss> {
         first_ns: 5_000_000_000,
         last_ns: 6_000_000_000,
     };
-    [((Label::ShorterThanLog2(12), Class::Call, Reason::Room), loss)].into()
+    [(
+        (Label::ShorterThanLog2(12), Class::Call, Reason::Room),
+        loss,
+    )]
+    .into()
 }
 
 pub fn buffers() -> Buffers {
@@ -98,7 +102,10 @@ pub fn buffers() -> Buffers {
             complete_ns: 900,
             reductions: 38,
             capped_ns: Some(5_000_000_000),
-            halvings: Some(Halvings { buffer: 3, known: 2 }),
+            halvings: Some(Halvings {
+                buffer: 3,
+                known: 2,
+            }),
         }],
         tick_ps: 333,
     }

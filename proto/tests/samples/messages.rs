@@ -55,7 +55,9 @@ pub fn downs() -> Vec<Down> {
         Verb::Hold {
             lease_ns: 600_000_000_000,
         },
-        Verb::Reset { at_ns: 5_000_000_000 },
+        Verb::Reset {
+            at_ns: 5_000_000_000,
+        },
         Verb::Record {
             on: true,
             epoch: 3,
@@ -67,7 +69,9 @@ pub fn downs() -> Vec<Down> {
             epoch: 4,
         },
         Verb::Shutdown,
-        Verb::Strategy { strategy: strategy() },
+        Verb::Strategy {
+            strategy: strategy(),
+        },
     ];
     let commands = verbs.into_iter().zip(9..).map(|(verb, id)| {
         Down::Command(Command {
@@ -103,10 +107,13 @@ pub fn downs() -> Vec<Down> {
             threads: true,
         },
     ];
-    let queries = queries.into_iter().zip(1..).map(|(query, wave)| Down::Query {
-        wave: WaveId(wave),
-        query,
-    });
+    let queries = queries
+        .into_iter()
+        .zip(1..)
+        .map(|(query, wave)| Down::Query {
+            wave: WaveId(wave),
+            query,
+        });
     let job = Down::Job(JobInfo {
         id: "node-17".into(),
         buffer_bytes: 1 << 24,
@@ -147,12 +154,15 @@ pub fn ups() -> Vec<Up> {
         Partial::Waits(Box::new(waits())),
         Partial::Stacks(Box::new(stacks())),
     ];
-    let partials = partials.into_iter().zip(1..).map(|(partial, wave)| Up::Partial {
-        wave: WaveId(wave),
-        partial,
-        coverage: coverage(),
-        missing: vec![WorldRank(6)],
-    });
+    let partials = partials
+        .into_iter()
+        .zip(1..)
+        .map(|(partial, wave)| Up::Partial {
+            wave: WaveId(wave),
+            partial,
+            coverage: coverage(),
+            missing: vec![WorldRank(6)],
+        });
     let first = [
         Up::Hello { ranks: 4 },
         Up::Ack {
@@ -166,7 +176,9 @@ pub fn ups() -> Vec<Up> {
             leader: Rank(300),
             counter: 2,
         }]),
-        Up::WhatTime { asked_ns: 1_000_000 },
+        Up::WhatTime {
+            asked_ns: 1_000_000,
+        },
         Up::RankEnded(ended()),
         Up::Drained,
     ];
@@ -256,7 +268,9 @@ pub fn requests() -> Vec<Request> {
             length_ns: 1_000_000_000,
         },
         Order::Shutdown,
-        Order::Strategy { strategy: strategy() },
+        Order::Strategy {
+            strategy: strategy(),
+        },
     ];
     let orders = orders.into_iter().zip(9..).map(|(order, id)| Ask::Command {
         id: CommandId(id),

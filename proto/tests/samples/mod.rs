@@ -1,5 +1,5 @@
-//! One example of everything that has bytes, with the name of its file in `golden`: what outlives a release here,
-//! messages between processes of one release in `messages`.
+//! One example of everything that has bytes, with the name of its file in `golden`: what outlives a
+//! release here, messages between processes of one release in `messages`.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -12,7 +12,9 @@ pub mod waits;
 use invivo_proto::definition::{Definition, Run, Runs};
 use invivo_proto::ids::*;
 use invivo_proto::packet::{HEADER_BYTES, Header, Losses};
-use invivo_proto::record::{Call, Decoded, Encoder, Facts, Kind, MAX_CALL_BYTES, MAX_PART_BYTES, Part};
+use invivo_proto::record::{
+    Call, Decoded, Encoder, Facts, Kind, MAX_CALL_BYTES, MAX_PART_BYTES, Part,
+};
 
 /// Name and bytes.
 pub type Sample = (String, Vec<u8>);
@@ -63,7 +65,14 @@ fn facts(kind: Kind, region: u16, peer: i32, tag: i32, bytes_out: u64, bytes_in:
     }
 }
 
-fn call(facts: Facts, end: u64, duration: u64, ordinal: u64, request: u64, parts: usize) -> Decoded {
+fn call(
+    facts: Facts,
+    end: u64,
+    duration: u64,
+    ordinal: u64,
+    request: u64,
+    parts: usize,
+) -> Decoded {
     Decoded::Call(
         Call {
             facts,
@@ -86,7 +95,10 @@ pub fn records() -> Vec<(&'static str, Record)> {
     let allreduce = facts(Kind::Collective, 8, -1, 0, 8, 8);
     vec![
         ("1-literal", (call(irecv, 1100, 30, 0, 7, 0), vec![])),
-        ("2-another-literal", (call(isend, 1200, 50, 0, 8, 0), vec![])),
+        (
+            "2-another-literal",
+            (call(isend, 1200, 50, 0, 8, 0), vec![]),
+        ),
         (
             "3-parts",
             (
@@ -106,7 +118,10 @@ pub fn records() -> Vec<(&'static str, Record)> {
             ),
         ),
         ("4-dictionary", (call(irecv, 2100, 25, 0, 9, 0), vec![])),
-        ("5-collective", (call(allreduce, 2500, 300, 41, 0, 0), vec![])),
+        (
+            "5-collective",
+            (call(allreduce, 2500, 300, 41, 0, 0), vec![]),
+        ),
         (
             "6-next-collective",
             (call(allreduce, 2900, 300, 42, 0, 0), vec![]),
@@ -114,7 +129,10 @@ pub fn records() -> Vec<(&'static str, Record)> {
         (
             "7-continuation",
             (
-                Decoded::Continuation { end: 2900, parts: 1 },
+                Decoded::Continuation {
+                    end: 2900,
+                    parts: 1,
+                },
                 vec![Part {
                     facts: received,
                     request: 9,

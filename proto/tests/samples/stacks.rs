@@ -78,7 +78,8 @@ pub fn walked() -> Walked {
     }
 }
 
-/// What is at some addresses: a function into which another one was inlined, and one of which nothing is known.
+/// What is at some addresses: a function into which another one was inlined, and one of which
+/// nothing is known.
 pub fn named() -> Vec<(u64, Vec<Named>)> {
     let named = |function: &str, line: &str| Named {
         function: function.into(),

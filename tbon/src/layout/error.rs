@@ -176,7 +176,10 @@ fn no_fit(
     above: Option<Fit>,
     app: Option<u32>,
 ) -> fmt::Result {
-    write!(f, "{total} processes cannot be shared out: with fan-in {fan_in}")?;
+    write!(
+        f,
+        "{total} processes cannot be shared out: with fan-in {fan_in}"
+    )?;
     if hosts > 1 {
         write!(f, " on {hosts} nodes")?;
     }

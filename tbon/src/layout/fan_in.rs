@@ -4,18 +4,19 @@ use super::LayoutError;
 use core::fmt;
 use core::str::FromStr;
 
-/// Ranks per tool place where nothing else is said: four ranks leave a place enough of a core on small
-/// machines, and eight ranks need three extra processes.
+/// Ranks per tool place where nothing else is said: four ranks leave a place enough of a core on
+/// small machines, and eight ranks need three extra processes.
 pub const RANKS_PER_PLACE_DEFAULT: u32 = 4;
-/// Members per analysis node where nothing else is said: a merge takes microseconds, so that sixteen answers
-/// are merged before the next one matters, and a million ranks need six layers.
+/// Members per analysis node where nothing else is said: a merge takes microseconds, so that
+/// sixteen answers are merged before the next one matters, and a million ranks need six layers.
 pub const MEMBERS_PER_NODE_DEFAULT: u32 = 16;
-/// Numbers in a list: with two members per node, more layers than MPI can number processes for would take 31;
-/// lists are for shaping the lowest ones.
+/// Numbers in a list: with two members per node, more layers than MPI can number processes for
+/// would take 31; lists are for shaping the lowest ones.
 pub const FAN_IN_LIST_MAX: usize = 8;
 
-/// Ranks per place, then members per node, from the lowest layer of nodes up; the last number repeats. Where
-/// only the ranks per place are said, nodes take [`MEMBERS_PER_NODE_DEFAULT`]. As text: `4,16`.
+/// Ranks per place, then members per node, from the lowest layer of nodes up; the last number
+/// repeats. Where only the ranks per place are said, nodes take [`MEMBERS_PER_NODE_DEFAULT`]. As
+/// text: `4,16`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FanIn {
     list: [u32; FAN_IN_LIST_MAX],
@@ -26,8 +27,8 @@ impl FanIn {
     /// The fan-in of a list.
     ///
     /// # Errors
-    /// When the list is empty or too long, a place would take no rank, or a node fewer than two members: the
-    /// tree would never come to a root.
+    /// When the list is empty or too long, a place would take no rank, or a node fewer than two
+    /// members: the tree would never come to a root.
     pub fn new(list: &[u32]) -> Result<FanIn, LayoutError> {
         let with_nodes = match *list {
             [ranks] => &[ranks, MEMBERS_PER_NODE_DEFAULT],

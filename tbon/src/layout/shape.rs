@@ -1,22 +1,25 @@
-//! The tree as numbers: how many members each layer has, who belongs to whom, and which process sits where.
-//! Nothing here is a table: a tree of a million ranks takes as much memory as one of four.
+//! The tree as numbers: how many members each layer has, who belongs to whom, and which process
+//! sits where. Nothing here is a table: a tree of a million ranks takes as much memory as one of
+//! four.
 //!
-//! Every host has the same part of the tree, from its ranks up to one *head* (its place, where there is only
-//! one); above the heads are the upper layers. Within a layer, members are numbered host after host.
+//! Every host has the same part of the tree, from its ranks up to one *head* (its place, where
+//! there is only one); above the heads are the upper layers. Within a layer, members are numbered
+//! host after host.
 
 use super::FanIn;
 use core::ops::Range;
 use invivo_proto::ids::WorldRank;
 
-/// Where a member stands: its layer (0 the ranks, 1 the places, the last one the root) and its index there.
+/// Where a member stands: its layer (0 the ranks, 1 the places, the last one the root) and its
+/// index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seat {
     pub layer: u32,
     pub index: u32,
 }
 
-/// A tree whose members at `layer + 1` each take the next `fan_in.of_layer(layer + 1)` members of `layer`: of
-/// the same host up to the heads, of all hosts above.
+/// A tree whose members at `layer + 1` each take the next `fan_in.of_layer(layer + 1)` members of
+/// `layer`: of the same host up to the heads, of all hosts above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// At least 1.
@@ -48,13 +51,20 @@ impl Shape {
             let fan = self.fan_in.of_layer(number);
             let (below_it, upper) = match *below {
                 // Ranks always have a place above them.
-                Layer { number: 0, count, .. } => (count, false),
                 Layer {
-                    upper: false, count, ..
+                    number: 0, count, ..
+                } => (count, false),
+                Layer {
+                    upper: false,
+                    count,
+                    ..
                 } if count > 1 => (count, false),
-                // The head of the only host is the root, unless it is a place: a place merges nothing.
+                // The head of the only host is the root, unless it is a place: a place merges
+                // nothing.
                 Layer {
-                    upper: false, number, ..
+                    upper: false,
+                    number,
+                    ..
                 } if self.hosts > 1 || number == 1 => (self.hosts, true),
                 Layer {
                     upper: true, count, ..
@@ -79,7 +89,8 @@ impl Shape {
         u64::from(layer.count) * u64::from(hosts)
     }
 
-    /// All members. Wider than a world rank, because what does not fit there is refused with its number.
+    /// All members. Wider than a world rank, because what does not fit there is refused with its
+    /// number.
     pub fn total(self) -> u64 {
         self.counts().fold(0, u64::saturating_add)
     }
@@ -101,8 +112,8 @@ impl Shape {
         self.layers().nth(number as usize)
     }
 
-    /// The process that sits there: hosts one after the other, in each of them layer after layer, and the upper
-    /// layers behind them all.
+    /// The process that sits there: hosts one after the other, in each of them layer after layer,
+    /// and the upper layers behind them all.
     pub fn world(self, seat: Seat) -> WorldRank {
         let below = self.layers().take(seat.layer as usize);
         match self.layer(seat.layer) {
@@ -159,7 +170,10 @@ impl Shape {
     /// The indices, one layer below, of the members that report to `seat`.
     pub fn children(self, seat: Seat) -> Range<u32> {
         let own = self.layer(seat.layer);
-        let below = seat.layer.checked_sub(1).and_then(|below| self.layer(below));
+        let below = seat
+            .layer
+            .checked_sub(1)
+            .and_then(|below| self.layer(below));
         let (Some(own), Some(below)) = (own, below) else {
             return 0..0;
         };

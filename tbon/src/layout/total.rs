@@ -4,9 +4,9 @@ use super::error::Fit;
 use super::{FanIn, Layout, LayoutError, Policy, TOTAL_MAX};
 
 impl Layout {
-    /// The layout of a job of `total` processes. With `app`, that many ranks are the application, and where the
-    /// fan-in wished for does not give the total, places take as many ranks as does ([`Layout::fan_in`] then
-    /// differs from `fan_in`).
+    /// The layout of a job of `total` processes. With `app`, that many ranks are the application,
+    /// and where the fan-in wished for does not give the total, places take as many ranks as does
+    /// ([`Layout::fan_in`] then differs from `fan_in`).
     ///
     /// # Errors
     /// When the total does not fit; the error says which totals do.
@@ -28,7 +28,8 @@ impl Layout {
     }
 }
 
-/// Every rank more on each host adds at least that rank, so the number of ranks is found by bisection.
+/// Every rank more on each host adds at least that rank, so the number of ranks is found by
+/// bisection.
 fn alone(total: u32, fan_in: FanIn, policy: Policy) -> Result<Layout, LayoutError> {
     let hosts = policy.hosts();
     let of = |ranks_per_host: u32| {
@@ -64,15 +65,16 @@ fn alone(total: u32, fan_in: FanIn, policy: Policy) -> Result<Layout, LayoutErro
     })
 }
 
-/// More ranks per place never need more processes, so the fan-in is found by bisection, too. Of those that
-/// give the total, the smallest shares the ranks out most evenly.
+/// More ranks per place never need more processes, so the fan-in is found by bisection, too. Of
+/// those that give the total, the smallest shares the ranks out most evenly.
 fn with_app(total: u32, fan_in: FanIn, policy: Policy, app: u32) -> Result<Layout, LayoutError> {
     let usual = Layout::for_app(app, fan_in, policy)?;
     if usual.total() == total {
         return Ok(usual);
     }
-    let of =
-        |ranks_per_place: u32| Layout::for_app(app, fan_in.with_ranks_per_place(ranks_per_place)?, policy);
+    let of = |ranks_per_place: u32| {
+        Layout::for_app(app, fan_in.with_ranks_per_place(ranks_per_place)?, policy)
+    };
     let no_fit = LayoutError::NoFitForApp {
         total,
         app,
@@ -95,8 +97,8 @@ fn with_app(total: u32, fan_in: FanIn, policy: Policy, app: u32) -> Result<Layou
     }
 }
 
-/// Two neighbours of which the first has the property and the second has not, where all numbers from `has` up
-/// to some point have it and none behind. (`has_not` is taken for granted.)
+/// Two neighbours of which the first has the property and the second has not, where all numbers
+/// from `has` up to some point have it and none behind. (`has_not` is taken for granted.)
 fn bisect(has: u32, has_not: u32, property: impl Fn(u32) -> bool) -> (u32, u32) {
     let (mut has, mut has_not) = (has, has_not.max(has.saturating_add(1)));
     while has_not - has > 1 {

@@ -15,7 +15,8 @@ impl<L: Law> Node<L> {
     pub(super) fn climb(&mut self, now_ns: u64, member: usize, message: Up, out: &mut Vec<Action>) {
         match message {
             Up::Hello { ranks } => {
-                // Both sides know the layout; a difference means that they were started with different numbers.
+                // Both sides know the layout; a difference means that they were started with
+                // different numbers.
                 if ranks != self.members.get(member).ranks {
                     self.garbage(member);
                 }

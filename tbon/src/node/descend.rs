@@ -60,7 +60,8 @@ impl<L: Law> Node<L> {
         }
     }
 
-    /// Whether the command is new. A past one is answered from memory, one under way will be answered anyway.
+    /// Whether the command is new. A past one is answered from memory, one under way will be
+    /// answered anyway.
     fn begin_command(&mut self, now_ns: u64, command: &Command, out: &mut Vec<Action>) -> bool {
         match self.commands.known(command.id) {
             Some(Known::UnderWay) => false,

@@ -15,13 +15,14 @@ pub enum Input {
         /// What it says.
         message: Up,
     },
-    /// The driver says something for the ranks that the node serves itself. Its first word is [`Up::Hello`],
-    /// once it is ready for them.
+    /// The driver says something for the ranks that the node serves itself. Its first word is
+    /// [`Up::Hello`], once it is ready for them.
     Local(Up),
-    /// Time passes. Before a tick, hand in everything that has arrived: what waits unread is not late.
+    /// Time passes. Before a tick, hand in everything that has arrived: what waits unread is not
+    /// late.
     Tick,
-    /// Time passes, and the members' messages cannot all be handed in, because the parent does not take what they would
-    /// lead to: nobody is late.
+    /// Time passes, and the members' messages cannot all be handed in, because the parent does not
+    /// take what they would lead to: nobody is late.
     Backlog,
     /// There is no more time: what is under way is answered with what has come.
     Enough,
@@ -41,8 +42,9 @@ pub enum Action {
     },
     /// Send to the parent. (The root has none: there it is for the root itself.)
     Up(Up),
-    /// For the driver itself. Commands, queries and groups come only where the node serves ranks; commands and
-    /// queries are answered by [`Input::Local`]. All else comes everywhere, but for the clock's messages.
+    /// For the driver itself. Commands, queries and groups come only where the node serves ranks;
+    /// commands and queries are answered by [`Input::Local`]. All else comes everywhere, but for
+    /// the clock's messages.
     Local(Down),
     /// Nothing has been heard from the root for too long; said once per silence. Open the gates.
     RootLost,
@@ -53,7 +55,8 @@ pub enum Action {
 pub struct Ignored {
     /// Answers and acknowledgements that nobody waited for (any more).
     pub late: u64,
-    /// Messages that could not be read, do not answer what was asked, or claim more ranks than there are.
+    /// Messages that could not be read, do not answer what was asked, or claim more ranks than
+    /// there are.
     pub garbage: u64,
     /// Messages from processes that are no members.
     pub strangers: u64,

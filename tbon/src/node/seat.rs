@@ -31,7 +31,10 @@ impl Seat {
                 children: Vec::new(),
             }),
             _ => {
-                let children = layout.children(me).map(|child| (child, ranks(child))).collect();
+                let children = layout
+                    .children(me)
+                    .map(|child| (child, ranks(child)))
+                    .collect();
                 Some(Seat {
                     me,
                     height,

@@ -40,7 +40,11 @@ impl Conversation {
     /// The command line, built first where necessary.
     pub fn command(self, family: Family) -> Vec<OsString> {
         match self {
-            Conversation::C => vec![c(family, "conversation_c", &in_folder("conversation/c", "c"))],
+            Conversation::C => vec![c(
+                family,
+                "conversation_c",
+                &in_folder("conversation/c", "c"),
+            )],
             Conversation::Cpp => vec![cpp(family)],
             Conversation::FortranMpifH => vec![fortran(family, "BINDING_MPIF_H")],
             Conversation::FortranMpi => vec![fortran(family, "BINDING_MPI")],
@@ -53,7 +57,8 @@ impl Conversation {
     }
 }
 
-/// The command line of one of the small C programs, `tests/apps/NAME.c`, built first where necessary.
+/// The command line of one of the small C programs, `tests/apps/NAME.c`, built first where
+/// necessary.
 pub fn program<const N: usize>(family: Family, name: &str, arguments: [&str; N]) -> Vec<OsString> {
     let mut command = vec![c(family, name, &[sources().join(format!("{name}.c"))])];
     command.extend(arguments.map(OsString::from));
@@ -77,7 +82,11 @@ pub fn with_mpi_inside() -> Vec<OsString> {
 }
 
 /// The same, compiled with the sanitizers of addresses and of undefined behaviour.
-pub fn sanitized<const N: usize>(family: Family, name: &str, arguments: [&str; N]) -> Vec<OsString> {
+pub fn sanitized<const N: usize>(
+    family: Family,
+    name: &str,
+    arguments: [&str; N],
+) -> Vec<OsString> {
     let source = sources().join(format!("{name}.c"));
     let mut watched = vec![source.clone()];
     watched.extend(in_folder("common", ""));
@@ -107,8 +116,14 @@ pub enum Language {
     Fortran,
 }
 
-/// The command line of `tests/apps/NAME/NAME.c` or its twin in Fortran, built first where necessary.
-pub fn in_language(family: Family, name: &str, language: Language, arguments: &[&str]) -> Vec<OsString> {
+/// The command line of `tests/apps/NAME/NAME.c` or its twin in Fortran, built first where
+/// necessary.
+pub fn in_language(
+    family: Family,
+    name: &str,
+    language: Language,
+    arguments: &[&str],
+) -> Vec<OsString> {
     let source = |extension: &str| sources().join(name).join(name).with_extension(extension);
     let program = match language {
         Language::C => c(family, &format!("{name}_c"), &[source("c")]),
@@ -118,7 +133,8 @@ pub fn in_language(family: Family, name: &str, language: Language, arguments: &[
     std::iter::once(program).chain(arguments).collect()
 }
 
-/// The programs that leave a file right behind their `MPI_Init`, `tests/apps/begun`, each with its language.
+/// The programs that leave a file right behind their `MPI_Init`, `tests/apps/begun`, each with its
+/// language.
 pub fn begun(family: Family) -> Vec<(&'static str, Vec<OsString>)> {
     let source = |extension: &str| sources().join("begun/begun").with_extension(extension);
     let fortran = fortran_file(family, "begun_f", source("f90"));
@@ -154,10 +170,17 @@ pub fn counter(family: Family, kind: Counter) -> PathBuf {
 /// The library that makes one tool place lie, `tests/apps/liar`, built first where necessary.
 pub fn liar(family: Family) -> PathBuf {
     let source = sources().join("liar/liar.c");
-    preloaded(family, "libliar.so", &source, std::slice::from_ref(&source), &[])
+    preloaded(
+        family,
+        "libliar.so",
+        &source,
+        std::slice::from_ref(&source),
+        &[],
+    )
 }
 
-/// The library that lets processes of MPICH give way while they wait, `tests/apps/considerate.c`, built first where necessary.
+/// The library that lets processes of MPICH give way while they wait, `tests/apps/considerate.c`,
+/// built first where necessary.
 pub(crate) fn considerate(family: Family) -> PathBuf {
     let source = sources().join("considerate.c");
     preloaded(
@@ -169,7 +192,8 @@ pub(crate) fn considerate(family: Family) -> PathBuf {
     )
 }
 
-/// A library to be preloaded. Compiled without the wrapper's libraries: it gets into programs that have no MPI, too.
+/// A library to be preloaded. Compiled without the wrapper's libraries: it gets into programs that
+/// have no MPI, too.
 fn preloaded(
     family: Family,
     name: &str,
@@ -186,7 +210,8 @@ fn preloaded(
         let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
         let folder = target.with_extension("d");
         std::fs::create_dir_all(&folder).expect("a directory for the counter's functions");
-        std::fs::write(folder.join("functions.h"), counted(family)).expect("the counter's functions");
+        std::fs::write(folder.join("functions.h"), counted(family))
+            .expect("the counter's functions");
         let mut compile = Command::new("gcc");
         compile.arg("-I").arg(folder);
         compile.args(
@@ -215,14 +240,15 @@ fn preloaded(
     })
 }
 
-/// The functions that the counter wraps: all of the table that this MPI's header declares, with the header's word on their
-/// types, because the compiler compares.
+/// The functions that the counter wraps: all of the table that this MPI's header declares, with the
+/// header's word on their types, because the compiler compares.
 fn counted(family: Family) -> String {
     let declared = functions::declared(family);
     let mut text = String::new();
     for function in functions::all() {
         // Those that do not return an error code are written by hand.
-        let by_hand = function.returns != "int" || function.variadic || function.name == "MPI_Finalize";
+        let by_hand =
+            function.returns != "int" || function.variadic || function.name == "MPI_Finalize";
         if !by_hand && declared.contains(function.name.as_str()) {
             text.push_str(&format!(
                 "FUNCTION({}, ({}), ({}))\n",
@@ -235,7 +261,8 @@ fn counted(family: Family) -> String {
     text
 }
 
-/// Flags for C and C++. MPICH's `MPI_STATUSES_IGNORE` is an address that gcc takes for an array of no room.
+/// Flags for C and C++. MPICH's `MPI_STATUSES_IGNORE` is an address that gcc takes for an array of
+/// no room.
 pub(crate) const C_FLAGS: [&str; 6] = [
     "-O1",
     "-g",
@@ -335,8 +362,8 @@ fn fortran(family: Family, binding: &str) -> OsString {
     .into()
 }
 
-/// The command that makes a program of these files, given in the order in which they use each other, by a binding that the
-/// preprocessor chooses.
+/// The command that makes a program of these files, given in the order in which they use each
+/// other, by a binding that the preprocessor chooses.
 pub(crate) fn by_binding(
     family: Family,
     target: &Path,
@@ -347,7 +374,8 @@ pub(crate) fn by_binding(
     let modules = target.with_extension("mod.d");
     std::fs::create_dir_all(&modules).expect("a directory for Fortran's module files");
     let mut compile = family.compiler("mpifort");
-    // Without interfaces (mpif.h) one name takes buffers of all types, which gfortran forbids by itself.
+    // Without interfaces (mpif.h) one name takes buffers of all types, which gfortran forbids by
+    // itself.
     compile.args([
         "-O0",
         "-g",
@@ -371,14 +399,16 @@ pub(crate) fn in_folder(folder: &str, extension: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry of the sources").path())
         .filter(|path| {
-            path.is_file() && (extension.is_empty() || path.extension().is_some_and(|e| e == extension))
+            path.is_file()
+                && (extension.is_empty() || path.extension().is_some_and(|e| e == extension))
         })
         .collect();
     files.sort();
     files
 }
 
-/// Runs the commands that make `name` unless it is newer than everything watched, this file included.
+/// Runs the commands that make `name` unless it is newer than everything watched, this file
+/// included.
 pub(crate) fn build(
     family: Family,
     name: &str,

@@ -1,4 +1,5 @@
-//! What campaigns are asked for in the environment, as `cargo xtask kills` and `cargo xtask soak` set it.
+//! What campaigns are asked for in the environment, as `cargo xtask kills` and `cargo xtask soak`
+//! set it.
 
 use crate::family::Family;
 

@@ -21,7 +21,8 @@ pub fn eztrace(family: Family) -> PathBuf {
     library(&format!("libeztrace-{}.so", family.debian_name()))
 }
 
-/// A program that a script starts behind a preloaded library, which so comes before everything else.
+/// A program that a script starts behind a preloaded library, which so comes before everything
+/// else.
 pub fn behind(library: &Path, program: &[OsString]) -> Vec<OsString> {
     let script = r#"export LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}"; exec "$@""#;
     let front: [OsString; 4] = ["sh".into(), "-c".into(), script.into(), library.into()];

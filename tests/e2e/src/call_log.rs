@@ -1,4 +1,5 @@
-//! The call logs of `common/call_log.h`: what a rank itself says of when each of its MPI calls began and ended.
+//! The call logs of `common/call_log.h`: what a rank itself says of when each of its MPI calls
+//! began and ended.
 
 use std::path::Path;
 
@@ -26,8 +27,8 @@ impl CallLog {
     /// Reads a rank's log; the program has ended.
     pub fn read(directory: &Path, rank: u32) -> CallLog {
         let path = directory.join(format!("{rank}.calls"));
-        let text =
-            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let calls = text.lines().map(|line| {
             Call::parse(line).unwrap_or_else(|| panic!("{}: {line:?} is no call", path.display()))
         });
@@ -38,12 +39,17 @@ impl CallLog {
 
     /// The logs of all ranks.
     pub fn read_all(directory: &Path, ranks: u32) -> Vec<CallLog> {
-        (0..ranks).map(|rank| CallLog::read(directory, rank)).collect()
+        (0..ranks)
+            .map(|rank| CallLog::read(directory, rank))
+            .collect()
     }
 
     /// How many calls of a function it has.
     pub fn calls_of(&self, function: &str) -> usize {
-        self.calls.iter().filter(|call| call.function == function).count()
+        self.calls
+            .iter()
+            .filter(|call| call.function == function)
+            .count()
     }
 }
 

@@ -1,5 +1,5 @@
-//! What must hold of every observed job, and comparisons of a report with independent counts. A failing
-//! comparison shows the differences alone: the tables are long.
+//! What must hold of every observed job, and comparisons of a report with independent counts. A
+//! failing comparison shows the differences alone: the tables are long.
 
 use crate::counts::{Calls, Counts, Traffic, recorded, without_large_counts};
 use crate::report::{Report, Row, traffic};
@@ -19,7 +19,10 @@ pub fn conserved(report: &Report, ranks: u32) {
         coverage.members_missing, 0,
         "tool processes are missing: {coverage:?}"
     );
-    assert_eq!(coverage.packets_refused, 0, "packets were refused: {coverage:?}");
+    assert_eq!(
+        coverage.packets_refused, 0,
+        "packets were refused: {coverage:?}"
+    );
     let ledger = &coverage.ledger;
     assert_eq!(
         ledger.entered,
@@ -31,7 +34,8 @@ pub fn conserved(report: &Report, ranks: u32) {
     assert_eq!(rows, totals, "calls by rank and of all ranks");
     same_totals(report);
     let elsewhere = ledger.dropped.all() + ledger.open + ledger.in_flight + ledger.reset;
-    // What a place drops it has analysed before, or not: where there is no room to keep it, or where a record could not be read.
+    // What a place drops it has analysed before, or not: where there is no room to keep it, or
+    // where a record could not be read.
     let found = rows + elsewhere;
     assert!(
         found <= ledger.entered && ledger.entered <= found + ledger.dropped_by_place,
@@ -39,8 +43,8 @@ pub fn conserved(report: &Report, ranks: u32) {
     );
 }
 
-/// What was merged in the tree is what the rows by rank come to: whole numbers exactly, times to the nanosecond, and what
-/// floating point makes of sums of squares nearly.
+/// What was merged in the tree is what the rows by rank come to: whole numbers exactly, times to
+/// the nanosecond, and what floating point makes of sums of squares nearly.
 fn same_totals(report: &Report) {
     let ns = |seconds: f64| (seconds * 1e9).round() as u64;
     let exact = |row: &Row| {
@@ -98,7 +102,8 @@ pub fn complete(report: &Report, ranks: u32) {
     );
 }
 
-/// No rank has been in MPI for longer than it was observed, but for its initialisation. Of programs with one thread per rank.
+/// No rank has been in MPI for longer than it was observed, but for its initialisation. Of programs
+/// with one thread per rank.
 pub fn within_the_time_observed(report: &Report) {
     let mut in_mpi: BTreeMap<u32, f64> = BTreeMap::new();
     let rows = report.functions.iter();
@@ -121,7 +126,8 @@ pub fn same_calls(report: &Report, counted: &Calls) {
     same("calls by rank and function", &counted, &report.calls());
 }
 
-/// Of the functions that were counted, the report has exactly these calls; of others it may have more.
+/// Of the functions that were counted, the report has exactly these calls; of others it may have
+/// more.
 pub fn same_calls_where_counted(report: &Report, counted: &Calls) {
     assert!(!counted.is_empty(), "nothing was counted");
     same_calls_where_counted_by(
@@ -131,7 +137,8 @@ pub fn same_calls_where_counted(report: &Report, counted: &Calls) {
     );
 }
 
-/// Of the functions that the first counted, the second has exactly these calls; queries are left out.
+/// Of the functions that the first counted, the second has exactly these calls; queries are left
+/// out.
 pub fn same_calls_where_counted_by(what: &str, counted: &Calls, reported: &Calls) {
     let counted = recorded(counted);
     let reported = reported.iter().filter(|(key, _)| counted.contains_key(key));
@@ -162,8 +169,9 @@ pub fn same_traffic(report: &Report, counts: &Counts) {
     );
 }
 
-/// A program that communicates faster than its records can be taken may lose some, and each loss is counted: what
-/// is missing in the report is exactly what was dropped, and nothing is there that was not counted.
+/// A program that communicates faster than its records can be taken may lose some, and each loss is
+/// counted: what is missing in the report is exactly what was dropped, and nothing is there that
+/// was not counted.
 pub fn same_but_for_drops(report: &Report, ranks: u32, counts: &Counts) {
     conserved(report, ranks);
     assert!(
@@ -221,7 +229,10 @@ pub fn same<K: Ord + Debug, V: PartialEq + Debug>(
         let (expected, found) = (counted.get(key), reported.get(key));
         if expected != found {
             number += 1;
-            let _ = writeln!(differences, "  {key:?}: counted {expected:?}, reported {found:?}");
+            let _ = writeln!(
+                differences,
+                "  {key:?}: counted {expected:?}, reported {found:?}"
+            );
         }
     }
     assert!(

@@ -1,4 +1,5 @@
-//! Clients of a running job: the `invivo` command, and a Python script that knows the service by reflection only.
+//! Clients of a running job: the `invivo` command, and a Python script that knows the service by
+//! reflection only.
 
 use crate::screen::Screen;
 use crate::{places, python};
@@ -38,7 +39,10 @@ impl PythonReply {
             "the call was refused: {} {}",
             self.stdout, self.stderr
         );
-        self.stdout.lines().map(|line| parse(line.as_bytes())).collect()
+        self.stdout
+            .lines()
+            .map(|line| parse(line.as_bytes()))
+            .collect()
     }
 }
 
@@ -71,7 +75,10 @@ impl Client {
 
     fn environment(&self) -> [(&'static str, OsString); 2] {
         let state = self.state_home.clone().into();
-        [("XDG_STATE_HOME", state), ("INVIVO_JOB", self.job.clone().into())]
+        [
+            ("XDG_STATE_HOME", state),
+            ("INVIVO_JOB", self.job.clone().into()),
+        ]
     }
 
     /// Runs `invivo WORDS` on the job.
@@ -188,7 +195,8 @@ impl Client {
 }
 
 fn parse(text: &[u8]) -> Value {
-    serde_json::from_slice(text).unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
+    serde_json::from_slice(text)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(text)))
 }
 
 /// A number in an answer. 64-bit numbers are strings where protobuf's own rules made the JSON.
@@ -200,7 +208,8 @@ pub fn number(answer: &Value, pointer: &str) -> u64 {
     number.unwrap_or_else(|| panic!("{pointer} is no number in {answer}"))
 }
 
-/// Both sides of the books beside an answer: calls entered, and calls of which it is known where they are.
+/// Both sides of the books beside an answer: calls entered, and calls of which it is known where
+/// they are.
 pub fn entered_and_placed(answer: &Value) -> (u64, u64) {
     let part = |name: &str| number(answer, &format!("/coverage/ledger/{name}"));
     let parts = [

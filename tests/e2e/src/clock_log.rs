@@ -24,7 +24,8 @@ impl ClockLog {
             let parsed = line
                 .split_once(' ')
                 .and_then(|(thread, ns)| Some((thread, ns.parse().ok()?)));
-            let (thread, ns) = parsed.unwrap_or_else(|| panic!("{}: {line:?} is no tick", path.display()));
+            let (thread, ns) =
+                parsed.unwrap_or_else(|| panic!("{}: {line:?} is no tick", path.display()));
             log.threads.entry(thread.to_owned()).or_default().push(ns);
         }
         log

@@ -1,5 +1,5 @@
-//! A control group with a limit of memory, as batch systems and containers make them: what its processes touch counts, not what
-//! they may address.
+//! A control group with a limit of memory, as batch systems and containers make them: what its
+//! processes touch counts, not what they may address.
 
 use std::fs;
 use std::io::Write;
@@ -18,8 +18,9 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// One whose processes have so many bytes together. Where this machine lets us make none, that is said loudly, and where
-    /// the environment says that all must be tested (`CI=true`), it is a failure.
+    /// One whose processes have so many bytes together. Where this machine lets us make none, that
+    /// is said loudly, and where the environment says that all must be tested (`CI=true`), it is a
+    /// failure.
     pub fn with_memory(bytes: u64) -> Option<ControlGroup> {
         match ControlGroup::made(bytes) {
             Ok(group) => Some(group),

@@ -26,8 +26,8 @@ impl Counts {
         let mut counts = Counts::default();
         for rank in 0..ranks {
             let path = directory.join(name(rank));
-            let text =
-                std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let text = std::fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             for line in text.lines() {
                 counts
                     .take(line)
@@ -41,9 +41,10 @@ impl Counts {
         let fields: Vec<&str> = line.split('\t').collect();
         match *fields.as_slice() {
             ["call", rank, function, calls] => {
-                let before = self
-                    .calls
-                    .insert((rank.parse().ok()?, function.to_owned()), calls.parse().ok()?);
+                let before = self.calls.insert(
+                    (rank.parse().ok()?, function.to_owned()),
+                    calls.parse().ok()?,
+                );
                 before.is_none().then_some(())
             }
             [

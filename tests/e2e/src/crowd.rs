@@ -1,5 +1,5 @@
-//! Clients that a gateway would rather not have, on its socket in plain bytes: fifty that ask to watch and never read, and
-//! five kinds of hostile ones that come again and again.
+//! Clients that a gateway would rather not have, on its socket in plain bytes: fifty that ask to
+//! watch and never read, and five kinds of hostile ones that come again and again.
 
 use serde_json::Value;
 use std::io::Write;
@@ -18,8 +18,8 @@ const SERVED_WITHIN: Duration = Duration::from_secs(30);
 const HALF_OPEN: usize = 20;
 /// Connections that are opened and closed at once.
 const BURST: usize = 100;
-/// Between two visits of a hostile client. All of them together connect a little less often than the gateway accepts, so that
-/// the others' turn comes however many stand in the kernel's queue.
+/// Between two visits of a hostile client. All of them together connect a little less often than
+/// the gateway accepts, so that the others' turn comes however many stand in the kernel's queue.
 const REST: Duration = Duration::from_millis(800);
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// More than a gateway says to somebody whom it refuses.
@@ -59,7 +59,8 @@ impl Crowd {
             visits: HOSTILE.iter().map(|_| Arc::default()).collect(),
             threads: Vec::new(),
         };
-        // A flood pushes out others of its own process that have shown no token yet, and here that would be these.
+        // A flood pushes out others of its own process that have shown no token yet, and here that
+        // would be these.
         let begun = Instant::now();
         while crowd.served() < WATCHERS && begun.elapsed() < SERVED_WITHIN {
             std::thread::sleep(Duration::from_millis(20));
@@ -82,8 +83,9 @@ impl Crowd {
 
     /// Watchers that have been sent snapshots, which they have not read.
     pub fn served(&self) -> usize {
-        let waiting =
-            |stream: &&UnixStream| rustix::io::ioctl_fionread(stream).is_ok_and(|bytes| bytes > SERVED_BYTES);
+        let waiting = |stream: &&UnixStream| {
+            rustix::io::ioctl_fionread(stream).is_ok_and(|bytes| bytes > SERVED_BYTES)
+        };
         self.watchers.iter().filter(waiting).count()
     }
 }

@@ -60,7 +60,8 @@ impl Ended {
 
     /// Invivo's lines on all standard error outputs.
     pub fn our_lines(&self) -> Vec<String> {
-        let launcher = std::fs::read(self.running.directory().join("launcher.stderr")).unwrap_or_default();
+        let launcher =
+            std::fs::read(self.running.directory().join("launcher.stderr")).unwrap_or_default();
         output::our_lines(&self.outputs, &launcher)
     }
 
@@ -120,7 +121,9 @@ impl Ended {
 
     /// Files and folders in the working directory whose names contain this.
     pub fn files(&self, part: &str) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(self.running.directory()).into_iter().flatten();
+        let entries = std::fs::read_dir(self.running.directory())
+            .into_iter()
+            .flatten();
         let paths = entries.flatten().map(|entry| entry.path());
         paths
             .filter(|path| {
@@ -130,15 +133,16 @@ impl Ended {
             .collect()
     }
 
-    /// Nothing of Invivo's is left in the file system but the report, the audit log of commands, and the library that
-    /// later jobs preload, too: no sockets, no `connect.json`.
+    /// Nothing of Invivo's is left in the file system but the report, the audit log of commands,
+    /// and the library that later jobs preload, too: no sockets, no `connect.json`.
     pub fn assert_nothing_left(&self) {
         let mut left = Vec::new();
         for place in ["run", "state"] {
             files_below(&self.running.directory().join(place), &mut left);
         }
         let stays = |path: &PathBuf| {
-            path.ends_with("audit.jsonl") || path.parent().is_some_and(|dir| dir.ends_with(".preload"))
+            path.ends_with("audit.jsonl")
+                || path.parent().is_some_and(|dir| dir.ends_with(".preload"))
         };
         left.retain(|path| !stays(path));
         assert!(left.is_empty(), "left behind: {left:?}");

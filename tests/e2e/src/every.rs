@@ -1,4 +1,5 @@
-//! The program of `tests/apps/every`, which calls what the others leave out: on each MPI the functions that it declares.
+//! The program of `tests/apps/every`, which calls what the others leave out: on each MPI the
+//! functions that it declares.
 
 use crate::apps::{C_FLAGS, build, in_folder};
 use crate::family::Family;
@@ -44,7 +45,11 @@ fn commands(family: Family, target: &Path) -> Vec<Command> {
         let mut compile = family.compiler("mpicc");
         compile.args(C_FLAGS).args(large.then_some("-DLARGE"));
         // Open MPI's MPI_UNWEIGHTED is an address that gcc takes for an array of no room.
-        compile.args(["-Wno-stringop-overread", "-Wno-deprecated-declarations", "-c"]);
+        compile.args([
+            "-Wno-stringop-overread",
+            "-Wno-deprecated-declarations",
+            "-c",
+        ]);
         compile.arg("-I").arg(&folder);
         compile
             .arg(sources().join("every").join(name).with_extension("c"))

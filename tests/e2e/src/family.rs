@@ -1,5 +1,6 @@
-//! The MPIs of the tests: how each launches, compiles, and keeps the ranks' output apart. Debian's two are what most tests
-//! use; newer members of their families come from pip (see `xtask/src/setup.rs`).
+//! The MPIs of the tests: how each launches, compiles, and keeps the ranks' output apart. Debian's
+//! two are what most tests use; newer members of their families come from pip (see
+//! `xtask/src/setup.rs`).
 
 use crate::{apps, places};
 use std::ffi::OsString;
@@ -72,7 +73,11 @@ impl Family {
 
     /// As Debian's alternatives and mpi4py call it.
     pub fn debian_name(self) -> &'static str {
-        if self.is_open_mpi() { "openmpi" } else { "mpich" }
+        if self.is_open_mpi() {
+            "openmpi"
+        } else {
+            "mpich"
+        }
     }
 
     /// Where pip put it; nothing for Debian's.
@@ -102,12 +107,15 @@ impl Family {
         Path::new("/usr/lib/x86_64-linux-gnu").join(name)
     }
 
-    /// A compiler (`mpicc`, `mpicxx`, `mpifort`) of this MPI. Intel MPI takes what that of its kin makes.
+    /// A compiler (`mpicc`, `mpicxx`, `mpifort`) of this MPI. Intel MPI takes what that of its kin
+    /// makes.
     pub fn compiler(self, name: &str) -> Command {
         match self.prefix() {
             Some(_) if self == Family::Impi => Family::Mpich5.compiler(name),
             None => Command::new(format!("{name}.{}", self.debian_name())),
-            Some(prefix) if self == Family::Abi5 => Command::new(prefix.join(format!("bin/{name}_abi"))),
+            Some(prefix) if self == Family::Abi5 => {
+                Command::new(prefix.join(format!("bin/{name}_abi")))
+            }
             Some(prefix) => Command::new(prefix.join("bin").join(name)),
         }
     }
@@ -120,7 +128,8 @@ impl Family {
         }
     }
 
-    /// The launcher's arguments: so many processes, on however few cores, output by rank in files in `output`.
+    /// The launcher's arguments: so many processes, on however few cores, output by rank in files
+    /// in `output`.
     pub fn launcher_arguments(self, processes: u32, output: &Path) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         match self {
@@ -130,7 +139,8 @@ impl Family {
                 arguments.extend(["--oversubscribe".into(), "--output-filename".into(), files]);
             }
             Family::Ompi5 => {
-                // Told to make a directory for each, it keeps only the first stream of each that says something.
+                // Told to make a directory for each, it keeps only the first stream of each that
+                // says something.
                 let mut files = OsString::from("file=");
                 files.push(output.join("process"));
                 files.push(":nocopy");
@@ -138,7 +148,10 @@ impl Family {
                 arguments.extend(["--output".into(), files]);
             }
             _ => {
-                for (option, stream) in [("-outfile-pattern", "stdout"), ("-errfile-pattern", "stderr")] {
+                for (option, stream) in [
+                    ("-outfile-pattern", "stdout"),
+                    ("-errfile-pattern", "stderr"),
+                ] {
                     arguments.extend([option.into(), output.join(format!("%r.{stream}")).into()]);
                 }
             }
@@ -184,8 +197,8 @@ impl Family {
             ("MPI4PY_MPIABI", self.debian_name().into()),
         ];
         if self == Family::Ompi5 {
-            // It spins while it waits, unless told otherwise, also where there are as many cores as processes but others
-            // want them, too.
+            // It spins while it waits, unless told otherwise, also where there are as many cores as
+            // processes but others want them, too.
             variables.push(("OMPI_MCA_mpi_yield_when_idle", "1".into()));
         }
         if matches!(self, Family::Mpich | Family::Mpich5 | Family::Abi5) {
@@ -194,7 +207,8 @@ impl Family {
         }
         match self {
             Family::Ompi => {}
-            // mpi4py looks for libmpi.so.12, which Debian calls libmpich.so.12; `cargo xtask` leaves a link.
+            // mpi4py looks for libmpi.so.12, which Debian calls libmpich.so.12; `cargo xtask`
+            // leaves a link.
             Family::Mpich => {
                 variables.push(("LD_LIBRARY_PATH", crate::python::mpich_directory().into()));
             }

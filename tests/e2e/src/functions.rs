@@ -71,7 +71,9 @@ pub fn declared(family: Family) -> BTreeSet<String> {
         .unwrap_or_else(|error| panic!("cannot run {compile:?}: {error}"));
     let mut source = compiler.stdin.take().expect("a pipe");
     source
-        .write_all(b"#include <mpi.h>\n#if __has_include(<mpi-ext.h>)\n#include <mpi-ext.h>\n#endif\n")
+        .write_all(
+            b"#include <mpi.h>\n#if __has_include(<mpi-ext.h>)\n#include <mpi-ext.h>\n#endif\n",
+        )
         .expect("the compiler reads");
     drop(source);
     let output = compiler.wait_with_output().expect("the compiler ends");

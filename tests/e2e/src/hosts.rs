@@ -1,6 +1,6 @@
-//! Two hosts made of namespaces on one machine: each has a network, a name, a `/tmp` and a `/dev/shm` of its own, and a cable
-//! between them. Launchers reach the second host through a script in place of ssh. Processes are seen from outside, so that
-//! tests clean up as always.
+//! Two hosts made of namespaces on one machine: each has a network, a name, a `/tmp` and a
+//! `/dev/shm` of its own, and a cable between them. Launchers reach the second host through a
+//! script in place of ssh. Processes are seen from outside, so that tests clean up as always.
 //!
 //! Both hosts have one kernel and therefore one clock: the true offset between their clocks is 0.
 
@@ -29,8 +29,8 @@ pub struct Hosts {
     keepers: Vec<Child>,
 }
 
-/// Whether this machine lets us make hosts. Where it does not, that is said loudly, and where the environment says
-/// that all must be tested (`CI=true`), it is a failure.
+/// Whether this machine lets us make hosts. Where it does not, that is said loudly, and where the
+/// environment says that all must be tested (`CI=true`), it is a failure.
 pub fn possible() -> bool {
     let tried = Command::new("unshare")
         .args([
@@ -58,8 +58,8 @@ pub fn possible() -> bool {
 }
 
 impl Hosts {
-    /// Makes them. `directory`, below `/tmp`, is the only part of the file system's `/tmp` that both have, what is tested
-    /// apart.
+    /// Makes them. `directory`, below `/tmp`, is the only part of the file system's `/tmp` that
+    /// both have, what is tested apart.
     pub fn make(directory: &Path) -> Hosts {
         let mut hosts = Hosts {
             directory: directory.to_owned(),
@@ -79,8 +79,8 @@ impl Hosts {
         let [first, second] = [0, 1].map(|host: usize| hosts.keepers[host].id().to_string());
         // Directly into the two networks: nothing of it is ever in the machine's own.
         let cable = [
-            "link", "add", "cable", "netns", &first, "type", "veth", "peer", "name", "cable", "netns",
-            &second,
+            "link", "add", "cable", "netns", &first, "type", "veth", "peer", "name", "cable",
+            "netns", &second,
         ];
         succeed(Command::new("ip").args(cable));
         for host in 0..HOSTS {
@@ -149,7 +149,8 @@ impl Hosts {
         }
     }
 
-    /// The kernel may take a second to notice that the other end is up, and UCX leaves out what is not.
+    /// The kernel may take a second to notice that the other end is up, and UCX leaves out what is
+    /// not.
     fn wait_for_cable(&self, host: u32) {
         let begun = Instant::now();
         loop {
@@ -176,11 +177,17 @@ impl Hosts {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("its mode");
     }
 
-    /// What launchers call in place of ssh: `agent [-x] HOST COMMAND...`. As with ssh, little of the environment arrives:
-    /// what a login there would set, and the mark of the tests.
+    /// What launchers call in place of ssh: `agent [-x] HOST COMMAND...`. As with ssh, little of
+    /// the environment arrives: what a login there would set, and the mark of the tests.
     fn agent_text(&self) -> String {
         let cases: String = (0..HOSTS)
-            .map(|host| format!("{}) pid={} ;;\n", name(host), self.keepers[host as usize].id()))
+            .map(|host| {
+                format!(
+                    "{}) pid={} ;;\n",
+                    name(host),
+                    self.keepers[host as usize].id()
+                )
+            })
             .collect();
         format!(
             "#!/bin/sh\n[ \"$1\" = -x ] && shift\ncase $1 in\n{cases}*) echo \"no host $1\" >&2; exit 255 ;;\nesac\nshift\n\
@@ -216,7 +223,11 @@ impl Hosts {
     }
 
     /// The launcher's options for so many processes on each. Open MPI goes over TCP alone.
-    pub fn launcher_arguments(&self, family: Family, processes: [u32; HOSTS as usize]) -> Vec<OsString> {
+    pub fn launcher_arguments(
+        &self,
+        family: Family,
+        processes: [u32; HOSTS as usize],
+    ) -> Vec<OsString> {
         let [first, second] = processes;
         let slots = format!("{}:{first},{}:{second}", name(0), name(1));
         let agent = self.directory.join("agent").display().to_string();
@@ -238,17 +249,24 @@ impl Hosts {
             ]
             .map(str::to_owned)
             .to_vec(),
-            _ => ["-launcher", "ssh", "-launcher-exec", &agent, "-hosts", &slots]
-                .map(str::to_owned)
-                .to_vec(),
+            _ => [
+                "-launcher",
+                "ssh",
+                "-launcher-exec",
+                &agent,
+                "-hosts",
+                &slots,
+            ]
+            .map(str::to_owned)
+            .to_vec(),
         };
         words.into_iter().map(OsString::from).collect()
     }
 
-    /// Variables of the launcher. Debian's MPICH 4.0 hangs in `MPI_Finalize` over UCX's TCP by itself (in two of three bare
-    /// runs here: some processes wait in its launcher's barrier while another one still wants an answer from them). So
-    /// its messages cross by System V memory, the only one that both hosts share; everything else of it goes by the
-    /// cable.
+    /// Variables of the launcher. Debian's MPICH 4.0 hangs in `MPI_Finalize` over UCX's TCP by
+    /// itself (in two of three bare runs here: some processes wait in its launcher's barrier while
+    /// another one still wants an answer from them). So its messages cross by System V memory, the
+    /// only one that both hosts share; everything else of it goes by the cable.
     pub fn environment(&self, family: Family) -> Vec<(&'static str, &'static str)> {
         match family {
             Family::Mpich => vec![("UCX_TLS", "self,sysv")],
@@ -256,7 +274,8 @@ impl Hosts {
         }
     }
 
-    /// Files of the job on one of the hosts, below its own [`RUNTIME`]; what later jobs preload is none.
+    /// Files of the job on one of the hosts, below its own [`RUNTIME`]; what later jobs preload is
+    /// none.
     pub fn runtime_files(&self, host: u32) -> Vec<String> {
         let output = self
             .enter(host, "find")

@@ -1,7 +1,9 @@
-//! Instructions counted by callgrind: where a machine is too noisy for times, they tell what a call costs.
+//! Instructions counted by callgrind: where a machine is too noisy for times, they tell what a call
+//! costs.
 //!
-//! A profile is the text that valgrind's manual describes ("Callgrind Format Specification"): each line of costs belongs to
-//! the object and function named last, but for the line behind `calls=`, which repeats what the callee cost.
+//! A profile is the text that valgrind's manual describes ("Callgrind Format Specification"): each
+//! line of costs belongs to the object and function named last, but for the line behind `calls=`,
+//! which repeats what the callee cost.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,11 +23,14 @@ pub fn counted(program: &[OsString], folder: &Path) -> Vec<OsString> {
     command
 }
 
-/// Instructions executed in the objects whose name contains `object`, by the name under which the program dumped them.
+/// Instructions executed in the objects whose name contains `object`, by the name under which the
+/// program dumped them.
 pub fn in_object(folder: &Path, object: &str) -> BTreeMap<String, u64> {
     let files = std::fs::read_dir(folder).expect("the folder of profiles");
     files
-        .map(|file| std::fs::read_to_string(file.expect("a profile").path()).expect("a profile's text"))
+        .map(|file| {
+            std::fs::read_to_string(file.expect("a profile").path()).expect("a profile's text")
+        })
         .filter_map(|profile| {
             let name = profile
                 .lines()
@@ -54,7 +59,10 @@ fn of_object(profile: &str, object: &str) -> u64 {
             && !std::mem::take(&mut of_callee)
             && current.contains(object)
         {
-            let cost = line.split(' ').nth(1).expect("a cost behind the line's number");
+            let cost = line
+                .split(' ')
+                .nth(1)
+                .expect("a cost behind the line's number");
             sum += cost.parse::<u64>().expect("a count");
         }
     }

@@ -1,24 +1,27 @@
-//! What a function table that was cut out of a job must hold: exactly those calls of the program's own log that lie in
-//! the interval, and the parts of those that straddle its edges.
+//! What a function table that was cut out of a job must hold: exactly those calls of the program's
+//! own log that lie in the interval, and the parts of those that straddle its edges.
 //!
-//! A call of the log encloses the call that an observer sees: the program's clock is read before and after. So a
-//! call whose log lies inside is inside, and one whose log lies outside is outside. Where exactly an edge lay on a rank
-//! is known as well as the clocks agree; but it is one moment, so the calls of a rank (it has one thread) that were
-//! recorded are one piece of its log, which begins and ends at an edge.
+//! A call of the log encloses the call that an observer sees: the program's clock is read before
+//! and after. So a call whose log lies inside is inside, and one whose log lies outside is outside.
+//! Where exactly an edge lay on a rank is known as well as the clocks agree; but it is one moment,
+//! so the calls of a rank (it has one thread) that were recorded are one piece of its log, which
+//! begins and ends at an edge.
 
 use crate::call_log::{Call, CallLog};
 use crate::client::number;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Beyond the clocks' error: between the program's look at the clock and the observer's, on a busy machine.
+/// Beyond the clocks' error: between the program's look at the clock and the observer's, on a busy
+/// machine.
 const LOOKS_APART_NS: u64 = 200_000;
-/// The largest clock error that a place may state. Quietly it is some microseconds; a place that does not run when its
-/// question is answered takes the wait for part of the way, and time slices of a machine with several times as many
-/// processes as cores are some milliseconds. With more than this a comparison would prove little.
+/// The largest clock error that a place may state. Quietly it is some microseconds; a place that
+/// does not run when its question is answered takes the wait for part of the way, and time slices
+/// of a machine with several times as many processes as cores are some milliseconds. With more than
+/// this a comparison would prove little.
 const ERROR_NS_MAX: u64 = 20_000_000;
-/// The farthest that an edge may lie apart on two places. 0 where all heard of it in time; one that was not run for so
-/// long that it did not cuts when it hears.
+/// The farthest that an edge may lie apart on two places. 0 where all heard of it in time; one that
+/// was not run for so long that it did not cuts when it hears.
 const APART_NS_MAX: u64 = 100_000_000;
 
 /// What becomes of a call that straddles an edge.
@@ -42,7 +45,8 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Of a command's answer, under `pointer` (`/from` or `/to`), with the stated clock error on both sides.
+    /// Of a command's answer, under `pointer` (`/from` or `/to`), with the stated clock error on
+    /// both sides.
     pub fn of(reply: &Value, pointer: &str, straddling: Straddling) -> Edge {
         let part = |name: &str| number(reply, &format!("{pointer}/{name}"));
         let (earliest_ns, latest_ns) = (part("earliest_ns"), part("latest_ns"));
@@ -60,7 +64,8 @@ impl Edge {
 
     /// A call surely began before it and ended after it.
     fn surely_straddled(&self, call: &Call) -> bool {
-        call.begin_ns + LOOKS_APART_NS < self.earliest_ns && call.end_ns > self.latest_ns + LOOKS_APART_NS
+        call.begin_ns + LOOKS_APART_NS < self.earliest_ns
+            && call.end_ns > self.latest_ns + LOOKS_APART_NS
     }
 
     /// Where the piece of a log that it cuts off may begin: from the first to the last.
@@ -138,7 +143,9 @@ impl Interval {
 
     /// How long it is inside for certain.
     fn surely_inside_ns(&self, call: &Call) -> u64 {
-        let end = self.to.map_or(call.end_ns, |to| call.end_ns.min(to.earliest_ns));
+        let end = self
+            .to
+            .map_or(call.end_ns, |to| call.end_ns.min(to.earliest_ns));
         end.saturating_sub(call.begin_ns.max(self.from.latest_ns))
     }
 
@@ -168,9 +175,16 @@ impl Interval {
     }
 
     /// The piece of `length` calls from `begin` on.
-    fn piece<'a>(&'a self, calls: &'a [Call], begin: usize, length: usize) -> Result<Piece<'a>, String> {
+    fn piece<'a>(
+        &'a self,
+        calls: &'a [Call],
+        begin: usize,
+        length: usize,
+    ) -> Result<Piece<'a>, String> {
         let end = begin + length;
-        let (first_end, last_end) = self.to.map_or((calls.len(), calls.len()), |to| to.cuts(calls));
+        let (first_end, last_end) = self
+            .to
+            .map_or((calls.len(), calls.len()), |to| to.cuts(calls));
         if end < first_end || end > last_end {
             return Err(format!(
                 "the table has {length} calls, the log {} to {}",
@@ -196,9 +210,10 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// The rows are this piece: the same calls of every function, with the same bytes, no more time than the log has, and
-    /// marked where they are clipped. In all no less than half of the log's time: what the program logs beyond its calls
-    /// is a part of a microsecond each, and many of its calls wait for others.
+    /// The rows are this piece: the same calls of every function, with the same bytes, no more time
+    /// than the log has, and marked where they are clipped. In all no less than half of the log's
+    /// time: what the program logs beyond its calls is a part of a microsecond each, and many of
+    /// its calls wait for others.
     fn explains(&self, rows: &BTreeMap<&str, Row>) -> Result<(), String> {
         let from = self.interval.from;
         if self.before.is_some_and(|call| from.surely_straddled(call)) {
@@ -221,7 +236,8 @@ impl Piece<'_> {
             let edges = [Some(from), self.interval.to];
             let clips = |edge: &Edge| edge.straddling == Straddling::Clipped;
             let clipping = || edges.into_iter().flatten().filter(clips);
-            let touches = |edge: Edge| call.begin_ns <= edge.latest_ns && call.end_ns >= edge.earliest_ns;
+            let touches =
+                |edge: Edge| call.begin_ns <= edge.latest_ns && call.end_ns >= edge.earliest_ns;
             row.clipped += u64::from(clipping().any(|edge| edge.surely_straddled(call)));
             *clipped_max += u64::from(clipping().any(touches));
         }
@@ -230,7 +246,9 @@ impl Piece<'_> {
             let (log, clipped_max) = own.get(function).copied().unwrap_or_default();
             let row = rows.get(function).copied().unwrap_or_default();
             if (row.calls, row.bytes) != (log.calls, log.bytes) {
-                return Err(format!("{function}: the log has {log:?}, the table {row:?}"));
+                return Err(format!(
+                    "{function}: the log has {log:?}, the table {row:?}"
+                ));
             }
             if row.clipped < log.clipped || row.clipped > clipped_max {
                 return Err(format!(
@@ -275,8 +293,9 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// 10 ms to 20 ms, each known to 10 us, and a log of calls with 1, 2, 4, ... bytes: one outside, one that straddles
-    /// the beginning, two inside, one that straddles the end, one outside.
+    /// 10 ms to 20 ms, each known to 10 us, and a log of calls with 1, 2, 4, ... bytes: one
+    /// outside, one that straddles the beginning, two inside, one that straddles the end, one
+    /// outside.
     fn example() -> (Interval, Vec<CallLog>) {
         let edge = |at_ns: u64| Edge {
             earliest_ns: at_ns - 10_000,
@@ -352,8 +371,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "not known well enough")]
     fn an_edge_that_may_lie_anywhere_is_refused() {
-        let reply =
-            serde_json::json!({"from": {"earliest_ns": "50", "latest_ns": "50", "error_ns": "1000000000"}});
+        let reply = serde_json::json!({"from": {"earliest_ns": "50", "latest_ns": "50", "error_ns": "1000000000"}});
         Edge::of(&reply, "/from", Straddling::Clipped);
     }
 

@@ -1,5 +1,5 @@
-//! One run of an MPI program, bare or under Invivo: started, bounded in time, cleaned up, and shown in full
-//! when a test panics.
+//! One run of an MPI program, bare or under Invivo: started, bounded in time, cleaned up, and shown
+//! in full when a test panics.
 //!
 //! ```text
 //! Job      what is asked for, until it starts
@@ -73,7 +73,8 @@ struct InSlurm {
     mpi: &'static str,
 }
 
-/// Waits for the turn of a job, or of a test that runs several [`Job::beside`] each other; it lasts as long as this file is open.
+/// Waits for the turn of a job, or of a test that runs several [`Job::beside`] each other; it lasts
+/// as long as this file is open.
 pub fn turn() -> File {
     std::fs::create_dir_all(places::built()).expect("a directory for what the tests build");
     let file = File::create(places::built().join("one-job-at-a-time")).expect("a file to lock");
@@ -122,7 +123,8 @@ impl Job {
 
     /// With one more variable.
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
-        self.environment.push((name.into(), value.as_ref().to_owned()));
+        self.environment
+            .push((name.into(), value.as_ref().to_owned()));
         self
     }
 
@@ -270,8 +272,9 @@ impl Job {
                 );
             }
         }
-        let file =
-            |name: &str| Stdio::from(File::create(at(name)).expect("a file for the launcher's output"));
+        let file = |name: &str| {
+            Stdio::from(File::create(at(name)).expect("a file for the launcher's output"))
+        };
         let stdin = self.stdin.map_or_else(Stdio::null, |text| {
             std::fs::write(at("stdin"), text).expect("a file for the job's input");
             Stdio::from(File::open(at("stdin")).expect("the job's input"))

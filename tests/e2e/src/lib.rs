@@ -1,12 +1,13 @@
-//! What the end-to-end tests stand on: real MPI programs, built here, run bare and under Invivo, and what they
-//! and others say about them compared.
+//! What the end-to-end tests stand on: real MPI programs, built here, run bare and under Invivo,
+//! and what they and others say about them compared.
 //!
-//! A test fails by panicking, like every test: the functions here panic with a sentence where a run did not go
-//! as it must, and a job that is dropped by a panic prints everything that it wrote.
+//! A test fails by panicking, like every test: the functions here panic with a sentence where a run
+//! did not go as it must, and a job that is dropped by a panic prints everything that it wrote.
 //!
-//! The tests expect the tree of `cargo xtask build` in `target/dist` (or where INVIVO_DIST says) and the Python
-//! of `cargo xtask test` in `target/python` (or INVIVO_PYTHON). They run one after the other, whatever the number
-//! of test threads: a job has more processes than a small machine has cores.
+//! The tests expect the tree of `cargo xtask build` in `target/dist` (or where INVIVO_DIST says)
+//! and the Python of `cargo xtask test` in `target/python` (or INVIVO_PYTHON). They run one after
+//! the other, whatever the number of test threads: a job has more processes than a small machine
+//! has cores.
 
 pub mod apps;
 pub mod asked;

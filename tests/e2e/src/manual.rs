@@ -1,5 +1,5 @@
-//! Tables of the manual that tests fill: what a test finds must be what the manual says. With `INVIVO_BLESS=1` a test writes
-//! what it found instead.
+//! Tables of the manual that tests fill: what a test finds must be what the manual says. With
+//! `INVIVO_BLESS=1` a test writes what it found instead.
 
 use crate::places::root;
 use std::path::PathBuf;
@@ -20,7 +20,8 @@ pub struct Column<'a> {
 /// The manual says what was found, row by row.
 pub fn same_column(column: &Column<'_>) {
     let path: PathBuf = root().join("docs/manual").join(column.page);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let found = with_column(&text, column).unwrap_or_else(|| {
         panic!(
             "{}: no table of {:?} with a column {:?}",
@@ -50,8 +51,8 @@ pub fn same_column(column: &Column<'_>) {
     );
 }
 
-/// The page with this column as it was found. Rows that the table does not have are added at its end, rows that were not found
-/// keep what they say.
+/// The page with this column as it was found. Rows that the table does not have are added at its
+/// end, rows that were not found keep what they say.
 fn with_column(text: &str, column: &Column<'_>) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let head = lines
@@ -65,7 +66,8 @@ fn with_column(text: &str, column: &Column<'_>) -> Option<String> {
         end += 1;
     }
     for (row, cell) in column.cells {
-        let line = (head + 2..end).find(|line| fields(&lines[*line]).is_some_and(|fields| fields[0] == *row));
+        let line = (head + 2..end)
+            .find(|line| fields(&lines[*line]).is_some_and(|fields| fields[0] == *row));
         let mut cells = line.map_or_else(
             || vec![String::new(); width],
             |line| {

@@ -1,4 +1,5 @@
-//! Processes of a job, whatever became of their parents: each carries the job's mark in its environment.
+//! Processes of a job, whatever became of their parents: each carries the job's mark in its
+//! environment.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::time::{Duration, Instant};
@@ -30,7 +31,8 @@ impl Process {
 
 /// Memory that a process has in use; none of one that has ended.
 pub fn resident_bytes(process: &Process) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap_or_default();
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     kib.unwrap_or(0) * 1024
@@ -40,7 +42,8 @@ pub fn resident_bytes(process: &Process) -> u64 {
 pub fn variable(process: &Process, name: &str) -> Option<String> {
     let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
-    let value = variables.find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    let value = variables
+        .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
@@ -90,7 +93,8 @@ pub fn thread_states(pid: i32) -> Vec<char> {
 pub fn cpu_time(process: &Process) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
-    // Fields 14 and 15 of the line; the state behind the name is field 3. In ticks of 10 ms, on all of Linux.
+    // Fields 14 and 15 of the line; the state behind the name is field 3. In ticks of 10 ms, on all
+    // of Linux.
     let ticks = fields.split(' ').skip(11).take(2);
     let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     Duration::from_millis(10 * ticks)

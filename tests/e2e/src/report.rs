@@ -7,7 +7,10 @@ use std::path::Path;
 
 /// The whole report.
 #[derive(Clone, Debug, Deserialize)]
-#[expect(missing_docs, reason = "the names are the report's, and documented there")]
+#[expect(
+    missing_docs,
+    reason = "the names are the report's, and documented there"
+)]
 pub struct Report {
     pub job: Job,
     pub observed_seconds: f64,
@@ -143,12 +146,14 @@ pub struct RankEnded {
 impl Report {
     /// Reads it.
     pub fn read(path: &Path) -> Report {
-        let text =
-            std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()))
+        let text = std::fs::read_to_string(path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()))
     }
 
-    /// What the tables by rank say of all ranks together, in the order of names: what the merges of a tree have to give.
+    /// What the tables by rank say of all ranks together, in the order of names: what the merges of
+    /// a tree have to give.
     pub fn folded(&self) -> Vec<Row> {
         let mut all: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
         for row in &self.functions {
@@ -163,7 +168,11 @@ impl Report {
         for row in &self.functions {
             let rank = row.rank.expect("a row per rank has a rank");
             let before = calls.insert((rank, row.function.clone()), row.calls);
-            assert!(before.is_none(), "two rows for rank {rank} and {}", row.function);
+            assert!(
+                before.is_none(),
+                "two rows for rank {rank} and {}",
+                row.function
+            );
         }
         calls
     }
@@ -227,6 +236,10 @@ pub fn traffic(cells: &[Cell]) -> Traffic {
         .iter()
         .map(|cell| ((cell.source, cell.destination), (cell.messages, cell.bytes)));
     let traffic: Traffic = traffic.collect();
-    assert_eq!(traffic.len(), cells.len(), "a cell of the matrix stands twice");
+    assert_eq!(
+        traffic.len(),
+        cells.len(),
+        "a cell of the matrix stands twice"
+    );
     traffic
 }

@@ -1,4 +1,5 @@
-//! A client in a pseudo-terminal, seen as its user sees it: keys go in, and what stands on the screen is read.
+//! A client in a pseudo-terminal, seen as its user sees it: keys go in, and what stands on the
+//! screen is read.
 
 use portable_pty::{Child, CommandBuilder, PtySize, native_pty_system};
 use std::ffi::OsString;
@@ -45,7 +46,10 @@ impl Screen {
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
-                shared.lock().expect("not poisoned").process(&bytes[..count]);
+                shared
+                    .lock()
+                    .expect("not poisoned")
+                    .process(&bytes[..count]);
             }
         });
         Screen {
@@ -73,7 +77,10 @@ impl Screen {
             if holds(&text) {
                 return text;
             }
-            assert!(begun.elapsed() < PATIENCE, "no {what} on the screen:\n{text}");
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "no {what} on the screen:\n{text}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -1,5 +1,6 @@
-//! A real Slurm on this machine: controller, node and their authentication in namespaces of their own, so that they meet
-//! nobody else's and are gone with the test. The node claims more processors than the machine has.
+//! A real Slurm on this machine: controller, node and their authentication in namespaces of their
+//! own, so that they meet nobody else's and are gone with the test. The node claims more processors
+//! than the machine has.
 
 use crate::hosts;
 use std::ffi::OsString;
@@ -22,8 +23,8 @@ pub struct Slurm {
     keeper: Child,
 }
 
-/// Whether it can be had here. Where not, that is said loudly, and where the environment says that all must be tested
-/// (`CI=true`), it is a failure.
+/// Whether it can be had here. Where not, that is said loudly, and where the environment says that
+/// all must be tested (`CI=true`), it is a failure.
 pub fn possible() -> bool {
     if !hosts::possible() {
         return false;
@@ -59,7 +60,8 @@ impl Slurm {
             .expect("a directory for Slurm");
         let at = directory.path();
         std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o755)).expect("its mode");
-        let write = |name: &str, text: &str| std::fs::write(at.join(name), text).expect("a file for Slurm");
+        let write =
+            |name: &str, text: &str| std::fs::write(at.join(name), text).expect("a file for Slurm");
         for folder in ["munge", "state", "spool", "log"] {
             std::fs::create_dir(at.join(folder)).expect("a directory for Slurm");
             std::fs::set_permissions(at.join(folder), std::fs::Permissions::from_mode(0o755))
@@ -145,11 +147,13 @@ impl Slurm {
 
     /// Words that go before a command to run it where Slurm is.
     pub fn prefix(&self) -> Vec<OsString> {
-        let inner = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.keeper.id()));
+        let inner =
+            std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.keeper.id()));
         let inner = inner.expect("the first process of its namespace");
-        let mut words: Vec<OsString> = ["nsenter", "-t", inner.trim(), "-n", "-u", "-m", "-p", "--"]
-            .map(OsString::from)
-            .to_vec();
+        let mut words: Vec<OsString> =
+            ["nsenter", "-t", inner.trim(), "-n", "-u", "-m", "-p", "--"]
+                .map(OsString::from)
+                .to_vec();
         let mut configuration = OsString::from("SLURM_CONF=");
         configuration.push(self.directory.path().join("slurm.conf"));
         words.extend(["env".into(), configuration]);

@@ -5,7 +5,8 @@ use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A call, by its name and the number that the program gave it: a message's tag, or which collective it is.
+/// A call, by its name and the number that the program gave it: a message's tag, or which
+/// collective it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The function.
@@ -28,7 +29,8 @@ pub struct Last {
 /// The first thread of each rank, by the timeline at this path.
 pub fn read(path: &Path) -> BTreeMap<u32, Last> {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let trace = Trace::decode(&bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let trace =
+        Trace::decode(&bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut ranks = BTreeMap::new();
     let mut tracks: BTreeMap<u64, u32> = BTreeMap::new();
     let mut names: BTreeMap<(u32, u64), String> = BTreeMap::new();
@@ -64,7 +66,8 @@ pub fn read(path: &Path) -> BTreeMap<u32, Last> {
                     Some(SLICE_BEGIN) => {
                         let name = &names[&(sequence, event.name_iid.unwrap_or_default())];
                         let number = event.debug_annotations.into_iter().find_map(|argument| {
-                            let known = &arguments[&(sequence, argument.name_iid.unwrap_or_default())];
+                            let known =
+                                &arguments[&(sequence, argument.name_iid.unwrap_or_default())];
                             match argument.value {
                                 Some(Value::Int(tag)) if known == "tag" => u64::try_from(tag).ok(),
                                 Some(Value::Uint(number)) if known == "collective" => Some(number),
@@ -94,7 +97,8 @@ pub fn read(path: &Path) -> BTreeMap<u32, Last> {
 /// Arrows of which both ends are there.
 pub fn arrows(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let trace = Trace::decode(&bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let trace =
+        Trace::decode(&bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let (mut begins, mut ends) = (BTreeSet::new(), BTreeSet::new());
     for packet in trace.packet {
         if let Some(Data::TrackEvent(event)) = packet.data {
@@ -108,7 +112,8 @@ pub fn arrows(path: &Path) -> usize {
 /// What a rank wrote down itself: the last call that came back, and the one that it was in.
 pub fn own_words(logs: &Path, rank: u32) -> (Step, Option<String>) {
     let path = logs.join(format!("{rank}.calls"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let step = |text: &str| {
         let (name, number) = text.trim().split_once(' ').expect("a name and a number");
         Step {

@@ -1,5 +1,5 @@
-//! The programs of `tests/apps/whole`: each does one thing that MPI can do and that somebody between a program and its MPI
-//! can spoil. The table of them is the manual's.
+//! The programs of `tests/apps/whole`: each does one thing that MPI can do and that somebody
+//! between a program and its MPI can spoil. The table of them is the manual's.
 
 use crate::apps::{C_FLAGS, build, by_binding, in_folder};
 use crate::family::Family;
@@ -89,7 +89,11 @@ pub const NASTINESSES: &[Nastiness] = &[
         "communicators",
         "strings",
     ),
-    row("topologies with and without reorder", "topologies", "topologies"),
+    row(
+        "topologies with and without reorder",
+        "topologies",
+        "topologies",
+    ),
     row("neighbourhood collectives", "neighbours", "topologies"),
     row("intercommunicators", "intercomms", ""),
     but(row("`MPI_Comm_spawn`", "spawn", ""), DYNAMIC),
@@ -101,21 +105,36 @@ pub const NASTINESSES: &[Nastiness] = &[
         ),
         DYNAMIC,
     ),
-    but(row("sessions and world process sets", "sessions", ""), MPI_4),
+    but(
+        row("sessions and world process sets", "sessions", ""),
+        MPI_4,
+    ),
     row("error handlers, codes and texts", "errors", "errors"),
     row(
         "statuses: arrays, ignored, empty, cancelled",
         "statuses",
         "statuses",
     ),
-    row("one-sided communication, dynamic windows", "onesided", "windows"),
+    row(
+        "one-sided communication, dynamic windows",
+        "onesided",
+        "windows",
+    ),
     row("windows in shared memory", "shared", ""),
     row("files", "files", "files"),
-    row("persistent requests and collectives", "persistent", "persistent"),
+    row(
+        "persistent requests and collectives",
+        "persistent",
+        "persistent",
+    ),
     but(row("partitioned communication", "partitioned", ""), MPI_4),
     but(row("large counts", "large", ""), MPI_4),
     row("`MPI_IN_PLACE`, `MPI_BOTTOM`", "in_place", "in_place"),
-    row("operations of the program's own", "operations", "operations"),
+    row(
+        "operations of the program's own",
+        "operations",
+        "operations",
+    ),
     row("datatypes of all constructors, packing", "datatypes", ""),
     row("generalised requests", "grequests", ""),
     row("the tools interface", "tools", ""),
@@ -161,7 +180,8 @@ pub const BINDINGS: [(&str, &str); 3] = [
 /// The MPIs of the table, as the manual calls them.
 const MPIS: [(Family, &str); 2] = [(Family::Ompi, "Open MPI 4.1"), (Family::Mpich, "MPICH 4.0")];
 
-/// The table as the manual has it: what is compared with the bare run and counted, on which MPI, in which language.
+/// The table as the manual has it: what is compared with the bare run and counted, on which MPI, in
+/// which language.
 pub fn table() -> String {
     let titles = MPIS.map(|(_, title)| title).join(" | ");
     let mut text = format!(
@@ -176,7 +196,12 @@ pub fn table() -> String {
             Shown::Absent(why) => format!("- ({why})"),
         });
         let (c, fortran) = (section(row.c), section(row.fortran));
-        let _ = writeln!(text, "| {} | {c} | {fortran} | {} |", row.what, cells.join(" | "));
+        let _ = writeln!(
+            text,
+            "| {} | {c} | {fortran} | {} |",
+            row.what,
+            cells.join(" | ")
+        );
     }
     text
 }
@@ -186,7 +211,11 @@ fn folder() -> PathBuf {
 }
 
 /// The command line, built first where necessary.
-pub fn command<const N: usize>(program: Program, family: Family, arguments: [&str; N]) -> Vec<OsString> {
+pub fn command<const N: usize>(
+    program: Program,
+    family: Family,
+    arguments: [&str; N],
+) -> Vec<OsString> {
     let mut command: Vec<OsString> = vec![
         match program {
             Program::C => compiled(family, "whole_c", &in_folder("whole/c", "c")),
@@ -234,44 +263,59 @@ fn fortran(family: Family, binding: &str) -> PathBuf {
 }
 
 fn early(family: Family) -> PathBuf {
-    build(family, "whole_early", &in_folder("whole/early", ""), |target| {
-        let folder = folder().join("early");
-        let library = target.with_file_name("libwhole_early.so");
-        let mut shared = family.compiler("mpicc");
-        shared.args(C_FLAGS).args(["-shared", "-fPIC"]);
-        shared.arg(folder.join("early.c")).arg("-o").arg(&library);
-        let mut compile = family.compiler("mpicc");
-        compile.args(C_FLAGS).arg(folder.join("main.c")).arg(library);
-        compile.arg("-Wl,-rpath,$ORIGIN").arg("-o").arg(target);
-        vec![shared, compile]
-    })
+    build(
+        family,
+        "whole_early",
+        &in_folder("whole/early", ""),
+        |target| {
+            let folder = folder().join("early");
+            let library = target.with_file_name("libwhole_early.so");
+            let mut shared = family.compiler("mpicc");
+            shared.args(C_FLAGS).args(["-shared", "-fPIC"]);
+            shared.arg(folder.join("early.c")).arg("-o").arg(&library);
+            let mut compile = family.compiler("mpicc");
+            compile
+                .args(C_FLAGS)
+                .arg(folder.join("main.c"))
+                .arg(library);
+            compile.arg("-Wl,-rpath,$ORIGIN").arg("-o").arg(target);
+            vec![shared, compile]
+        },
+    )
 }
 
 /// Without the compiler wrapper, which would link MPI.
 fn dynamic(family: Family) -> PathBuf {
     let source = folder().join("dynamic.c");
-    build(family, "whole_dynamic", std::slice::from_ref(&source), |target| {
-        let shown = family
-            .compiler("mpicc")
-            .arg("-show")
-            .output()
-            .expect("mpicc shows its command");
-        let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
-        let compile = |options: &[&str], target: &Path| {
-            let mut compile = Command::new("gcc");
-            compile.args(
-                shown
-                    .split_whitespace()
-                    .filter(|word| word.starts_with("-I") || word.starts_with("-D")),
-            );
-            compile.args(["-O1", "-g", "-Wall", "-Wextra"]).args(options);
-            compile.arg(&source).arg("-o").arg(target).arg("-ldl");
-            compile
-        };
-        let plug_in = ["-DPLUG_IN", "-shared", "-fPIC"];
-        vec![
-            compile(&plug_in, &target.with_extension("so")),
-            compile(&[], target),
-        ]
-    })
+    build(
+        family,
+        "whole_dynamic",
+        std::slice::from_ref(&source),
+        |target| {
+            let shown = family
+                .compiler("mpicc")
+                .arg("-show")
+                .output()
+                .expect("mpicc shows its command");
+            let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+            let compile = |options: &[&str], target: &Path| {
+                let mut compile = Command::new("gcc");
+                compile.args(
+                    shown
+                        .split_whitespace()
+                        .filter(|word| word.starts_with("-I") || word.starts_with("-D")),
+                );
+                compile
+                    .args(["-O1", "-g", "-Wall", "-Wextra"])
+                    .args(options);
+                compile.arg(&source).arg("-o").arg(target).arg("-ldl");
+                compile
+            };
+            let plug_in = ["-DPLUG_IN", "-shared", "-fPIC"];
+            vec![
+                compile(&plug_in, &target.with_extension("so")),
+                compile(&[], target),
+            ]
+        },
+    )
 }

@@ -9,8 +9,8 @@ use invivo_e2e::job::Job;
 /// An odd number of them, so that halves differ.
 const RANKS: u32 = 3;
 
-/// One script in six programs: on every MPI all ranks print the same digests in every language (Python has one
-/// section more), and each program's own count is that of a PMPI layer.
+/// One script in six programs: on every MPI all ranks print the same digests in every language
+/// (Python has one section more), and each program's own count is that of a PMPI layer.
 #[test]
 fn six_languages_say_the_same_and_count_right() {
     for family in Family::ALL {

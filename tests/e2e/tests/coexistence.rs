@@ -1,5 +1,5 @@
-//! Other tools in the same processes: PMPI layers, another allocator, sanitizers, a debugger. The program does what it does
-//! with them alone, and every call is counted all the same.
+//! Other tools in the same processes: PMPI layers, another allocator, sanitizers, a debugger. The
+//! program does what it does with them alone, and every call is counted all the same.
 
 use invivo_e2e::apps::{Conversation, Counter, counter, program, sanitized};
 use invivo_e2e::beside::{behind, eztrace, jemalloc};
@@ -55,8 +55,8 @@ fn job(observed: bool, family: Family, command: &[OsString]) -> Job {
     }
 }
 
-/// A PMPI layer may come before Invivo: it sees the program's calls, and Invivo the calls that it makes in their place. (That
-/// one may come behind is tested in `transparency`.)
+/// A PMPI layer may come before Invivo: it sees the program's calls, and Invivo the calls that it
+/// makes in their place. (That one may come behind is tested in `transparency`.)
 fn a_pmpi_layer_before_changes_nothing(family: Family) {
     let layer = counter(family, Counter::Shallow);
     let command = behind(&layer, &Conversation::C.command(family));
@@ -75,8 +75,9 @@ fn a_pmpi_layer_before_changes_nothing(family: Family) {
     checks::same_traffic(&report, &own);
 }
 
-/// EZTrace finds the next function by itself and talks in the world with it: behind the shim that would be MPI's own world,
-/// where nobody answers. So the shim goes behind it, and its calls count as the program's.
+/// EZTrace finds the next function by itself and talks in the world with it: behind the shim that
+/// would be MPI's own world, where nobody answers. So the shim goes behind it, and its calls count
+/// as the program's.
 fn eztrace_records_beside(family: Family) {
     let with = |job: Job| job.env("LD_PRELOAD", eztrace(family));
     let bare = with(job(false, family, &late(family))).run();
@@ -109,7 +110,8 @@ fn another_allocator_is_no_trouble(family: Family) {
     as_alone(|observed| job(observed, family, &before));
 }
 
-/// AddressSanitizer ends a program where another library is loaded before its own. What it finds, it finds in the program.
+/// AddressSanitizer ends a program where another library is loaded before its own. What it finds,
+/// it finds in the program.
 fn sanitizers_in_the_program_still_work(family: Family) {
     // Leaks are MPI's own, and a matter of luck.
     let with = |job: Job| job.env("ASAN_OPTIONS", "detect_leaks=0");
@@ -149,13 +151,17 @@ fn ranks_start_in_a_debugger(family: Family) {
 fn debug(pid: i32, what: &str) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-p", &pid.to_string(), "-ex", what]);
-    let output = gdb.env_remove("LD_PRELOAD").output().expect("gdb is installed");
+    let output = gdb
+        .env_remove("LD_PRELOAD")
+        .output()
+        .expect("gdb is installed");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}");
     text
 }
 
-/// A debugger attaches to a rank, looks around and goes, also while the job stands still; the rank runs on.
+/// A debugger attaches to a rank, looks around and goes, also while the job stands still; the rank
+/// runs on.
 fn a_debugger_may_attach(family: Family) {
     let mut running = job(true, family, &program(family, "ticker", [])).start();
     running.wait_for_answers();
@@ -177,7 +183,11 @@ fn a_debugger_may_attach(family: Family) {
     let ended = running.end();
     assert_eq!(ended.code(), 0, "{family:?}");
     for (rank, output) in ended.stdout().iter().enumerate() {
-        assert_eq!(output, &format!("rank {rank}: 0 wrong, computed\n"), "{family:?}");
+        assert_eq!(
+            output,
+            &format!("rank {rank}: 0 wrong, computed\n"),
+            "{family:?}"
+        );
     }
     checks::complete(&ended.report(), RANKS);
     checks::same_calls(&ended.report(), &ended.own_counts().calls);

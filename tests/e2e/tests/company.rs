@@ -1,5 +1,5 @@
-//! Several clients on one job, of every kind: two that command at once, one that asks twice, scripts, a screen, and watchers
-//! that do not read. The job notices none of them.
+//! Several clients on one job, of every kind: two that command at once, one that asks twice,
+//! scripts, a screen, and watchers that do not read. The job notices none of them.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
@@ -19,15 +19,15 @@ const RANKS: u32 = 2;
 const STALLED: usize = 5;
 /// The most memory that the gateway may take with them.
 const GATEWAY_BYTES_MAX: u64 = 64 << 20;
-/// The most files that it may have open: its limits of connections that have shown a token and of those that have not,
-/// and its own.
+/// The most files that it may have open: its limits of connections that have shown a token and of
+/// those that have not, and its own.
 const GATEWAY_FILES_MAX: usize = 128 + 64 + 48;
 /// Files that may be open a moment longer, of clients that are just going.
 const FILES_LATE: usize = 4;
 /// Visits of each kind of hostile client.
 const VISITS: u64 = 5;
-/// The longest that a well-behaved client waits in the crowd: connections are accepted at 200 per second, and the machine
-/// may be as busy as the gateway.
+/// The longest that a well-behaved client waits in the crowd: connections are accepted at 200 per
+/// second, and the machine may be as busy as the gateway.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Watchers that have stopped reading.
@@ -78,7 +78,11 @@ fn ids_are_idempotent(client: &Client) {
         "and not done again: {status}"
     );
     let other = ask("Reset", r#"{"command_id": "4711"}"#);
-    assert!(!other.answered, "another command of this id: {}", other.stdout);
+    assert!(
+        !other.answered,
+        "another command of this id: {}",
+        other.stdout
+    );
 }
 
 /// Both are answered, and the job runs in the end.
@@ -146,7 +150,9 @@ fn sessions_run(client: &Client) {
 /// The number before ` calls` in the bar of the screen.
 fn calls_on(screen: &str) -> Option<u64> {
     let before = screen.split(" calls").next()?;
-    let number = before.rsplit(|c: char| !c.is_ascii_digit() && c != ',').next()?;
+    let number = before
+        .rsplit(|c: char| !c.is_ascii_digit() && c != ',')
+        .next()?;
     number.replace(',', "").parse().ok()
 }
 
@@ -159,7 +165,9 @@ fn below_the_bar(screen: &str) -> String {
 fn the_screen_is_live(client: &Client) {
     client.all_do(RANKS, &["record", "on"]);
     let mut screen = client.on_screen(&["top", "--interval", "100ms", "--window", "500ms"]);
-    let first = screen.until("calls", |text| text.contains("LIVE") && calls_on(text).is_some());
+    let first = screen.until("calls", |text| {
+        text.contains("LIVE") && calls_on(text).is_some()
+    });
     let before = calls_on(&first).expect("calls");
     screen.until("more calls", |text| {
         calls_on(text).is_some_and(|calls| calls > before)
@@ -167,7 +175,10 @@ fn the_screen_is_live(client: &Client) {
     for (page, says) in [
         ("2", "2 of 2 ranks, the most time in MPI first"),
         ("3", "MPI_Isend"),
-        ("4", "bytes sent from each rank (down) to each rank (across)"),
+        (
+            "4",
+            "bytes sent from each rank (down) to each rank (across)",
+        ),
         ("5", "recorded calls are"),
     ] {
         screen.press(page);
@@ -186,7 +197,10 @@ fn the_screen_is_live(client: &Client) {
     screen.press("y");
     screen.until_it_says("paused 2 of 2 ranks");
     let status = client.json(&["status"]);
-    assert!(number(&status, "/status/pause/lease_left_ns") > 0, "{status}");
+    assert!(
+        number(&status, "/status/pause/lease_left_ns") > 0,
+        "{status}"
+    );
     client.resume(RANKS);
 
     let recording = |what: &str| {
@@ -241,8 +255,8 @@ fn a_job_in_company_ends_as_one_alone() {
     }
 }
 
-/// Fifty watchers that never read and five hostile clients: others are served, and neither the gateway's size nor the job
-/// shows that they were there.
+/// Fifty watchers that never read and five hostile clients: others are served, and neither the
+/// gateway's size nor the job shows that they were there.
 #[test]
 fn a_crowd_changes_neither_the_gateways_bounds_nor_the_job() {
     for family in Family::ALL {

@@ -13,8 +13,9 @@ use std::process::Command;
 /// Instructions per call, by kind of call in `tests/apps/cost.c`.
 type Costs = BTreeMap<String, f64>;
 
-/// Kinds of calls with their instructions, recorded and with recording off, as `cargo test -p invivo-e2e --test cost`
-/// says them. Who makes a call cheaper writes the new figure here, and who makes it dearer says why.
+/// Kinds of calls with their instructions, recorded and with recording off, as `cargo test -p
+/// invivo-e2e --test cost` says them. Who makes a call cheaper writes the new figure here, and who
+/// makes it dearer says why.
 const EXPECTED: [(&str, f64, f64); 6] = [
     ("probe", 315.0, 82.0),
     ("sendrecv", 545.0, 144.0),
@@ -23,11 +24,12 @@ const EXPECTED: [(&str, f64, f64); 6] = [
     ("allreduce", 394.0, 144.0),
     ("rank", 16.0, 16.0),
 ];
-/// What the sum of all kinds may differ by: the encoder writes long durations in more bytes than short ones, so that a
-/// busy machine is 2 % dearer than a quiet one.
+/// What the sum of all kinds may differ by: the encoder writes long durations in more bytes than
+/// short ones, so that a busy machine is 2 % dearer than a quiet one.
 const TOLERANCE: f64 = 0.06;
 
-/// Runs the program under callgrind, observed by this installation, and gives what the shim executed.
+/// Runs the program under callgrind, observed by this installation, and gives what the shim
+/// executed.
 fn costs(invivo: PathBuf, recording: &'static str) -> Costs {
     let folder = tempfile::tempdir().expect("a folder");
     let command = counted(&program(Family::Ompi, "cost", []), folder.path());
@@ -82,16 +84,24 @@ fn calls_cost_what_they_did_while_recording_is_off() {
 fn a_tenth_more_is_seen() {
     let target = places::root().join("target/ballast");
     let mut build = Command::new(env!("CARGO"));
-    build.env("CARGO_TARGET_DIR", &target).current_dir(places::root());
+    build
+        .env("CARGO_TARGET_DIR", &target)
+        .current_dir(places::root());
     build.args(["build", "--profile", "shim", "-p", "invivo-app-shim"]);
     build.args(["--features", "family-ompi,ballast"]);
     assert!(build.status().expect("cargo").success());
     let tree = tempfile::tempdir().expect("a folder");
     let mut copy = Command::new("cp");
-    copy.arg("-a").arg(places::dist().join(".")).arg(tree.path());
+    copy.arg("-a")
+        .arg(places::dist().join("."))
+        .arg(tree.path());
     assert!(copy.status().expect("cp").success());
     let shim = tree.path().join("lib/invivo/ompi/libinvivo_shim.so");
     std::fs::copy(target.join("shim/libinvivo_shim.so"), shim).expect("another shim in the tree");
     let dearer = dearer(&costs(tree.path().join("bin/invivo"), "on"), |kind| kind.1);
-    assert!((TOLERANCE..0.16).contains(&dearer), "{:+.1} %", dearer * 100.0);
+    assert!(
+        (TOLERANCE..0.16).contains(&dearer),
+        "{:+.1} %",
+        dearer * 100.0
+    );
 }

@@ -18,8 +18,8 @@ fn doctor(dir: &Path, arguments: &[&str]) -> (Output, Vec<Value>) {
         .env("XDG_STATE_HOME", dir.join("state"))
         .env_remove("XDG_RUNTIME_DIR");
     let output = command.output().expect("the doctor comes");
-    let said: Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
     let findings = said["findings"].as_array().expect("findings").clone();
     (output, findings)
 }
@@ -56,7 +56,8 @@ fn a_machine_on_which_jobs_run_is_well() {
     );
 }
 
-/// A program that cannot be observed is a failure with advice, and so is a directory that others may write to.
+/// A program that cannot be observed is a failure with advice, and so is a directory that others
+/// may write to.
 #[test]
 fn what_stands_in_the_way_is_named() {
     use std::os::unix::fs::PermissionsExt;
@@ -76,7 +77,9 @@ fn what_stands_in_the_way_is_named() {
         let found = of(&findings, check);
         assert_eq!(found[0]["level"], "FAILED", "{check}: {findings:#?}");
         assert!(
-            found[0]["next"].as_str().is_some_and(|next| !next.is_empty()),
+            found[0]["next"]
+                .as_str()
+                .is_some_and(|next| !next.is_empty()),
             "{found:?}"
         );
     }

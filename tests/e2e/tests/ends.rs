@@ -1,7 +1,8 @@
-//! Every end that a job can have, with and without Invivo, in C and in Fortran: the same status, the same output, nothing
-//! left, soon; and what had been recorded before the end is in the report. The table of `docs/manual/ends.md` is what these
-//! tests find: `INVIVO_BLESS=1` writes it. Usually a part of the ends are looked at, in C; the long tests look at all of them, in
-//! both languages, and repeat those of which bare runs themselves end in several ways.
+//! Every end that a job can have, with and without Invivo, in C and in Fortran: the same status,
+//! the same output, nothing left, soon; and what had been recorded before the end is in the report.
+//! The table of `docs/manual/ends.md` is what these tests find: `INVIVO_BLESS=1` writes it. Usually
+//! a part of the ends are looked at, in C; the long tests look at all of them, in both languages,
+//! and repeat those of which bare runs themselves end in several ways.
 
 use invivo_e2e::apps::{Language, in_language};
 use invivo_e2e::checks;
@@ -67,13 +68,17 @@ impl End {
     }
 
     const fn usual(self) -> End {
-        End { usual: true, ..self }
+        End {
+            usual: true,
+            ..self
+        }
     }
 }
 
 const SIGTERM: &str = "SIGTERM to the launcher";
 /// As batch systems send it, when a job's time is over for example.
-const SIGTERM_TO_ALL: &str = "SIGTERM to all processes, whose program saves for 3 s and ends normally";
+const SIGTERM_TO_ALL: &str =
+    "SIGTERM to all processes, whose program saves for 3 s and ends normally";
 const CTRL_C: &str = "Ctrl-C";
 const SIGUSR2: &str = "SIGUSR2, then SIGTERM, to the launcher";
 const SUPERVISOR_KILLED: &str = "SIGKILL of a rank's supervisor";
@@ -99,7 +104,11 @@ const ENDS: &[End] = &[
     by_itself("SIGSEGV in a rank", &["fault"]),
     by_itself("SIGKILL of a rank", &["kill"]).long().usual(),
     from_outside(SUPERVISOR_KILLED, &["stay"], |job, observed| {
-        let name = if observed { "invivo" } else { job.program_name() };
+        let name = if observed {
+            "invivo"
+        } else {
+            job.program_name()
+        };
         kill(&job.member(name, 1));
     }),
     from_outside(PLACE_KILLED, &["stay"], |job, _| {
@@ -113,7 +122,9 @@ const ENDS: &[End] = &[
         job.signal_members(Signal::TERM);
     })
     .usual(),
-    from_outside(CTRL_C, &["stay"], |job, _| job.signal_from_terminal(Signal::INT)),
+    from_outside(CTRL_C, &["stay"], |job, _| {
+        job.signal_from_terminal(Signal::INT)
+    }),
     from_outside(SIGUSR2, &["stay"], |job, _| {
         job.signal_launcher(Signal::USR2);
         std::thread::sleep(Duration::from_millis(300));
@@ -138,7 +149,9 @@ fn run(job: Job, end: &End, observed: bool) -> (Ended, Duration) {
     }
     running.wait_for_notes("ready");
     // A launcher that is told to end may drop what it has not written yet.
-    running.until("what the ranks say", |job| (job.stdout() == said()).then_some(()));
+    running.until("what the ranks say", |job| {
+        (job.stdout() == said()).then_some(())
+    });
     // Rank 0 may still be on its way into the call that it stays in.
     std::thread::sleep(Duration::from_millis(100));
     act(&running, observed);
@@ -146,23 +159,30 @@ fn run(job: Job, end: &End, observed: bool) -> (Ended, Duration) {
     while running.runs() && begun.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(10));
     }
-    // Open MPI's launcher itself hangs now and then when its ranks are told to end in `MPI_Finalize`; never with Invivo.
+    // Open MPI's launcher itself hangs now and then when its ranks are told to end in
+    // `MPI_Finalize`; never with Invivo.
     if !observed && running.runs() {
         running.signal_launcher(Signal::KILL);
     }
     (running.end(), begun.elapsed())
 }
 
-/// The statuses of an end of which bare runs end now with one, now with another, the usual one first. MPICH's launcher kills
-/// the other processes when one leaves without `MPI_Finalize`, and adds the statuses of those that it happens to see dying to
-/// its own; it may miss all of them when it is told to end. Ranks of Open MPI that are told to end in `MPI_Finalize` may fault
-/// there.
+/// The statuses of an end of which bare runs end now with one, now with another, the usual one
+/// first. MPICH's launcher kills the other processes when one leaves without `MPI_Finalize`, and
+/// adds the statuses of those that it happens to see dying to its own; it may miss all of them when
+/// it is told to end. Ranks of Open MPI that are told to end in `MPI_Finalize` may fault there.
 fn varies(end: &End, family: Family) -> Option<Vec<i32>> {
-    let own = || end.way.get(1).map_or(0, |code| code.parse().expect("a status"));
+    let own = || {
+        end.way
+            .get(1)
+            .map_or(0, |code| code.parse().expect("a status"))
+    };
     let (term, int) = (Signal::TERM.as_raw(), Signal::INT.as_raw());
     match (family.is_open_mpi(), end.way[0]) {
         // Intel's launcher says signals as a shell does, and always the same.
-        (false, "exit-early" | "return") if family == Family::Impi => Some(vec![own(), 128 + killed()]),
+        (false, "exit-early" | "return") if family == Family::Impi => {
+            Some(vec![own(), 128 + killed()])
+        }
         _ if family == Family::Impi => None,
         (false, "exit-early" | "return") => Some(vec![own(), killed()]),
         (false, _) if end.title == CTRL_C => Some(vec![int, int | killed(), 0]),
@@ -197,7 +217,11 @@ fn look(end: &End, family: Family, language: Language) -> String {
         observed.assert_nothing_left();
         let coverage = observed.report().coverage;
         assert_eq!(
-            (coverage.ranks, coverage.ranks_reporting, coverage.members_missing),
+            (
+                coverage.ranks,
+                coverage.ranks_reporting,
+                coverage.members_missing
+            ),
             (RANKS, 0, 1),
             "{what}"
         );
@@ -260,7 +284,12 @@ fn seen(end: &End, what: &str, observed: &Ended, status: &str) -> String {
     let report = observed.report();
     checks::conserved(&report, RANKS);
     let calls = report.calls();
-    let of = |rank: u32, function: &str| calls.get(&(rank, function.to_owned())).copied().unwrap_or(0);
+    let of = |rank: u32, function: &str| {
+        calls
+            .get(&(rank, function.to_owned()))
+            .copied()
+            .unwrap_or(0)
+    };
     assert_eq!(
         (of(0, "MPI_Send"), of(1, "MPI_Recv")),
         (ROUNDS, ROUNDS),
@@ -288,8 +317,8 @@ fn is_a_usual_end(end: &End) -> bool {
     matches!(end.way[0], "normal" | "exit")
 }
 
-/// The last call of each rank in the timeline is the one that the rank wrote down last, and the call that it was in is there
-/// without an end.
+/// The last call of each rank in the timeline is the one that the rank wrote down last, and the
+/// call that it was in is there without an end.
 fn last_seconds_are_true(what: &str, path: &Path, observed: &Ended, calls: u64) {
     let found = timeline::read(path);
     assert_eq!(found.len(), RANKS as usize, "{what}: {found:?}");
@@ -297,7 +326,11 @@ fn last_seconds_are_true(what: &str, path: &Path, observed: &Ended, calls: u64) 
         let (done, open) = timeline::own_words(&observed.logs(), *rank);
         // What a rank does in MPI_Finalize is behind what it wrote down.
         if open.as_deref() != Some("MPI_Finalize") {
-            assert_eq!(last.done.as_ref(), Some(&done), "{what}, rank {rank}: {last:?}");
+            assert_eq!(
+                last.done.as_ref(),
+                Some(&done),
+                "{what}, rank {rank}: {last:?}"
+            );
             assert_eq!(last.open, open, "{what}, rank {rank}: {last:?}");
         }
     }
@@ -312,12 +345,15 @@ fn sentence_is_true(what: &str, end: &End, observed: &Ended) {
     let early = "before MPI_Finalize was complete, outside MPI";
     let words = match end.way {
         ["kill", ..] => format!("; rank 1 was killed by signal 9 (SIGKILL), outside MPI{waiting}"),
-        ["fault", ..] => format!("; rank 1 was killed by signal 11 (SIGSEGV), outside MPI{waiting}"),
+        ["fault", ..] => {
+            format!("; rank 1 was killed by signal 11 (SIGSEGV), outside MPI{waiting}")
+        }
         ["abort", code] => format!("; rank 1 called MPI_Abort({code}){waiting}"),
         ["abort-late", code] => format!("; rank 1 called MPI_Abort({code})"),
         ["exit-early", code] => format!("; rank 1 left with exit code {code} {early}{waiting}"),
         ["return", ..] => early.to_owned(),
-        // Its launcher kills the others within the same millisecond: who is named first is who was seen first.
+        // Its launcher kills the others within the same millisecond: who is named first is who was
+        // seen first.
         _ if end.title == SUPERVISOR_KILLED && !observed.family().is_open_mpi() => {
             " was killed by signal 9 (SIGKILL), ".to_owned()
         }
@@ -328,8 +364,8 @@ fn sentence_is_true(what: &str, end: &End, observed: &Ended) {
     };
     let lines = observed.our_lines();
     let line = lines.iter().find(|line| line.starts_with("invivo: job "));
-    // Nobody reads what is written when the launcher has died, which MPICH's does of SIGUSR2, or is told to end and is Open
-    // MPI 5's: then the sentence is in the report alone.
+    // Nobody reads what is written when the launcher has died, which MPICH's does of SIGUSR2, or is
+    // told to end and is Open MPI 5's: then the sentence is in the report alone.
     let deaf = match observed.family() {
         Family::Ompi5 => end.act.is_some(),
         family => !family.is_open_mpi() && end.title == SIGUSR2,
@@ -351,7 +387,9 @@ fn ends(family: Family, language: Language, which: fn(&End) -> bool) {
     let chosen: Vec<&End> = ENDS.iter().filter(|end| which(end)).collect();
     let (one, other) = chosen.split_at(chosen.len() / 2);
     let of = |ends: &[&'static End]| -> Vec<(&str, String)> {
-        let cells = ends.iter().map(|end| (end.title, look(end, family, language)));
+        let cells = ends
+            .iter()
+            .map(|end| (end.title, look(end, family, language)));
         cells.collect()
     };
     let mut cells = Vec::new();
@@ -417,14 +455,17 @@ fn in_fortran() {
     }
 }
 
-/// One run shows one of the ways; several of each show whether there are others, with Invivo or without.
+/// One run shows one of the ways; several of each show whether there are others, with Invivo or
+/// without.
 #[test]
 #[ignore = "long: repeats"]
 fn what_varies_varies_alike() {
     let _turn = turn();
     for family in Family::ALL {
         for end in ENDS.iter().filter(|end| varies(end, family).is_some()) {
-            let cells: BTreeSet<String> = (0..REPEATED).map(|_| look(end, family, Language::C)).collect();
+            let cells: BTreeSet<String> = (0..REPEATED)
+                .map(|_| look(end, family, Language::C))
+                .collect();
             assert_eq!(cells.len(), 1, "{}, {family:?}: {cells:?}", end.title);
         }
     }

@@ -1,5 +1,6 @@
-//! The functions that the other programs leave out, on each MPI those that it declares: ranks get the same values with Invivo
-//! and without, and the report has the calls that an independent counter counts.
+//! The functions that the other programs leave out, on each MPI those that it declares: ranks get
+//! the same values with Invivo and without, and the report has the calls that an independent
+//! counter counts.
 
 use invivo_e2e::apps::{Counter, counter};
 use invivo_e2e::checks;
@@ -17,7 +18,8 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 fn same_values(family: Family, sections: &[&str]) {
     let command = command(family, sections);
-    // Open MPI 5 tells of windows over UCX with the number of the process; between two of them it takes another way anyway.
+    // Open MPI 5 tells of windows over UCX with the number of the process; between two of them it
+    // takes another way anyway.
     let with = |job: Job| job.env("OMPI_MCA_osc", "^ucx").limit(LIMIT);
     let bare = with(Job::bare(family, RANKS, &command)).run();
     assert_eq!(bare.code(), 0, "the bare run on {family:?}");
@@ -29,7 +31,11 @@ fn same_values(family: Family, sections: &[&str]) {
         observed.stdout(),
         "{family:?}: what each section got, by rank"
     );
-    assert_eq!(bare.stderr(), observed.stderr(), "{family:?}: standard errors");
+    assert_eq!(
+        bare.stderr(),
+        observed.stderr(),
+        "{family:?}: standard errors"
+    );
     assert_eq!(bare.code(), observed.code(), "{family:?}: exit status");
     observed.assert_nothing_left();
     let (report, counted) = (observed.report(), observed.counter_counts().calls);
@@ -57,7 +63,8 @@ fn functions_give_the_same_on_newer_mpis() {
     }
 }
 
-/// `MPI_Abort` does not come back, so nobody counts it: the job ends as it does without, and the report has who called it.
+/// `MPI_Abort` does not come back, so nobody counts it: the job ends as it does without, and the
+/// report has who called it.
 #[test]
 #[ignore = "half a minute; ends are tested on Debian's two"]
 fn an_abort_is_one_on_every_mpi() {

@@ -1,5 +1,6 @@
-//! The newer members of the families, and the standard's own interface: the same installation observes programs of all of
-//! them, though they name their libraries differently and keep them in places that no search path knows.
+//! The newer members of the families, and the standard's own interface: the same installation
+//! observes programs of all of them, though they name their libraries differently and keep them in
+//! places that no search path knows.
 
 use invivo_e2e::apps::{Conversation, Counter, counter, program};
 use invivo_e2e::checks;
@@ -64,8 +65,9 @@ fn invivo_run_knows_the_newer_launchers() {
     }
 }
 
-/// Where an older library was expected than the one that is loaded, what only the newer one has is observed all the same: its
-/// functions were hidden from a program that found them already, at its start or when it called them.
+/// Where an older library was expected than the one that is loaded, what only the newer one has is
+/// observed all the same: its functions were hidden from a program that found them already, at its
+/// start or when it called them.
 #[test]
 fn a_newer_library_than_expected_has_all_its_functions() {
     let (expected, family) = (Family::Ompi.library(), Family::Ompi5);
@@ -79,7 +81,10 @@ fn a_newer_library_than_expected_has_all_its_functions() {
             .env("LD_PRELOAD", counter(family, Counter::Shallow))
             .limit(LIMIT)
             .run();
-        assert_eq!((bare.code(), bare.stdout()), (observed.code(), observed.stdout()));
+        assert_eq!(
+            (bare.code(), bare.stdout()),
+            (observed.code(), observed.stdout())
+        );
         observed.assert_nothing_left();
         checks::complete(&observed.report(), RANKS);
         let counted = observed.counter_counts().calls;

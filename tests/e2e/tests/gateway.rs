@@ -7,7 +7,8 @@ use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
 use invivo_e2e::processes::kill;
 
-/// Killed twice, it comes again twice; the job does not notice, and nothing is missing in the report.
+/// Killed twice, it comes again twice; the job does not notice, and nothing is missing in the
+/// report.
 #[test]
 fn a_killed_gateway_is_replaced_and_the_job_unharmed() {
     for family in Family::ALL {

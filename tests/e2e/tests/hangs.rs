@@ -1,5 +1,5 @@
-//! A job that stands still: it is said, soon after the watchdog's time, which of the ways it is, with the right ranks
-//! and lines; of a job that only computes nothing is said.
+//! A job that stands still: it is said, soon after the watchdog's time, which of the ways it is,
+//! with the right ranks and lines; of a job that only computes nothing is said.
 
 use invivo_e2e::apps::{Conversation, Language, in_language, program};
 use invivo_e2e::client::number;
@@ -22,7 +22,8 @@ fn line(language: Language, mark: &str) -> String {
         Language::C => ("hang.c", format!("/* at {mark} */")),
         Language::Fortran => ("hang.f90", format!("! at {mark}")),
     };
-    let source = std::fs::read_to_string(sources().join("hang").join(file)).expect("the program's source");
+    let source =
+        std::fs::read_to_string(sources().join("hang").join(file)).expect("the program's source");
     let at = source
         .lines()
         .position(|line| line.ends_with(&mark))
@@ -36,7 +37,10 @@ fn watched(family: Family, program: &[OsString], after: Duration) -> Job {
 }
 
 fn alarms(lines: &[String]) -> usize {
-    lines.iter().filter(|line| line.contains("no progress")).count()
+    lines
+        .iter()
+        .filter(|line| line.contains("no progress"))
+        .count()
 }
 
 /// Waits for the watchdog's line, which comes soon; then what `invivo waits` says.
@@ -129,7 +133,13 @@ fn other_roots(family: Family) {
         .as_array()
         .expect("collectives")
         .iter()
-        .map(|call| (number(call, "/root"), number(call, "/named/0"), &call["site"]))
+        .map(|call| {
+            (
+                number(call, "/root"),
+                number(call, "/named/0"),
+                &call["site"],
+            )
+        })
         .collect();
     calls.sort_unstable_by_key(|(root, ..)| *root);
     let site = Value::from(line(Language::C, "root 0 1"));
@@ -252,7 +262,8 @@ fn a_job_that_computes_for_long_is_healthy() {
     }
 }
 
-/// A job that communicates as fast as it can is asked as often as can be, also about calls that are young.
+/// A job that communicates as fast as it can is asked as often as can be, also about calls that are
+/// young.
 fn is_healthy_however_often_asked(family: Family) {
     let mut running = watched(family, &program(family, "chatter", []), AFTER).start();
     running.wait_for_answers();
@@ -260,7 +271,10 @@ fn is_healthy_however_often_asked(family: Family) {
     while since.elapsed() < 2 * AFTER {
         let waits = running.client().json(&["waits", "--older", "1ms"]);
         let verdict = waits["verdict"].as_str().unwrap_or_default();
-        assert!(!matches!(verdict, "deadlock" | "waiting"), "{family:?}: {waits}");
+        assert!(
+            !matches!(verdict, "deadlock" | "waiting"),
+            "{family:?}: {waits}"
+        );
     }
     running.tell("stop");
     let ended = running.end();
@@ -271,7 +285,9 @@ fn is_healthy_however_often_asked(family: Family) {
 
 #[test]
 fn a_job_that_communicates_is_healthy() {
-    Family::ALL.into_iter().for_each(is_healthy_however_often_asked);
+    Family::ALL
+        .into_iter()
+        .for_each(is_healthy_however_often_asked);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! With `--hold` every rank stands right behind its `MPI_Init`, before the next statement of the program, until it is let go
-//! or the lease is over.
+//! With `--hold` every rank stands right behind its `MPI_Init`, before the next statement of the
+//! program, until it is let go or the lease is over.
 
 use invivo_e2e::apps::{begun, program};
 use invivo_e2e::checks;
@@ -25,7 +25,9 @@ fn begun_so_far(running: &Running) -> usize {
 fn no_statement_behind_init_is_executed_before_the_job_is_let_go() {
     for family in Family::ALL {
         for (language, command) in begun(family) {
-            let mut running = Job::observed(family, RANKS, &command).options(["--hold"]).start();
+            let mut running = Job::observed(family, RANKS, &command)
+                .options(["--hold"])
+                .start();
             running.wait_for_answers();
             let client = running.client();
             client.all_do(RANKS, &["hold"]);
@@ -52,8 +54,8 @@ fn no_statement_behind_init_is_executed_before_the_job_is_let_go() {
     }
 }
 
-/// What is configured while the job is held holds from the first event on: every call behind `MPI_Init` is in the table, and the
-/// buffers go by the strategy that was asked for.
+/// What is configured while the job is held holds from the first event on: every call behind
+/// `MPI_Init` is in the table, and the buffers go by the strategy that was asked for.
 #[test]
 fn all_is_configured_before_the_first_event() {
     for family in Family::ALL {
@@ -99,6 +101,10 @@ fn a_held_job_goes_on_by_itself_when_the_lease_is_over() {
     running.until("the ranks to go on", |job| {
         (begun_so_far(job) == RANKS as usize).then_some(())
     });
-    assert!(begun.elapsed() >= Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= Duration::from_secs(3),
+        "{:?}",
+        begun.elapsed()
+    );
     assert_eq!(running.end().code(), 0);
 }

@@ -1,5 +1,5 @@
-//! One job over two hosts, made of namespaces: every host has ranks, tool places and supervisors of its own, the tree spans
-//! both, and so do commands.
+//! One job over two hosts, made of namespaces: every host has ranks, tool places and supervisors of
+//! its own, the tree spans both, and so do commands.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::call_log::CallLog;
@@ -14,11 +14,12 @@ use std::time::Duration;
 
 /// Ranks of the jobs: two on each host.
 const RANKS: u32 = 4;
-/// The most that two clocks of one kernel may be thought apart, over a cable that is none, on a busy machine.
+/// The most that two clocks of one kernel may be thought apart, over a cable that is none, on a
+/// busy machine.
 const CLOCK_ERROR_NS_MAX: u64 = 20_000_000;
 
-/// Hosts made of namespaces run MPI by themselves: without this nothing below would mean anything. And what a program
-/// finds there it finds under Invivo.
+/// Hosts made of namespaces run MPI by themselves: without this nothing below would mean anything.
+/// And what a program finds there it finds under Invivo.
 #[test]
 fn a_program_finds_its_hosts() {
     if !hosts::possible() {
@@ -99,13 +100,17 @@ fn commands_and_cuts_span_the_hosts() {
         );
         let answer = running.until("the window to be taken", |job| {
             let answer = job.client().try_json(&["functions", "--per-rank"])?;
-            let open =
-                number(&answer, "/coverage/ledger/open") + number(&answer, "/coverage/ledger/in_flight");
+            let open = number(&answer, "/coverage/ledger/open")
+                + number(&answer, "/coverage/ledger/in_flight");
             (open == 0).then_some(answer)
         });
         for host in 0..hosts::HOSTS {
             let files = running.hosts().expect("hosts").runtime_files(host);
-            assert!(!files.is_empty(), "{family:?}: sockets on {}", hosts::name(host));
+            assert!(
+                !files.is_empty(),
+                "{family:?}: sockets on {}",
+                hosts::name(host)
+            );
         }
 
         running.tell("stop");

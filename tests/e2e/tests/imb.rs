@@ -1,5 +1,5 @@
-//! The Intel MPI Benchmarks, as ready binaries on Intel MPI: programs that nobody here has compiled. They print times, so
-//! that what is compared is which benchmarks ran on how many ranks.
+//! The Intel MPI Benchmarks, as ready binaries on Intel MPI: programs that nobody here has
+//! compiled. They print times, so that what is compared is which benchmarks ran on how many ranks.
 
 use invivo_e2e::checks;
 use invivo_e2e::ended::Ended;
@@ -13,7 +13,8 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// The benchmarks of a run: their names with the processes that took part.
 fn benchmarks(ended: &Ended) -> Vec<String> {
-    let told = |line: &&str| line.starts_with("# Benchmarking ") || line.starts_with("# #processes = ");
+    let told =
+        |line: &&str| line.starts_with("# Benchmarking ") || line.starts_with("# #processes = ");
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     ended.stdout()[0].lines().filter(told).map(words).collect()
 }
@@ -24,10 +25,19 @@ fn suite(name: &str, arguments: &[&str]) {
     command.extend(arguments.iter().map(OsString::from));
     for ranks in [2, 4] {
         let bare = Job::bare(Family::Impi, ranks, &command).limit(LIMIT).run();
-        let observed = Job::observed(Family::Impi, ranks, &command).limit(LIMIT).run();
-        assert_eq!((bare.code(), observed.code()), (0, 0), "exit status of {name}");
+        let observed = Job::observed(Family::Impi, ranks, &command)
+            .limit(LIMIT)
+            .run();
+        assert_eq!(
+            (bare.code(), observed.code()),
+            (0, 0),
+            "exit status of {name}"
+        );
         let (expected, found) = (benchmarks(&bare), benchmarks(&observed));
-        assert!(expected.len() > 4, "{name} runs few benchmarks: {expected:?}");
+        assert!(
+            expected.len() > 4,
+            "{name} runs few benchmarks: {expected:?}"
+        );
         assert_eq!(expected, found, "benchmarks of {name} with {ranks} ranks");
         assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
         checks::conserved(&observed.report(), ranks);

@@ -1,5 +1,6 @@
-//! Random kills and stops of every process of a job, at random moments. `cargo xtask kills` runs other campaigns than these two, and
-//! single cases of them again. The table of `docs/manual/deaths.md` is what a campaign finds: `INVIVO_BLESS=1` writes it.
+//! Random kills and stops of every process of a job, at random moments. `cargo xtask kills` runs
+//! other campaigns than these two, and single cases of them again. The table of
+//! `docs/manual/deaths.md` is what a campaign finds: `INVIVO_BLESS=1` writes it.
 
 use invivo_e2e::asked;
 use invivo_e2e::family::Family;
@@ -27,8 +28,9 @@ const LATE_ONE_IN: usize = 100;
 /// one of a few.
 const LATE_MIN: usize = 1;
 
-/// Cases that broke a promise once: a root that died in `MPI_Init` and left all others waiting there, a root's supervisor that was
-/// asked to end and did the same, a root that was asked to end and made a report that did not say so.
+/// Cases that broke a promise once: a root that died in `MPI_Init` and left all others waiting
+/// there, a root's supervisor that was asked to end and did the same, a root that was asked to end
+/// and made a report that did not say so.
 const ONCE_BROKEN: [(u64, Family); 4] = [
     (1_037_355_545, Family::Ompi),
     (2_694_071_413, Family::Mpich),
@@ -36,8 +38,8 @@ const ONCE_BROKEN: [(u64, Family); 4] = [
     (2_649_710_410, Family::Ompi),
 ];
 
-/// All cases with what became of them, or nothing where a promise did not hold; as many beside each other as there are cores, for
-/// most of their time is waiting.
+/// All cases with what became of them, or nothing where a promise did not hold; as many beside each
+/// other as there are cores, for most of their time is waiting.
 fn hunted(cases: Vec<Case>) -> Vec<(Case, Option<Outcome>)> {
     let _turn = turn();
     let lanes = available_parallelism().map_or(1, NonZeroUsize::get);
@@ -49,7 +51,10 @@ fn hunted(cases: Vec<Case>) -> Vec<(Case, Option<Outcome>)> {
             let outcome = catch_unwind(AssertUnwindSafe(|| hunt::run(&case))).ok();
             let words = outcome.map_or_else(|| "BROKEN".to_owned(), |outcome| outcome.to_string());
             println!("{case}: {words} ({:.1} s)", begun.elapsed().as_secs_f64());
-            ended.lock().expect("what became of them").push((case, outcome));
+            ended
+                .lock()
+                .expect("what became of them")
+                .push((case, outcome));
         }
     };
     scope(|scope| {
@@ -64,7 +69,10 @@ fn hunted(cases: Vec<Case>) -> Vec<(Case, Option<Outcome>)> {
 fn campaign(number: usize) {
     let families = asked::families("INVIVO_KILLS_MPI", &Family::ALL);
     let cases: Vec<Case> = match asked::number("INVIVO_KILLS_CASE") {
-        Some(seed) => families.iter().map(|family| Case::of(seed, *family)).collect(),
+        Some(seed) => families
+            .iter()
+            .map(|family| Case::of(seed, *family))
+            .collect(),
         None => {
             let number = asked::number("INVIVO_KILLS_CASES").map_or(number, |cases| cases as usize);
             let seed = asked::number("INVIVO_KILLS_SEED").unwrap_or(SEED);
@@ -72,7 +80,8 @@ fn campaign(number: usize) {
         }
     };
     let ended = hunted(cases);
-    let is_late = |(case, outcome): &&(Case, Option<Outcome>)| outcome.is_some_and(|it| it.is_late(case));
+    let is_late =
+        |(case, outcome): &&(Case, Option<Outcome>)| outcome.is_some_and(|it| it.is_late(case));
     let late = ended.iter().filter(is_late).count();
     assert!(
         late <= LATE_MIN.max(ended.len() / LATE_ONE_IN),
@@ -117,7 +126,10 @@ fn campaign(number: usize) {
 fn what_broke_a_promise_once_keeps_it() {
     let cases = ONCE_BROKEN.map(|(seed, family)| Case::of(seed, family));
     let ended = hunted(cases.to_vec());
-    assert!(ended.iter().all(|(_, outcome)| outcome.is_some()), "{ended:?}");
+    assert!(
+        ended.iter().all(|(_, outcome)| outcome.is_some()),
+        "{ended:?}"
+    );
 }
 
 #[test]

@@ -15,13 +15,17 @@ fn command() -> Vec<OsString> {
         Path::new(INPUT).exists(),
         "{INPUT} is missing: apt-get install lammps lammps-examples"
     );
-    ["lmp", "-in", INPUT, "-log", "none"].map(OsString::from).to_vec()
+    ["lmp", "-in", INPUT, "-log", "none"]
+        .map(OsString::from)
+        .to_vec()
 }
 
 /// The table of energies and pressures: from its head to the line with the loop's time.
 fn thermodynamics(stdout: &str) -> Vec<&str> {
     let lines = stdout.lines().skip_while(|line| !line.starts_with("Step "));
-    let table: Vec<&str> = lines.take_while(|line| !line.starts_with("Loop time")).collect();
+    let table: Vec<&str> = lines
+        .take_while(|line| !line.starts_with("Loop time"))
+        .collect();
     assert!(table.len() > 3, "no thermodynamic output in {stdout:?}");
     table
 }
@@ -47,11 +51,14 @@ fn melt_computes_the_same_and_every_call_is_recorded() {
     checks::complete(&report, RANKS);
     checks::same_calls(&report, &counted.calls);
     let messages = |cells: &[invivo_e2e::report::Cell]| -> (u64, u64) {
-        cells
-            .iter()
-            .fold((0, 0), |sum, cell| (sum.0 + cell.messages, sum.1 + cell.bytes))
+        cells.iter().fold((0, 0), |sum, cell| {
+            (sum.0 + cell.messages, sum.1 + cell.bytes)
+        })
     };
-    let (sent, received) = (messages(&report.matrix.sent), messages(&report.matrix.received));
+    let (sent, received) = (
+        messages(&report.matrix.sent),
+        messages(&report.matrix.received),
+    );
     assert!(sent.0 > 5000, "melt sends many messages: {sent:?}");
     assert_eq!(sent, received, "what was sent has arrived");
     assert_eq!(report.matrix.unresolved.messages, 0);

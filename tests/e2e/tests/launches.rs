@@ -1,5 +1,5 @@
-//! Every way to launch a job, and every wrong one: the program finds what it would find without Invivo, and what cannot be
-//! launched is answered with what to type.
+//! Every way to launch a job, and every wrong one: the program finds what it would find without
+//! Invivo, and what cannot be launched is answered with what to type.
 
 use invivo_e2e::apps::{Conversation, program, with_mpi_inside};
 use invivo_e2e::checks;
@@ -20,8 +20,8 @@ type Found = BTreeMap<String, String>;
 fn found(ended: &Ended, ranks: u32) -> Vec<Found> {
     let of_rank = |rank: u32| {
         let path = ended.logs().join(format!("{rank}.found"));
-        let text =
-            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text = std::fs::read_to_string(&path)
+            .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         text.lines()
             .map(|line| {
                 let at = line.find(['=', ':']).unwrap_or(line.len());
@@ -48,9 +48,11 @@ fn changing(first: &[Found], second: &[Found]) -> BTreeSet<String> {
         .collect()
 }
 
-/// What differs under Invivo, as the manual lists it: variables that MPI itself reads, or that its library is told by.
+/// What differs under Invivo, as the manual lists it: variables that MPI itself reads, or that its
+/// library is told by.
 fn allowed() -> BTreeSet<String> {
-    let page = std::fs::read_to_string(root().join("docs/manual/launching.md")).expect("the manual");
+    let page =
+        std::fs::read_to_string(root().join("docs/manual/launching.md")).expect("the manual");
     let section = page
         .split("### What differs\n")
         .nth(1)
@@ -103,14 +105,20 @@ impl Bare {
         assert_eq!(ended.stdout(), self.stdout, "{what}: standard outputs");
         let concerns = |name: &str| !allowed.contains(name) && !OF_THE_TESTS.contains(&name);
         for (rank, (bare, seen)) in self.found.iter().zip(&found(&ended, ranks)).enumerate() {
-            // What bare runs do not find alike tells nothing, but what they never find must not be there.
+            // What bare runs do not find alike tells nothing, but what they never find must not be
+            // there.
             let of = |found: &Found| -> Found {
                 let same = found
                     .iter()
                     .filter(|(name, _)| concerns(name) && !self.changing.contains(*name));
-                same.map(|(name, value)| (name.clone(), value.clone())).collect()
+                same.map(|(name, value)| (name.clone(), value.clone()))
+                    .collect()
             };
-            checks::same(&format!("{what}: what rank {rank} finds"), &of(bare), &of(seen));
+            checks::same(
+                &format!("{what}: what rank {rank} finds"),
+                &of(bare),
+                &of(seen),
+            );
         }
         let report = ended.report();
         checks::complete(&report, ranks);
@@ -120,8 +128,8 @@ impl Bare {
     }
 }
 
-/// By `invivo run` and by hand, a rank finds the processors, the directory, the limits, the input and the variables of its
-/// bare run.
+/// By `invivo run` and by hand, a rank finds the processors, the directory, the limits, the input
+/// and the variables of its bare run.
 #[test]
 fn a_rank_finds_what_it_would_find() {
     for family in Family::ALL {
@@ -132,8 +140,9 @@ fn a_rank_finds_what_it_would_find() {
         let observed = Job::run_by_invivo(family, RANKS, &command).stdin(INPUT);
         bare.same(&format!("{family:?}, invivo run"), observed);
         // By hand, Open MPI binds as the total asks for, unless it is told.
-        let told =
-            |job: Job| job.launcher_options(["--map-by", "core", "--bind-to", "core:overload-allowed"]);
+        let told = |job: Job| {
+            job.launcher_options(["--map-by", "core", "--bind-to", "core:overload-allowed"])
+        };
         let bound = |job: Job| if family.is_open_mpi() { told(job) } else { job };
         let observed = bound(Job::observed(family, RANKS, &command)).stdin(INPUT);
         bare.same(&format!("{family:?}, invivo exec"), observed);
@@ -146,8 +155,12 @@ fn several_programs_are_one_job() {
     for family in Family::ALL {
         let [one, other] = ["one", "other"].map(|name| program(family, "surroundings", [name]));
         let what = format!("{family:?}, two programs");
-        let bare = Bare::run(&what, || Job::bare(family, 1, &one).and(2, &other).stdin(INPUT));
-        let observed = Job::run_by_invivo(family, 1, &one).and(2, &other).stdin(INPUT);
+        let bare = Bare::run(&what, || {
+            Job::bare(family, 1, &one).and(2, &other).stdin(INPUT)
+        });
+        let observed = Job::run_by_invivo(family, 1, &one)
+            .and(2, &other)
+            .stdin(INPUT);
         let ended = bare.same(&what, observed);
         let programs: Vec<String> = found(&ended, 3)
             .iter()
@@ -195,8 +208,8 @@ fn two_jobs_run_at_once() {
     }
 }
 
-/// Where processes cannot copy from each other's memory, Open MPI moves long messages in small pieces, and only while both
-/// sides are in MPI. Packets are such messages.
+/// Where processes cannot copy from each other's memory, Open MPI moves long messages in small
+/// pieces, and only while both sides are in MPI. Packets are such messages.
 #[test]
 fn a_machine_without_copies_between_processes_is_no_trouble() {
     let family = Family::Ompi;
@@ -212,8 +225,8 @@ fn a_machine_without_copies_between_processes_is_no_trouble() {
     observed.assert_nothing_left();
 }
 
-/// A script that starts the program in its place, one that waits for it, and one that starts others when the job is over:
-/// what is preloaded there must be there still.
+/// A script that starts the program in its place, one that waits for it, and one that starts others
+/// when the job is over: what is preloaded there must be there still.
 #[test]
 fn a_script_may_start_the_program() {
     for family in Family::ALL {
@@ -237,11 +250,11 @@ fn a_script_may_start_the_program() {
     }
 }
 
-/// A starter that closes every descriptor but three. (MPICH's own way to its launcher is among them.)
+/// A starter that closes every descriptor but three. (MPICH's own way to its launcher is among
+/// them.)
 #[test]
 fn a_starter_may_close_what_it_inherits() {
-    const CLOSE: &str =
-        "for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ $fd -lt 3 ] || eval \"exec $fd>&-\"; done; exec \"$@\"";
+    const CLOSE: &str = "for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ $fd -lt 3 ] || eval \"exec $fd>&-\"; done; exec \"$@\"";
     let front: [OsString; 4] = ["bash".into(), "-c".into(), CLOSE.into(), "starter".into()];
     let command: Vec<OsString> = front
         .into_iter()
@@ -257,7 +270,8 @@ fn a_starter_may_close_what_it_inherits() {
     observed.assert_nothing_left();
 }
 
-/// What is wrong, with a word of its answer and the status that it has; and whether the program has run all the same.
+/// What is wrong, with a word of its answer and the status that it has; and whether the program has
+/// run all the same.
 #[test]
 fn every_wrong_line_has_its_answer() {
     for family in Family::ALL {
@@ -289,7 +303,13 @@ fn every_wrong_line_has_its_answer() {
                 "the launcher is",
                 true,
             ),
-            ("a static MPI", with_mpi_inside(), 2, "linked into itself", false),
+            (
+                "a static MPI",
+                with_mpi_inside(),
+                2,
+                "linked into itself",
+                false,
+            ),
             (
                 "invivo run behind the launcher",
                 wrong_side(),
@@ -309,12 +329,19 @@ fn every_wrong_line_has_its_answer() {
             if what == "no MPI program" {
                 assert_eq!(ended.stdout(), ["hello\n", "hello\n"], "{family:?}");
             }
-            assert!(runs || ended.stdout().concat().is_empty(), "{family:?}, {what}");
+            assert!(
+                runs || ended.stdout().concat().is_empty(),
+                "{family:?}, {what}"
+            );
             ended.assert_nothing_left();
         }
         // `invivo run` leaves what it cannot observe to the launcher.
         let ended = Job::run_by_invivo(family, RANKS, &with_mpi_inside()).run();
-        assert_eq!((ended.code(), ended.our_lines().len()), (0, 1), "{family:?}");
+        assert_eq!(
+            (ended.code(), ended.our_lines().len()),
+            (0, 1),
+            "{family:?}"
+        );
     }
 }
 

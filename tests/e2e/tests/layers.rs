@@ -5,8 +5,8 @@ use invivo_e2e::checks;
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
 
-/// Eight ranks, four places, two nodes, one root: everybody's calls and messages, on world and on other communicators
-/// whose members report to different places.
+/// Eight ranks, four places, two nodes, one root: everybody's calls and messages, on world and on
+/// other communicators whose members report to different places.
 #[test]
 fn three_layers_give_what_the_program_counted() {
     for family in Family::ALL {

@@ -17,7 +17,8 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// What is asked for of its last seconds.
 const SECONDS: &str = "0.2";
 
-/// The parts of a running job's ledger are read one after the other: a few calls may be between two counters.
+/// The parts of a running job's ledger are read one after the other: a few calls may be between two
+/// counters.
 fn assert_nearly_conserved(answer: &Value) {
     let (entered, placed) = entered_and_placed(answer);
     assert!(
@@ -26,7 +27,8 @@ fn assert_nearly_conserved(answer: &Value) {
     );
 }
 
-/// The last moments of a job whose ranks talk all the time: as JSON, as a picture, and as a timeline.
+/// The last moments of a job whose ranks talk all the time: as JSON, as a picture, and as a
+/// timeline.
 fn last_seconds(client: &Client, ranks: u32) {
     let pages = client.json_stream(&["last", "--seconds", SECONDS]);
     let mut calls: BTreeMap<u64, usize> = BTreeMap::new();
@@ -71,7 +73,8 @@ fn last_seconds(client: &Client, ranks: u32) {
 fn a_running_job_answers_all_questions() {
     for family in Family::ALL {
         let ranks = 2;
-        // It makes a million calls a second: what is asked for must still be there when a busy machine comes to it.
+        // It makes a million calls a second: what is asked for must still be there when a busy
+        // machine comes to it.
         let job = Job::observed(family, ranks, &program(family, "chatter", []));
         let mut running = job.options(["--buffer", ROOMY]).limit(LIMIT).start();
         let client = running.client();
@@ -90,7 +93,10 @@ fn a_running_job_answers_all_questions() {
         let functions = client.json(&["functions", "--per-rank"]);
         assert_nearly_conserved(&functions);
         let rows = functions["rows"].as_array().expect("rows");
-        let names: BTreeSet<&str> = rows.iter().filter_map(|row| row["function"].as_str()).collect();
+        let names: BTreeSet<&str> = rows
+            .iter()
+            .filter_map(|row| row["function"].as_str())
+            .collect();
         for name in [
             "MPI_Isend",
             "MPI_Irecv",
@@ -111,7 +117,11 @@ fn a_running_job_answers_all_questions() {
             .iter()
             .map(|cell| (number(cell, "/source"), number(cell, "/destination")))
             .collect();
-        assert_eq!(pairs, BTreeSet::from([(0, 1), (1, 0)]), "a ring of two: {matrix}");
+        assert_eq!(
+            pairs,
+            BTreeSet::from([(0, 1), (1, 0)]),
+            "a ring of two: {matrix}"
+        );
         for cell in cells {
             let (messages, bytes) = (number(cell, "/sent/messages"), number(cell, "/sent/bytes"));
             assert!(

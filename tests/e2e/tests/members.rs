@@ -1,5 +1,5 @@
-//! A member of the tree that stands still, lies or dies: it is named and left out, the rest goes on, and where it comes back
-//! it is whole again.
+//! A member of the tree that stands still, lies or dies: it is named and left out, the rest goes
+//! on, and where it comes back it is whole again.
 
 use invivo_e2e::apps::{liar, program};
 use invivo_e2e::checks;
@@ -15,8 +15,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The longest that others wait for an answer when it is known who gives none: such a one is not waited for. A wave that
-/// waits takes a second per layer.
+/// The longest that others wait for an answer when it is known who gives none: such a one is not
+/// waited for. A wave that waits takes a second per layer.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 /// A job with three layers: ranks, fan-in, tool places below the first inner node.
@@ -75,7 +75,8 @@ fn missing(answer: &Value) -> Vec<u64> {
 }
 
 fn is_whole(answer: &Value, ranks: u32) -> bool {
-    number(answer, "/coverage/ranks_reporting") == u64::from(ranks) && missing(&answer["coverage"]).is_empty()
+    number(answer, "/coverage/ranks_reporting") == u64::from(ranks)
+        && missing(&answer["coverage"]).is_empty()
 }
 
 fn wait_until_whole(running: &mut Running) {
@@ -104,7 +105,11 @@ fn the_rest_goes_on(running: &Running, member: u32, without: u32) {
     let took = (0..3).map(|_| {
         let begun = Instant::now();
         let answer = client.json(&["functions"]);
-        assert_eq!(missing(&answer["coverage"]), [u64::from(member)], "{answer}");
+        assert_eq!(
+            missing(&answer["coverage"]),
+            [u64::from(member)],
+            "{answer}"
+        );
         let rows = answer["rows"].as_array().expect("rows");
         assert!(!rows.is_empty(), "the others answer: {answer}");
         begun.elapsed()
@@ -120,10 +125,15 @@ fn the_rest_goes_on(running: &Running, member: u32, without: u32) {
     assert_eq!(missing(&reply), [u64::from(member)], "{reply}");
     let (targets, done) = (number(&reply, "/targets"), number(&reply, "/done"));
     let ranks = u64::from(running.ranks());
-    assert_eq!((targets, done), (ranks, ranks - u64::from(without)), "{reply}");
+    assert_eq!(
+        (targets, done),
+        (ranks, ranks - u64::from(without)),
+        "{reply}"
+    );
 }
 
-/// The program is none the wiser, and the books hold: of every call that it made it is known what became of it.
+/// The program is none the wiser, and the books hold: of every call that it made it is known what
+/// became of it.
 fn end(running: Running) {
     let ranks = running.ranks();
     running.tell("stop");
@@ -136,7 +146,10 @@ fn end(running: Running) {
     let report = ended.report();
     checks::conserved(&report, ranks);
     let counted: u64 = recorded(&ended.own_counts().calls).values().sum();
-    assert_eq!(report.coverage.ledger.entered, counted, "calls entered and made");
+    assert_eq!(
+        report.coverage.ledger.entered, counted,
+        "calls entered and made"
+    );
     ended.assert_nothing_left();
 }
 
@@ -161,10 +174,14 @@ fn a_stalled_member_is_named_and_left_out_until_it_is_back() {
     }
 }
 
-/// An installation whose tool places have a liar among them: their program is a script that preloads it, before the MPI library
-/// that they are given, because they are kept from what is preloaded for the application. Gives its `invivo`.
+/// An installation whose tool places have a liar among them: their program is a script that
+/// preloads it, before the MPI library that they are given, because they are kept from what is
+/// preloaded for the application. Gives its `invivo`.
 fn installation_with_liar(directory: &Path, family: Family) -> PathBuf {
-    let (tools, programs) = (Path::new("lib/invivo").join(family.interface()), Path::new("bin"));
+    let (tools, programs) = (
+        Path::new("lib/invivo").join(family.interface()),
+        Path::new("bin"),
+    );
     let (from, to) = (places::dist().join(&tools), directory.join(&tools));
     for folder in [tools.as_path(), programs] {
         std::fs::create_dir_all(directory.join(folder)).expect("the installation's folders");
@@ -220,8 +237,9 @@ fn a_lying_place_is_named_and_left_out_until_it_tells_the_truth() {
     }
 }
 
-/// MPI ends a job of which one process dies, and a tool process is one: the launcher says that it failed, no process is left, and
-/// what may be left in the file system is known to be dead. There is no report: launchers kill the rest within a moment.
+/// MPI ends a job of which one process dies, and a tool process is one: the launcher says that it
+/// failed, no process is left, and what may be left in the file system is known to be dead. There
+/// is no report: launchers kill the rest within a moment.
 #[test]
 fn a_killed_place_ends_the_job_as_any_process_does() {
     for family in Family::ALL {

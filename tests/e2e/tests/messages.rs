@@ -1,5 +1,5 @@
-//! Sends and receives are put together, below one place and across places, and waiting for late senders is what the
-//! program itself says of it.
+//! Sends and receives are put together, below one place and across places, and waiting for late
+//! senders is what the program itself says of it.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::call_log::{Call, CallLog};
@@ -10,12 +10,16 @@ use invivo_e2e::job::Job;
 use serde_json::Value;
 
 const ROUNDS: usize = 10;
-/// Between the program's look at its clock and the begin of the call; a time slice where the machine is busy.
+/// Between the program's look at its clock and the begin of the call; a time slice where the
+/// machine is busy.
 const READING_NS: u64 = 1_000_000;
 
 /// Messages from one rank to its partner: the send, and the call that completed the receive.
 fn pairs<'a>(sender: &'a CallLog, receiver: &'a CallLog) -> Vec<(&'a Call, &'a Call)> {
-    let sends = sender.calls.iter().filter(|call| call.function == "MPI_Send");
+    let sends = sender
+        .calls
+        .iter()
+        .filter(|call| call.function == "MPI_Send");
     let completed = |call: &&Call| matches!(call.function.as_str(), "MPI_Recv" | "MPI_Wait");
     let mut receives: Vec<&Call> = receiver.calls.iter().filter(completed).collect();
     assert_eq!(receives.len(), 4 * ROUNDS);
@@ -36,7 +40,10 @@ struct Expected {
 impl Expected {
     /// Pairs whose halves begin so near together.
     fn ties(&self, within_ns: u64) -> u64 {
-        self.apart_ns.iter().filter(|apart| **apart <= within_ns).count() as u64
+        self.apart_ns
+            .iter()
+            .filter(|apart| **apart <= within_ns)
+            .count() as u64
     }
 }
 
@@ -54,7 +61,10 @@ fn expected(logs: &[CallLog]) -> Expected {
         sum.messages += 1;
         sum.apart_ns.push(send.begin_ns.abs_diff(receive.begin_ns));
         sum.late += u64::from(send.begin_ns > receive.begin_ns);
-        sum.late_ns += send.begin_ns.min(receive.end_ns).saturating_sub(receive.begin_ns);
+        sum.late_ns += send
+            .begin_ns
+            .min(receive.end_ns)
+            .saturating_sub(receive.begin_ns);
         sum.transfer_ns += receive.end_ns - send.begin_ns;
     }
     sum
@@ -92,7 +102,11 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
         );
     }
     for reason in ["unresolved", "limit", "cut", "missing"] {
-        assert_eq!(number(&answer, &format!("/unmatched/{reason}")), 0, "{answer}");
+        assert_eq!(
+            number(&answer, &format!("/unmatched/{reason}")),
+            0,
+            "{answer}"
+        );
     }
     let untimed = number(&answer, "/untimed");
     assert_eq!(
@@ -155,8 +169,8 @@ fn from_place_to_place() {
     matched(Family::Mpich, 2, "1");
 }
 
-/// Eight ranks, four places, two nodes, one root: every message goes from a place below one node to a place below the
-/// other.
+/// Eight ranks, four places, two nodes, one root: every message goes from a place below one node to
+/// a place below the other.
 #[test]
 fn over_three_layers() {
     matched(Family::Ompi, 8, "2,2");

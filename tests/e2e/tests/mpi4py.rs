@@ -1,5 +1,5 @@
-//! mpi4py's own test suite: what it finds of an MPI it finds under Invivo, test by test, and of every call that it makes
-//! the report says what an independent counter says.
+//! mpi4py's own test suite: what it finds of an MPI it finds under Invivo, test by test, and of
+//! every call that it makes the report says what an independent counter says.
 
 use invivo_e2e::apps::{Counter, counter};
 use invivo_e2e::checks;
@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-/// The longest suite takes two minutes on a quiet machine, and ten times that on one with ten other jobs; the parts take
-/// a tenth.
+/// The longest suite takes two minutes on a quiet machine, and ten times that on one with ten other
+/// jobs; the parts take a tenth.
 const LIMIT: Duration = Duration::from_secs(1500);
 /// Names of modules that are left out: spawned processes and other jobs are other tests' matter.
 const LEFT_OUT: [&str; 2] = ["spawn", "dynproc"];
-/// What is left out where ranks share it on MPICH 4.0: locks made of atomic updates of a window, of which that library loses one
-/// now and then. One rank finds its lock open, and the other one waits for ever: without Invivo, too.
+/// What is left out where ranks share it on MPICH 4.0: locks made of atomic updates of a window, of
+/// which that library loses one now and then. One rank finds its lock open, and the other one waits
+/// for ever: without Invivo, too.
 const LEFT_OUT_ON_MPICH_4: &str = "util_sync";
 
 /// The outcome of each test on one rank, with the reason of a skipped one.
@@ -29,7 +30,8 @@ type Outcomes = BTreeMap<String, String>;
 fn command(family: Family, ranks: u32, only: &[&str]) -> Vec<OsString> {
     let program = places::sources().join("mpi4py/outcomes.py");
     let tests = python::tests_of_mpi4py().join("test");
-    let mut command: Vec<OsString> = vec![python::interpreter().into(), program.into(), tests.into()];
+    let mut command: Vec<OsString> =
+        vec![python::interpreter().into(), program.into(), tests.into()];
     let loses_updates = family == Family::Mpich && ranks > 1;
     for name in LEFT_OUT
         .into_iter()
@@ -85,7 +87,8 @@ fn suite(family: Family, ranks: u32, only: &[&str]) {
     };
     let (expected, bare, alone) = run(Job::bare(family, ranks, &command));
     let counter = counter(family, Counter::Shallow);
-    let (found, observed, beside) = run(Job::observed(family, ranks, &command).env("LD_PRELOAD", counter));
+    let (found, observed, beside) =
+        run(Job::observed(family, ranks, &command).env("LD_PRELOAD", counter));
     println!(
         "{family:?}, {ranks} ranks: {} tests on each, failed {} bare and {} observed, in {alone:.0?} and {beside:.0?}",
         expected[0].len(),
@@ -93,8 +96,16 @@ fn suite(family: Family, ranks: u32, only: &[&str]) {
         failures(&found),
     );
     for (rank, (expected, found)) in expected.iter().zip(&found).enumerate() {
-        assert!(expected.len() > 4, "rank {rank} ran {} tests", expected.len());
-        checks::same(&format!("{family:?}: tests on rank {rank}"), expected, found);
+        assert!(
+            expected.len() > 4,
+            "rank {rank} ran {} tests",
+            expected.len()
+        );
+        checks::same(
+            &format!("{family:?}: tests on rank {rank}"),
+            expected,
+            found,
+        );
     }
     assert_eq!(bare.code(), observed.code(), "exit status");
     let report = observed.report();
@@ -104,8 +115,8 @@ fn suite(family: Family, ranks: u32, only: &[&str]) {
     seen::note(family, &counted.calls);
 }
 
-/// Some of the suite on each MPI: what asks for attributes, requests of all kinds, and functions that not every library
-/// has. Seconds each.
+/// Some of the suite on each MPI: what asks for attributes, requests of all kinds, and functions
+/// that not every library has. Seconds each.
 const SOME: [&str; 6] = [
     "test_comm\\.",
     "test_attributes",

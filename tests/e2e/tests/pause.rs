@@ -1,5 +1,5 @@
-//! The application stands still when asked, and goes on when asked, when the lease is over, and when the
-//! measurement is lost; its results are the same.
+//! The application stands still when asked, and goes on when asked, when the lease is over, and
+//! when the measurement is lost; its results are the same.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
@@ -35,7 +35,8 @@ fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
         .collect()
 }
 
-/// Work for each thread of a program, in seconds: enough for a busy machine to have answered before it is done.
+/// Work for each thread of a program, in seconds: enough for a busy machine to have answered before
+/// it is done.
 const SECONDS: usize = 4;
 
 /// Computing without an MPI call: every thread stands for as long as the pause lasts.
@@ -98,7 +99,11 @@ fn computing(family: Family) {
             begun + 100_000_000 > asked,
             "rank {rank} stood before it was asked to"
         );
-        assert_eq!(log.ticks(), 2 * 100 * SECONDS, "rank {rank} did all its work");
+        assert_eq!(
+            log.ticks(),
+            2 * 100 * SECONDS,
+            "rank {rank} did all its work"
+        );
     }
     let bare = Job::bare(family, ranks, &command).limit(Duration::from_secs(120));
     assert_eq!(ended.stdout(), bare.run().stdout());
@@ -123,7 +128,8 @@ fn a_computing_job_stands_still_on_mpich() {
 fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "recv_blocked", [])).start();
+        let mut running =
+            Job::observed(family, ranks, &program(family, "recv_blocked", [])).start();
         wait_for_ticks(&mut running, 0..1, 50);
         wait_for_ticks(&mut running, 1..ranks, 1);
         running.wait_for_answers();
@@ -144,9 +150,15 @@ fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
         let ended = running.end();
         assert_eq!(ended.code(), 0);
         let (gap, _) = ClockLog::read(&ended.logs(), 0).longest_gap();
-        assert!(gap >= Duration::from_secs(2), "{family:?}: rank 0 stood {gap:?}");
+        assert!(
+            gap >= Duration::from_secs(2),
+            "{family:?}: rank 0 stood {gap:?}"
+        );
         for rank in 1..ranks {
-            assert_eq!(ended.stdout()[rank as usize], format!("rank {rank} has {rank}\n"));
+            assert_eq!(
+                ended.stdout()[rank as usize],
+                format!("rank {rank} has {rank}\n")
+            );
             let received = ClockLog::read(&ended.logs(), rank).threads["received"][0];
             assert!(
                 received > resumed,
@@ -160,7 +172,8 @@ fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
     }
 }
 
-/// A job that does nothing but communicate: no call begins while it is paused, and no message is lost.
+/// A job that does nothing but communicate: no call begins while it is paused, and no message is
+/// lost.
 #[test]
 fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
     for family in Family::ALL {
@@ -218,7 +231,11 @@ fn a_pause_ends_with_its_lease() {
                 .is_none_or(serde_json::Value::is_null),
             "{family:?}: {status}"
         );
-        assert_eq!(number(&status, "/status/ranks/paused"), 0, "{family:?}: {status}");
+        assert_eq!(
+            number(&status, "/status/ranks/paused"),
+            0,
+            "{family:?}: {status}"
+        );
         running.tell("stop");
 
         let ended = running.end();
@@ -237,7 +254,8 @@ fn a_pause_ends_with_its_lease() {
     }
 }
 
-/// The root is killed while the application stands: nobody is left to end the pause, and it ends all the same.
+/// The root is killed while the application stands: nobody is left to end the pause, and it ends
+/// all the same.
 #[test]
 fn a_pause_ends_when_the_root_is_lost() {
     for family in Family::ALL {

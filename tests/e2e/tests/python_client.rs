@@ -1,4 +1,5 @@
-//! The interface as a stranger sees it: a Python program that has nothing but `connect.json` and gRPC reflection.
+//! The interface as a stranger sees it: a Python program that has nothing but `connect.json` and
+//! gRPC reflection.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
@@ -31,7 +32,11 @@ fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
         let hello = client
             .python("Hello", r#"{"client": "a stranger"}"#, "view")
             .messages();
-        assert_eq!(number(&hello[0], "/job/ranks"), u64::from(RANKS), "{hello:?}");
+        assert_eq!(
+            number(&hello[0], "/job/ranks"),
+            u64::from(RANKS),
+            "{hello:?}"
+        );
 
         let request = r#"{"lease_ns": "60000000000"}"#;
         let paused = client.python("Pause", request, "control").messages();
@@ -40,7 +45,8 @@ fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
             (u64::from(RANKS), u64::from(RANKS)),
             "{paused:?}"
         );
-        let ticks = |running: &Running| [0, 1].map(|rank| ClockLog::read(&running.logs(), rank).ticks());
+        let ticks =
+            |running: &Running| [0, 1].map(|rank| ClockLog::read(&running.logs(), rank).ticks());
         let before = ticks(&running);
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(before, ticks(&running), "{family:?}");
@@ -51,7 +57,11 @@ fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
             "{status:?}"
         );
         let resumed = client.python("Resume", "{}", "control").messages();
-        assert_eq!(number(&resumed[0], "/done"), u64::from(RANKS), "{resumed:?}");
+        assert_eq!(
+            number(&resumed[0], "/done"),
+            u64::from(RANKS),
+            "{resumed:?}"
+        );
 
         let snapshots = client
             .python(
@@ -107,7 +117,11 @@ fn a_pause_needs_the_control_token() {
         );
     }
     let connect = running.connect_file();
-    let mode = connect.metadata().expect("connect.json").permissions().mode();
+    let mode = connect
+        .metadata()
+        .expect("connect.json")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600, "connect.json is for its owner alone");
 
     running.tell("stop");

@@ -1,5 +1,5 @@
-//! The release: its tarball, unpacked where there is neither Rust nor a compiler; and of what the tree is made that
-//! everybody builds, what has to hold for the release too.
+//! The release: its tarball, unpacked where there is neither Rust nor a compiler; and of what the
+//! tree is made that everybody builds, what has to hold for the release too.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
@@ -46,8 +46,9 @@ fn tarball() -> PathBuf {
         .expect("INVIVO_TARBALL says where the release is (`cargo xtask dist` makes one)")
 }
 
-/// The libraries that a program may name: those of the C library, and the compiler's for unwinding. None is an MPI's:
-/// which one it is and what its file is called is known on the machine of the job.
+/// The libraries that a program may name: those of the C library, and the compiler's for unwinding.
+/// None is an MPI's: which one it is and what its file is called is known on the machine of the
+/// job.
 const LIBRARIES: [&str; 7] = [
     "ld-linux-x86-64.so.2",
     "libc.so.6",
@@ -73,7 +74,11 @@ fn unpack(dir: &Path) -> PathBuf {
         .expect("the directory")
         .map(|entry| entry.expect("an entry").path())
         .collect();
-    assert_eq!(folders.len(), 1, "one folder, named for the version: {folders:?}");
+    assert_eq!(
+        folders.len(),
+        1,
+        "one folder, named for the version: {folders:?}"
+    );
     folders[0].clone()
 }
 
@@ -109,7 +114,9 @@ fn shown(option: &str, path: &Path) -> String {
 fn glibc_of(path: &Path) -> Option<(u32, u32)> {
     let text = shown("-T", path);
     let versions = text.split("GLIBC_").skip(1).filter_map(|rest| {
-        let number = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
+        let number = rest
+            .split(|c: char| !c.is_ascii_digit() && c != '.')
+            .next()?;
         let mut parts = number.split('.').map(str::parse::<u32>);
         Some((parts.next()?.ok()?, parts.next()?.ok()?))
     });
@@ -124,9 +131,17 @@ fn no_program_names_a_library_that_is_not_everywhere() {
             .lines()
             .filter_map(|line| line.trim().strip_prefix("NEEDED").map(str::trim))
             .collect();
-        assert!(named.contains(&"libc.so.6"), "{}: {named:?}", path.display());
+        assert!(
+            named.contains(&"libc.so.6"),
+            "{}: {named:?}",
+            path.display()
+        );
         for library in named {
-            assert!(LIBRARIES.contains(&library), "{} names {library}", path.display());
+            assert!(
+                LIBRARIES.contains(&library),
+                "{} names {library}",
+                path.display()
+            );
         }
     }
 }
@@ -190,7 +205,10 @@ fn it_runs_where_there_is_no_compiler() {
             .arg(tree.join("bin/invivo"))
             .args(arguments)
             .current_dir(dir.path());
-        command.env_clear().env("PATH", &path).env("HOME", dir.path());
+        command
+            .env_clear()
+            .env("PATH", &path)
+            .env("HOME", dir.path());
         command.envs([
             ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
             ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),

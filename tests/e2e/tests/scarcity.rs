@@ -1,5 +1,5 @@
-//! Jobs that have too little of something: a place that takes their records, shared memory, memory, slots. The program runs on
-//! where it can, and where it cannot, the answer says why.
+//! Jobs that have too little of something: a place that takes their records, shared memory, memory,
+//! slots. The program runs on where it can, and where it cannot, the answer says why.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
@@ -19,7 +19,8 @@ use std::time::Duration;
 const RANKS: u32 = 2;
 /// Calls of a rank while nobody takes its records: they fill all of its packets more than twice.
 const CALLS: &str = "300000";
-/// The longest that a call waits for a packet, and the part of the run that all waiting together may take, as the manual says.
+/// The longest that a call waits for a packet, and the part of the run that all waiting together
+/// may take, as the manual says.
 const ONCE: Duration = Duration::from_millis(10);
 const PART: f64 = 0.01;
 /// What a measurement may be off where others use the processors, too.
@@ -27,14 +28,16 @@ const SLACK: Duration = Duration::from_millis(40);
 /// How long a place stands still where its rank waits for as long as it takes.
 const STOPPED: Duration = Duration::from_millis(800);
 
-/// What the program measured of itself: the time since `MPI_Init`, its longest call, and what its calls slept.
+/// What the program measured of itself: the time since `MPI_Init`, its longest call, and what its
+/// calls slept.
 struct Pressed {
     run: Duration,
     longest: Duration,
     slept: Duration,
 }
 
-/// A rank that calls MPI as often as it can while its place stands still: until it is done, or for a time.
+/// A rank that calls MPI as often as it can while its place stands still: until it is done, or for
+/// a time.
 fn pressed(family: Family, policy: &'static str, stopped: Option<Duration>) -> (Pressed, Ended) {
     let command = program(family, "pressed", [CALLS]);
     let mut running = Job::observed(family, 1, &command)
@@ -52,7 +55,8 @@ fn pressed(family: Family, policy: &'static str, stopped: Option<Duration>) -> (
     running.wait_for_notes("done");
     signal(&place, Signal::CONT);
     running.tell("end");
-    let text = std::fs::read_to_string(running.logs().join("0.measured")).expect("what it measured");
+    let text =
+        std::fs::read_to_string(running.logs().join("0.measured")).expect("what it measured");
     let mut measured = text
         .split_whitespace()
         .map(|us| Duration::from_micros(us.parse().expect("a number")));
@@ -64,12 +68,17 @@ fn pressed(family: Family, policy: &'static str, stopped: Option<Duration>) -> (
     };
     let ended = running.end();
     assert_eq!(ended.code(), 0, "{family:?}, {policy}");
-    assert_eq!(ended.stdout(), ["rank 0 has called\n"], "{family:?}, {policy}");
+    assert_eq!(
+        ended.stdout(),
+        ["rank 0 has called\n"],
+        "{family:?}, {policy}"
+    );
     ended.assert_nothing_left();
     (pressed, ended)
 }
 
-/// Records that do not fit are dropped and counted, and no rank waits longer for its place than it may.
+/// Records that do not fit are dropped and counted, and no rank waits longer for its place than it
+/// may.
 #[test]
 fn a_rank_waits_no_longer_than_its_bound() {
     for family in Family::ALL {
@@ -85,8 +94,15 @@ fn a_rank_waits_no_longer_than_its_bound() {
             report.coverage.ledger.dropped.all() > 0,
             "{family:?}: nothing was too much"
         );
-        let Pressed { run, longest, slept } = pressed;
-        assert!(longest < ONCE + SLACK, "{family:?}: one call took {longest:?}");
+        let Pressed {
+            run,
+            longest,
+            slept,
+        } = pressed;
+        assert!(
+            longest < ONCE + SLACK,
+            "{family:?}: one call took {longest:?}"
+        );
         let allowed = run.mul_f64(PART) + ONCE;
         assert!(slept < allowed, "{family:?}: {slept:?} of {run:?}");
     }
@@ -117,10 +133,14 @@ fn with_shared_memory(size: &str, left_by_others: &str) -> String {
 /// The lines that warn of it.
 fn warnings(ended: &Ended) -> usize {
     let lines = ended.our_lines();
-    lines.iter().filter(|line| line.contains("/dev/shm has")).count()
+    lines
+        .iter()
+        .filter(|line| line.contains("/dev/shm has"))
+        .count()
 }
 
-/// Open MPI does without shared memory where there is too little. Invivo needs none of it, and says what may be slow.
+/// Open MPI does without shared memory where there is too little. Invivo needs none of it, and says
+/// what may be slow.
 #[test]
 fn open_mpi_runs_with_a_tiny_and_with_a_full_dev_shm() {
     if !possible() {
@@ -130,7 +150,9 @@ fn open_mpi_runs_with_a_tiny_and_with_a_full_dev_shm() {
     let command = program(family, "init_finalize", ["3"]);
     for (size, left_by_others) in [("64k", "0"), ("64m", "64M")] {
         let script = with_shared_memory(size, left_by_others);
-        let bare = Job::bare(family, RANKS, &command).behind_mounts(&script).run();
+        let bare = Job::bare(family, RANKS, &command)
+            .behind_mounts(&script)
+            .run();
         let observed = Job::observed(family, RANKS, &command)
             .behind_mounts(&script)
             .run();
@@ -142,7 +164,8 @@ fn open_mpi_runs_with_a_tiny_and_with_a_full_dev_shm() {
     }
 }
 
-/// MPICH does not start without it. Where the ranks would fit and the tool processes do not, the warning has said so.
+/// MPICH does not start without it. Where the ranks would fit and the tool processes do not, the
+/// warning has said so.
 #[test]
 fn mpich_says_that_dev_shm_is_too_small() {
     if !possible() {
@@ -152,7 +175,9 @@ fn mpich_says_that_dev_shm_is_too_small() {
     let command = program(family, "init_finalize", ["3"]);
     for (size, bare_code) in [("64k", None), ("14m", Some(3))] {
         let script = with_shared_memory(size, "0");
-        let bare = Job::bare(family, RANKS, &command).behind_mounts(&script).run();
+        let bare = Job::bare(family, RANKS, &command)
+            .behind_mounts(&script)
+            .run();
         let observed = Job::observed(family, RANKS, &command)
             .behind_mounts(&script)
             .run();
@@ -171,7 +196,8 @@ fn mpich_says_that_dev_shm_is_too_small() {
     }
 }
 
-/// Open MPI refuses what has too few slots, with its own words and status; whose slots they are is said before.
+/// Open MPI refuses what has too few slots, with its own words and status; whose slots they are is
+/// said before.
 #[test]
 fn too_few_slots_are_explained() {
     let file = tempfile::NamedTempFile::new().expect("a file");
@@ -204,21 +230,36 @@ fn too_few_slots_are_explained() {
     assert_ne!(refused.status.code(), Some(0), "{refused:?}");
     for ranks in [2, 3] {
         let observed = launch(&invivo, ranks);
-        assert_eq!(observed.status.code(), refused.status.code(), "{observed:?}");
-        assert!(observed.stdout.is_empty(), "nothing is started: {observed:?}");
+        assert_eq!(
+            observed.status.code(),
+            refused.status.code(),
+            "{observed:?}"
+        );
+        assert!(
+            observed.stdout.is_empty(),
+            "nothing is started: {observed:?}"
+        );
         let lines = said(&observed);
-        let expected = format!("take {} slots and {} gives 2", ranks + 2, file.path().display());
-        assert!(lines.len() == 1 && lines[0].contains(&expected), "{lines:?}");
+        let expected = format!(
+            "take {} slots and {} gives 2",
+            ranks + 2,
+            file.path().display()
+        );
+        assert!(
+            lines.len() == 1 && lines[0].contains(&expected),
+            "{lines:?}"
+        );
     }
 }
 
-/// A limit of addresses (`ulimit -v`) that leaves MPI what it needs leaves the tool processes enough, too; where they could not
-/// start, nothing is started.
+/// A limit of addresses (`ulimit -v`) that leaves MPI what it needs leaves the tool processes
+/// enough, too; where they could not start, nothing is started.
 #[test]
 fn a_limit_of_memory_is_lived_with_or_told() {
     for family in Family::ALL {
         let command = program(family, "init_finalize", ["3"]);
-        let limited = |job: Job, kib: u32| job.behind(&format!("ulimit -v {kib}; exec \"$@\"")).run();
+        let limited =
+            |job: Job, kib: u32| job.behind(&format!("ulimit -v {kib}; exec \"$@\"")).run();
         let bare = limited(Job::bare(family, RANKS, &command), 400_000);
         let observed = limited(Job::observed(family, RANKS, &command), 400_000);
         assert_eq!((bare.code(), observed.code()), (3, 3), "{family:?}");
@@ -241,12 +282,14 @@ fn a_limit_of_memory_is_lived_with_or_told() {
     }
 }
 
-/// Bytes that a job's processes may touch together: enough for all, and enough for the program alone.
+/// Bytes that a job's processes may touch together: enough for all, and enough for the program
+/// alone.
 const ENOUGH_BYTES: u64 = 256 << 20;
 const FOR_THE_PROGRAM_BYTES: u64 = 40 << 20;
 
-/// A limit of what the job's processes touch, as batch systems set it: where the tool processes fit, nothing differs. Where they do
-/// not, the kernel ends one of them, and with it the job, at once and without a trace.
+/// A limit of what the job's processes touch, as batch systems set it: where the tool processes
+/// fit, nothing differs. Where they do not, the kernel ends one of them, and with it the job, at
+/// once and without a trace.
 #[test]
 #[ignore = "a control group, which not every machine lets us make"]
 fn a_control_group_with_little_memory_is_lived_with_or_ends_the_job() {

@@ -1,4 +1,5 @@
-//! The measurement ends before the job does: the report is there, the tools are at rest, the program comes to its result.
+//! The measurement ends before the job does: the report is there, the tools are at rest, the
+//! program comes to its result.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::call_log::CallLog;
@@ -9,8 +10,8 @@ use invivo_e2e::processes::{Process, cpu_time};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The most CPU time that a tool process uses in a second after the measurement: it looks now and then whether the job
-/// has ended.
+/// The most CPU time that a tool process uses in a second after the measurement: it looks now and
+/// then whether the job has ended.
 const IDLE: Duration = Duration::from_millis(50);
 
 #[test]
@@ -44,7 +45,10 @@ fn a_job_runs_on_without_its_measurement() {
         std::thread::sleep(Duration::from_secs(1));
         for (tool, before) in tools.iter().zip(before) {
             let used = cpu_time(tool).saturating_sub(before);
-            assert!(used <= IDLE, "{family:?}: {tool:?} used {used:?} in a second");
+            assert!(
+                used <= IDLE,
+                "{family:?}: {tool:?} used {used:?} in a second"
+            );
         }
 
         running.tell("stop");
@@ -68,8 +72,9 @@ fn a_job_runs_on_without_its_measurement() {
                 .calls()
                 .into_iter()
                 .filter(|((of, _), _)| *of == rank as u32);
-            let reported: BTreeMap<String, u64> =
-                of_rank.map(|((_, function), calls)| (function, calls)).collect();
+            let reported: BTreeMap<String, u64> = of_rank
+                .map(|((_, function), calls)| (function, calls))
+                .collect();
             let until = reported.values().sum::<u64>() as usize;
             assert!(
                 until > 0 && until < log.calls.len(),

@@ -1,5 +1,5 @@
-//! Jobs that Slurm starts: with the protocol that fits their MPI they are like any other; with another one they would be
-//! silent singletons, and are refused.
+//! Jobs that Slurm starts: with the protocol that fits their MPI they are like any other; with
+//! another one they would be silent singletons, and are refused.
 
 use invivo_e2e::apps::{Conversation, Language, in_language};
 use invivo_e2e::checks;
@@ -27,7 +27,8 @@ fn jobs_of_srun_are_observed_or_refused() {
     silent_singletons_are_refused(&slurm);
 }
 
-/// By hand and by `invivo run`: the output and the status of the bare run, every call counted, nothing left.
+/// By hand and by `invivo run`: the output and the status of the bare run, every call counted,
+/// nothing left.
 fn right_ones_are_observed(slurm: &Slurm) {
     for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
         let mut command = Conversation::C.command(family);
@@ -40,9 +41,17 @@ fn right_ones_are_observed(slurm: &Slurm) {
         ] {
             let observed = yielding(job.in_slurm(slurm, mpi)).run();
             assert_eq!(observed.code(), STATUS, "{family:?}");
-            assert_eq!(observed.stdout(), bare.stdout(), "{family:?}: standard outputs");
+            assert_eq!(
+                observed.stdout(),
+                bare.stdout(),
+                "{family:?}: standard outputs"
+            );
             let (report, own) = (observed.report(), observed.own_counts());
-            assert_eq!((report.job.ranks, report.job.places), (RANKS, 1), "{family:?}");
+            assert_eq!(
+                (report.job.ranks, report.job.places),
+                (RANKS, 1),
+                "{family:?}"
+            );
             checks::complete(&report, RANKS);
             checks::same_calls(&report, &own.calls);
             checks::same_traffic(&report, &own);
@@ -66,10 +75,17 @@ fn what_saves_when_its_time_is_over_has_its_time(slurm: &Slurm) {
             running.end()
         });
         assert_eq!(observed.code(), bare.code(), "{family:?}");
-        assert_eq!(observed.stdout(), bare.stdout(), "{family:?}: standard outputs");
+        assert_eq!(
+            observed.stdout(),
+            bare.stdout(),
+            "{family:?}: standard outputs"
+        );
         let saved = |rank| format!("rank {rank}: saved");
         let output = observed.stdout().concat();
-        assert!((0..RANKS).all(|rank| output.contains(&saved(rank))), "{output}");
+        assert!(
+            (0..RANKS).all(|rank| output.contains(&saved(rank))),
+            "{output}"
+        );
         checks::complete(&observed.report(), RANKS);
         observed.assert_nothing_left();
     }
@@ -84,7 +100,9 @@ fn silent_singletons_are_refused(slurm: &Slurm) {
         (Family::Ompi, "none", "--mpi=pmix"),
     ] {
         let command = Conversation::C.command(family);
-        let refused = Job::observed(family, RANKS, &command).in_slurm(slurm, mpi).run();
+        let refused = Job::observed(family, RANKS, &command)
+            .in_slurm(slurm, mpi)
+            .run();
         assert_eq!(refused.code(), 2, "{family:?}, {mpi}: wrong usage");
         let lines = refused.our_lines();
         assert!(

@@ -1,4 +1,5 @@
-//! A long life of one job: nobody holds ever more, whatever is asked and whoever dies. `cargo xtask soak` says for how long.
+//! A long life of one job: nobody holds ever more, whatever is asked and whoever dies. `cargo xtask
+//! soak` says for how long.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::asked;
@@ -13,24 +14,28 @@ use std::time::{Duration, Instant};
 const RANKS: u32 = 2;
 /// Unless something else is asked for.
 const RUN: Duration = Duration::from_secs(30 * 60);
-/// The shorter form that precedes it, on the other MPI: a quarter of it sees each errand some four times.
+/// The shorter form that precedes it, on the other MPI: a quarter of it sees each errand some four
+/// times.
 const SHORT: Duration = Duration::from_secs(180);
-/// Allocators keep what was freed for as long as a minute or some, so that a quarter of a shorter run than this may pass without it
-/// having gone back.
+/// Allocators keep what was freed for as long as a minute or some, so that a quarter of a shorter
+/// run than this may pass without it having gone back.
 const KEPT_FOR: Duration = Duration::from_secs(15 * 60);
-/// In a shorter run they keep nothing: what goes and comes in pieces of this many bytes goes back to the system at once. (A longer one
-/// has the allocator as users have it.)
+/// In a shorter run they keep nothing: what goes and comes in pieces of this many bytes goes back
+/// to the system at once. (A longer one has the allocator as users have it.)
 const KEEP_NOTHING: [(&str, &str); 2] = [
     ("MALLOC_MMAP_THRESHOLD_", "131072"),
     ("MALLOC_TRIM_THRESHOLD_", "131072"),
 ];
-/// Between two deaths of the gateway: the second one that did not live for ten seconds waits longer to be replaced.
+/// Between two deaths of the gateway: the second one that did not live for ten seconds waits longer
+/// to be replaced.
 const GATEWAY_LIVES: Duration = Duration::from_secs(17);
 /// After a gateway's death nobody may answer for so long.
 const REPLACED_WITHIN: Duration = Duration::from_secs(5);
-/// Of so many lines one may be refused: a machine that is busy with something else lets commands wait longer than they may.
+/// Of so many lines one may be refused: a machine that is busy with something else lets commands
+/// wait longer than they may.
 const ANSWERED_PER_REFUSED: u32 = 50;
-/// Each rank with its supervisor; the place with its stand-in and keeper; the root with its stand-in and supervisor; a gateway.
+/// Each rank with its supervisor; the place with its stand-in and keeper; the root with its
+/// stand-in and supervisor; a gateway.
 const JUDGED: usize = 2 * RANKS as usize + 3 + 3 + 1;
 
 /// The first gateway lives for this part of the run, long enough to be judged.
@@ -38,10 +43,14 @@ const FIRST_LIVES: f64 = 1.0 / 3.0;
 
 fn soak(family: Family, run: Duration, seed: u64) {
     let seconds = (run + Duration::from_secs(120)).as_secs().to_string();
-    let mut job = Job::observed(family, RANKS, &program(family, "chatter", [seconds.as_str()]))
-        // They are full soon.
-        .options(["--buffer", "1MiB"])
-        .limit(run + Duration::from_secs(240));
+    let mut job = Job::observed(
+        family,
+        RANKS,
+        &program(family, "chatter", [seconds.as_str()]),
+    )
+    // They are full soon.
+    .options(["--buffer", "1MiB"])
+    .limit(run + Duration::from_secs(240));
     if run < KEPT_FOR {
         job = KEEP_NOTHING
             .into_iter()
@@ -78,7 +87,11 @@ fn soak(family: Family, run: Duration, seed: u64) {
     assert_eq!(ended.stdout(), ["rank 0: 0 wrong\n", "rank 1: 0 wrong\n"]);
     ended.assert_nothing_left();
     let report = ended.report();
-    assert_eq!(report.coverage.ranks_reporting, RANKS, "{:?}", report.coverage);
+    assert_eq!(
+        report.coverage.ranks_reporting, RANKS,
+        "{:?}",
+        report.coverage
+    );
     let counted: u64 = recorded(&ended.own_counts().calls).values().sum();
     let ledger = report.coverage.ledger;
     // The tables begin anew with each reset and window; the books never do.

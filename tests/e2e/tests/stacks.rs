@@ -1,4 +1,5 @@
-//! Where every rank is: call paths that are known by construction, and programs that do not notice that they are looked at.
+//! Where every rank is: call paths that are known by construction, and programs that do not notice
+//! that they are looked at.
 
 use invivo_e2e::apps::{Language, in_language, program};
 use invivo_e2e::client::number;
@@ -15,7 +16,8 @@ fn line(language: Language, mark: &str) -> String {
         Language::C => ("stacks.c", format!("/* at {mark} */")),
         Language::Fortran => ("stacks.f90", format!("! at {mark}")),
     };
-    let source = std::fs::read_to_string(sources().join("stacks").join(file)).expect("the program's source");
+    let source =
+        std::fs::read_to_string(sources().join("stacks").join(file)).expect("the program's source");
     let at = source
         .lines()
         .position(|line| line.ends_with(&mark))
@@ -23,7 +25,8 @@ fn line(language: Language, mark: &str) -> String {
     format!("{file}:{}", at + 1)
 }
 
-/// A function's name as its source has it: Fortran's compiler adds its module's, and an MPI's functions have two names.
+/// A function's name as its source has it: Fortran's compiler adds its module's, and an MPI's
+/// functions have two names.
 fn function(node: &Value) -> &str {
     let name = node["function"].as_str().expect("a name");
     let name = name.strip_prefix("__work_MOD_").unwrap_or(name);
@@ -32,7 +35,8 @@ fn function(node: &Value) -> &str {
         .unwrap_or(name)
 }
 
-/// The program's own part of an answer: each path of its functions, up to MPI, with the ranks and lines of the last.
+/// The program's own part of an answer: each path of its functions, up to MPI, with the ranks and
+/// lines of the last.
 fn own(stacks: &Value, functions: &[&str]) -> Vec<(String, String, Vec<String>)> {
     let mut path: Vec<&str> = Vec::new();
     let mut found = Vec::new();
@@ -80,7 +84,9 @@ fn known_places(family: Family) {
             && is_at(stacks, "rest", 1)
             && stacks["threads_unnamed"] == 0
     });
-    let functions = ["main", "step", "compute", "inner", "exchange", "MPI_Recv", "rest"];
+    let functions = [
+        "main", "step", "compute", "inner", "exchange", "MPI_Recv", "rest",
+    ];
     let line = |mark: &str| line(Language::C, mark);
     let steps = ["step 0", "step 1 2", "step 3"].map(line);
     let expected = [
@@ -109,7 +115,10 @@ fn known_places(family: Family) {
         .iter()
         .find(|one| one.0 == "main step compute inner")
         .expect("a loop");
-    assert!(inner.1 == "0" && inner.2[0].starts_with("stacks.c:"), "{found:?}");
+    assert!(
+        inner.1 == "0" && inner.2[0].starts_with("stacks.c:"),
+        "{found:?}"
+    );
     let recv = found
         .iter()
         .find(|one| one.0 == "main step exchange MPI_Recv")
@@ -165,7 +174,11 @@ fn known_subroutines(family: Family) {
     ] {
         let one = found.iter().find(|one| one.0 == path);
         let one = one.unwrap_or_else(|| panic!("{family:?}: no {path} in {found:?}"));
-        assert_eq!((one.1.as_str(), &one.2), (which, &lines), "{family:?}: {found:?}");
+        assert_eq!(
+            (one.1.as_str(), &one.2),
+            (which, &lines),
+            "{family:?}: {found:?}"
+        );
     }
     job.tell("stop");
     assert_eq!(job.end().code(), 0);
@@ -182,7 +195,8 @@ fn subroutines_of_fortran_are_told_on_mpich() {
     known_subroutines(Family::Mpich);
 }
 
-/// Threads that sleep in all sorts of calls, and one that gets signals, are looked at as often as can be.
+/// Threads that sleep in all sorts of calls, and one that gets signals, are looked at as often as
+/// can be.
 fn nobody_notices(family: Family) {
     let command = program(family, "asleep", []);
     let mut job = Job::observed(family, 1, &command).start();
@@ -214,7 +228,10 @@ fn nobody_notices(family: Family) {
         .lines()
         .filter(|line| line.ends_with(": 0 interrupted, 0 early, 0 wrong"));
     assert_eq!(calls.count(), 9, "{family:?}: {text}");
-    assert!(text.contains("rank 0: 2000 signals\n"), "{family:?}: {text}");
+    assert!(
+        text.contains("rank 0: 2000 signals\n"),
+        "{family:?}: {text}"
+    );
 }
 
 #[test]

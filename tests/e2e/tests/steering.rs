@@ -1,5 +1,5 @@
-//! What the verbs mean, on a program that logs when each of its MPI calls began and ended: the tables between two cuts
-//! hold exactly the calls that lie between them.
+//! What the verbs mean, on a program that logs when each of its MPI calls began and ended: the
+//! tables between two cuts hold exactly the calls that lie between them.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::call_log::CallLog;
@@ -110,7 +110,8 @@ impl Steered {
         self.running.wait_for_notes("begun");
     }
 
-    /// Started unobserved, it is; switched on, everything from there on is seen; switched off, it is not.
+    /// Started unobserved, it is; switched on, everything from there on is seen; switched off, it
+    /// is not.
     fn recording_off_and_on(&mut self) {
         assert_eq!(self.moved().entered, 0, "nothing was seen since the start");
         self.assert_unseen();
@@ -193,13 +194,16 @@ impl Steered {
         }
     }
 
-    /// The matrix is that of the calls in this table, of the program's second half: messages go around in a ring.
+    /// The matrix is that of the calls in this table, of the program's second half: messages go
+    /// around in a ring.
     fn matrix_is_that_of(&self, table: &Value) {
         let rows = table["rank_rows"].as_array().expect("rows by rank");
         let sum = |rank: u32, functions: &[&str], what: &str| -> u64 {
             let of_rank = rows.iter().filter(|row| {
                 number(row, "/rank") == u64::from(rank)
-                    && functions.iter().any(|function| row["function"] == *function)
+                    && functions
+                        .iter()
+                        .any(|function| row["function"] == *function)
             });
             of_rank.map(|row| number(row, &format!("/{what}"))).sum()
         };
@@ -267,7 +271,8 @@ impl Steered {
         let table = table(&answer);
         let calls: u64 = table.values().map(|row| row.calls).sum();
         let clipped: u64 = table.values().map(|row| row.clipped).sum();
-        // What was open at its end is clipped by then, and counted by the time it is asked for or later.
+        // What was open at its end is clipped by then, and counted by the time it is asked for or
+        // later.
         assert_eq!(number(&reply, "/clipped"), clipped, "{reply}");
         let (counted, open) = (number(&reply, "/calls"), number(&reply, "/open"));
         assert!(
@@ -307,7 +312,10 @@ impl Steered {
         let report = ended.report();
         checks::conserved(&report, self.ranks);
         let (_, _, window) = self.cut_out.last().expect("the window");
-        let window: Vec<_> = window.iter().map(|(key, row)| (key.clone(), row.calls)).collect();
+        let window: Vec<_> = window
+            .iter()
+            .map(|(key, row)| (key.clone(), row.calls))
+            .collect();
         assert_eq!(report.calls().into_iter().collect::<Vec<_>>(), window);
         ended.assert_nothing_left();
     }

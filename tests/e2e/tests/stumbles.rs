@@ -1,4 +1,5 @@
-//! Tool processes with a fault of their own: they say so, and the application goes on as if nothing had happened.
+//! Tool processes with a fault of their own: they say so, and the application goes on as if nothing
+//! had happened.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::checks;
@@ -17,7 +18,8 @@ fn panic_in(running: &mut Running, kind: &str, title: &str) {
     });
 }
 
-/// A panic in a place, in a node and in the root, one after the other, in a job that communicates as fast as it can.
+/// A panic in a place, in a node and in the root, one after the other, in a job that communicates
+/// as fast as it can.
 #[test]
 fn a_panic_harms_nobody_else() {
     for family in Family::ALL {
@@ -54,7 +56,11 @@ fn a_panic_harms_nobody_else() {
         checks::conserved(&report, RANKS);
         for words in ["tool place", "failed in itself, 1 times, and went on"] {
             let says = |note: &String| note.contains(words);
-            assert!(report.notes.iter().any(says), "{family:?}: {:?}", report.notes);
+            assert!(
+                report.notes.iter().any(says),
+                "{family:?}: {:?}",
+                report.notes
+            );
         }
         let ledger = &report.coverage.ledger;
         let lost = ledger.dropped_by_place;

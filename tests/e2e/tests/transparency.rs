@@ -1,6 +1,7 @@
-//! The application comes first, and what is recorded is true: six programs that talk in every way the script of
-//! `tests/apps/README.md` knows leave the same output and the same status with and without Invivo, and in the
-//! same runs the report equals their own counts, call by call and byte by byte.
+//! The application comes first, and what is recorded is true: six programs that talk in every way
+//! the script of `tests/apps/README.md` knows leave the same output and the same status with and
+//! without Invivo, and in the same runs the report equals their own counts, call by call and byte
+//! by byte.
 
 use invivo_e2e::apps::{Conversation, Counter, counter, program};
 use invivo_e2e::checks;
@@ -8,7 +9,8 @@ use invivo_e2e::ended::Ended;
 use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
 
-/// The status that the programs are asked to leave with: not the one of a program that was merely killed.
+/// The status that the programs are asked to leave with: not the one of a program that was merely
+/// killed.
 const STATUS: i32 = 3;
 
 /// Fewer on MPICH, which spins while it waits: its processes take the cores from each other.
@@ -81,7 +83,8 @@ conversations! {
     mpi4py_on_mpich: Python on Mpich;
 }
 
-/// A PMPI layer behind ours counts what it would count alone: nothing of our own traffic, and nothing twice.
+/// A PMPI layer behind ours counts what it would count alone: nothing of our own traffic, and
+/// nothing twice.
 #[test]
 fn a_pmpi_layer_behind_still_sees_every_call() {
     for family in Family::ALL {
@@ -105,7 +108,8 @@ fn a_pmpi_layer_behind_still_sees_every_call() {
     }
 }
 
-/// Two tool places: senders and receivers, leaders and members of communicators are known in different ones.
+/// Two tool places: senders and receivers, leaders and members of communicators are known in
+/// different ones.
 #[test]
 fn two_places_together_know_what_one_knows() {
     for family in Family::ALL {
@@ -121,7 +125,8 @@ fn two_places_together_know_what_one_knows() {
     }
 }
 
-/// `invivo run` before the line that the user has typed all along: the same output, status and counts.
+/// `invivo run` before the line that the user has typed all along: the same output, status and
+/// counts.
 #[test]
 fn invivo_run_adds_its_processes_to_the_launchers_line() {
     for family in Family::ALL {
@@ -152,7 +157,8 @@ fn callbacks_in_finalize_still_communicate() {
     }
 }
 
-/// The shortest programs are observed like any other, down to a single rank, whatever status they leave with.
+/// The shortest programs are observed like any other, down to a single rank, whatever status they
+/// leave with.
 #[test]
 fn a_program_that_only_begins_and_ends_is_observed() {
     for family in Family::ALL {
@@ -164,14 +170,20 @@ fn a_program_that_only_begins_and_ends_is_observed() {
             same_for_the_user(&bare, &observed);
             let report = observed.report();
             checks::complete(&report, ranks);
-            let calls = |function: &'static str| (0..ranks).map(move |rank| ((rank, function.to_owned()), 1));
-            checks::same_calls(&report, &calls("MPI_Init").chain(calls("MPI_Finalize")).collect());
+            let calls = |function: &'static str| {
+                (0..ranks).map(move |rank| ((rank, function.to_owned()), 1))
+            };
+            checks::same_calls(
+                &report,
+                &calls("MPI_Init").chain(calls("MPI_Finalize")).collect(),
+            );
             checks::within_the_time_observed(&report);
         }
     }
 }
 
-/// Waiting times that are known by construction: rank r comes r * 60 ms late to each of five barriers.
+/// Waiting times that are known by construction: rank r comes r * 60 ms late to each of five
+/// barriers.
 #[test]
 fn time_in_a_barrier_is_the_time_that_others_are_late() {
     for family in Family::ALL {

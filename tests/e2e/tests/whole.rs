@@ -1,5 +1,6 @@
-//! The whole of MPI: programs that do what somebody in between can spoil (`tests/apps/whole`) print the same per rank, leave
-//! with the same status, and make the calls that an independent counter counts, with Invivo and without.
+//! The whole of MPI: programs that do what somebody in between can spoil (`tests/apps/whole`) print
+//! the same per rank, leave with the same status, and make the calls that an independent counter
+//! counts, with Invivo and without.
 
 use invivo_e2e::apps::{Counter, counter, program};
 use invivo_e2e::checks;
@@ -61,7 +62,11 @@ fn same_words(what: &str, bare: &[String], observed: &[String]) {
 }
 
 fn same_for_the_user(bare: &Ended, observed: &Ended) {
-    same_words("standard outputs differ", &bare.stdout(), &observed.stdout());
+    same_words(
+        "standard outputs differ",
+        &bare.stdout(),
+        &observed.stdout(),
+    );
     same_words(
         "standard error outputs differ",
         &bare.stderr(),
@@ -71,12 +76,14 @@ fn same_for_the_user(bare: &Ended, observed: &Ended) {
     observed.assert_nothing_left();
 }
 
-/// Runs a program bare and observed, with a counter behind Invivo, and compares everything. Gives the bare run.
+/// Runs a program bare and observed, with a counter behind Invivo, and compares everything. Gives
+/// the bare run.
 fn compare(family: Family, command: &[OsString], environment: &[(&str, &str)]) -> Ended {
     compare_but_for(family, command, environment, &[]).0
 }
 
-/// The same where these functions, called once by each rank, are not seen by the counter. Gives the report, too.
+/// The same where these functions, called once by each rank, are not seen by the counter. Gives the
+/// report, too.
 fn compare_but_for(
     family: Family,
     command: &[OsString],
@@ -97,8 +104,11 @@ fn compare_but_for(
     let (report, mut counted) = (observed.report(), observed.counter_counts().calls);
     checks::complete(&report, RANKS);
     let called = counted.clone();
-    counted
-        .extend((0..RANKS).flat_map(|rank| unseen.iter().map(move |name| ((rank, (*name).to_owned()), 1))));
+    counted.extend((0..RANKS).flat_map(|rank| {
+        unseen
+            .iter()
+            .map(move |name| ((rank, (*name).to_owned()), 1))
+    }));
     checks::same_calls(&report, &counted);
     seen::note(family, &called);
     (bare, report)
@@ -117,7 +127,8 @@ fn sections_in_c_say_the_same() {
     sections_in_c(&Family::ALL);
 }
 
-/// The same on a newer MPI, and by the standard's own interface. Open MPI 5 keeps only the first part of what a rank writes.
+/// The same on a newer MPI, and by the standard's own interface. Open MPI 5 keeps only the first
+/// part of what a rank writes.
 #[test]
 fn sections_in_c_say_the_same_on_mpich_5() {
     sections_in_c(&[Family::Mpich5, Family::Abi5]);
@@ -137,7 +148,10 @@ fn sections_in_c(families: &[Family]) {
                     continue;
                 }
                 let said = said.get(section).map(Vec::as_slice).unwrap_or_default();
-                assert!(!said.is_empty(), "{family:?}, rank {rank}: {section} is silent");
+                assert!(
+                    !said.is_empty(),
+                    "{family:?}, rank {rank}: {section} is silent"
+                );
                 // "no partitioned messages" and the like.
                 let absent = said
                     .iter()
@@ -149,8 +163,8 @@ fn sections_in_c(families: &[Family]) {
     }
 }
 
-/// Every section in Fortran by every binding. Open MPI's Fortran layer calls `PMPI_*` and past it: its calls are counted in
-/// the bare run, where the counter may wrap both names.
+/// Every section in Fortran by every binding. Open MPI's Fortran layer calls `PMPI_*` and past it:
+/// its calls are counted in the bare run, where the counter may wrap both names.
 #[test]
 fn sections_in_fortran_say_the_same() {
     for family in Family::ALL {
@@ -180,14 +194,16 @@ fn sections_in_fortran_say_the_same() {
     }
 }
 
-/// What the Fortran programs call by ways that lead past every function of C on one MPI or the other.
+/// What the Fortran programs call by ways that lead past every function of C on one MPI or the
+/// other.
 fn past_the_counter() -> Calls {
     let calls = [("MPI_Comm_set_attr", 3), ("MPI_Comm_create_errhandler", 1)];
     let of_rank = |rank| calls.map(|(name, calls)| ((rank, name.to_owned()), calls));
     (0..RANKS).flat_map(of_rank).collect()
 }
 
-/// Processes that a program starts run as they would, know nothing of Invivo, and are no part of its report.
+/// Processes that a program starts run as they would, know nothing of Invivo, and are no part of
+/// its report.
 #[test]
 fn spawned_processes_run_unharmed_and_unobserved() {
     for family in Family::ALL {
@@ -207,16 +223,19 @@ fn halves_that_meet_by_a_port_do() {
     }
 }
 
-/// Sessions see the program's processes alone: without a world, one after the other, beside a world and around it.
+/// Sessions see the program's processes alone: without a world, one after the other, beside a world
+/// and around it.
 #[test]
 fn sessions_see_the_programs_processes() {
     for (family, ways) in [
-        // A second session behind the end of the first is the end of MPICH 4.0, and MPICH 5.0 hangs in one of ten: bare.
+        // A second session behind the end of the first is the end of MPICH 4.0, and MPICH 5.0 hangs
+        // in one of ten: bare.
         (Family::Mpich, &["alone", "beside", "around", "at_once"][..]),
         (Family::Mpich5, &["alone"]),
     ] {
         for how in ways.iter().copied() {
-            // The world is there already when the program initialises it: that call goes no further.
+            // The world is there already when the program initialises it: that call goes no
+            // further.
             let unseen: &[&str] = if how == "around" {
                 &["MPI_Init_thread"]
             } else {
@@ -235,7 +254,8 @@ fn sessions_see_the_programs_processes() {
     }
 }
 
-/// The level that was asked for is provided as without, and threads that talk at once, each with its own, are counted.
+/// The level that was asked for is provided as without, and threads that talk at once, each with
+/// its own, are counted.
 #[test]
 fn threads_talk_at_every_level() {
     for family in Family::ALL {
@@ -247,7 +267,8 @@ fn threads_talk_at_every_level() {
     }
 }
 
-/// Threads beyond those that are kept apart do their part of what all ranks do together, and their calls are counted.
+/// Threads beyond those that are kept apart do their part of what all ranks do together, and their
+/// calls are counted.
 #[test]
 fn a_crowd_of_threads_meets_other_ranks() {
     for family in Family::ALL {
@@ -264,7 +285,8 @@ fn a_crowd_of_threads_meets_other_ranks() {
     }
 }
 
-/// Threads that come and go, more of them than a rank has packets: each gives its own back, for which the others wait.
+/// Threads that come and go, more of them than a rank has packets: each gives its own back, for
+/// which the others wait.
 #[test]
 fn threads_that_end_leave_room_for_others() {
     for family in Family::ALL {
@@ -285,7 +307,10 @@ fn ranks_that_left_mpi_by_a_jump_meet_others() {
         let bare = Job::bare(family, RANKS, &program).run();
         let observed = Job::observed(family, RANKS, &program).run();
         same_for_the_user(&bare, &observed);
-        assert!(bare.stdout()[0].contains("its dup: 42 0.5, sum 3"), "{family:?}");
+        assert!(
+            bare.stdout()[0].contains("its dup: 42 0.5, sum 3"),
+            "{family:?}"
+        );
     }
 }
 
@@ -299,18 +324,25 @@ fn libraries_call_mpi_around_main() {
                 _ => command(Program::Early, family, []),
             };
             let bare = compare(family, &program, &[("EARLY", how)]);
-            assert!(bare.stdout()[0].contains("last word of self: 3 of 3"), "{how}");
+            assert!(
+                bare.stdout()[0].contains("last word of self: 3 of 3"),
+                "{how}"
+            );
         }
     }
 }
 
-/// A program that asks the library that it has loaded for MPI's functions, whatever scope it was loaded into.
+/// A program that asks the library that it has loaded for MPI's functions, whatever scope it was
+/// loaded into.
 #[test]
 fn programs_that_load_mpi_at_run_time_are_observed() {
     for family in Family::ALL {
         // The second is a name for those who link; the library calls itself otherwise.
         let [library, link] = match family {
-            Family::Ompi => ["libmpi.so.40", "/usr/lib/x86_64-linux-gnu/openmpi/lib/libmpi.so"],
+            Family::Ompi => [
+                "libmpi.so.40",
+                "/usr/lib/x86_64-linux-gnu/openmpi/lib/libmpi.so",
+            ],
             _ => ["libmpich.so.12", "libmpich.so"],
         };
         for (library, scope) in [(library, "local"), (library, "global"), (link, "local")] {
@@ -330,7 +362,8 @@ fn programs_that_load_mpi_at_run_time_are_observed() {
                 "MPI_Barrier",
                 "MPI_Finalize",
             ];
-            let own = (0..RANKS).flat_map(|rank| functions.map(|name| ((rank, name.to_owned()), 1)));
+            let own =
+                (0..RANKS).flat_map(|rank| functions.map(|name| ((rank, name.to_owned()), 1)));
             checks::same_calls(&observed.report(), &own.collect());
         }
     }

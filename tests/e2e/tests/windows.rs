@@ -1,5 +1,5 @@
-//! Calls that are under way across a whole window: each rank's is named as open, and counts with the window's length when it
-//! ends, whether it was entered while recording was on or off.
+//! Calls that are under way across a whole window: each rank's is named as open, and counts with
+//! the window's length when it ends, whether it was entered while recording was on or off.
 
 use invivo_e2e::apps::program;
 use invivo_e2e::client::{Client, number};
@@ -36,13 +36,20 @@ fn assert_one_receive_each(reply: &Value, rows: &Table, ranks: u32) {
         of("latest_ns") - of("earliest_ns") + of("error_ns")
     };
     let error_ns = apart_ns("from") + apart_ns("to");
-    assert!(error_ns < length_ns / 4, "the clocks are too far apart: {reply}");
+    assert!(
+        error_ns < length_ns / 4,
+        "the clocks are too far apart: {reply}"
+    );
     let counted: BTreeMap<_, _> = rows
         .iter()
         .map(|((rank, function), row)| ((*rank, function.as_str()), (row.calls, row.clipped)))
         .collect();
     let expected = (1..ranks).map(|rank| ((rank, "MPI_Recv"), (1, 1)));
-    assert_eq!(counted, expected.collect(), "calls and clipped calls: {reply}");
+    assert_eq!(
+        counted,
+        expected.collect(),
+        "calls and clipped calls: {reply}"
+    );
     for (key, row) in rows {
         assert!(
             row.time_ns.abs_diff(length_ns) <= error_ns + 1000,
@@ -52,13 +59,16 @@ fn assert_one_receive_each(reply: &Value, rows: &Table, ranks: u32) {
     }
 }
 
-/// Waits until everybody but rank 0 is in this receive; `open` says how many calls the books have as open then.
+/// Waits until everybody but rank 0 is in this receive; `open` says how many calls the books have
+/// as open then.
 fn wait_for_receives(running: &mut Running, receive: u32, open: u32) {
     let ranks = u64::from(running.ranks());
     let note = format!("receives.{receive}");
     running.until("all receives", |job| {
         let noted = u64::from(job.notes(&note)) == ranks - 1;
-        let status = noted.then(|| job.client().try_json(&["status"])).flatten()?;
+        let status = noted
+            .then(|| job.client().try_json(&["status"]))
+            .flatten()?;
         let of = |pointer: &str| number(&status, pointer);
         let inside = of("/status/ranks/in_mpi") == ranks - 1 && of("/status/ranks/computing") == 1;
         (inside && of("/coverage/ledger/open") == u64::from(open)).then_some(())
@@ -95,7 +105,9 @@ fn a_call_across_a_window_counts_with_its_length() {
         running.tell("send.1");
         let ended = running.end();
         assert_eq!(ended.code(), 0);
-        let expected: Vec<String> = (0..ranks).map(|rank| format!("rank {rank} has 1\n")).collect();
+        let expected: Vec<String> = (0..ranks)
+            .map(|rank| format!("rank {rank} has 1\n"))
+            .collect();
         assert_eq!(ended.stdout(), expected);
         let report = ended.report();
         invivo_e2e::checks::conserved(&report, ranks);

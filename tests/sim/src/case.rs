@@ -38,8 +38,8 @@ pub struct Case {
     /// How far ahead a host's clock may be at the beginning, in milliseconds
     #[arg(long, default_value_t = 0)]
     pub offset_ms: u32,
-    /// How much too fast or slow a host's clock may run, in parts per million; at most half of what two clocks may
-    /// run apart
+    /// How much too fast or slow a host's clock may run, in parts per million; at most half of what
+    /// two clocks may run apart
     #[arg(long, default_value_t = 0)]
     pub drift_ppm: u32,
     /// Tool processes that die
@@ -95,13 +95,18 @@ impl Case {
         }
     }
 
-    /// A case without a fault, of clients that give many commands, which take long to some of many places.
+    /// A case without a fault, of clients that give many commands, which take long to some of many
+    /// places.
     pub fn of_clients(seed: u64) -> Case {
         Case {
             commands: 24,
             fan_in: 2,
             ranks_per_host: 12,
-            delay_us: if seed.is_multiple_of(2) { 100 } else { DELAY_US_MAX },
+            delay_us: if seed.is_multiple_of(2) {
+                100
+            } else {
+                DELAY_US_MAX
+            },
             ..Case::of_seed(seed).healthy()
         }
     }
@@ -150,7 +155,10 @@ impl Case {
                 root_dies: false,
                 ..*self
             },
-            Case { held: false, ..*self },
+            Case {
+                held: false,
+                ..*self
+            },
             Case { hosts: 1, ..*self },
         ];
         let fields: [fn(&mut Case) -> &mut u32; 10] = [
@@ -188,17 +196,19 @@ impl Case {
     }
 }
 
-/// The longest delay that a message may have in a random case, in microseconds: several of them, there and
-/// back, stay well below what a node grants each layer.
+/// The longest delay that a message may have in a random case, in microseconds: several of them,
+/// there and back, stay well below what a node grants each layer.
 pub const DELAY_US_MAX: u32 = 100_000;
 /// Half of what two clocks may run apart: each host's may be off to either side.
 pub const DRIFT_PPM_MAX: u32 = (invivo_tbon::clock::DRIFT_PPM / 2) as u32;
 
 /// A stream of random numbers for one purpose, so that more of them here change nothing there.
 pub fn stream(seed: u64, purpose: &str) -> Rng {
-    let salt = purpose.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    });
+    let salt = purpose
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
     Rng::with_seed(seed ^ salt)
 }
 

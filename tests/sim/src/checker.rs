@@ -48,7 +48,8 @@ pub fn hold(case: &Case) -> Result<(Layout, History), String> {
         None => Err(format!("no tree: {case}")),
         Some((layout, history, violations)) if violations.is_empty() => Ok((layout, history)),
         Some(_) => {
-            let fails = |case: &Case| ran(case).is_some_and(|(.., violations)| !violations.is_empty());
+            let fails =
+                |case: &Case| ran(case).is_some_and(|(.., violations)| !violations.is_empty());
             let smallest = case.shrunk(fails);
             let why = ran(&smallest)
                 .map(|(.., violations)| violations)
@@ -80,9 +81,9 @@ impl Checker<'_> {
         u64::from(self.layout.height(self.layout.root()).unwrap_or(0))
     }
 
-    /// How long it may take until a process that has come back is no longer missed: a command that reached it late
-    /// may be waited for to the end of its time, and whoever missed one is silent until it is heard, which its
-    /// questions for the time see to.
+    /// How long it may take until a process that has come back is no longer missed: a command that
+    /// reached it late may be waited for to the end of its time, and whoever missed one is silent
+    /// until it is heard, which its questions for the time see to.
     fn settle_ns(&self) -> Time {
         let command = self.height() * COMMAND_NS_PER_LAYER + LEASE_NS_MAX;
         let heard = ASK_NS + 2 * Time::from(self.case.delay_us) * 1000 + 2 * TICK_NS_LATE_MAX + MS;

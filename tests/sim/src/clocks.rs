@@ -11,8 +11,8 @@ pub struct HostClock {
 }
 
 impl HostClock {
-    /// A clock that is at most so many milliseconds ahead of simulated time at its beginning, and runs at most so many
-    /// parts per million too fast or too slow.
+    /// A clock that is at most so many milliseconds ahead of simulated time at its beginning, and
+    /// runs at most so many parts per million too fast or too slow.
     pub fn of(seed: u64, offset_ms_max: u32, drift_ppm_max: u32) -> HostClock {
         let mut rng = stream(seed, "clock");
         let drift = i64::from(drift_ppm_max);
@@ -57,8 +57,14 @@ mod tests {
             for time in [0, 1, 39_999, 40_000, 40_001, 1_000_000_007, 60_000_000_000] {
                 let local = clock.local(time);
                 let found = clock.time_of(local);
-                assert!(found <= time && clock.local(found) >= local, "{clock:?} {time}");
-                assert!(found == 0 || clock.local(found - 1) < local, "{clock:?} {time}");
+                assert!(
+                    found <= time && clock.local(found) >= local,
+                    "{clock:?} {time}"
+                );
+                assert!(
+                    found == 0 || clock.local(found - 1) < local,
+                    "{clock:?} {time}"
+                );
             }
         }
     }

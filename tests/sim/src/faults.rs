@@ -33,8 +33,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Whether it can keep an answer back that was asked for at `from` and given at `to`, where it takes `settle`
-    /// until a process that has come back is heard.
+    /// Whether it can keep an answer back that was asked for at `from` and given at `to`, where it
+    /// takes `settle` until a process that has come back is heard.
     pub fn touches(&self, from: Time, to: Time, settle: Time) -> bool {
         let ends = match self.what {
             Ailment::Stall { until } => until + settle,
@@ -50,7 +50,12 @@ pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
     let mut rng = stream(case.seed, "faults");
     let victims: Vec<WorldRank> = (0..layout.total())
         .map(WorldRank)
-        .filter(|&world| matches!(layout.role(world), Some(Role::Place { .. } | Role::Node { .. })))
+        .filter(|&world| {
+            matches!(
+                layout.role(world),
+                Some(Role::Place { .. } | Role::Node { .. })
+            )
+        })
         .collect();
     let mut faults = Vec::new();
     let mut fault = |count, ail: fn(&mut fastrand::Rng, Time) -> Ailment| {

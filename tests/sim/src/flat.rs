@@ -1,4 +1,5 @@
-//! The naive twin of tree and analyses: everything computed at once, from all calls in one list, in integers.
+//! The naive twin of tree and analyses: everything computed at once, from all calls in one list, in
+//! integers.
 
 use crate::groups;
 use crate::history::{Fed, InHand, Obeyed, Outcome};
@@ -28,7 +29,10 @@ pub fn functions(fed: &[Fed], rank_rows_max: u32) -> FunctionTable {
     rank_rows.sort_by_key(|(key, row)| (Reverse(row.time.sum_ns), *key));
     rank_rows.truncate(rank_rows_max as usize);
     FunctionTable {
-        rows: rows.into_iter().map(|(key, calls)| (key, row(&calls))).collect(),
+        rows: rows
+            .into_iter()
+            .map(|(key, calls)| (key, row(&calls)))
+            .collect(),
         rank_rows: rank_rows.into_iter().collect(),
         rank_rows_total,
         rank_rows_max,
@@ -71,7 +75,10 @@ pub fn same(one: &FunctionTable, other: &FunctionTable) -> bool {
         && (one.rank_rows_total, one.rank_rows_max) == (other.rank_rows_total, other.rank_rows_max)
 }
 
-fn same_rows<K: PartialEq>(one: &BTreeMap<K, FunctionStats>, other: &BTreeMap<K, FunctionStats>) -> bool {
+fn same_rows<K: PartialEq>(
+    one: &BTreeMap<K, FunctionStats>,
+    other: &BTreeMap<K, FunctionStats>,
+) -> bool {
     let near = |a: f64, b: f64, scale: f64| (a - b).abs() <= 1e-9 * (scale + 1.0);
     let same = |a: &FunctionStats, b: &FunctionStats| {
         let scale = a.time.max_ns as f64;
@@ -122,9 +129,16 @@ pub fn matrix(in_hand: &[&InHand], ranks: u32, side_max: u32) -> Matrix {
         let own = fed.rank.0 / block;
         let peer = peer.map(|peer| peer.0 / block);
         let (cell, bytes) = match (facts.kind, peer) {
-            (Kind::Send, Some(peer)) => (matrix.sent.entry((own, peer)).or_default(), facts.bytes_out),
-            (Kind::Recv, Some(peer)) => (matrix.received.entry((peer, own)).or_default(), facts.bytes_in),
-            (Kind::Send | Kind::Recv, None) => (&mut matrix.unresolved, facts.bytes_out + facts.bytes_in),
+            (Kind::Send, Some(peer)) => {
+                (matrix.sent.entry((own, peer)).or_default(), facts.bytes_out)
+            }
+            (Kind::Recv, Some(peer)) => (
+                matrix.received.entry((peer, own)).or_default(),
+                facts.bytes_in,
+            ),
+            (Kind::Send | Kind::Recv, None) => {
+                (&mut matrix.unresolved, facts.bytes_out + facts.bytes_in)
+            }
             _ => continue,
         };
         cell.messages += 1;
@@ -137,12 +151,16 @@ pub fn matrix(in_hand: &[&InHand], ranks: u32, side_max: u32) -> Matrix {
 pub fn acks(places: &[&Obeyed], absent: u32, missing: &[WorldRank]) -> Acks {
     let mut ranks: Vec<_> = places.iter().flat_map(|place| &place.ranks).collect();
     ranks.sort_unstable_by_key(|(rank, ..)| *rank);
-    let count = |is: fn(&Outcome) -> bool| ranks.iter().filter(|(_, outcome, _)| is(outcome)).count() as u32;
+    let count = |is: fn(&Outcome) -> bool| {
+        ranks.iter().filter(|(_, outcome, _)| is(outcome)).count() as u32
+    };
     let failures = ranks.iter().filter_map(|(rank, outcome, _)| match outcome {
         Outcome::Failed(why) => Some((*rank, why.clone())),
         _ => None,
     });
-    let slowest = ranks.iter().max_by_key(|(rank, _, ns)| (*ns, Reverse(*rank)));
+    let slowest = ranks
+        .iter()
+        .max_by_key(|(rank, _, ns)| (*ns, Reverse(*rank)));
     Acks {
         targets: ranks.len() as u32 + absent,
         done: count(|outcome| !matches!(outcome, Outcome::Failed(_))),
@@ -153,7 +171,11 @@ pub fn acks(places: &[&Obeyed], absent: u32, missing: &[WorldRank]) -> Acks {
         missing: missing.to_vec(),
         from: hull(places.iter().filter_map(|place| place.from)),
         to: hull(places.iter().filter_map(|place| place.to)),
-        complete_ns: places.iter().map(|place| place.complete_ns).max().unwrap_or(0),
+        complete_ns: places
+            .iter()
+            .map(|place| place.complete_ns)
+            .max()
+            .unwrap_or(0),
         clipped: places.iter().map(|place| place.clipped).sum(),
         open: places.iter().map(|place| place.open).sum(),
     }

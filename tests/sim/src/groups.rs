@@ -1,5 +1,6 @@
-//! The communicators of simulated ranks: each rank leads one with the rank behind it, so that every rank is in its own
-//! and in that of the rank before, which mostly reports to the same place and sometimes to another.
+//! The communicators of simulated ranks: each rank leads one with the rank behind it, so that every
+//! rank is in its own and in that of the rank before, which mostly reports to the same place and
+//! sometimes to another.
 
 use invivo_proto::control::results::Group;
 use invivo_proto::definition::{Definition, Run};

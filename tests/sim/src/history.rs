@@ -35,7 +35,9 @@ impl Asked {
                 Delivery::Refused(Refusal::Window { .. } | Refusal::ShuttingDown { .. })
             )
         };
-        self.delivered.iter().any(|(_, delivery)| excluded(delivery))
+        self.delivered
+            .iter()
+            .any(|(_, delivery)| excluded(delivery))
     }
 }
 
@@ -212,8 +214,8 @@ impl History {
         deaths.map(|fault| fault.at).min()
     }
 
-    /// Whether something was wrong with `who` that can keep back an answer asked for at `from` and given at `to`,
-    /// where it takes `settle` until a process that has come back is heard.
+    /// Whether something was wrong with `who` that can keep back an answer asked for at `from` and
+    /// given at `to`, where it takes `settle` until a process that has come back is heard.
     pub fn troubled(&self, who: WorldRank, from: Time, to: Time, settle: Time) -> bool {
         self.faults
             .iter()
@@ -236,7 +238,9 @@ impl History {
     /// Whether `who` stood still at some time between the two.
     pub fn stalled(&self, who: WorldRank, from: Time, to: Time) -> bool {
         self.faults.iter().any(|fault| {
-            fault.who == who && matches!(fault.what, Ailment::Stall { .. }) && fault.touches(from, to, 0)
+            fault.who == who
+                && matches!(fault.what, Ailment::Stall { .. })
+                && fault.touches(from, to, 0)
         })
     }
 }

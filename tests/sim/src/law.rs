@@ -25,7 +25,9 @@ impl Law for SimLaw {
                     row.time.count -= 1;
                 }
             }
-            (Some(Plant::CountTwice), _) => invivo_analysis::law::merge.merge(into, from.clone())?,
+            (Some(Plant::CountTwice), _) => {
+                invivo_analysis::law::merge.merge(into, from.clone())?
+            }
             _ => {}
         }
         invivo_analysis::law::merge.merge(into, from)

@@ -1,10 +1,11 @@
-//! Whole trees in one process, from a seed: simulated ranks on hosts with clocks of their own feed simulated places, the
-//! machines of the crate `tbon` talk over links that delay (and so reorder between links), members die, stall and come
-//! back, or send garbage, and afterwards a checker compares every answer with a flat computation over what the places had
-//! in hand, and what they had in hand with what the ranks really did.
+//! Whole trees in one process, from a seed: simulated ranks on hosts with clocks of their own feed
+//! simulated places, the machines of the crate `tbon` talk over links that delay (and so reorder
+//! between links), members die, stall and come back, or send garbage, and afterwards a checker
+//! compares every answer with a flat computation over what the places had in hand, and what they
+//! had in hand with what the ranks really did.
 //!
-//! The same case always runs the same way; a failing one prints the command that reruns it, and that prints
-//! one line per event:
+//! The same case always runs the same way; a failing one prints the command that reruns it, and
+//! that prints one line per event:
 //!
 //! ```text
 //! 0.104233000 T9 > N12 Partial wave 3        T9 sends, N12 receives, N the nodes, R the root, T the places

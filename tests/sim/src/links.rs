@@ -1,5 +1,5 @@
-//! Links between processes: every message takes its own time, the messages of one link keep their order (as
-//! MPI gives it), and nothing is promised between links.
+//! Links between processes: every message takes its own time, the messages of one link keep their
+//! order (as MPI gives it), and nothing is promised between links.
 
 use crate::agenda::Time;
 use fastrand::Rng;

@@ -1,4 +1,5 @@
-//! Runs one simulated job and prints a line per event, or trees up to a million ranks and prints a line per tree.
+//! Runs one simulated job and prints a line per event, or trees up to a million ranks and prints a
+//! line per tree.
 
 use clap::{Parser, Subcommand};
 use invivo_sim::case::Case;
@@ -15,9 +16,9 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Run one simulated job and print a line per event: time in seconds, sender, receiver, message. T is a tool place,
-    /// N an analysis node, R the root, A a rank of the application; numbers are world ranks. At the end stands what did
-    /// not hold
+    /// Run one simulated job and print a line per event: time in seconds, sender, receiver,
+    /// message. T is a tool place, N an analysis node, R the root, A a rank of the application;
+    /// numbers are world ranks. At the end stands what did not hold
     Job {
         #[command(flatten)]
         case: Case,
@@ -34,7 +35,8 @@ enum What {
         #[arg(long, default_value_t = 10_000)]
         count: u64,
     },
-    /// Run trees of 1,024 to 1,048,576 ranks, compare their answers with the closed form, and print a table
+    /// Run trees of 1,024 to 1,048,576 ranks, compare their answers with the closed form, and print
+    /// a table
     Scale {
         /// Only the tree of so many ranks
         #[arg(long)]
@@ -112,7 +114,10 @@ fn run_scale(ranks: Option<u32>, seed: u64) -> ExitCode {
         return ExitCode::from(2);
     }
     if let Some(bytes) = scale::peak_resident_bytes() {
-        println!("# peak resident: {:.2} GiB", bytes as f64 / (1u64 << 30) as f64);
+        println!(
+            "# peak resident: {:.2} GiB",
+            bytes as f64 / (1u64 << 30) as f64
+        );
     }
     let violations = scale::compare(&all);
     for violation in &violations {

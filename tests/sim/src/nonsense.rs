@@ -35,7 +35,8 @@ impl Nonsense {
 
 /// The bytes that are sent in place of `message`.
 pub fn garble(mut message: Up, nonsense: Option<Nonsense>) -> Vec<Vec<u8>> {
-    let encode = |message: &Up| control::encode(message).expect("messages of a simulated job are short");
+    let encode =
+        |message: &Up| control::encode(message).expect("messages of a simulated job are short");
     let honest = encode(&message);
     match nonsense {
         None => return vec![honest],

@@ -1,5 +1,6 @@
-//! A simulated tool place: the ranks that report to it, the analyses, a store of fixed size, and the books. What it does
-//! at a command is in [`steering`] and [`cuts`], the gates of its ranks are in [`gates`] and [`holds`].
+//! A simulated tool place: the ranks that report to it, the analyses, a store of fixed size, and
+//! the books. What it does at a command is in [`steering`] and [`cuts`], the gates of its ranks are
+//! in [`gates`] and [`holds`].
 
 mod answers;
 mod cuts;
@@ -33,7 +34,8 @@ use steering::Steering;
 
 /// Calls that a store holds before it reduces itself.
 const STORE_CALLS_MAX: u64 = 24;
-/// Calls that all stores of a place take up in their whole life; later ones are analysed and not stored.
+/// Calls that all stores of a place take up in their whole life; later ones are analysed and not
+/// stored.
 const BUDGET_CALLS: u64 = 150;
 /// How long ranks that start held stand where no tool process ever says a word, in ns.
 const HELD_AT_START_NS: Time = 2_000_000_000;
@@ -75,7 +77,11 @@ impl SimPlace {
         let control = Control {
             recording: true,
             recording_since: 0,
-            gate_until: if case.held { start + HELD_AT_START_NS } else { 0 },
+            gate_until: if case.held {
+                start + HELD_AT_START_NS
+            } else {
+                0
+            },
         };
         let job_ranks = case.ranks();
         let ranks: Vec<SimRank> = layout
@@ -209,7 +215,8 @@ impl SimPlace {
                 self.reset += 1;
                 continue;
             };
-            self.functions.record(rank, &call, &[], call.duration, clipped);
+            self.functions
+                .record(rank, &call, &[], call.duration, clipped);
             self.matrix.record(rank, &call, &[]);
             self.fed.push(Fed {
                 rank,
@@ -260,6 +267,7 @@ impl SimPlace {
             }
             rank.control.recording = on;
         }
-        self.steering.note(if on { What::On } else { What::Off }, local);
+        self.steering
+            .note(if on { What::On } else { What::Off }, local);
     }
 }

@@ -1,5 +1,5 @@
-//! A simulated rank: it calls MPI, records its calls as the shim would, loses some, ships packets, and ends. What it
-//! really did stands in a log of its own, which no tool process sees.
+//! A simulated rank: it calls MPI, records its calls as the shim would, loses some, ships packets,
+//! and ends. What it really did stands in a log of its own, which no tool process sees.
 
 use crate::agenda::{MS, Time};
 use crate::groups;
@@ -7,7 +7,8 @@ use fastrand::Rng;
 use invivo_proto::ids::{CommLocal, CommandId, Rank, RegionId};
 use invivo_proto::record::{Call, Facts, Kind};
 
-/// The longest between two deeds of a rank: so slow that most of them still run when the last command comes.
+/// The longest between two deeds of a rank: so slow that most of them still run when the last
+/// command comes.
 const PACE_NS_MAX: Time = 80 * MS;
 
 /// How far a rank has come.
@@ -131,7 +132,8 @@ impl SimRank {
         self.inside.is_some() || !self.log.is_empty()
     }
 
-    /// Does the next thing at `now`, when its host's clock shows `local`; what that was, and when to go on.
+    /// Does the next thing at `now`, when its host's clock shows `local`; what that was, and when
+    /// to go on.
     pub fn act(&mut self, now: Time, local: u64) -> (Deed, Time) {
         // MPI_Init ends where the gate is looked at: a held rank stands there.
         if self.phase == Phase::Starting {
@@ -169,8 +171,8 @@ impl SimRank {
         Deed::Finished
     }
 
-    /// A call entered while nothing was recorded begins where recording was switched on; one left while nothing is
-    /// recorded any more is complete. One record in ten finds no room.
+    /// A call entered while nothing was recorded begins where recording was switched on; one left
+    /// while nothing is recorded any more is complete. One record in ten finds no room.
     fn leave(&mut self, facts: Facts, since: u64, local: u64, recorded: bool) {
         let begin = if recorded {
             since

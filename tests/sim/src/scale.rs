@@ -1,10 +1,10 @@
-//! A job of a million ranks in one process: a real node of the crate `tbon` for every tool process, in a tree of
-//! several layers, and ranks whose calls follow from a seed in such a way that every answer is known in closed
-//! form. One rank in [`world::FED_EVERY`] has its calls encoded into packets, decoded and fed to the analyses; of the
-//! others the leaf results are generated.
+//! A job of a million ranks in one process: a real node of the crate `tbon` for every tool process,
+//! in a tree of several layers, and ranks whose calls follow from a seed in such a way that every
+//! answer is known in closed form. One rank in [`world::FED_EVERY`] has its calls encoded into
+//! packets, decoded and fed to the analyses; of the others the leaf results are generated.
 //!
-//! What it shows: answers are right at any size, and what the root receives and hands out does not depend on the
-//! number of ranks.
+//! What it shows: answers are right at any size, and what the root receives and hands out does not
+//! depend on the number of ranks.
 
 pub mod closed_form;
 pub mod leaf;
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 use tree::Tree;
 use world::World;
 
-/// Sizes with the fan-in of their layers: the root has as many children in each, so that what it receives can
-/// be compared.
+/// Sizes with the fan-in of their layers: the root has as many children in each, so that what it
+/// receives can be compared.
 pub const SIZES: [(u32, &str); 4] = [
     (1_024, "64,16"),
     (16_384, "64,16,16"),
@@ -34,8 +34,8 @@ pub const SIZES: [(u32, &str); 4] = [
 pub const ROOT_MEMBERS: usize = 16;
 /// The most memory that the whole may take, in bytes: 8 GiB.
 pub const RESIDENT_BYTES_MAX: u64 = 8 << 30;
-/// How far the root's bytes of a wave may be apart from those of the smallest tree, as a share: rows, cells and ranks
-/// named are as many in any tree, and numbers take their full width.
+/// How far the root's bytes of a wave may be apart from those of the smallest tree, as a share:
+/// rows, cells and ranks named are as many in any tree, and numbers take their full width.
 pub const BYTES_APART_MAX: f64 = 0.05;
 
 /// The questions of one round: what a page that shows everything asks.
@@ -132,7 +132,9 @@ pub fn compare(all: &[Measured]) -> Vec<String> {
 /// The most memory that this process has had so far, in bytes, where the system tells.
 pub fn peak_resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib * 1024)
 }

@@ -44,7 +44,8 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
     for id in 0..case.commands {
         let mut within = SCRIPT_NS / 2;
         let (after, id, what) = match given.get(rng.usize(..given.len().max(1))) {
-            // One in five repeats an earlier one, at once or later; some of these with another order by mistake.
+            // One in five repeats an earlier one, at once or later; some of these with another
+            // order by mistake.
             Some(&(at, id, earlier)) if rng.u32(..5) == 0 => {
                 let what = if rng.u32(..4) == 0 {
                     order(&mut rng)
@@ -53,7 +54,8 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
                 };
                 (at, id, what)
             }
-            // One in three of the others comes close behind an earlier one, as another client's does.
+            // One in three of the others comes close behind an earlier one, as another client's
+            // does.
             Some(&(at, ..)) if rng.u32(..3) == 0 => {
                 within = CLOSE_NS;
                 (at, CommandId(u64::from(id)), order(&mut rng))

@@ -31,8 +31,8 @@ const ENDED_NS: Time = 45 * SECOND;
 const END_NS: Time = 90 * SECOND;
 /// How long it goes on after the root has left or died: those who are cut off from it notice.
 const AFTERMATH_NS: Time = 4 * SECOND;
-/// Events after which the simulator gives up: a machine that asks for a tick again and again at the same time
-/// never comes to the end. The largest random cases have some hundred thousand.
+/// Events after which the simulator gives up: a machine that asks for a tick again and again at the
+/// same time never comes to the end. The largest random cases have some hundred thousand.
 const EVENTS_MAX: u64 = 20_000_000;
 
 #[derive(Debug)]
@@ -176,13 +176,16 @@ impl Simulation {
         }
         self.history.ended_at = self.agenda.now();
         for (world, process) in &self.processes {
-            self.history.ignored.insert(*world, process.machine.ignored());
+            self.history
+                .ignored
+                .insert(*world, process.machine.ignored());
         }
         self.logs();
         self.history
     }
 
-    /// Whether all has happened that can be told: processes that nobody ever tells to leave go on for ever.
+    /// Whether all has happened that can be told: processes that nobody ever tells to leave go on
+    /// for ever.
     fn is_over(&self) -> bool {
         let root = self.layout.root();
         let died = self.history.died(root);

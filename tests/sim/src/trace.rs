@@ -29,7 +29,9 @@ pub fn down(message: &Down) -> String {
         Down::Command(command) => format!("Command {} {:?}", command.id, command.verb),
         Down::Query { wave, query } => format!("Query wave {wave} {query:?}"),
         Down::Heartbeat => "Heartbeat".into(),
-        Down::Time { job_ns, error_ns, .. } => format!("Time {job_ns} within {error_ns}"),
+        Down::Time {
+            job_ns, error_ns, ..
+        } => format!("Time {job_ns} within {error_ns}"),
         Down::Groups(groups) => format!("Groups {}", groups.len()),
         Down::Release => "Release".into(),
         Down::Shutdown => "Shutdown".into(),

@@ -1,5 +1,5 @@
-//! What a place must have of a call, by what the rank really did and by the cuts that the place made: the meaning of the
-//! verbs, in a few lines. Times are those of the host.
+//! What a place must have of a call, by what the rank really did and by the cuts that the place
+//! made: the meaning of the verbs, in a few lines. Times are those of the host.
 
 use crate::rank::Done;
 
@@ -49,7 +49,10 @@ pub enum Truth {
 
 /// The truth about a call, of a job that is recorded from its start.
 pub fn truth(done: &Done, cuts: &[Cut]) -> Truth {
-    if cuts.iter().any(|cut| cut.at == done.begin || cut.at == done.end) {
+    if cuts
+        .iter()
+        .any(|cut| cut.at == done.begin || cut.at == done.end)
+    {
         return Truth::Tie;
     }
     // The switch before a time; before the first one everything is recorded.
@@ -93,11 +96,22 @@ mod tests {
     fn of(begin: u64, end: u64, cuts: &[(What, u64)]) -> Truth {
         let cuts: Vec<Cut> = cuts.iter().map(|&(what, at)| Cut { what, at }).collect();
         let dropped = false;
-        truth(&Done { begin, end, dropped }, &cuts)
+        truth(
+            &Done {
+                begin,
+                end,
+                dropped,
+            },
+            &cuts,
+        )
     }
 
     fn seen(begin: u64, end: u64, clipped: bool) -> Truth {
-        Truth::Call(Seen { begin, end, clipped })
+        Truth::Call(Seen {
+            begin,
+            end,
+            clipped,
+        })
     }
 
     #[test]

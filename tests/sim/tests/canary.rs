@@ -36,7 +36,8 @@ fn every_planted_bug_is_found() {
                 offset_ms: 1000,
                 ..match plant {
                     Plant::OwnEpochs => Case::of_clients(seed),
-                    // What comes late must come later than the next question: slow links in a low tree.
+                    // What comes late must come later than the next question: slow links in a low
+                    // tree.
                     Plant::AckEarly => Case {
                         hosts: 1,
                         ranks_per_host: 8,
@@ -58,7 +59,9 @@ fn every_planted_bug_is_found() {
         });
         let (case, found) = found.unwrap_or_else(|| panic!("nobody noticed {plant}"));
         assert!(
-            found.iter().any(|sentence| sentence.contains(complaint(plant))),
+            found
+                .iter()
+                .any(|sentence| sentence.contains(complaint(plant))),
             "{case}\n{}",
             found.join("\n")
         );

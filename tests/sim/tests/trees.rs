@@ -79,12 +79,14 @@ impl Seen {
                         } else {
                             &mut self.incomplete
                         } += 1;
-                        self.came_back += absent.iter().filter(|who| !missing.contains(who)).count() as u64;
+                        self.came_back +=
+                            absent.iter().filter(|who| !missing.contains(who)).count() as u64;
                         absent = missing.iter().copied().collect();
                         match partial {
                             Partial::Functions(table) => {
                                 self.rows += table.rows.len() as u64;
-                                self.clipped += table.rows.values().map(|row| row.clipped).sum::<u64>();
+                                self.clipped +=
+                                    table.rows.values().map(|row| row.clipped).sum::<u64>();
                             }
                             Partial::Matrix(matrix) => self.resolved += matrix.sent.len() as u64,
                             Partial::Status(status) => self.held += u64::from(status.states[5]),
@@ -95,13 +97,17 @@ impl Seen {
                             .in_hand
                             .iter()
                             .filter(|((wave, _), _)| asked.wave == Some(*wave));
-                        let entered: u64 = of_wave.map(|(_, hand)| hand.coverage.ledger.entered).sum();
+                        let entered: u64 =
+                            of_wave.map(|(_, hand)| hand.coverage.ledger.entered).sum();
                         self.dropped_with_a_place += u64::from(coverage.ledger.entered > entered);
                     }
                     (Delivery::Acks(acks), Ask::Command { order, .. }) => {
                         self.acks_incomplete += u64::from(!acks.missing.is_empty());
                         self.failures += acks.failures.len() as u64;
-                        let early = acks.failures.iter().any(|(_, why)| why.starts_with("ended by"));
+                        let early = acks
+                            .failures
+                            .iter()
+                            .any(|(_, why)| why.starts_with("ended by"));
                         self.ended_early += u64::from(early);
                         let whole = acks.done == acks.targets && acks.missing.is_empty();
                         if matches!(order, Order::Window { .. }) && whole {
@@ -159,7 +165,10 @@ fn every_tree_keeps_its_promises() {
         seen.excluded,
     ];
     assert!(some.iter().all(|&count| count > 25), "{seen:?}");
-    assert!(seen.layers_max >= 6 && seen.clock_error_ns_max > 0, "{seen:?}");
+    assert!(
+        seen.layers_max >= 6 && seen.clock_error_ns_max > 0,
+        "{seen:?}"
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Counts what is taken from the system's allocator: feeding records to a place must take nothing per record.
+//! Counts what is taken from the system's allocator: feeding records to a place must take nothing
+//! per record.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,11 @@
-//! What a place must know in the end, counted from the recorded calls themselves: they were written by another library than
-//! Invivo's, and nothing of Invivo's counts here.
+//! What a place must know in the end, counted from the recorded calls themselves: they were written
+//! by another library than Invivo's, and nothing of Invivo's counts here.
 
 use crate::streams::{Recorded, has_peer};
 use anyhow::{Context, Result, ensure};
-use invivo_proto::control::results::{FunctionStats, FunctionTable, Ledger, Matrix, Messages, Traffic};
+use invivo_proto::control::results::{
+    FunctionStats, FunctionTable, Ledger, Matrix, Messages, Traffic,
+};
 use invivo_proto::ids::RegionId;
 use invivo_proto::record::{Facts, Kind};
 use std::collections::BTreeMap;
@@ -97,13 +99,21 @@ impl Expected {
             .iter()
             .map(|(region, stats)| (*region, row(stats)))
             .collect();
-        ensure!(told == self.functions, "{told:?} instead of {:?}", self.functions);
+        ensure!(
+            told == self.functions,
+            "{told:?} instead of {:?}",
+            self.functions
+        );
         Ok(())
     }
 
     /// Every cell is that of the recording.
     pub fn check_matrix(&self, matrix: &Matrix) -> Result<()> {
-        ensure!(matrix.block_ranks == 1, "blocks of {} ranks", matrix.block_ranks);
+        ensure!(
+            matrix.block_ranks == 1,
+            "blocks of {} ranks",
+            matrix.block_ranks
+        );
         ensure!(
             matrix.sent == self.sent && matrix.received == self.received,
             "another matrix"
@@ -112,7 +122,8 @@ impl Expected {
         Ok(())
     }
 
-    /// Messages are those of the recording, and each is matched unless there was no room to wait; the share that was.
+    /// Messages are those of the recording, and each is matched unless there was no room to wait;
+    /// the share that was.
     pub fn check_messages(&self, messages: &Messages) -> Result<f64> {
         let all = |cells: &Cells| cells.values().map(|cell| cell.messages).sum::<u64>();
         let (sent, received) = (all(&self.sent), all(&self.received));
@@ -149,7 +160,11 @@ impl Expected {
 
     /// Calls of a part that only counts.
     pub fn check_calls(&self, calls: u64) -> Result<()> {
-        ensure!(calls == self.calls, "{calls} calls instead of {}", self.calls);
+        ensure!(
+            calls == self.calls,
+            "{calls} calls instead of {}",
+            self.calls
+        );
         Ok(())
     }
 }

@@ -32,7 +32,8 @@ impl Feed {
         let mut all = Vec::new();
         for location in 0..locations {
             let (calls, peer) = recorded.source(location, locations);
-            // Ranks that have nothing to do with each other do not fill their packets at the same time.
+            // Ranks that have nothing to do with each other do not fill their packets at the same
+            // time.
             let later = 1_000_003 * u64::from(location / crate::streams::RANKS as u32);
             all.push(Packets::new(location, calls, peer, later)?);
         }
@@ -62,7 +63,10 @@ impl Feed {
     /// Payload bytes of all turns.
     pub fn payload_bytes(&self) -> u64 {
         let packets = self.locations.iter().flat_map(|location| &location.packets);
-        self.turns * packets.map(|packet| packet.payload.len() as u64).sum::<u64>()
+        self.turns
+            * packets
+                .map(|packet| packet.payload.len() as u64)
+                .sum::<u64>()
     }
 
     /// Puts the next packets into `out`, so many at most; false when there are none left.

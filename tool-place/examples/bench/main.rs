@@ -1,7 +1,8 @@
-//! A tool place fed with what a recorded program called, by packets as they come over MPI: how long it takes for each call,
-//! with one location and with many, and which share of it decoding, storing and each analysis have. Prints one JSON object
-//! per measurement; fails where an answer is not what the recording says. Arguments: the files that xtask/bench/stream.c
-//! wrote on four ranks, without the rank's number (`target/bench/melt`).
+//! A tool place fed with what a recorded program called, by packets as they come over MPI: how long
+//! it takes for each call, with one location and with many, and which share of it decoding, storing
+//! and each analysis have. Prints one JSON object per measurement; fails where an answer is not
+//! what the recording says. Arguments: the files that xtask/bench/stream.c wrote on four ranks,
+//! without the rank's number (`target/bench/melt`).
 
 mod allocations;
 mod answers;
@@ -19,7 +20,8 @@ use feed::Feed;
 use std::path::Path;
 use streams::Recorded;
 
-/// Memory for the records of one location: 256 MiB of 64, far beyond any cache, and full before measuring begins.
+/// Memory for the records of one location: 256 MiB of 64, far beyond any cache, and full before
+/// measuring begins.
 const BUFFER_BYTES: u64 = 4 << 20;
 /// Locations, as many ranks, of one place.
 const LOCATIONS: [u32; 4] = [1, 8, 64, 256];
@@ -38,7 +40,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// How often the recorded run is played: when the second half begins, which is measured, buffers are full.
+/// How often the recorded run is played: when the second half begins, which is measured, buffers
+/// are full.
 fn turns(locations: u32) -> u64 {
     u64::from(512 / locations).clamp(6, 30)
 }
@@ -56,7 +59,8 @@ trait Stage {
 fn run(recorded: &Recorded, locations: u32, turns: u64) -> Result<()> {
     let mut feed = Feed::new(recorded, locations, turns)?;
     let expected = Expected::of(recorded, locations, turns);
-    let mut stages: Vec<Box<dyn Stage>> = vec![Box::new(whole::Whole::new(locations, BUFFER_BYTES)?)];
+    let mut stages: Vec<Box<dyn Stage>> =
+        vec![Box::new(whole::Whole::new(locations, BUFFER_BYTES)?)];
     if locations == WITH_PARTS {
         stages.extend(parts::all(locations, BUFFER_BYTES)?);
     }

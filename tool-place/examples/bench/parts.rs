@@ -1,5 +1,6 @@
-//! What a place does with records, each part alone: packets are taken in as the place does, and their calls go to that part
-//! only. What is left of its time without that of decoding is the part's; alone it has more of the caches than in the place.
+//! What a place does with records, each part alone: packets are taken in as the place does, and
+//! their calls go to that part only. What is left of its time without that of decoding is the
+//! part's; alone it has more of the caches than in the place.
 
 use crate::Stage;
 use crate::answers::Expected;
@@ -89,7 +90,9 @@ struct Alone<K> {
 fn alone<K: Keep + 'static>(name: &'static str, locations: u32, keep: K) -> Box<dyn Stage> {
     Box::new(Alone {
         name,
-        intakes: (0..locations).map(|_| Intake::new(WAITING_MAX, None)).collect(),
+        intakes: (0..locations)
+            .map(|_| Intake::new(WAITING_MAX, None))
+            .collect(),
         keep,
     })
 }
@@ -126,7 +129,12 @@ impl<K: Keep> Stage for Alone<K> {
     }
 
     fn check(&mut self, expected: &Expected) -> Result<()> {
-        expected.check_calls(self.intakes.iter().map(|intake| intake.counts().calls).sum())?;
+        expected.check_calls(
+            self.intakes
+                .iter()
+                .map(|intake| intake.counts().calls)
+                .sum(),
+        )?;
         self.keep.check(expected)
     }
 }

@@ -1,12 +1,15 @@
-//! The calls of a recorded run on four ranks, and the packets of as many ranks as are wanted: each four of them do what the
-//! four did, among themselves. The only unsafe code of the bench, beside the allocator's.
+//! The calls of a recorded run on four ranks, and the packets of as many ranks as are wanted: each
+//! four of them do what the four did, among themselves. The only unsafe code of the bench, beside
+//! the allocator's.
 
 use crate::recorded::{Line, lines};
 use anyhow::{Context, Result, ensure};
 use invivo_proto::ids::{LocationId, Rank, RegionId};
 use invivo_proto::mpi::{ANY_TAG, FUNCTIONS, peer};
 use invivo_proto::packet::{Header, Losses, PAYLOAD_BYTES};
-use invivo_proto::record::{Call, Encoder, Facts, Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part};
+use invivo_proto::record::{
+    Call, Encoder, Facts, Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part,
+};
 use std::ops::Range;
 use std::path::Path;
 
@@ -87,8 +90,8 @@ impl Recorded {
         })
     }
 
-    /// The rank that stands for a location, and the peer that stands for another one on it. A location that is alone has
-    /// nobody but itself to talk to.
+    /// The rank that stands for a location, and the peer that stands for another one on it. A
+    /// location that is alone has nobody but itself to talk to.
     pub fn source(&self, location: u32, locations: u32) -> (&Calls, impl Fn(i32) -> i32 + use<>) {
         let first = location / RANKS as u32 * RANKS as u32;
         let alone = locations < RANKS as u32;
@@ -248,8 +251,8 @@ fn write(encoder: &mut Encoder, call: &Call, parts: &[Part], out: &mut Vec<u8>) 
     let room = out.capacity() - out.len();
     assert!(room >= MAX_CALL_BYTES + parts.len() * MAX_PART_BYTES);
     let at = out.len();
-    // SAFETY: there is room for one call and for all its parts, as asserted; the encoder returns the address behind the bytes
-    // that it has written.
+    // SAFETY: there is room for one call and for all its parts, as asserted; the encoder returns
+    // the address behind the bytes that it has written.
     unsafe {
         let start = out.as_mut_ptr().add(at);
         let behind = encoder.call(start, call, parts.len());

@@ -120,8 +120,8 @@ impl Stage for Whole {
             let from = WorldRank(message.location as u32);
             self.place.packet(from, Some(&message.bytes));
         }
-        // No more than the questions that every turn of the loop asks; time is short, so that no second passes in which the
-        // real clock would be measured.
+        // No more than the questions that every turn of the loop asks; time is short, so that no
+        // second passes in which the real clock would be measured.
         self.step(1000);
     }
 

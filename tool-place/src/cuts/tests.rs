@@ -9,8 +9,9 @@ fn at(ticks: u64, change: Change) -> Planned {
     }
 }
 
-/// Every tick by itself: whether it is recorded, and whether a call under way at the end of its span counts whole.
-/// Built from the changes that lie before `seen`, which is all that a judge may know.
+/// Every tick by itself: whether it is recorded, and whether a call under way at the end of its
+/// span counts whole. Built from the changes that lie before `seen`, which is all that a judge may
+/// know.
 struct Naive {
     recorded: Vec<bool>,
     whole_from: Vec<bool>,
@@ -107,7 +108,11 @@ proptest! {
 #[test]
 fn a_window_clips_at_both_edges_and_only_there() {
     let mut cuts = Cuts::default();
-    for (ticks, change) in [(100, Change::Reset), (100, Change::On(1)), (200, Change::End)] {
+    for (ticks, change) in [
+        (100, Change::Reset),
+        (100, Change::On(1)),
+        (200, Change::End),
+    ] {
         cuts.plan(at(ticks, change));
     }
     assert_eq!(cuts.wants_records(), Some(0), "on already");
@@ -117,7 +122,13 @@ fn a_window_clips_at_both_edges_and_only_there() {
         "to be forgotten with all else"
     );
     assert_eq!(cuts.resets(), 0);
-    assert_eq!(cuts.judge(90, 101), Verdict::Clipped { begin: 100, end: 101 });
+    assert_eq!(
+        cuts.judge(90, 101),
+        Verdict::Clipped {
+            begin: 100,
+            end: 101
+        }
+    );
     assert_eq!(cuts.last_clip(), (1, 0), "by the reset");
     assert_eq!(
         cuts.resets(),
@@ -127,10 +138,22 @@ fn a_window_clips_at_both_edges_and_only_there() {
     assert_eq!(cuts.judge(10, 100), Verdict::Outside, "came late");
     assert_eq!(cuts.judge(100, 200), Verdict::Whole);
     assert!(cuts.is_on());
-    assert_eq!(cuts.judge(199, 300), Verdict::Clipped { begin: 199, end: 200 });
+    assert_eq!(
+        cuts.judge(199, 300),
+        Verdict::Clipped {
+            begin: 199,
+            end: 200
+        }
+    );
     assert_eq!(cuts.last_clip(), (0, 3), "by the end");
     assert_eq!(cuts.wants_records(), None);
-    assert_eq!(cuts.judge(1, 999), Verdict::Clipped { begin: 100, end: 200 });
+    assert_eq!(
+        cuts.judge(1, 999),
+        Verdict::Clipped {
+            begin: 100,
+            end: 200
+        }
+    );
     assert_eq!(cuts.last_clip(), (1, 3));
     assert_eq!(cuts.judge(200, 201), Verdict::Outside);
 }
@@ -164,7 +187,10 @@ fn what_is_planned_moves_with_job_time_until_it_is_passed() {
     assert_eq!(cuts.judge(205, 229), Verdict::Whole);
     assert_eq!(
         cuts.judge(109, 111),
-        Verdict::Clipped { begin: 110, end: 111 },
+        Verdict::Clipped {
+            begin: 110,
+            end: 111
+        },
         "passed at 110"
     );
     cuts.cancel(off);
@@ -237,9 +263,21 @@ fn ranks_that_could_not_record_in_time_move_the_beginning() {
         cuts.pass(now);
         assert_eq!(cuts.begin_at(100, 100), None, "in time");
         assert_eq!(cuts.begin_at(130, 130), Some(begins));
-        assert_eq!(cuts.judge(125, 150), Verdict::Clipped { begin: 130, end: 150 });
+        assert_eq!(
+            cuts.judge(125, 150),
+            Verdict::Clipped {
+                begin: 130,
+                end: 150
+            }
+        );
         assert_eq!(cuts.judge(110, 120), Verdict::Outside);
-        assert_eq!(cuts.judge(190, 220), Verdict::Clipped { begin: 190, end: 200 });
+        assert_eq!(
+            cuts.judge(190, 220),
+            Verdict::Clipped {
+                begin: 190,
+                end: 200
+            }
+        );
         assert_eq!(cuts.reset_job_ns(), if window { 130 } else { 0 });
         // Even behind its end.
         let mut cuts = Cuts::default();
@@ -250,7 +288,10 @@ fn ranks_that_could_not_record_in_time_move_the_beginning() {
         cuts.begin_at(130, 130);
         assert_eq!(cuts.planned_until_ns(), Some(130));
         cuts.pass(130);
-        assert_eq!((cuts.is_on(), cuts.judge(100, 140)), (false, Verdict::Outside));
+        assert_eq!(
+            (cuts.is_on(), cuts.judge(100, 140)),
+            (false, Verdict::Outside)
+        );
     }
 }
 

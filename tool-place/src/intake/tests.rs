@@ -66,7 +66,8 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
         let (mut payload, mut ends, mut told) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..size {
             let facts = Facts {
-                kind: [Kind::Plain, Kind::Send, Kind::PostRecv, Kind::Collective][next() as usize % 4],
+                kind: [Kind::Plain, Kind::Send, Kind::PostRecv, Kind::Collective]
+                    [next() as usize % 4],
                 region: RegionId(1 + (next() % 5) as u16),
                 comm: CommLocal(0),
                 peer: next() as i32 % 3,
@@ -122,7 +123,12 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
 
 /// Parts are told with times relative to what the packet knows; compare what does not depend on it.
 fn plain(told: &[Told]) -> Vec<Told> {
-    let strip = |parts: &Vec<Part>| parts.iter().map(|part| Part { posted: 0, ..*part }).collect();
+    let strip = |parts: &Vec<Part>| {
+        parts
+            .iter()
+            .map(|part| Part { posted: 0, ..*part })
+            .collect()
+    };
     told.iter()
         .map(|t| match t {
             Told::Call(call, parts) => Told::Call(*call, strip(parts)),
@@ -132,7 +138,12 @@ fn plain(told: &[Told]) -> Vec<Told> {
 }
 
 fn all_told(packets: &[Packet]) -> Vec<Told> {
-    plain(&packets.iter().flat_map(|p| p.told.clone()).collect::<Vec<_>>())
+    plain(
+        &packets
+            .iter()
+            .flat_map(|p| p.told.clone())
+            .collect::<Vec<_>>(),
+    )
 }
 
 /// One way in which records reach the intake.
@@ -140,7 +151,8 @@ fn all_told(packets: &[Packet]) -> Vec<Told> {
 enum Way {
     /// This packet over MPI, perhaps early, perhaps once more.
     Mpi(Index),
-    /// A look into shared memory at the packet wanted next, when so many of its records were committed.
+    /// A look into shared memory at the packet wanted next, when so many of its records were
+    /// committed.
     Look(Index),
     /// The same when the packet was closed.
     LookClosed,
@@ -164,7 +176,12 @@ fn look(intake: &mut Intake, packets: &[Packet], records: usize, closed: bool, s
     if end < at {
         return;
     }
-    let calls = |records: &[Told]| records.iter().filter(|t| matches!(t, Told::Call(..))).count() as u32;
+    let calls = |records: &[Told]| {
+        records
+            .iter()
+            .filter(|t| matches!(t, Told::Call(..)))
+            .count() as u32
+    };
     let piece = Piece {
         sequence,
         first_time: packet.header.first_time,
@@ -178,8 +195,9 @@ fn look(intake: &mut Intake, packets: &[Packet], records: usize, closed: bool, s
 }
 
 proptest! {
-    /// Whatever comes by which way, in which order and how often: every record is told once and in order, and
-    /// at any moment calls told, calls in flight and calls not yet there make up all calls.
+    /// Whatever comes by which way, in which order and how often: every record is told once and in
+    /// order, and at any moment calls told, calls in flight and calls not yet there make up all
+    /// calls.
     #[test]
     fn every_record_once_and_in_order(
         sizes in prop::collection::vec(0usize..12, 1..8),
@@ -326,7 +344,9 @@ fn what_waits_is_bounded() {
     let mut intake = Intake::new(4, None);
     let mut seen = Seen::default();
     for packet in &packets[1..] {
-        intake.packet(&packet.header, &packet.payload, &mut seen).unwrap();
+        intake
+            .packet(&packet.header, &packet.payload, &mut seen)
+            .unwrap();
         assert!(intake.waiting.len() <= 4);
     }
     assert_eq!(intake.wants(), (12, 0));

@@ -1,5 +1,5 @@
-//! Hold: ranks stand right behind their `MPI_Init`, from the start of the job or on command. Nobody is stopped: a rank
-//! runs until it is there, and the gate does not let it out.
+//! Hold: ranks stand right behind their `MPI_Init`, from the start of the job or on command. Nobody
+//! is stopped: a rank runs until it is there, and the gate does not let it out.
 
 use super::{Action, Asked, Life, Pauses, fail, until};
 use invivo_proto::ids::{CommandId, Rank};
@@ -76,7 +76,12 @@ impl Pauses {
         actions
     }
 
-    pub(super) fn begin_hold(&mut self, now_ns: u64, command: CommandId, lease_ns: u64) -> Vec<Action> {
+    pub(super) fn begin_hold(
+        &mut self,
+        now_ns: u64,
+        command: CommandId,
+        lease_ns: u64,
+    ) -> Vec<Action> {
         let mut acks = self.targets();
         let mut waiting = BTreeSet::new();
         for (rank, life) in &self.lives {
@@ -104,7 +109,8 @@ impl Pauses {
 
     /// A hold is in force, for so long from now.
     fn hold_for(&mut self, now_ns: u64, lease_ns: u64) -> Vec<Action> {
-        // The gate's word must not be 0, and supervisors close the gates of a job that begins held with 1.
+        // The gate's word must not be 0, and supervisors close the gates of a job that begins held
+        // with 1.
         self.generation = self.generation.max(1);
         let hold = self.hold.get_or_insert(Hold {
             lease_end_ns: 0,
@@ -129,13 +135,18 @@ impl Pauses {
 
     /// A paused rank that is held as well stands as long as either wants it to.
     pub(super) fn held_until(&self, now_ns: u64, hold: &Hold) -> u64 {
-        let paused = self.pause.map_or(0, |pause| until(now_ns, pause.lease_end_ns));
+        let paused = self
+            .pause
+            .map_or(0, |pause| until(now_ns, pause.lease_end_ns));
         until(now_ns, hold.lease_end_ns).max(paused)
     }
 
     /// How long a hold keeps this rank's gate closed, if it does.
     pub(super) fn held_rank_until(&self, now_ns: u64, rank: Rank) -> Option<u64> {
-        let hold = self.hold.as_ref().filter(|hold| hold.ranks.contains(&rank))?;
+        let hold = self
+            .hold
+            .as_ref()
+            .filter(|hold| hold.ranks.contains(&rank))?;
         Some(until(now_ns, hold.lease_end_ns))
     }
 
@@ -155,7 +166,11 @@ impl Pauses {
 
     pub(super) fn tick_held(&mut self, now_ns: u64) -> Vec<Action> {
         let mut actions = Vec::new();
-        if self.hold.as_ref().is_some_and(|hold| now_ns >= hold.lease_end_ns) {
+        if self
+            .hold
+            .as_ref()
+            .is_some_and(|hold| now_ns >= hold.lease_end_ns)
+        {
             let freed = self.end_hold("has not come to the end of MPI_Init in time", &mut actions);
             if self.pause.is_none() && !freed.is_empty() {
                 actions.push(Action::Free { ranks: freed });

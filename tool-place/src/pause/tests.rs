@@ -48,14 +48,23 @@ fn a_pause_is_acknowledged_when_every_rank_has_answered() {
         }]
     );
     assert_eq!(pauses.acted(START + MS, Rank(4), 1, &Outcome::Stopped), []);
-    assert_eq!(pauses.acted(START + 2 * MS, Rank(5), 1, &Outcome::HeldInMpi), []);
+    assert_eq!(
+        pauses.acted(START + 2 * MS, Rank(5), 1, &Outcome::HeldInMpi),
+        []
+    );
     assert_eq!(
         pauses.acted(START + 3 * MS, Rank(6), 1, &Outcome::Partly { running: 2 }),
         []
     );
     // The same rank twice, or the answer to an earlier pause, counts for nobody else.
-    assert_eq!(pauses.acted(START + 3 * MS, Rank(6), 1, &Outcome::Stopped), []);
-    assert_eq!(pauses.acted(START + 3 * MS, Rank(7), 0, &Outcome::Stopped), []);
+    assert_eq!(
+        pauses.acted(START + 3 * MS, Rank(6), 1, &Outcome::Stopped),
+        []
+    );
+    assert_eq!(
+        pauses.acted(START + 3 * MS, Rank(7), 0, &Outcome::Stopped),
+        []
+    );
     let actions = pauses.acted(START + 4 * MS, Rank(7), 1, &Outcome::Stopped);
     let expected = Acks {
         targets: 4,
@@ -88,7 +97,10 @@ fn a_pause_is_acknowledged_when_every_rank_has_answered() {
     );
     assert_eq!(pauses.status(START + 5 * MS), None);
     for rank in 4..7 {
-        assert_eq!(pauses.acted(START + 6 * MS, Rank(rank), 1, &Outcome::Running), []);
+        assert_eq!(
+            pauses.acted(START + 6 * MS, Rank(rank), 1, &Outcome::Running),
+            []
+        );
     }
     assert_eq!(
         acks(&pauses.acted(START + 6 * MS, Rank(7), 1, &Outcome::Gone)).done,
@@ -171,7 +183,10 @@ fn ranks_that_are_not_there_are_named_and_those_that_are_through_are_done() {
     let acks = acks(&actions);
     assert_eq!((acks.targets, acks.done), (4, 2));
     assert_eq!(
-        acks.failures.iter().map(|(rank, _)| rank.0).collect::<Vec<_>>(),
+        acks.failures
+            .iter()
+            .map(|(rank, _)| rank.0)
+            .collect::<Vec<_>>(),
         [6, 7]
     );
     // One that comes late is held at once.
@@ -209,7 +224,10 @@ fn a_second_command_concludes_the_first() {
     assert_eq!((acks.done, acks.failures.len()), (1, 3));
     assert_eq!(*until_ns, START + MS + 1_000 * MS);
     // An answer to the first does not count for the second.
-    assert_eq!(pauses.acted(START + 2 * MS, Rank(5), 1, &Outcome::Stopped), []);
+    assert_eq!(
+        pauses.acted(START + 2 * MS, Rank(5), 1, &Outcome::Stopped),
+        []
+    );
 }
 
 #[test]

@@ -25,17 +25,25 @@ impl Place {
 
     /// Time since the first rank was seen, or since the first call that it was ahead with by then.
     fn observed_ns(&self, now: Now) -> u64 {
-        let seen = self.seen_ns.map_or(0, |seen_ns| now.ns.saturating_sub(seen_ns));
+        let seen = self
+            .seen_ns
+            .map_or(0, |seen_ns| now.ns.saturating_sub(seen_ns));
         let analyses = &self.feed.analyses;
         let begun = analyses.begun().map_or(0, |ticks| {
-            analyses.clock().duration_ns(now.ticks.saturating_sub(ticks))
+            analyses
+                .clock()
+                .duration_ns(now.ticks.saturating_sub(ticks))
         });
         seen.max(begun)
     }
 
     /// What the ranks are doing.
     pub(super) fn status(&self, now: Now) -> JobStatus {
-        let seen = self.ranks.iter().filter(|one| one.life != Life::Absent).count();
+        let seen = self
+            .ranks
+            .iter()
+            .filter(|one| one.life != Life::Absent)
+            .count();
         let mut status = JobStatus {
             recording: self
                 .recording

@@ -1,4 +1,5 @@
-//! What the place's buffers keep: the strategy in force, questions about them, and buffers that change hands.
+//! What the place's buffers keep: the strategy in force, questions about them, and buffers that
+//! change hands.
 
 use super::{Life, Now, Place};
 use crate::notes::Trouble;
@@ -11,8 +12,8 @@ use invivo_proto::ids::{LocationId, Rank};
 use std::ops::Range;
 use std::time::Instant;
 
-/// Between two looks for threads that have ended, while a location wants a buffer: each look asks the kernel once for
-/// each thread.
+/// Between two looks for threads that have ended, while a location wants a buffer: each look asks
+/// the kernel once for each thread.
 const RECYCLE_NS: u64 = 250_000_000;
 
 impl Place {
@@ -84,20 +85,27 @@ impl Place {
         after: Option<Cursor>,
         max: u32,
     ) -> Records {
-        let records = self.index(location.rank).map(|index| &self.ranks[index].records);
+        let records = self
+            .index(location.rank)
+            .map(|index| &self.ranks[index].records);
         records
-            .and_then(|records| records.page(&self.moment(now), location.thread, job_ns, after, max))
+            .and_then(|records| {
+                records.page(&self.moment(now), location.thread, job_ns, after, max)
+            })
             .unwrap_or_default()
     }
 
-    /// Where threads want buffers and there is no memory for more, those of threads that have ended change hands.
+    /// Where threads want buffers and there is no memory for more, those of threads that have ended
+    /// change hands.
     pub(super) fn recycle(&mut self, now: Now) {
         if !self.feed.budget.is_spent() || now.ns.saturating_sub(self.recycled_ns) < RECYCLE_NS {
             return;
         }
         self.recycled_ns = now.ns;
         for index in 0..self.ranks.len() {
-            while self.ranks[index].life == Life::Alive && self.ranks[index].records.adopt(&mut self.feed) {
+            while self.ranks[index].life == Life::Alive
+                && self.ranks[index].records.adopt(&mut self.feed)
+            {
                 let mut ranks = self.ranks.iter_mut();
                 if !ranks.any(|other| other.records.recycle(&mut self.feed)) {
                     return;

@@ -28,11 +28,13 @@ impl Place {
         let mut room = max.clamp(1, LAST_PAGE_MAX) as usize;
         for index in first..self.ranks.len() {
             let rank = self.first + index as u32;
-            let Some(mut begin) = Position::of(rank, self.layout.app()).map(|start| start.max(from)) else {
+            let Some(mut begin) =
+                Position::of(rank, self.layout.app()).map(|start| start.max(from))
+            else {
                 continue;
             };
-            // What the rank has written belongs to its last seconds, whether it has been read before or not. Ranks that
-            // end are read by everything else.
+            // What the rank has written belongs to its last seconds, whether it has been read
+            // before or not. Ranks that end are read by everything else.
             if begin.after.is_none() && self.ranks[index].life == Life::Alive && !self.is_over() {
                 self.ranks[index]
                     .records
@@ -60,7 +62,10 @@ impl Place {
                 room = room.saturating_sub(rows.map(|row| 1 + row.parts.len()).sum());
                 last.pieces.push(piece);
                 if next.is_some() {
-                    last.next = Some(Position { after: next, ..begin });
+                    last.next = Some(Position {
+                        after: next,
+                        ..begin
+                    });
                     return last;
                 }
             }

@@ -1,5 +1,6 @@
-//! A place that failed in itself: what it held may be wrong, so that it is given up, and its ranks run on unobserved. The place stays
-//! what the others need: a member of the tree that knows how its ranks end, and lets the job end as it would.
+//! A place that failed in itself: what it held may be wrong, so that it is given up, and its ranks
+//! run on unobserved. The place stays what the others need: a member of the tree that knows how its
+//! ranks end, and lets the job end as it would.
 
 use super::{Life, OneRank, Place};
 use crate::analyses::Analyses;
@@ -13,7 +14,8 @@ use crate::store::Budget;
 use std::sync::atomic::Ordering;
 
 impl Place {
-    /// The end of the job is asked for, and whoever asked may kill us next: the way to us is removed where all ranks are here.
+    /// The end of the job is asked for, and whoever asked may kill us next: the way to us is
+    /// removed where all ranks are here.
     pub fn asked_to_end(&mut self) {
         let all_are_here = self.ranks.iter().all(|one| one.life != Life::Absent);
         if let Some(supervisors) = self.supervisors.as_mut().filter(|_| all_are_here) {
@@ -21,8 +23,8 @@ impl Place {
         }
     }
 
-    /// Gives up what it holds. A pause ends, for nobody may know of it any more; commands are refused as behind the end of the
-    /// measurement; what the ranks recorded counts as dropped.
+    /// Gives up what it holds. A pause ends, for nobody may know of it any more; commands are
+    /// refused as behind the end of the measurement; what the ranks recorded counts as dropped.
     pub fn lose(&mut self, now: Now) {
         if self.feed.is_lost {
             return;

@@ -1,4 +1,5 @@
-//! The place and its ranks' recording: commands on their way to the cuts, the ranks' switches, and the looks behind a cut.
+//! The place and its ranks' recording: commands on their way to the cuts, the ranks' switches, and
+//! the looks behind a cut.
 
 use super::{Life, Moment, Now, Place};
 use crate::gates;
@@ -22,11 +23,14 @@ impl Place {
     /// A command about recording.
     pub(super) fn command_recording(&mut self, now: Now, command: &Command) {
         let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
-        let actions = self.recording.command(&moment, &mut self.feed.cuts, command);
+        let actions = self
+            .recording
+            .command(&moment, &mut self.feed.cuts, command);
         self.act_recording(now, actions);
     }
 
-    /// Lets cuts pass, looks at ranks behind them, and answers what is done. Whether there was something to do.
+    /// Lets cuts pass, looks at ranks behind them, and answers what is done. Whether there was
+    /// something to do.
     pub(super) fn record(&mut self, now: Now) -> bool {
         let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
         let mut actions = self.recording.step(&moment, &mut self.feed.cuts);
@@ -43,10 +47,13 @@ impl Place {
     }
 
     fn look_behind(&mut self, now: Now, look: &Look, rank: Rank) {
-        let Some(index) = self.index(rank) else { return };
+        let Some(index) = self.index(rank) else {
+            return;
+        };
         let one = &mut self.ranks[index];
         let seen = match one.life {
-            // What a rank left is taken before it is finished, and what it was in when it died stays open for ever.
+            // What a rank left is taken before it is finished, and what it was in when it died
+            // stays open for ever.
             Life::Finished | Life::Absent => Seen {
                 all_taken: true,
                 open: 0,
@@ -71,7 +78,9 @@ impl Place {
         for action in actions {
             match action {
                 Action::Switch { on, epoch } => self.switch(now, on, epoch),
-                Action::Ack { command, acks } => self.run(now, Input::Local(Up::Ack { command, acks })),
+                Action::Ack { command, acks } => {
+                    self.run(now, Input::Local(Up::Ack { command, acks }))
+                }
             }
         }
     }
@@ -84,20 +93,22 @@ impl Place {
         if !on {
             return;
         }
-        // We may have stood still between the command, or the last look at the clock, and the last rank.
+        // We may have stood still between the command, or the last look at the clock, and the last
+        // rank.
         let behind = self.read_now.as_ref().map_or(now, |read| read());
         let moment = Moment::new(behind, self.feed.analyses.clock(), self.node.clock());
         let begins_epoch = self.recording.switched(&moment, &mut self.feed.cuts);
         self.feed.analyses.set_time(behind, self.node.clock());
-        // Places do not switch at the same time: what reached a rank of ours before it recorded was sent by one that
-        // did already, and would be put together with what comes next.
+        // Places do not switch at the same time: what reached a rank of ours before it recorded was
+        // sent by one that did already, and would be put together with what comes next.
         let ranks = if begins_epoch { self.ranks.len() } else { 0 };
         for rank in (self.first..).map(Rank).take(ranks) {
             self.feed.analyses.lost(rank, behind.ticks);
         }
     }
 
-    /// Forgets what lies before the last reset, if that has not been done by the records themselves.
+    /// Forgets what lies before the last reset, if that has not been done by the records
+    /// themselves.
     fn forget(&mut self) {
         let resets = self.feed.cuts.resets();
         self.feed

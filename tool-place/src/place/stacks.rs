@@ -1,7 +1,8 @@
-//! Where the ranks are. Each supervisor tells its rank's paths as addresses in files; ranks run the same program, so most
-//! addresses are those of others. The place remembers what is at them and asks for each new one once, of the supervisor of
-//! a rank that was there: it has the program's files before it, and reads their tables for the whole node. So a question
-//! costs each node one reading of the symbols, in a tool process, and the answer that climbs holds functions.
+//! Where the ranks are. Each supervisor tells its rank's paths as addresses in files; ranks run the
+//! same program, so most addresses are those of others. The place remembers what is at them and
+//! asks for each new one once, of the supervisor of a rank that was there: it has the program's
+//! files before it, and reads their tables for the whole node. So a question costs each node one
+//! reading of the symbols, in a tool process, and the answer that climbs holds functions.
 //!
 //! ```text
 //! Query -> Walk to each supervisor -> Walked of each thread -> Name what is new -> Named -> the answer
@@ -11,17 +12,20 @@
 
 use super::{Life, Now, Place};
 use invivo_analysis::stacks::{self as analysis, Path, Thread};
-use invivo_proto::control::local::{Module, Named, OFFSETS_MAX, Step, THREADS_MAX, ToSupervisor, Walked};
+use invivo_proto::control::local::{
+    Module, Named, OFFSETS_MAX, Step, THREADS_MAX, ToSupervisor, Walked,
+};
 use invivo_proto::control::stacks::{Chosen, Frame, Reason, Stacks, Way};
 use invivo_proto::control::tree::{Partial, Up};
 use invivo_proto::ids::{Rank, WaveId};
 use invivo_tbon::node::Input;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long paths are waited for: a supervisor begins with no thread after three quarters of it, and mostly has one within
-/// a tenth of a millisecond.
+/// How long paths are waited for: a supervisor begins with no thread after three quarters of it,
+/// and mostly has one within a tenth of a millisecond.
 const PATHS_NS: u64 = 400_000_000;
-/// How long the whole may take: well below what a wave may. Reading the tables of a large program takes longer, once.
+/// How long the whole may take: well below what a wave may. Reading the tables of a large program
+/// takes longer, once.
 const PATIENCE_NS: u64 = 750_000_000;
 /// Addresses whose names are kept, about 2 MB: a job is at some hundred places.
 const NAMES_MAX: usize = 8192;
@@ -156,9 +160,11 @@ impl Place {
         }
         let names = &self.walks.names;
         let is_due = |walk: &mut Walk| {
-            let is_named =
-                |unnamed: &BTreeSet<Address>| unnamed.iter().all(|address| names.contains_key(address));
-            walk.unnamed.as_ref().is_some_and(is_named) || now.ns.saturating_sub(walk.begun_ns) >= PATIENCE_NS
+            let is_named = |unnamed: &BTreeSet<Address>| {
+                unnamed.iter().all(|address| names.contains_key(address))
+            };
+            walk.unnamed.as_ref().is_some_and(is_named)
+                || now.ns.saturating_sub(walk.begun_ns) >= PATIENCE_NS
         };
         let due: Vec<Walk> = waiting.extract_if(.., is_due).collect();
         waiting.append(&mut self.walks.under_way);
@@ -227,7 +233,10 @@ impl Place {
         }
         for (rank, seen) in walk.seen {
             let threads = seen.threads.into_iter();
-            let left_out = threads.as_slice().iter().map(|walked| u64::from(walked.left_out));
+            let left_out = threads
+                .as_slice()
+                .iter()
+                .map(|walked| u64::from(walked.left_out));
             let left_out = u64::from(seen.rest) + left_out.sum::<u64>();
             let threads = threads.map(|walked| self.walks.thread(walked)).collect();
             analysis::add(&mut stacks, rank, threads, left_out);

@@ -1,4 +1,5 @@
-//! The place and the supervisors of its ranks: who attaches, who ends, who is stopped and continued.
+//! The place and the supervisors of its ranks: who attaches, who ends, who is stopped and
+//! continued.
 
 use super::{Life, Now, Place};
 use crate::gates;
@@ -17,7 +18,8 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-/// How long a rank may outlive its supervisor before it is taken for one that is not killed with it.
+/// How long a rank may outlive its supervisor before it is taken for one that is not killed with
+/// it.
 const ORPHAN_NS_MAX: u64 = 1_000_000_000;
 
 impl Place {
@@ -40,7 +42,12 @@ impl Place {
                     gates::seen_by_all();
                     for &rank in &ranks {
                         if !self.tell(rank, &ToSupervisor::Stop { generation }) {
-                            actions.extend(self.pauses.acted(now.ns, rank, generation, &Outcome::Running));
+                            actions.extend(self.pauses.acted(
+                                now.ns,
+                                rank,
+                                generation,
+                                &Outcome::Running,
+                            ));
                         }
                     }
                 }
@@ -56,7 +63,8 @@ impl Place {
                 }
                 Action::Open { generation, keep } => {
                     for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
-                        if let Some(memory) = one.records.memory().filter(|_| !keep.contains(&rank)) {
+                        if let Some(memory) = one.records.memory().filter(|_| !keep.contains(&rank))
+                        {
                             gates::open(memory);
                         }
                         if let Some(supervisors) = &mut self.supervisors {
@@ -71,13 +79,21 @@ impl Place {
                         gates::open(memory);
                     }
                 }
-                Action::Ack { command, acks } => self.run(now, Input::Local(Up::Ack { command, acks })),
+                Action::Ack { command, acks } => {
+                    self.run(now, Input::Local(Up::Ack { command, acks }))
+                }
             }
         }
     }
 
     /// Closes gates for a hold, and says where the ranks are.
-    fn close_for_hold(&mut self, now: Now, ranks: &[Rank], generation: u32, until_ns: u64) -> Vec<Action> {
+    fn close_for_hold(
+        &mut self,
+        now: Now,
+        ranks: &[Rank],
+        generation: u32,
+        until_ns: u64,
+    ) -> Vec<Action> {
         let mut closed = Vec::new();
         for &rank in ranks {
             if let Some(memory) = self.memory(rank) {
@@ -123,7 +139,11 @@ impl Place {
             Event::Attached { rank, pid, memory } => self.attach(now, rank, pid, &memory),
             Event::Said {
                 rank,
-                message: FromSupervisor::Acted { generation, outcome },
+                message:
+                    FromSupervisor::Acted {
+                        generation,
+                        outcome,
+                    },
             } => {
                 let actions = self.pauses.acted(now.ns, rank, generation, &outcome);
                 self.act(now, actions);
@@ -158,7 +178,8 @@ impl Place {
                         format!("the supervisor of rank {rank} went away without a word: the rank counts as killed")
                     });
                 }
-                // The kernel kills a rank with its supervisor, behind whose end it may go on for a moment.
+                // The kernel kills a rank with its supervisor, behind whose end it may go on for a
+                // moment.
                 if let Some(index) = self.index(rank) {
                     self.ranks[index].orphan_until_ns = now.ns.saturating_add(ORPHAN_NS_MAX);
                 }
@@ -172,7 +193,9 @@ impl Place {
     }
 
     fn attach(&mut self, now: Now, rank: Rank, pid: u32, descriptor: &OwnedFd) {
-        let Some(index) = self.index(rank) else { return };
+        let Some(index) = self.index(rank) else {
+            return;
+        };
         let said = |memory: &Memory| memory.page().rank.load(Ordering::Relaxed);
         match Memory::map(descriptor) {
             Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
@@ -196,16 +219,17 @@ impl Place {
                     )
                 });
             }
-            Err(error) => self
-                .feed
-                .notes
-                .add(Trouble::Memory, || format!("rank {rank}: {error}; not observed")),
+            Err(error) => self.feed.notes.add(Trouble::Memory, || {
+                format!("rank {rank}: {error}; not observed")
+            }),
         }
     }
 
     /// A rank's process is gone.
     fn ended(&mut self, rank: Rank, how: Ended, lingers: bool) {
-        let Some(index) = self.index(rank) else { return };
+        let Some(index) = self.index(rank) else {
+            return;
+        };
         let one = &mut self.ranks[index];
         one.lingers = lingers;
         if one.life != Life::Alive {
@@ -222,7 +246,8 @@ impl Place {
             Some(memory) => Ended::Code(abort_code(memory) as i32),
             None => how,
         };
-        let fine = in_phase == phase::DRAINED || (in_phase == phase::SILENT && how == Ended::Code(0));
+        let fine =
+            in_phase == phase::DRAINED || (in_phase == phase::SILENT && how == Ended::Code(0));
         if !fine {
             one.ended = Some(how);
         }

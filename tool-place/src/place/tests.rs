@@ -43,7 +43,10 @@ fn a_pause_closes_gates_stops_ranks_and_ends_on_resume() {
         let control = &rank.page().control;
         assert_eq!(control.gate.load(Ordering::Acquire), 1);
         assert!(control.gate_until_ns.load(Ordering::Acquire) > scene.now.ns);
-        assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+        assert_eq!(
+            supervisor.hear(),
+            Some(ToSupervisor::Stop { generation: 1 })
+        );
         supervisor.say(&FromSupervisor::Acted {
             generation: 1,
             outcome: Outcome::Stopped,
@@ -69,13 +72,18 @@ fn a_pause_closes_gates_stops_ranks_and_ends_on_resume() {
     scene.command(2, Verb::Resume);
     for (supervisor, rank) in [(&first, &rank0), (&second, &rank1)] {
         assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
-        assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
+        assert_eq!(
+            supervisor.hear(),
+            Some(ToSupervisor::Continue { generation: 1 })
+        );
         supervisor.say(&FromSupervisor::Acted {
             generation: 1,
             outcome: Outcome::Running,
         });
     }
-    assert!(matches!(&scene.step(1)[..], [Up::Ack { command: CommandId(2), acks }] if acks.done == 2));
+    assert!(
+        matches!(&scene.step(1)[..], [Up::Ack { command: CommandId(2), acks }] if acks.done == 2)
+    );
     assert_eq!(scene.status().states[RankState::Computing as usize], 2);
 }
 
@@ -89,7 +97,10 @@ fn a_rank_that_comes_during_a_pause_is_held() {
         },
     );
     let (supervisor, rank) = scene.attach(1);
-    assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+    assert_eq!(
+        supervisor.hear(),
+        Some(ToSupervisor::Stop { generation: 1 })
+    );
     assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 1);
 }
 
@@ -138,11 +149,22 @@ fn what_a_dead_rank_left_is_taken_before_it_is_told() {
         panic!("no answer")
     };
     assert_eq!((coverage.ledger.entered, coverage.ledger.kept), (5, 5));
-    assert_eq!(supervisor.hear(), None, "it must stay until the result is made");
+    assert_eq!(
+        supervisor.hear(),
+        None,
+        "it must stay until the result is made"
+    );
     scene.down(Down::Release);
     assert_eq!(supervisor.hear(), Some(ToSupervisor::Leave));
-    drained.page().phase.store(phase::DRAINED, Ordering::Release);
-    assert_eq!(scene.step(1), [], "the launcher is to see the rank's end first");
+    drained
+        .page()
+        .phase
+        .store(phase::DRAINED, Ordering::Release);
+    assert_eq!(
+        scene.step(1),
+        [],
+        "the launcher is to see the rank's end first"
+    );
     drop(supervisor);
     assert_eq!(scene.step(1), [Up::Drained]);
     scene.down(Down::Shutdown);
@@ -154,7 +176,10 @@ fn what_a_rank_does_behind_its_supervisors_end_is_taken() {
     let mut scene = Scene::new();
     let (descriptor, region) = memory(0, 4);
     region.page().phase.store(phase::RUNNING, Ordering::Release);
-    let mut process = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let mut process = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
     let supervisor = scene.connect();
     supervisor.attach_process(0, process.id(), Some(&descriptor));
     scene.step(1);
@@ -238,12 +263,18 @@ fn a_lost_root_ends_the_pause_and_holds_no_job_back() {
             lease_ns: 600_000 * MS,
         },
     );
-    assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+    assert_eq!(
+        supervisor.hear(),
+        Some(ToSupervisor::Stop { generation: 1 })
+    );
     scene.step(SILENCE_NS_MAX / MS - 1);
     assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 1);
     scene.step(2);
     assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
-    assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
+    assert_eq!(
+        supervisor.hear(),
+        Some(ToSupervisor::Continue { generation: 1 })
+    );
     scene.step(60_000);
     assert_eq!(scene.place.exit(), None, "the application runs on");
     for rank in [&rank, &second] {
@@ -309,7 +340,10 @@ fn whoever_does_not_belong_here_is_turned_away_and_nobody_else_notices() {
     scene.step(1);
     let (supervisor, rank) = scene.attach(0);
     scene.command(1, Verb::Pause { lease_ns: MS });
-    assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+    assert_eq!(
+        supervisor.hear(),
+        Some(ToSupervisor::Stop { generation: 1 })
+    );
     assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 1);
 }
 
@@ -368,7 +402,8 @@ mod recorded;
 mod stacks;
 mod waits;
 
-/// A place that failed in itself holds nothing any more; its ranks run on, are told of when they die, and let the job end.
+/// A place that failed in itself holds nothing any more; its ranks run on, are told of when they
+/// die, and let the job end.
 #[test]
 fn a_place_that_failed_lets_its_ranks_go_on_and_end() {
     let mut scene = Scene::new();
@@ -385,11 +420,17 @@ fn a_place_that_failed_lets_its_ranks_go_on_and_end() {
         },
     );
     for supervisor in [&first, &second] {
-        assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+        assert_eq!(
+            supervisor.hear(),
+            Some(ToSupervisor::Stop { generation: 1 })
+        );
     }
     scene.place.lose(scene.now);
     for (supervisor, rank) in [(&first, &rank0), (&second, &rank1)] {
-        assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
+        assert_eq!(
+            supervisor.hear(),
+            Some(ToSupervisor::Continue { generation: 1 })
+        );
         let control = &rank.page().control;
         assert_eq!(control.gate.load(Ordering::Acquire), 0);
         let recording = control.recording.load(Ordering::Acquire);

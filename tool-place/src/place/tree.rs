@@ -5,7 +5,9 @@ use crate::moment::Now;
 use crate::pause::Pauses;
 use crate::recording::Recording;
 use invivo_proto::control::local::ToSupervisor;
-use invivo_proto::control::tree::{Acks, Command, Down, FAILURES_MAX, JobInfo, Partial, Query, Up, Verb};
+use invivo_proto::control::tree::{
+    Acks, Command, Down, FAILURES_MAX, JobInfo, Partial, Query, Up, Verb,
+};
 use invivo_proto::ids::Rank;
 use invivo_tbon::node::{Action, Input};
 use std::collections::VecDeque;
@@ -53,7 +55,9 @@ impl Place {
                     Query::Functions { rank_rows_max } => {
                         Partial::Functions(self.feed.analyses.functions(rank_rows_max))
                     }
-                    Query::Matrix { side_max } => Partial::Matrix(self.feed.analyses.matrix(side_max)),
+                    Query::Matrix { side_max } => {
+                        Partial::Matrix(self.feed.analyses.matrix(side_max))
+                    }
                     Query::Status => Partial::Status(self.status(now)),
                     Query::Buffers => Partial::Buffers(self.buffers(now)),
                     Query::Records {
@@ -62,7 +66,13 @@ impl Place {
                         to_ns,
                         after,
                         max,
-                    } => Partial::Records(self.kept_records(now, location, from_ns..to_ns, after, max)),
+                    } => Partial::Records(self.kept_records(
+                        now,
+                        location,
+                        from_ns..to_ns,
+                        after,
+                        max,
+                    )),
                     Query::Last {
                         from,
                         from_ns,

@@ -1,5 +1,6 @@
-//! What the ranks wait for. Which rank stands still for how long the place sees on its page; what about, its supervisor
-//! reads from the rank's own memory when it is asked. A question waits for the supervisors' answers, but not for long.
+//! What the ranks wait for. Which rank stands still for how long the place sees on its page; what
+//! about, its supervisor reads from the rank's own memory when it is asked. A question waits for
+//! the supervisors' answers, but not for long.
 
 use super::{Life, Now, Place};
 use invivo_analysis::waits as analysis;
@@ -13,8 +14,8 @@ use invivo_tbon::node::Input;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-/// How long supervisors are waited for: they answer within milliseconds, or after reading the line tables of a large
-/// program, which the next question finds there. Well below what a wave may take.
+/// How long supervisors are waited for: they answer within milliseconds, or after reading the line
+/// tables of a large program, which the next question finds there. Well below what a wave may take.
 const PATIENCE_NS: u64 = 500_000_000;
 
 /// Questions that wait for supervisors.
@@ -48,7 +49,8 @@ impl Place {
         for index in 0..self.ranks.len() {
             let rank = Rank(self.first + index as u32);
             let (doing, since_ns) = self.doing(now, index);
-            let stands = matches!(doing, Doing::InMpi(_) | Doing::Computing) && since_ns >= older_ns;
+            let stands =
+                matches!(doing, Doing::InMpi(_) | Doing::Computing) && since_ns >= older_ns;
             // One that has left MPI may have left collectives that others are still in.
             let has_left = doing == Doing::Finished && self.ranks[index].ended.is_none();
             if (stands || has_left) && self.tell(rank, &ToSupervisor::Look { look: look.id }) {
@@ -75,8 +77,9 @@ impl Place {
 
     /// Answers what has waited for long enough.
     pub(super) fn answer_looks(&mut self, now: Now) {
-        let is_due =
-            |look: &mut Look| look.awaited.is_empty() || now.ns.saturating_sub(look.begun_ns) >= PATIENCE_NS;
+        let is_due = |look: &mut Look| {
+            look.awaited.is_empty() || now.ns.saturating_sub(look.begun_ns) >= PATIENCE_NS
+        };
         let due: Vec<Look> = self.looks.under_way.extract_if(.., is_due).collect();
         for look in due {
             let answer = self.waits(now, &look);
@@ -144,7 +147,11 @@ impl Place {
         };
         let needs = match seen.need {
             Need::All | Need::Any if is_inside => Some(Doing::Messages(region)),
-            Need::Collective { comm, ordinal, root } if is_inside => of(self, comm).map(|comm| {
+            Need::Collective {
+                comm,
+                ordinal,
+                root,
+            } if is_inside => of(self, comm).map(|comm| {
                 Doing::Collective(Meeting {
                     comm,
                     ordinal,
@@ -199,7 +206,9 @@ impl Place {
             } else {
                 Partner::Unknown
             },
-            comm: membership.map(|membership| membership.id).unwrap_or_default(),
+            comm: membership
+                .map(|membership| membership.id)
+                .unwrap_or_default(),
             tag: seen.tag,
         }
     }

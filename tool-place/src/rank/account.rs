@@ -1,5 +1,5 @@
-//! What a rank's page and its locations' books say together: where its records are, how far behind we are, what
-//! the rank is doing. Everything here only looks.
+//! What a rank's page and its locations' books say together: where its records are, how far behind
+//! we are, what the rank is doing. Everything here only looks.
 
 use super::{RankRecords, slots};
 use crate::memory::Memory;
@@ -13,7 +13,12 @@ use std::sync::atomic::Ordering;
 
 impl RankRecords {
     /// Adds this rank's share to how much of the truth an answer is.
-    pub fn add_coverage(&self, now_ticks: u64, duration_ns: impl Fn(u64) -> u64, coverage: &mut Coverage) {
+    pub fn add_coverage(
+        &self,
+        now_ticks: u64,
+        duration_ns: impl Fn(u64) -> u64,
+        coverage: &mut Coverage,
+    ) {
         coverage.ranks += 1;
         coverage.packets_refused += self.packets_refused;
         for location in &self.locations {
@@ -25,7 +30,8 @@ impl RankRecords {
             coverage.buffer_bytes += location.buffer_bytes();
         }
         let Some(memory) = &self.memory else { return };
-        coverage.ranks_reporting += u32::from(memory.page().phase.load(Ordering::Relaxed) != phase::SILENT);
+        coverage.ranks_reporting +=
+            u32::from(memory.page().phase.load(Ordering::Relaxed) != phase::SILENT);
         for status in memory.locations() {
             let samples = status.overhead_samples.load(Ordering::Relaxed);
             let ticks = status.overhead_ticks.load(Ordering::Relaxed);
@@ -74,15 +80,17 @@ impl RankRecords {
         ledger
     }
 
-    /// The books of one location. They are looked at while its thread writes on: a look during which a call
-    /// was entered is repeated, so that most are of one moment, and the others are taken for it.
+    /// The books of one location. They are looked at while its thread writes on: a look during
+    /// which a call was entered is repeated, so that most are of one moment, and the others are
+    /// taken for it.
     pub(super) fn books(&self, memory: &Memory, thread: usize, status: &Status) -> Ledger {
         const LOOKS_MAX: usize = 4;
         if self.is_lost {
             return lost(status);
         }
         let location = self.locations.get(thread);
-        // The last record of a drained rank is that of the call that it is still in, and may have been dropped.
+        // The last record of a drained rank is that of the call that it is still in, and may have
+        // been dropped.
         let is_drained = memory.page().phase.load(Ordering::Acquire) == phase::DRAINED;
         let is_open = |last_begin| !is_drained && is_open(status, last_begin);
         let Some(location) = location else {
@@ -98,8 +106,8 @@ impl RankRecords {
                 entered,
                 open,
                 dropped,
-                // Nothing of it has been taken: what its packets hold is on the way, and where there are none it is a page in no
-                // use, or one that only counts what it drops.
+                // Nothing of it has been taken: what its packets hold is on the way, and where
+                // there are none it is a page in no use, or one that only counts what it drops.
                 in_flight: if opened == 0 {
                     0
                 } else {
@@ -199,7 +207,8 @@ impl RankRecords {
         line
     }
 
-    /// The call that the rank's first thread is in; `MPI_Abort` where the rank called it, on whatever thread.
+    /// The call that the rank's first thread is in; `MPI_Abort` where the rank called it, on
+    /// whatever thread.
     pub fn inside(&self) -> Option<RegionId> {
         let page = self.memory.as_ref()?.page();
         if page.phase.load(Ordering::Acquire) == phase::ABORTING {
@@ -211,7 +220,8 @@ impl RankRecords {
     }
 }
 
-/// The books of a location whose place has lost what it had of it: what is neither under way nor was dropped before.
+/// The books of a location whose place has lost what it had of it: what is neither under way nor
+/// was dropped before.
 fn lost(status: &Status) -> Ledger {
     let entered = status.entered.load(Ordering::Acquire);
     let open = u64::from(is_open(status, None)).min(entered);
@@ -229,10 +239,12 @@ fn lost(status: &Status) -> Ledger {
     }
 }
 
-/// Whether a call was entered and not left. The page says so, unless it names none, or the one that it names has been
-/// recorded already: then the thread is in a call that is not recorded, or between its record and its way out.
+/// Whether a call was entered and not left. The page says so, unless it names none, or the one that
+/// it names has been recorded already: then the thread is in a call that is not recorded, or
+/// between its record and its way out.
 fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
-    // When before which: who sees the word of an unrecorded call in the time's place sees that it has no region.
+    // When before which: who sees the word of an unrecorded call in the time's place sees that it
+    // has no region.
     let entered_at = status.entered_at.load(Ordering::Acquire);
     status.inside.load(Ordering::Acquire) == inside::MPI
         && status.entered.load(Ordering::Relaxed) != 0
@@ -245,8 +257,9 @@ pub(super) fn region(status: &Status) -> RegionId {
     RegionId(u16::try_from(status.region.load(Ordering::Relaxed)).unwrap_or(0))
 }
 
-/// Books of which some parts are younger than the count of what was entered: we may have stood still between them. They are of the
-/// moment at which so much had been entered as is accounted for, where that is not after the second count.
+/// Books of which some parts are younger than the count of what was entered: we may have stood
+/// still between them. They are of the moment at which so much had been entered as is accounted
+/// for, where that is not after the second count.
 fn of_one_moment(mut ledger: Ledger, entered_since: u64) -> Ledger {
     if let Err(imbalance) = coverage::balance(&ledger) {
         let latest = entered_since.max(ledger.entered);
@@ -267,7 +280,11 @@ mod tests {
             ..Ledger::default()
         };
         for (kept, entered) in [(10, 10), (9, 10), (15, 15), (20, 20), (21, 20)] {
-            assert_eq!(of_one_moment(books(10, kept), 20).entered, entered, "{kept}");
+            assert_eq!(
+                of_one_moment(books(10, kept), 20).entered,
+                entered,
+                "{kept}"
+            );
             let quiet = of_one_moment(books(10, kept), 10);
             assert_eq!(quiet, books(10, kept), "nothing was entered meanwhile");
         }

@@ -1,14 +1,15 @@
-//! The notice to producers of samples: when a buffer gives up every second sample, its rank takes only every second one
-//! from then on.
+//! The notice to producers of samples: when a buffer gives up every second sample, its rank takes
+//! only every second one from then on.
 //!
 //! ```text
 //! buffer gives up a level -> `halvings` in the location's status page -> the thread hears at one of its next calls,
 //! and says so in `halvings_known` -> its samples come on the coarser grid
 //! ```
 //!
-//! The notice is how things stand and not a step, so it may be written twice or missed in between. It goes through shared
-//! memory because a rank that computes has to get it, too. Until it is heard, samples of a closed level are given up and
-//! counted, so what is kept does not depend on when.
+//! The notice is how things stand and not a step, so it may be written twice or missed in between.
+//! It goes through shared memory because a rank that computes has to get it, too. Until it is
+//! heard, samples of a closed level are given up and counted, so what is kept does not depend on
+//! when.
 
 use super::RankRecords;
 use invivo_proto::shm::Status;

@@ -4,17 +4,20 @@ use super::RankRecords;
 use crate::location::Location;
 use crate::moment::Moment;
 use crate::store::Keeping;
-use invivo_analysis::buffers::{add_halvings, add_span, keep_worst, merge_capped, merge_level, merge_losses};
+use invivo_analysis::buffers::{
+    add_halvings, add_span, keep_worst, merge_capped, merge_level, merge_losses,
+};
 use invivo_otfx::{Buffer, Contents, EventClass, Head, Unfit};
 use invivo_proto::control::buffers::{
-    Books, Buffers, Capped, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, PAGE_MAX, Reason,
-    Records, Row, RowPart, SampleRow,
+    Books, Buffers, Capped, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, PAGE_MAX,
+    Reason, Records, Row, RowPart, SampleRow,
 };
 use invivo_proto::ids::LocationId;
 use invivo_proto::record::Part;
 use std::ops::Range;
 
-/// Parts of one call that a page gives at most: a page always has a call, and stays below its limit.
+/// Parts of one call that a page gives at most: a page always has a call, and stays below its
+/// limit.
 const ROW_PARTS_MAX: usize = 1024;
 
 impl RankRecords {
@@ -116,7 +119,9 @@ fn add_buffer(
         span_ns: length(oldest, newest),
         complete_ns: length(oldest.max(gone_until.unwrap_or(0)), newest),
         reductions: buffer.reductions(),
-        capped_ns: buffer.events_dropped_at().map(|ticks| moment.job_of_ticks(ticks)),
+        capped_ns: buffer
+            .events_dropped_at()
+            .map(|ticks| moment.job_of_ticks(ticks)),
         halvings,
     };
     sum.locations += 1;
@@ -147,7 +152,9 @@ fn add_buffer(
             closed: u32::from(level.closed),
             bins: level.bins.into(),
             kept: level.kept.iter().sum(),
-            gone_until_ns: level.gone_until.map_or(0, |ticks| moment.job_of_ticks(ticks)),
+            gone_until_ns: level
+                .gone_until
+                .map_or(0, |ticks| moment.job_of_ticks(ticks)),
         };
         merge_level(sum.levels.entry(key).or_default(), &of_level);
     }
@@ -240,13 +247,20 @@ pub(super) fn row(contents: &Contents, moment: &Moment<'_>) -> Option<Row> {
             end_ticks: *end,
             ..Row::default()
         },
-        Head::Region(_) | Head::Sample { .. } | Head::Metric { .. } | Head::Opaque { .. } => return None,
+        Head::Region(_) | Head::Sample { .. } | Head::Metric { .. } | Head::Opaque { .. } => {
+            return None;
+        }
     };
     row.end_ns = moment.job_of_ticks(row.end_ticks);
     row.duration_ns = moment.node().duration_ns(row.duration_ticks);
     row.depth = contents.depth;
     row.clipped = contents.clipped;
-    row.parts = contents.parts.iter().take(ROW_PARTS_MAX).map(part).collect();
+    row.parts = contents
+        .parts
+        .iter()
+        .take(ROW_PARTS_MAX)
+        .map(part)
+        .collect();
     row.parts_left_out = (contents.parts.len() - row.parts.len()) as u32;
     Some(row)
 }

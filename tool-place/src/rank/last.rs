@@ -1,5 +1,5 @@
-//! What a rank's buffers keep of a stretch of time, for the last seconds of the whole job: pieces that fit into a page, with
-//! the names of communicators and peers, and the call that is open.
+//! What a rank's buffers keep of a stretch of time, for the last seconds of the whole job: pieces
+//! that fit into a page, with the names of communicators and peers, and the call that is open.
 
 use super::RankRecords;
 use super::account::region;
@@ -40,8 +40,9 @@ impl RankRecords {
         self.locations.len().max(pages).max(1)
     }
 
-    /// A piece of one of its locations, and where the next one begins, if there is more than fits. A call that does not fit
-    /// into an empty page is given all the same: its parts have a limit of their own.
+    /// A piece of one of its locations, and where the next one begins, if there is more than fits.
+    /// A call that does not fit into an empty page is given all the same: its parts have a limit of
+    /// their own.
     pub fn piece(
         &self,
         thread: usize,
@@ -127,8 +128,8 @@ impl RankRecords {
     }
 }
 
-/// The call that a page shows, with its begin in ticks: entered before `before`, and not recorded yet. `MPI_Abort` has no
-/// record, and the page names it outside of MPI.
+/// The call that a page shows, with its begin in ticks: entered before `before`, and not recorded
+/// yet. `MPI_Abort` has no record, and the page names it outside of MPI.
 fn open(status: &Status, last_begin: Option<u64>, before: u64) -> Option<(RegionId, u64)> {
     let begin = status.entered_at.load(Ordering::Acquire);
     let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
@@ -204,7 +205,10 @@ fn before_newest(
 fn pass(at: &mut Cursor, contents: &Contents) {
     let end_ticks = contents.head.end();
     if end_ticks > at.end_ticks {
-        *at = Cursor { end_ticks, given: 0 };
+        *at = Cursor {
+            end_ticks,
+            given: 0,
+        };
     }
     at.given += 1;
 }

@@ -1,5 +1,5 @@
-//! A look at a rank at a point in time: what is open there, whether everything before it is taken, and whether the rank
-//! stands behind its `MPI_Init`.
+//! A look at a rank at a point in time: what is open there, whether everything before it is taken,
+//! and whether the rank stands behind its `MPI_Init`.
 
 use super::account::region;
 use super::{Eagerness, Feed, RankRecords, slots};
@@ -24,13 +24,14 @@ struct Flags {
 enum Open {
     /// Noted, with its begin.
     Since(u64),
-    /// Entered while nothing was recorded, before recording was switched on: it will be recorded from there.
+    /// Entered while nothing was recorded, before recording was switched on: it will be recorded
+    /// from there.
     Unseen,
 }
 
 impl RankRecords {
-    /// Takes what is there, and says what is open across `at` (in ticks), which has passed, and what was clipped by these
-    /// cuts.
+    /// Takes what is there, and says what is open across `at` (in ticks), which has passed, and
+    /// what was clipped by these cuts.
     pub fn look(
         &mut self,
         at: u64,
@@ -45,7 +46,8 @@ impl RankRecords {
                 ..Seen::default()
             };
         };
-        // Flags before packets: a thread that is not in a call now has committed every record of before.
+        // Flags before packets: a thread that is not in a call now has committed every record of
+        // before.
         let word = memory.page().control.recording.load(Ordering::Acquire);
         let flags: Vec<Flags> = memory
             .locations()
@@ -64,7 +66,10 @@ impl RankRecords {
         for (thread, flags) in flags.iter().enumerate() {
             seen.all_taken &= self.has_taken(thread, flags.packets, &there);
             // What looked open and has been read meanwhile had ended.
-            let last_begin = self.locations.get(thread).and_then(|l| l.intake.last_begin());
+            let last_begin = self
+                .locations
+                .get(thread)
+                .and_then(|l| l.intake.last_begin());
             let recorded = |open: Open| match open {
                 Open::Since(begin) => last_begin >= Some(begin),
                 Open::Unseen => false,
@@ -77,7 +82,9 @@ impl RankRecords {
     /// Calls that these cuts clipped, as far as they have been read.
     pub fn clipped_by(&self, cuts: &Range<CutNumber>) -> u64 {
         let locations = self.locations.iter();
-        locations.map(|location| location.cut_off.clipped_by(cuts)).sum()
+        locations
+            .map(|location| location.cut_off.clipped_by(cuts))
+            .sum()
     }
 
     /// Whether what was committed when `there` was seen is taken: `packets` were opened then.
@@ -89,7 +96,8 @@ impl RankRecords {
         if next >= packets {
             return true;
         }
-        let of_location = |slot: &&Slot| usize::from(slot.location) == thread && slot.sequence == next;
+        let of_location =
+            |slot: &&Slot| usize::from(slot.location) == thread && slot.sequence == next;
         // A packet that was nowhere is between the two processes.
         next + 1 == packets
             && there
@@ -98,8 +106,9 @@ impl RankRecords {
                 .is_some_and(|slot| at >= slot.committed)
     }
 
-    /// Where the rank is as far as a hold is concerned. `was_closed` says that its gate was closed before it could
-    /// have passed it: a rank that seems to have just passed is on its way to the gate then.
+    /// Where the rank is as far as a hold is concerned. `was_closed` says that its gate was closed
+    /// before it could have passed it: a rank that seems to have just passed is on its way to the
+    /// gate then.
     pub fn stand(&self, was_closed: bool) -> Stand {
         let Some(page) = self.memory.as_ref().map(Memory::page) else {
             return Stand::Before;
@@ -115,7 +124,8 @@ impl RankRecords {
             return Stand::Before;
         }
         if region(status).0 == 0 {
-            // The call that initialises is named before the rank runs: this is a later one, which is not recorded.
+            // The call that initialises is named before the rank runs: this is a later one, which
+            // is not recorded.
             return Stand::Past;
         }
         match is_inside {
@@ -128,7 +138,8 @@ impl RankRecords {
     }
 }
 
-/// The call that a page shows, if it began before `at`. Its record may be written already; that is not told here.
+/// The call that a page shows, if it began before `at`. Its record may be written already; that is
+/// not told here.
 fn open(status: &Status, at: u64, word: u32) -> Option<Open> {
     if status.inside.load(Ordering::Acquire) != inside::MPI {
         return None;

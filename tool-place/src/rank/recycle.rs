@@ -1,5 +1,5 @@
-//! Buffers of threads that have ended, for threads that come when the memory for buffers is spent. Programs that start
-//! a thread per task have hundreds of them in a day, and few at once.
+//! Buffers of threads that have ended, for threads that come when the memory for buffers is spent.
+//! Programs that start a thread per task have hundreds of them in a day, and few at once.
 
 use super::{Feed, RankRecords};
 use invivo_proto::shm::Page;
@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 impl RankRecords {
-    /// Takes the buffer of a thread of this rank that has ended, that with the oldest history first, for a location that
-    /// wants one. Whether there was such a thread.
+    /// Takes the buffer of a thread of this rank that has ended, that with the oldest history
+    /// first, for a location that wants one. Whether there was such a thread.
     pub fn recycle(&mut self, feed: &mut Feed) -> bool {
         let Some(page) = self.memory.as_ref().map(|memory| memory.page()) else {
             return false;
@@ -26,12 +26,15 @@ impl RankRecords {
         true
     }
 
-    /// Gives buffers to locations that live and have none, as long as there is memory. Whether one is left without.
+    /// Gives buffers to locations that live and have none, as long as there is memory. Whether one
+    /// is left without.
     pub fn adopt(&mut self, feed: &mut Feed) -> bool {
         let page = self.memory.as_ref().map(|memory| memory.page());
         let mut wants = false;
         for (thread, location) in self.locations.iter_mut().enumerate() {
-            if location.store.buffer().is_none() && !page.is_some_and(|page| has_ended(page, thread)) {
+            if location.store.buffer().is_none()
+                && !page.is_some_and(|page| has_ended(page, thread))
+            {
                 location.store.adopt(&mut feed.budget);
                 wants |= location.store.buffer().is_none();
             }
@@ -40,8 +43,9 @@ impl RankRecords {
     }
 }
 
-/// Whether a thread has ended and its process has not. Where the process cannot be looked at (another namespace, another
-/// user), no thread has. The first thread's records are those of the process, and are never given away.
+/// Whether a thread has ended and its process has not. Where the process cannot be looked at
+/// (another namespace, another user), no thread has. The first thread's records are those of the
+/// process, and are never given away.
 fn has_ended(page: &Page, thread: usize) -> bool {
     let pid = page.pid.load(Ordering::Relaxed);
     let tid = |thread: usize| {

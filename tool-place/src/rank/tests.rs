@@ -116,7 +116,12 @@ fn write_all(mut writer: Writer, calls: u64, seed: u64, messages: &Sender<Vec<u8
 }
 
 /// Looks at random times, as the place does, until everything is taken.
-fn take_all(rank: &mut RankRecords, messages: &Receiver<Vec<u8>>, ended: &AtomicBool, feed: &mut Feed) {
+fn take_all(
+    rank: &mut RankRecords,
+    messages: &Receiver<Vec<u8>>,
+    ended: &AtomicBool,
+    feed: &mut Feed,
+) {
     let mut dice = Dice(99);
     let mut late = Vec::new();
     for step in 0u64.. {
@@ -153,8 +158,8 @@ fn take_all(rank: &mut RankRecords, messages: &Receiver<Vec<u8>>, ended: &Atomic
     }
 }
 
-/// Two threads of a rank write at full speed into four slots, which change hands all the time, while the place
-/// looks: every record is there once, whole, and in its order.
+/// Two threads of a rank write at full speed into four slots, which change hands all the time,
+/// while the place looks: every record is there once, whole, and in its order.
 #[test]
 fn every_record_is_taken_once_at_full_speed() {
     const CALLS: u64 = 60_000;
@@ -190,7 +195,10 @@ fn every_record_is_taken_once_at_full_speed() {
             let invivo_otfx::Head::Call(read) = record.head else {
                 panic!("a call has few parts")
             };
-            assert_eq!((read.facts, read.end), (call(expected).facts, call(expected).end));
+            assert_eq!(
+                (read.facts, read.end),
+                (call(expected).facts, call(expected).end)
+            );
             assert_eq!(record.parts.len(), parts(expected).len());
             expected += 1;
         }
@@ -221,7 +229,8 @@ fn every_record_is_taken_once_at_full_speed() {
     assert_eq!(counted, 2 * CALLS);
 }
 
-/// A rank may have sent whole packets, and have their slots in use again, before the place has heard of it.
+/// A rank may have sent whole packets, and have their slots in use again, before the place has
+/// heard of it.
 #[test]
 fn what_was_sent_before_the_first_look_is_on_its_way() {
     let (rank, mut writer) = attached(4);
@@ -364,7 +373,8 @@ fn a_packet_that_never_comes_counts_as_dropped() {
     assert_eq!(feed.notes.sentences().len(), 1);
 }
 
-/// A call in which the rank was when it was killed is open; one whose record was written just before is not.
+/// A call in which the rank was when it was killed is open; one whose record was written just
+/// before is not.
 #[test]
 fn the_call_that_a_dead_rank_was_in_is_open() {
     let (mut rank, mut writer) = attached(2);
@@ -400,7 +410,8 @@ fn the_call_that_a_dead_rank_was_in_is_open() {
     assert_eq!(rank.inside(), Some(RegionId(9)));
 }
 
-/// `MPI_Finalize` is recorded from within. Where there is no packet for it, it was dropped, and is not open as well.
+/// `MPI_Finalize` is recorded from within. Where there is no packet for it, it was dropped, and is
+/// not open as well.
 #[test]
 fn no_call_of_a_drained_rank_is_open() {
     let (mut rank, mut writer) = attached(2);
@@ -428,10 +439,13 @@ fn no_call_of_a_drained_rank_is_open() {
 fn memory_that_is_no_ranks_is_refused() {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
     let make = |bytes: u64, seals: SealFlags| {
-        let descriptor = memfd_create("other", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        let descriptor =
+            memfd_create("other", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&descriptor, bytes).unwrap();
         fcntl_add_seals(&descriptor, seals).unwrap();
-        Memory::map(&descriptor).err().map(|error| error.to_string())
+        Memory::map(&descriptor)
+            .err()
+            .map(|error| error.to_string())
     };
     let why = make(1 << 20, SealFlags::GROW).unwrap();
     assert!(why.contains("sealed"), "{why}");
@@ -441,8 +455,8 @@ fn memory_that_is_no_ranks_is_refused() {
     assert!(why.contains("magic"), "{why}");
 }
 
-/// Between a look at a packet and the copy of its bytes its slot may be given to another packet: one with
-/// another number, or another location's with the same number.
+/// Between a look at a packet and the copy of its bytes its slot may be given to another packet:
+/// one with another number, or another location's with the same number.
 #[test]
 fn a_slot_that_changed_hands_is_not_taken_for_what_it_was() {
     let (rank, mut first) = attached(2);
@@ -461,13 +475,19 @@ fn a_slot_that_changed_hands_is_not_taken_for_what_it_was() {
     first.sent();
     second.open();
     assert_eq!(memory.slot(0).unwrap().sequence, seen.sequence);
-    assert!(!memory.copy(&seen, 0, &mut bytes), "another location's packet");
+    assert!(
+        !memory.copy(&seen, 0, &mut bytes),
+        "another location's packet"
+    );
     memory.free(&seen);
     let seen = memory.slot(0).unwrap();
     second.send();
     second.sent();
     second.open();
-    assert!(!memory.copy(&seen, 0, &mut bytes), "the location's next packet");
+    assert!(
+        !memory.copy(&seen, 0, &mut bytes),
+        "the location's next packet"
+    );
     // Nor is a packet given back that is not the one that was left.
     second.leave();
     memory.free(&seen);

@@ -4,7 +4,8 @@ use crate::cuts::{Change, Cuts, Planned};
 use crate::moment::Moment;
 use invivo_proto::control::tree::Cut;
 
-/// Plans changes at a point in job time, or at once where it has passed; behind what is planned. Where they lie.
+/// Plans changes at a point in job time, or at once where it has passed; behind what is planned.
+/// Where they lie.
 pub(super) fn plan(moment: &Moment<'_>, cuts: &mut Cuts, at_ns: u64, changes: &[Change]) -> Cut {
     let now_ns = moment.job_ns();
     let at_ns = at_ns.max(cuts.planned_until_ns().unwrap_or(0));
@@ -28,8 +29,8 @@ pub(super) fn plan(moment: &Moment<'_>, cuts: &mut Cuts, at_ns: u64, changes: &[
     }
 }
 
-/// The job begins unobserved: what was recorded before the ranks could be told is forgotten. That is before anybody
-/// can know job time, so that this cut has none; it lies exactly here.
+/// The job begins unobserved: what was recorded before the ranks could be told is forgotten. That
+/// is before anybody can know job time, so that this cut has none; it lies exactly here.
 pub(super) fn begin_unobserved(ticks: u64, cuts: &mut Cuts) {
     for change in [Change::Reset, Change::End] {
         cuts.plan(Planned {

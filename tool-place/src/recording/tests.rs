@@ -71,7 +71,14 @@ impl Scene {
         self.seen_clipped(id, rank, all_taken, open, 0)
     }
 
-    fn seen_clipped(&mut self, id: u64, rank: u32, all_taken: bool, open: u64, clipped: u64) -> Vec<Action> {
+    fn seen_clipped(
+        &mut self,
+        id: u64,
+        rank: u32,
+        all_taken: bool,
+        open: u64,
+        clipped: u64,
+    ) -> Vec<Action> {
         let seen = Seen {
             all_taken,
             open,
@@ -103,10 +110,15 @@ fn window(from: u64, to: u64) -> Verb {
 
 fn record(on: bool, at: u64) -> Verb {
     let at_ns = job(at);
-    Verb::Record { on, epoch: 1, at_ns }
+    Verb::Record {
+        on,
+        epoch: 1,
+        at_ns,
+    }
 }
 
-/// A cut of which the error was stated last when it was made: job time was measured at the beginning.
+/// A cut of which the error was stated last when it was made: job time was measured at the
+/// beginning.
 fn cut(ms: u64) -> Option<Cut> {
     Some(Cut {
         earliest_ns: job(ms),
@@ -169,7 +181,13 @@ fn switched_off_at_the_cut_and_on_before_it() {
     let mut scene = Scene::new();
     assert_eq!(scene.command(100, 1, record(false, 120)), []);
     let actions = scene.step(120);
-    assert_eq!(actions[0], Action::Switch { on: false, epoch: 0 });
+    assert_eq!(
+        actions[0],
+        Action::Switch {
+            on: false,
+            epoch: 0
+        }
+    );
     let acks_off = acks(&actions, 1);
     assert_eq!((acks_off.done, acks_off.clipped), (2, 0));
     assert_eq!((scene.status().on, scene.status().off), (0, 2));
@@ -209,9 +227,19 @@ fn a_window_is_complete_when_all_of_it_is_taken() {
     assert_eq!((scene.status().on, scene.status().since_ns), (2, job(120)));
     assert_eq!(scene.step(1119), []);
     assert_eq!(scene.looks(), []);
-    assert_eq!(scene.step(1120), [Action::Switch { on: false, epoch: 1 }]);
+    assert_eq!(
+        scene.step(1120),
+        [Action::Switch {
+            on: false,
+            epoch: 1
+        }]
+    );
     assert_eq!(scene.looks()[0].at, 1120 * MS);
-    assert_eq!(scene.seen(2, 4, false, 1), [], "its packets are on their way");
+    assert_eq!(
+        scene.seen(2, 4, false, 1),
+        [],
+        "its packets are on their way"
+    );
     assert_eq!(scene.seen_clipped(2, 5, true, 1, 1), []);
     assert_eq!(scene.status().window.map(|window| window.complete), Some(1));
     scene.step(1150);
@@ -237,7 +265,8 @@ fn what_a_window_has_clipped_is_told_once_and_for_its_own_cuts() {
     let look = scene.looks().remove(0);
     assert_eq!(look.cuts, 1..4, "forget, begin, end");
     scene.seen(1, 4, true, 1);
-    // While the other rank is awaited: the call that was open is clipped at the window's end, one by another cut.
+    // While the other rank is awaited: the call that was open is clipped at the window's end, one
+    // by another cut.
     scene.cuts.judge(1100 * MS, 1130 * MS);
     assert_eq!(scene.cuts.last_clip(), (0, 3));
     scene.command(1140, 2, record(true, 1150));
@@ -265,7 +294,11 @@ fn a_switch_of_recording_ends_a_window_early() {
         scene.step(600);
         assert_eq!(scene.cuts.is_on(), on);
         scene.step(1200);
-        assert_eq!(scene.cuts.is_on(), on, "the window's end has no meaning any more");
+        assert_eq!(
+            scene.cuts.is_on(),
+            on,
+            "the window's end has no meaning any more"
+        );
         assert_eq!(
             scene.cuts.judge(110 * MS, 130 * MS),
             Verdict::Clipped {
@@ -280,14 +313,24 @@ fn a_switch_of_recording_ends_a_window_early() {
 fn the_end_of_the_measurement_is_done_when_all_is_taken_and_final() {
     let mut scene = Scene::new();
     let actions = scene.command(100, 1, Verb::Shutdown);
-    assert_eq!(actions, [Action::Switch { on: false, epoch: 0 }]);
+    assert_eq!(
+        actions,
+        [Action::Switch {
+            on: false,
+            epoch: 0
+        }]
+    );
     assert!(scene.recording.is_shut_down() && !scene.recording.is_over());
     assert_eq!(scene.looks()[0].at, 100 * MS);
     assert_eq!(scene.seen(1, 4, true, 1), []);
     let last = acks(&scene.seen(1, 5, true, 0), 1);
     assert_eq!((last.done, last.open, last.clipped), (2, 1, 0));
     assert!(scene.recording.is_over());
-    for (id, verb) in [(2, record(true, 300)), (3, window(300, 400)), (4, Verb::Shutdown)] {
+    for (id, verb) in [
+        (2, record(true, 300)),
+        (3, window(300, 400)),
+        (4, Verb::Shutdown),
+    ] {
         let acks = acks(&scene.command(200, id, verb), id);
         assert_eq!((acks.done, acks.failures.len()), (0, 2));
     }
@@ -300,7 +343,13 @@ fn a_job_that_begins_unobserved_keeps_nothing() {
     let mut scene = Scene::new();
     scene.now_ns = 50 * MS;
     let actions = scene.with(|recording, moment, cuts| recording.begin(moment, cuts, false));
-    assert_eq!(actions, [Action::Switch { on: false, epoch: 0 }]);
+    assert_eq!(
+        actions,
+        [Action::Switch {
+            on: false,
+            epoch: 0
+        }]
+    );
     assert_eq!(scene.recording.told(), Some((false, 0)));
     assert_eq!(scene.cuts.resets(), 1);
     assert_eq!(scene.cuts.judge(10 * MS, 60 * MS), Verdict::Outside);
@@ -398,6 +447,9 @@ fn a_better_clock_moves_what_has_not_passed() {
     let end = 1120 * MS - 4;
     assert_eq!(
         scene.cuts.judge(end - 1, end + 1),
-        Verdict::Clipped { begin: end - 1, end }
+        Verdict::Clipped {
+            begin: end - 1,
+            end
+        }
     );
 }

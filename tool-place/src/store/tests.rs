@@ -81,7 +81,11 @@ fn long_calls_stay_whatever_the_clock() {
     let mut store = Store::new(&mut budget);
     // 3000 ticks are a microsecond.
     for number in 0..1_000_000 {
-        let duration = if number % 1000 == 0 { 3000 } else { number % 1000 };
+        let duration = if number % 1000 == 0 {
+            3000
+        } else {
+            number % 1000
+        };
         store.call(&call(number, (number % 500) as u16, duration), &[], false);
     }
     let buffer = store.buffer().unwrap();
@@ -102,7 +106,11 @@ fn iterations_end_with_calls_on_the_world() {
     budget.keep(&keeping("iterations:2@MPI_Barrier")).unwrap();
     let mut store = Store::new(&mut budget);
     let barrier = budget.keeping().asked.iterations_at().unwrap();
-    for (number, comm) in [(0, CommLocal::WORLD), (1, CommLocal::SELF), (2, CommLocal::WORLD)] {
+    for (number, comm) in [
+        (0, CommLocal::WORLD),
+        (1, CommLocal::SELF),
+        (2, CommLocal::WORLD),
+    ] {
         let mut call = call(number, barrier.0, 5);
         call.facts.comm = comm;
         store.call(&call, &[], false);
@@ -142,7 +150,9 @@ fn strategies_that_do_not_fit_are_refused_and_change_nothing() {
     let mut budget = Budget::new(128 << 10, MIB);
     let mut store = Store::new(&mut budget);
     let wide = keeping("duration:1ms,depth:0,samples");
-    assert!(budget.keep(&wide).is_err() && store.bears(&wide).is_err() && store.keep(&wide).is_err());
+    assert!(
+        budget.keep(&wide).is_err() && store.bears(&wide).is_err() && store.keep(&wide).is_err()
+    );
     assert_eq!(budget.keeping().asked, Strategy::FLIGHT_RECORDER);
     assert!(store.buffer().unwrap().strategy().rules.is_empty());
     let narrow = keeping("iterations:4@MPI_Barrier");
@@ -154,7 +164,12 @@ fn strategies_that_do_not_fit_are_refused_and_change_nothing() {
     assert!(store.bears(&made).is_err());
     budget.keep(&made).unwrap();
     assert_eq!(
-        Store::new(&mut budget).buffer().unwrap().fill().geometry.bins,
+        Store::new(&mut budget)
+            .buffer()
+            .unwrap()
+            .fill()
+            .geometry
+            .bins,
         128
     );
 }

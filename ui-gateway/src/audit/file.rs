@@ -1,5 +1,6 @@
-//! The audit log's file: one line of JSON per event of a control command, beside `connect.json`. It is written by a
-//! thread of its own, because the state directory may lie on a network file system that hangs, and a pause must not.
+//! The audit log's file: one line of JSON per event of a control command, beside `connect.json`. It
+//! is written by a thread of its own, because the state directory may lie on a network file system
+//! that hangs, and a pause must not.
 
 use crate::limits;
 use std::fs::File;
@@ -26,7 +27,8 @@ enum Entry {
 }
 
 impl LogFile {
-    /// A file in `dir`, which is made with its first line, and its thread, which ends with the last handle.
+    /// A file in `dir`, which is made with its first line, and its thread, which ends with the last
+    /// handle.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -61,9 +63,16 @@ impl LogFile {
     }
 }
 
-/// Appends a line; a file that has become too long is put aside first, in place of the one put aside before.
+/// Appends a line; a file that has become too long is put aside first, in place of the one put
+/// aside before.
 fn append(path: &Path, line: &str, bytes_max: u64) -> std::io::Result<()> {
-    let open = || File::options().append(true).create(true).mode(0o600).open(path);
+    let open = || {
+        File::options()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(path)
+    };
     let mut file = open()?;
     if file.metadata()?.len() + line.len() as u64 > bytes_max {
         std::fs::rename(path, aside(path))?;
@@ -91,7 +100,10 @@ mod tests {
         }
         let path = dir.path().join(FILE_NAME);
         assert_eq!(std::fs::read_to_string(&path).expect("read"), "one\ntwo\n");
-        let mode = std::fs::metadata(&path).expect("there").permissions().mode();
+        let mode = std::fs::metadata(&path)
+            .expect("there")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 

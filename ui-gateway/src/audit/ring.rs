@@ -1,5 +1,5 @@
-//! The newest entries of the audit log, for those who ask. Who follows takes what is there when it is ready for it:
-//! nothing waits for a slow follower, it finds a gap in the sequence instead.
+//! The newest entries of the audit log, for those who ask. Who follows takes what is there when it
+//! is ready for it: nothing waits for a slow follower, it finds a gap in the sequence instead.
 
 use crate::limits;
 use invivo_grpc::v1::AuditEntry;

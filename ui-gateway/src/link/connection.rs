@@ -94,7 +94,8 @@ pub(super) async fn talk(
     };
     let (reader, writer) = stream.into_split();
     let mut reader = FramedRead::new(reader, codec());
-    // Writing has a task of its own: a root that does not read must not keep us from reading its answers.
+    // Writing has a task of its own: a root that does not read must not keep us from reading its
+    // answers.
     let (out, mut outgoing) = mpsc::channel::<Vec<u8>>(limits::PENDING_REQUESTS_MAX);
     let mut writer = FramedWrite::new(writer, codec());
     let writing = tokio::spawn(async move {
@@ -127,7 +128,12 @@ async fn connect(path: &Path) -> Result<UnixStream, Broken> {
         .peer_cred()
         .map_err(|error| format!("cannot tell who listens: {error}"))?;
     if peer.uid() != rustix::process::geteuid().as_raw() {
-        return Err(format!("{} is served by another user ({})", path.display(), peer.uid()).into());
+        return Err(format!(
+            "{} is served by another user ({})",
+            path.display(),
+            peer.uid()
+        )
+        .into());
     }
     Ok(stream)
 }
@@ -142,8 +148,10 @@ async fn exchange(
 ) -> Broken {
     let (reply, mut job) = oneshot::channel();
     let mut job_pending = true;
-    if let Some(bytes) = waiting.take_in(Asked { ask: Ask::Job, reply })
-        && out.try_send(bytes).is_err()
+    if let Some(bytes) = waiting.take_in(Asked {
+        ask: Ask::Job,
+        reply,
+    }) && out.try_send(bytes).is_err()
     {
         return "the connection broke at once".to_owned().into();
     }
@@ -168,7 +176,8 @@ async fn exchange(
                 _ => return "it did not say which job it has".to_owned().into(),
             },
             () = &mut job_deadline, if job_pending => return "it did not say which job it has".to_owned().into(),
-            // Until the root has said which job this is, requests wait in their channel, as briefly.
+            // Until the root has said which job this is, requests wait in their channel, as
+            // briefly.
             asked = requests.recv(), if !job_pending => match asked {
                 None => return Broken { why: "the gateway is ending".to_owned(), nobody_asks: true },
                 Some(asked) => if let Some(bytes) = waiting.take_in(asked)

@@ -1,5 +1,5 @@
-//! The address to listen on over TCP, as the user gives it: always with a host, so that no port is ever opened to
-//! everywhere by leaving something out.
+//! The address to listen on over TCP, as the user gives it: always with a host, so that no port is
+//! ever opened to everywhere by leaving something out.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -46,7 +46,9 @@ impl FromStr for ListenAddress {
         let port = port
             .parse()
             .map_err(|_| bad("its port is no number up to 65535"))?;
-        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let bracketed = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
         let host = match (bracketed, host.parse()) {
             (Some(inner), _) => {
                 let ip = inner
@@ -64,8 +66,8 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// Whether it can be a host's name: letters, digits, hyphens and dots, and not all digits and dots (0 and 127.1
-/// would be taken for addresses by some).
+/// Whether it can be a host's name: letters, digits, hyphens and dots, and not all digits and dots
+/// (0 and 127.1 would be taken for addresses by some).
 fn is_name(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     host.bytes().all(allowed) && host.bytes().any(|byte| byte.is_ascii_alphabetic())

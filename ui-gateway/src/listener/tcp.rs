@@ -47,8 +47,8 @@ pub struct Names {
     pub certified: Vec<String>,
 }
 
-/// The names of a listener that was asked for as `asked` and has become `bound`. One that listens on all
-/// addresses is called by the host's name, and its certificate holds for all of them.
+/// The names of a listener that was asked for as `asked` and has become `bound`. One that listens
+/// on all addresses is called by the host's name, and its certificate holds for all of them.
 pub fn names(asked: &ListenAddress, bound: SocketAddr, host: &str) -> Names {
     let url_host = match &asked.host {
         Host::Ip(ip) if ip.is_unspecified() => host.to_owned(),
@@ -83,8 +83,14 @@ fn interface_addresses() -> Vec<IpAddr> {
     interfaces
         .filter_map(|interface| {
             let address = interface.address?;
-            let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
-            v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))
+            let v4 = address
+                .as_sockaddr_in()
+                .map(|address| IpAddr::V4(address.ip()));
+            v4.or_else(|| {
+                address
+                    .as_sockaddr_in6()
+                    .map(|address| IpAddr::V6(address.ip()))
+            })
         })
         .collect()
 }
@@ -119,7 +125,10 @@ mod tests {
         let all = named("0.0.0.0:0", "0.0.0.0:40123");
         assert_eq!(all.url, "https://node17:40123");
         for name in ["node17", "localhost", "127.0.0.1"] {
-            assert!(all.certified.iter().any(|certified| certified == name), "{all:?}");
+            assert!(
+                all.certified.iter().any(|certified| certified == name),
+                "{all:?}"
+            );
         }
         assert!(!all.certified.iter().any(|certified| certified == "0.0.0.0"));
     }
@@ -131,6 +140,10 @@ mod tests {
             .expect("bound");
         assert_ne!(listener.local_addr().expect("bound").port(), 0);
         // An address for documentation only: no host has it.
-        assert!(bind(&"192.0.2.1:0".parse().expect("an address")).await.is_err());
+        assert!(
+            bind(&"192.0.2.1:0".parse().expect("an address"))
+                .await
+                .is_err()
+        );
     }
 }

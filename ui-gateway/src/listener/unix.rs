@@ -103,7 +103,9 @@ mod tests {
         // Dropping a bound std listener leaves its file behind, as kill -9 does.
         drop(std::os::unix::net::UnixListener::bind(&path).expect("bound"));
         assert!(path.exists());
-        let listener = Listener::bind(&path).await.expect("the stale socket is replaced");
+        let listener = Listener::bind(&path)
+            .await
+            .expect("the stale socket is replaced");
         assert!(matches!(
             Listener::bind(&path).await,
             Err(ListenError::Served { .. })
@@ -122,7 +124,8 @@ mod tests {
             Err(ListenError::NoSocket { .. })
         ));
         assert!(path.exists());
-        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).expect("mode set");
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755))
+            .expect("mode set");
         assert!(matches!(
             Listener::bind(&dir.path().join("gateway.sock")).await,
             Err(ListenError::NotPrivate(_))

@@ -109,7 +109,11 @@ impl House {
             let _ = ended.await;
         }));
         while !self.connect.socket.exists() {
-            assert!(!serving.is_finished(), "the gateway ended: {:?}", serving.await);
+            assert!(
+                !serving.is_finished(),
+                "the gateway ended: {:?}",
+                serving.await
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Gateway { end, serving }

@@ -13,9 +13,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts the program with these further arguments, listening with TLS as well if one of them says so; with
-    /// at most `descriptors` open files, where that is said.
-    pub fn start(house: &House, arguments: &[&str], descriptors: Option<u32>, log: Option<File>) -> Program {
+    /// Starts the program with these further arguments, listening with TLS as well if one of them
+    /// says so; with at most `descriptors` open files, where that is said.
+    pub fn start(
+        house: &House,
+        arguments: &[&str],
+        descriptors: Option<u32>,
+        log: Option<File>,
+    ) -> Program {
         let config = house.config();
         let limit = descriptors.map_or(String::new(), |most| format!("ulimit -n {most} && "));
         let mut command = Command::new("sh");
@@ -38,7 +43,8 @@ impl Program {
 
     /// Its resident size in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib: u64 = line
             .and_then(|line| line.trim().strip_suffix(" kB"))

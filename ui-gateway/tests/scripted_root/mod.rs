@@ -1,17 +1,17 @@
-//! A root that does what a script says, speaking the real protocol over a real socket. Its framing is written
-//! out here by hand, so that the gateway's is not tested against itself.
+//! A root that does what a script says, speaking the real protocol over a real socket. Its framing
+//! is written out here by hand, so that the gateway's is not tested against itself.
 #![allow(dead_code, reason = "each test program uses a part")]
 
 use invivo_proto::control;
 use invivo_proto::control::buffers::{
-    Books, Buffers, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, Reason, Records, Row,
-    RowFacts, Spans, Thinned,
+    Books, Buffers, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, Reason, Records,
+    Row, RowFacts, Spans, Thinned,
 };
 use invivo_proto::control::last::{Last, OpenCall, Piece, Position};
 use invivo_proto::control::link::{Answer, Ask, Job, Request, Response};
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RankState,
-    RankStatus, RecordingStatus, Traffic, Unmatched,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments,
+    RankState, RankStatus, RecordingStatus, Traffic, Unmatched,
 };
 use invivo_proto::control::tree::{Acks, Cut, Order, Query};
 use invivo_proto::ids::{LocationId, Rank, RegionId, WorldRank};
@@ -46,7 +46,10 @@ pub struct ScriptedRoot {
 }
 
 impl ScriptedRoot {
-    pub fn start(path: &Path, script: impl Fn(&Ask) -> Reply + Send + Sync + 'static) -> ScriptedRoot {
+    pub fn start(
+        path: &Path,
+        script: impl Fn(&Ask) -> Reply + Send + Sync + 'static,
+    ) -> ScriptedRoot {
         let listener = UnixListener::bind(path).expect("bound");
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (log, script): (_, Arc<Script>) = (asked.clone(), Arc::new(script));
@@ -117,7 +120,12 @@ async fn serve(stream: UnixStream, log: Arc<Mutex<Vec<Ask>>>, script: Arc<Script
 }
 
 fn framed(id: u64, answer: Answer, missing: Vec<WorldRank>) -> Vec<u8> {
-    let message = control::encode(&Response { id, answer, missing }).expect("encoded");
+    let message = control::encode(&Response {
+        id,
+        answer,
+        missing,
+    })
+    .expect("encoded");
     let mut bytes = u32::try_from(message.len())
         .expect("short")
         .to_le_bytes()
@@ -243,7 +251,8 @@ fn stats(count: u64, sum_ns: u64, max_rank: u32) -> FunctionStats {
     }
 }
 
-/// Two functions; by rank, the second one on four ranks with 100, 200, 300 and 400 ns: those with the most time.
+/// Two functions; by rank, the second one on four ranks with 100, 200, 300 and 400 ns: those with
+/// the most time.
 pub fn functions(rank_rows_max: u32) -> FunctionTable {
     let row = |rank: u32| {
         let stats = stats(5, 100 * (u64::from(rank) + 1), rank);
@@ -390,11 +399,18 @@ pub fn buffers() -> Buffers {
             ((2, Label::Rest), level(100, 0)),
         ]
         .into(),
-        losses: [((Label::ShorterThanLog2(20), Class::Call, Reason::Room), loss)].into(),
+        losses: [(
+            (Label::ShorterThanLog2(20), Class::Call, Reason::Room),
+            loss,
+        )]
+        .into(),
         named: vec![OneBuffer {
             location,
             complete_ns: 1_000_000_000,
-            halvings: Some(Halvings { buffer: 3, known: 2 }),
+            halvings: Some(Halvings {
+                buffer: 3,
+                known: 2,
+            }),
             ..OneBuffer::default()
         }],
         thinned: Some(Thinned {

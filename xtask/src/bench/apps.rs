@@ -1,6 +1,7 @@
-//! What whole programs pay: each bare and under Invivo, in pairs one after the other, with the same answers. Kernels of our own
-//! with the patterns of the NAS benchmarks, in C and Fortran, at rates of calls that follow from what they compute between two
-//! exchanges; and real programs: LAMMPS, and in a full run the HPC Challenge benchmark.
+//! What whole programs pay: each bare and under Invivo, in pairs one after the other, with the same
+//! answers. Kernels of our own with the patterns of the NAS benchmarks, in C and Fortran, at rates
+//! of calls that follow from what they compute between two exchanges; and real programs: LAMMPS,
+//! and in a full run the HPC Challenge benchmark.
 
 mod programs;
 
@@ -16,7 +17,8 @@ use std::time::Instant;
 
 /// Pairs of runs, and of a full run.
 const PAIRS: (usize, usize) = (3, 10);
-/// Ranks, where nothing else is said: with two, a small machine's cores are all theirs, and the tools take from them.
+/// Ranks, where nothing else is said: with two, a small machine's cores are all theirs, and the
+/// tools take from them.
 const RANKS: u32 = 2;
 
 /// One program as it is run in pairs.
@@ -67,7 +69,8 @@ pub fn run(full: bool) -> Result<()> {
 /// Bare and observed, so many times, the order changing.
 fn measure(app: &App, pairs: usize) -> Result<Value> {
     let mut seconds = Vec::new();
-    let (mut rates, mut bytes, mut shares, mut sizes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut rates, mut bytes, mut shares, mut sizes) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for pair in 0..pairs {
         let (bare, with) = if pair % 2 == 0 {
             let bare = app.run(false)?;
@@ -119,7 +122,11 @@ impl App {
     fn run(&self, is_observed: bool) -> Result<Ran> {
         let file = folder().join("apps-report.json");
         let ranks = self.ranks;
-        let mut launch = OPEN_MPI.launch(if is_observed { with_tools(ranks) } else { ranks });
+        let mut launch = OPEN_MPI.launch(if is_observed {
+            with_tools(ranks)
+        } else {
+            ranks
+        });
         OPEN_MPI.yielding(&mut launch, true);
         launch.current_dir(&self.folder);
         if is_observed {
@@ -130,8 +137,14 @@ impl App {
         let (cpu_s, seconds) = (own_s() - before, begun.elapsed().as_secs_f64());
         let mut said = (self.read)(&text, &self.folder).with_context(|| self.name.clone())?;
         said.seconds = said.seconds.or(Some(seconds));
-        let report = is_observed.then(|| self.checked(&file, &said)).transpose()?;
-        Ok(Ran { said, report, cpu_s })
+        let report = is_observed
+            .then(|| self.checked(&file, &said))
+            .transpose()?;
+        Ok(Ran {
+            said,
+            report,
+            cpu_s,
+        })
     }
 
     fn checked(&self, file: &Path, said: &Said) -> Result<Report> {
@@ -139,9 +152,13 @@ impl App {
         report
             .is_complete(self.ranks)
             .with_context(|| self.name.clone())?;
-        // Of real programs nobody says what they call: but recording was on when they began, and when they ended.
+        // Of real programs nobody says what they call: but recording was on when they began, and
+        // when they ended.
         let ends = ["MPI_Init", "MPI_Finalize"].map(|name| (name, u64::from(self.ranks)));
-        let made = said.made.iter().map(|(name, calls)| (name.as_str(), *calls));
+        let made = said
+            .made
+            .iter()
+            .map(|(name, calls)| (name.as_str(), *calls));
         for (function, calls) in made.chain(ends) {
             report
                 .has_called(function, calls)

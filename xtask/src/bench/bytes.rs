@@ -1,5 +1,5 @@
-//! Bytes per recorded call on real programs' streams: LAMMPS' melt and colloid examples on four ranks. (Those of the kernels come
-//! with `apps`.)
+//! Bytes per recorded call on real programs' streams: LAMMPS' melt and colloid examples on four
+//! ranks. (Those of the kernels come with `apps`.)
 
 use super::mpi::{OPEN_MPI, Report, observed, with_tools};
 use super::statistics::Median;
@@ -8,8 +8,8 @@ use crate::run::output;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-/// What libotf2 3.0 writes for one call of three events (enter, message, leave): measured, 12 bytes for an enter or
-/// a leave, 10 to 20 for a message.
+/// What libotf2 3.0 writes for one call of three events (enter, message, leave): measured, 12 bytes
+/// for an enter or a leave, 10 to 20 for a message.
 const OTF2_BYTES: f64 = 35.0;
 /// What a call may take, and more for each request that it completes.
 const TARGET_BYTES: f64 = 10.0;
@@ -24,7 +24,10 @@ const TURNS: (usize, usize) = (3, 9);
 pub fn run(full: bool) -> Result<()> {
     let turns = if full { TURNS.1 } else { TURNS.0 };
     let beside = Beside::begin();
-    println!("{:<10}{:>12}{:>8}{:>9}", "LAMMPS", "bytes/call", "OTF2", "target");
+    println!(
+        "{:<10}{:>12}{:>8}{:>9}",
+        "LAMMPS", "bytes/call", "OTF2", "target"
+    );
     let mut rows = Vec::new();
     for (example, steps) in EXAMPLES {
         let row = measure(example, steps, turns)?;
@@ -46,7 +49,12 @@ fn measure(example: &str, steps: u32, turns: usize) -> Result<Value> {
     for _ in 0..turns {
         let mut launch = OPEN_MPI.launch(with_tools(RANKS));
         observed(&mut launch, &file, &[]);
-        output(launch.arg("lmp").arg("-in").arg(stream::input(example, steps)?))?;
+        output(
+            launch
+                .arg("lmp")
+                .arg("-in")
+                .arg(stream::input(example, steps)?),
+        )?;
         let report = Report::read(&file)?;
         report.is_complete(RANKS)?;
         calls = report.taken()?;

@@ -75,7 +75,12 @@ fn busy_s() -> f64 {
 
 /// user, nice, system, idle, iowait, irq, softirq, steal: the first line of /proc/stat.
 fn busy_ticks(stat: &str) -> f64 {
-    let words = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let words = stat
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(1);
     let ticks: Vec<f64> = words.filter_map(|word| word.parse().ok()).take(8).collect();
     let idle: f64 = ticks.iter().skip(3).take(2).sum();
     ticks.iter().sum::<f64>() - idle

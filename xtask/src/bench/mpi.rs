@@ -1,4 +1,5 @@
-//! Debian's two MPIs: compiling for them, launching with them, and jobs under Invivo, which must have recorded everything.
+//! Debian's two MPIs: compiling for them, launching with them, and jobs under Invivo, which must
+//! have recorded everything.
 
 use super::{folder, invivo};
 use crate::run::{allow_root, check, root};
@@ -29,14 +30,15 @@ pub const MPIS: [Mpi; 2] = [
         name: "mpich",
     },
 ];
-/// Of the calls of a job, what may go unrecorded before a run counts as none: a machine that others use may keep a place from
-/// taking packets for a moment.
+/// Of the calls of a job, what may go unrecorded before a run counts as none: a machine that others
+/// use may keep a place from taking packets for a moment.
 const DROPPED_MAX: f64 = 0.01;
 /// The least that a record takes: what, since when, and how long.
 const RECORD_BYTES_MIN: u64 = 3;
 
 impl Mpi {
-    /// Compiles a file of xtask/bench, C or Fortran by its name, into target/bench; the options go behind it.
+    /// Compiles a file of xtask/bench, C or Fortran by its name, into target/bench; the options go
+    /// behind it.
     pub fn compile(self, source: &str, output: &str, options: &[&str]) -> Result<PathBuf> {
         let built = folder().join(format!("{output}-{}", self.name));
         let is_fortran = source.ends_with(".f90");
@@ -67,10 +69,15 @@ impl Mpi {
         launch
     }
 
-    /// Whether Open MPI gives the processor away whenever it looks for messages and finds none; MPICH has no such choice.
+    /// Whether Open MPI gives the processor away whenever it looks for messages and finds none;
+    /// MPICH has no such choice.
     pub fn yielding(self, launch: &mut Command, yields: bool) {
         if self == OPEN_MPI {
-            launch.args(["--mca", "mpi_yield_when_idle", if yields { "1" } else { "0" }]);
+            launch.args([
+                "--mca",
+                "mpi_yield_when_idle",
+                if yields { "1" } else { "0" },
+            ]);
         }
     }
 
@@ -118,12 +125,16 @@ impl Report {
 
     fn of_coverage(&self, name: &str) -> Result<u64> {
         let number = &self.0["coverage"][name];
-        number.as_u64().with_context(|| format!("{name} in the report"))
+        number
+            .as_u64()
+            .with_context(|| format!("{name} in the report"))
     }
 
     fn of_ledger(&self, name: &str) -> Result<u64> {
         let number = &self.0["coverage"]["ledger"][name];
-        number.as_u64().with_context(|| format!("{name} in the report"))
+        number
+            .as_u64()
+            .with_context(|| format!("{name} in the report"))
     }
 
     /// Calls that were dropped by the ranks or by their place.
@@ -168,7 +179,8 @@ impl Report {
         row.filter_map(|row| row["calls"].as_u64()).sum()
     }
 
-    /// Fails unless all these ranks were observed, the books balance, and next to nothing was dropped.
+    /// Fails unless all these ranks were observed, the books balance, and next to nothing was
+    /// dropped.
     pub fn is_complete(&self, ranks: u32) -> Result<()> {
         ensure!(
             self.of_coverage("ranks_reporting")? == u64::from(ranks)

@@ -1,6 +1,6 @@
-//! The buffer beside libotf2's writer: time and bytes per call, pair and sample, reading, the distribution of insert
-//! times, the cost of removals, and seconds of history. One of the streams is recorded from LAMMPS first. What is
-//! measured is otfx/examples/bench, built as a release.
+//! The buffer beside libotf2's writer: time and bytes per call, pair and sample, reading, the
+//! distribution of insert times, the cost of removals, and seconds of history. One of the streams
+//! is recorded from LAMMPS first. What is measured is otfx/examples/bench, built as a release.
 
 use super::{Figure, folder, stream};
 use crate::run::{cargo, check, output};
@@ -21,7 +21,8 @@ pub fn run() -> Result<()> {
     ]);
     bench.arg(folder()).arg(melt.with_extension("0"));
     for line in output(&mut bench)?.lines() {
-        let figure: serde_json::Value = serde_json::from_str(line).with_context(|| line.to_owned())?;
+        let figure: serde_json::Value =
+            serde_json::from_str(line).with_context(|| line.to_owned())?;
         let text = |name: &str| figure[name].as_str().with_context(|| line.to_owned());
         let number = |name: &str| figure[name].as_f64().with_context(|| line.to_owned());
         Figure {
@@ -40,6 +41,13 @@ pub fn run() -> Result<()> {
 /// Prints the published scenarios of adaptive sampling, as the real buffer plays them.
 pub fn scenario() -> Result<()> {
     let mut scenario = cargo();
-    scenario.args(["run", "--release", "-p", "invivo-otfx", "--example", "scenario"]);
+    scenario.args([
+        "run",
+        "--release",
+        "-p",
+        "invivo-otfx",
+        "--example",
+        "scenario",
+    ]);
     check(&mut scenario)
 }

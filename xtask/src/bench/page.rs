@@ -1,5 +1,6 @@
-//! The manual's page on performance: its tables and charts are made of the figures that lie beside it, the rest of the page is
-//! written by hand. The last runs of each bench are kept, so that one that came out better than it should can be seen.
+//! The manual's page on performance: its tables and charts are made of the figures that lie beside
+//! it, the rest of the page is written by hand. The last runs of each bench are kept, so that one
+//! that came out better than it should can be seen.
 
 mod sections;
 
@@ -32,8 +33,8 @@ pub type Charts = Vec<(&'static str, super::svg::Chart)>;
 pub struct Section {
     /// As the page names it, and its bench.
     pub name: &'static str,
-    /// Cores that others may have used for figures to be taken over: where they take the ranks' own, a comparison of whole
-    /// programs says nothing.
+    /// Cores that others may have used for figures to be taken over: where they take the ranks'
+    /// own, a comparison of whole programs says nothing.
     pub others_max: f64,
     /// Its tables.
     pub text: fn(&Runs) -> Result<String>,
@@ -115,7 +116,8 @@ fn made(page: &str) -> Result<String> {
         let text = if runs.is_empty() {
             "Not measured yet.\n".to_owned()
         } else {
-            (section.text)(&runs).with_context(|| section.name.to_owned())? + &sections::where_and_when(&runs)
+            (section.text)(&runs).with_context(|| section.name.to_owned())?
+                + &sections::where_and_when(&runs)
         };
         let images: String = charts(section)?
             .iter()
@@ -147,11 +149,17 @@ mod tests {
     #[test]
     fn the_page_is_what_its_figures_make() {
         let text = std::fs::read_to_string(page()).unwrap();
-        assert!(made(&text).unwrap() == text, "once more: cargo xtask bench page");
+        assert!(
+            made(&text).unwrap() == text,
+            "once more: cargo xtask bench page"
+        );
         for section in sections::ALL {
             for (name, chart) in charts(section).unwrap() {
                 let drawn = std::fs::read_to_string(figures().join(name)).unwrap();
-                assert!(drawn == chart.svg(), "{name}: once more: cargo xtask bench page");
+                assert!(
+                    drawn == chart.svg(),
+                    "{name}: once more: cargo xtask bench page"
+                );
             }
         }
     }
@@ -167,8 +175,7 @@ mod tests {
 
     #[test]
     fn runs_are_written_as_they_are_read() {
-        let run =
-            serde_json::json!({ "name": "x", "rows": [{ "a": 1.5 }, { "a": 2 }], "machine": { "cores": 2 } });
+        let run = serde_json::json!({ "name": "x", "rows": [{ "a": 1.5 }, { "a": 2 }], "machine": { "cores": 2 } });
         assert_eq!(serde_json::from_str::<Value>(&lines(&run)).unwrap(), run);
     }
 }

@@ -1,6 +1,6 @@
-//! What a tool place takes for each call: checking, decoding, storing and all analyses, on a recorded stream, with one
-//! location and with many. What is measured is tool-place/examples/bench, built as a release; it fails where an answer is not
-//! what the recording says.
+//! What a tool place takes for each call: checking, decoding, storing and all analyses, on a
+//! recorded stream, with one location and with many. What is measured is tool-place/examples/bench,
+//! built as a release; it fails where an answer is not what the recording says.
 
 use super::statistics::Median;
 use super::{Beside, stream, write_table};
@@ -9,12 +9,21 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Calls that one core is to take in a second, of 64 locations: 64 ranks with 35,000 calls a second each take a quarter of it.
+/// Calls that one core is to take in a second, of 64 locations: 64 ranks with 35,000 calls a second
+/// each take a quarter of it.
 const TARGET: f64 = 10e6;
-/// The stages in the order in which a record goes through them; those behind the first are measured with what comes before
-/// them, and have the rest.
-const STAGES: [&str; 6] = ["checksum", "decode", "store", "functions", "matrix", "messages"];
-/// Memory that may come between half-time and the end, beside the buffers: what waits for its other half differs.
+/// The stages in the order in which a record goes through them; those behind the first are measured
+/// with what comes before them, and have the rest.
+const STAGES: [&str; 6] = [
+    "checksum",
+    "decode",
+    "store",
+    "functions",
+    "matrix",
+    "messages",
+];
+/// Memory that may come between half-time and the end, beside the buffers: what waits for its other
+/// half differs.
 const GROWTH_MAX: f64 = 0.02;
 
 /// Measures, prints and writes one table.
@@ -25,7 +34,10 @@ pub fn run(full: bool) -> Result<()> {
     let beside = Beside::begin();
     let mut bench = cargo();
     bench.env("CARGO_TARGET_DIR", FAMILIES[0].target());
-    bench.env("MPICC", FAMILIES[0].compiler.context("an MPI with a compiler")?);
+    bench.env(
+        "MPICC",
+        FAMILIES[0].compiler.context("an MPI with a compiler")?,
+    );
     bench.args([
         "run",
         "--release",
@@ -75,7 +87,9 @@ fn rows(measured: &[Value]) -> Result<Vec<Value>> {
             if let Some(before) = before {
                 // Of the same batch, measured a moment before or after.
                 let before = per_call(before, name)?;
-                ns.iter_mut().zip(before).for_each(|(ns, before)| *ns -= before);
+                ns.iter_mut()
+                    .zip(before)
+                    .for_each(|(ns, before)| *ns -= before);
             }
             Ok(ns)
         };
@@ -184,8 +198,7 @@ mod tests {
 
     #[test]
     fn memory_that_grows_is_a_failure() {
-        let memory =
-            |end: u64| json!({ "locations": 64, "stage": "memory", "half_bytes": 1000, "end_bytes": end });
+        let memory = |end: u64| json!({ "locations": 64, "stage": "memory", "half_bytes": 1000, "end_bytes": end });
         assert!(rows(&[memory(1010)]).is_ok());
         assert!(rows(&[memory(1100)]).is_err());
     }

@@ -1,11 +1,13 @@
-//! What a recorded call costs on top of the call: a program of cheap calls, alone, under a wrapper that only passes calls on,
-//! under one that takes two time stamps, under Invivo with recording off and in full (packets consumed), and under EZTrace,
-//! an event tracer, where it is installed; on both of Debian's MPIs. All are run in turn, so that a busy moment of the machine
-//! meets all of them, and what a tool adds is counted within one turn.
+//! What a recorded call costs on top of the call: a program of cheap calls, alone, under a wrapper
+//! that only passes calls on, under one that takes two time stamps, under Invivo with recording off
+//! and in full (packets consumed), and under EZTrace, an event tracer, where it is installed; on
+//! both of Debian's MPIs. All are run in turn, so that a busy moment of the machine meets all of
+//! them, and what a tool adds is counted within one turn.
 //!
-//! Where there are more processes than cores, Open MPI yields the processor whenever it looks for messages and
-//! finds none: half a microsecond in each `MPI_Iprobe`. The tool processes must not bring that on, or the figure
-//! would be about the number of cores; so it is switched off in all of them.
+//! Where there are more processes than cores, Open MPI yields the processor whenever it looks for
+//! messages and finds none: half a microsecond in each `MPI_Iprobe`. The tool processes must not
+//! bring that on, or the figure would be about the number of cores; so it is switched off in all of
+//! them.
 
 mod programs;
 
@@ -115,7 +117,11 @@ fn loops(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
         let bare = all.get(&(kind, Tool::Bare)).context(kind)?;
         for tool in &tools {
             let with = all.get(&(kind, *tool)).context(kind)?;
-            ensure!(with.len() == turns, "{kind} was measured {} times", with.len());
+            ensure!(
+                with.len() == turns,
+                "{kind} was measured {} times",
+                with.len()
+            );
             let pairs = |of: fn(&(f64, f64)) -> f64| -> Vec<(f64, f64)> {
                 bare.iter().map(of).zip(with.iter().map(of)).collect()
             };
@@ -130,7 +136,8 @@ fn loops(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// How single calls are distributed, bare, between two stamps, and recorded; and what the switch to the next packet takes.
+/// How single calls are distributed, bare, between two stamps, and recorded; and what the switch to
+/// the next packet takes.
 fn single(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
     let mut all: BTreeMap<(Tool, &str), Vec<f64>> = BTreeMap::new();
     let mut switches = Vec::new();
@@ -173,8 +180,13 @@ fn print(rows: &[Value]) {
     for row in rows {
         let word = |name: &str| row[name].as_str().unwrap_or("").to_owned();
         let number = |of: &str, name: &str| row[of][name].as_f64();
-        let shown = |of: &str, name: &str| number(of, name).map_or(String::new(), |ns| format!("{ns:.1}"));
-        let bounds = format!("{} .. {}", shown("added_ns", "low"), shown("added_ns", "high"));
+        let shown =
+            |of: &str, name: &str| number(of, name).map_or(String::new(), |ns| format!("{ns:.1}"));
+        let bounds = format!(
+            "{} .. {}",
+            shown("added_ns", "low"),
+            shown("added_ns", "high")
+        );
         println!(
             "{:<9} {:<14} {:<14}{:>10}{:>10}  {bounds:<18}{:>10}",
             word("mpi"),

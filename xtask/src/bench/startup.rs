@@ -1,5 +1,5 @@
-//! What a job pays for being observed that does nothing else: four ranks that begin and end, bare and by `invivo run`, in pairs
-//! one after the other.
+//! What a job pays for being observed that does nothing else: four ranks that begin and end, bare
+//! and by `invivo run`, in pairs one after the other.
 
 use super::mpi::{MPIS, Mpi, Report};
 use super::statistics::{Median, differences};
@@ -30,7 +30,11 @@ pub fn run(full: bool) -> Result<()> {
     for mpi in MPIS {
         let row = measure(mpi, pairs)?;
         let of = |what: &str, name: &str| row[what][name].as_f64().unwrap_or(0.0);
-        let bounds = format!("{:.0} .. {:.0}", of("added_ms", "low"), of("added_ms", "high"));
+        let bounds = format!(
+            "{:.0} .. {:.0}",
+            of("added_ms", "low"),
+            of("added_ms", "high")
+        );
         println!(
             "{:<10}{:>10.0}{:>12.0}{:>11.0}  {bounds:<18}{TARGET_MS:>10.0}",
             mpi.title,

@@ -1,5 +1,5 @@
-//! Medians, with bounds that hold whatever the distribution: of so many measurements, how many lie below the true median is
-//! known. Where machines are shared nothing else is.
+//! Medians, with bounds that hold whatever the distribution: of so many measurements, how many lie
+//! below the true median is known. Where machines are shared nothing else is.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 /// How likely the true median lies beyond the bounds, in all.
 const BEYOND: f64 = 0.05;
 
-/// A median with the bounds of its 95 % confidence interval. Of fewer than six measurements there are no such bounds: then
-/// they are the least and the greatest.
+/// A median with the bounds of its 95 % confidence interval. Of fewer than six measurements there
+/// are no such bounds: then they are the least and the greatest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Median {
     /// The median.
@@ -26,7 +26,10 @@ impl Median {
     pub fn of(values: &[f64]) -> Result<Median> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let last = sorted.len().checked_sub(1).context("nothing was measured")?;
+        let last = sorted
+            .len()
+            .checked_sub(1)
+            .context("nothing was measured")?;
         let outside = outside(sorted.len());
         Ok(Median {
             value: (sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0,
@@ -42,8 +45,9 @@ impl Median {
     }
 }
 
-/// How many of so many sorted measurements lie outside of the bounds on each side: the most of which the chance that the true
-/// median is there, too, is small enough. A measurement lies below the median with a chance of one half.
+/// How many of so many sorted measurements lie outside of the bounds on each side: the most of
+/// which the chance that the true median is there, too, is small enough. A measurement lies below
+/// the median with a chance of one half.
 fn outside(count: usize) -> usize {
     // Logarithms, because 2^-count is no number for long.
     let (mut ln_ways, mut chance, mut outside) = (0.0, 0.0, 0);
@@ -61,7 +65,10 @@ fn outside(count: usize) -> usize {
 /// The value below which this part of all values lies.
 pub fn quantile(values: &mut [f64], part: f64) -> Result<f64> {
     values.sort_by(f64::total_cmp);
-    let last = values.len().checked_sub(1).context("nothing was measured")?;
+    let last = values
+        .len()
+        .checked_sub(1)
+        .context("nothing was measured")?;
     Ok(values[(last as f64 * part).round() as usize])
 }
 

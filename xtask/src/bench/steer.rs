@@ -1,5 +1,6 @@
-//! How long each command takes until every rank has acknowledged, while the ranks compute and while they communicate, beside
-//! the least that could reach the same number of computing processes: a signal and a flag.
+//! How long each command takes until every rank has acknowledged, while the ranks compute and while
+//! they communicate, beside the least that could reach the same number of computing processes: a
+//! signal and a flag.
 
 use super::{compile, folder, invivo, mpiexec, quantile};
 use crate::run::{output, python, root};
@@ -117,7 +118,10 @@ fn steer(connect: &Path, job: &mut Child, rounds: &str) -> Result<Times> {
         if let Some(status) = job.try_wait()? {
             bail!("the job ended with {status}");
         }
-        ensure!(begun.elapsed() < START_MAX, "the job did not publish itself");
+        ensure!(
+            begun.elapsed() < START_MAX,
+            "the job did not publish itself"
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
     // Until every rank has initialised MPI a pause is none; a hold waits for them.
@@ -142,7 +146,8 @@ fn steer(connect: &Path, job: &mut Child, rounds: &str) -> Result<Times> {
 fn check(command: &Value) -> Result<()> {
     let reply = &command["reply"];
     // 64-bit numbers are text in the JSON of protobuf.
-    let number = |value: &Value| -> Option<u64> { value.as_u64().or_else(|| value.as_str()?.parse().ok()) };
+    let number =
+        |value: &Value| -> Option<u64> { value.as_u64().or_else(|| value.as_str()?.parse().ok()) };
     let ranks = Some(u64::from(RANKS));
     ensure!(
         number(&reply["done"]) == ranks && number(&reply["targets"]) == ranks,
@@ -160,7 +165,10 @@ fn check(command: &Value) -> Result<()> {
         let at = |edge: &str| number(&reply[edge]["latest_ns"]).context("an edge");
         // A place that hears of it late begins late; where it began is what the answer says.
         let length = at("to")?.saturating_sub(at("from")?);
-        ensure!(length > 0 && length <= WINDOW_NS, "a window of another length");
+        ensure!(
+            length > 0 && length <= WINDOW_NS,
+            "a window of another length"
+        );
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! The calls of a real program as streams of their own, for the benches that feed them to a part of Invivo: LAMMPS' melt on
-//! four ranks, recorded by a library that has nothing to do with Invivo's.
+//! The calls of a real program as streams of their own, for the benches that feed them to a part of
+//! Invivo: LAMMPS' melt on four ranks, recorded by a library that has nothing to do with Invivo's.
 
 use super::{compile, folder, mpiexec};
 use crate::run::check;

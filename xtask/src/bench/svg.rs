@@ -1,5 +1,5 @@
-//! Bar charts as SVG: groups of horizontal bars with their bounds, as many as there are series. Small enough to be read as text,
-//! and the same figures give the same file.
+//! Bar charts as SVG: groups of horizontal bars with their bounds, as many as there are series.
+//! Small enough to be read as text, and the same figures give the same file.
 
 use std::fmt::Write as _;
 
@@ -45,7 +45,9 @@ const RIGHT: f64 = 70.0;
 const BAR: f64 = 11.0;
 const GAP: f64 = 9.0;
 /// Colours that differ in brightness, too.
-const COLOURS: [&str; 6] = ["#1b5e8a", "#e08214", "#7fb3d5", "#6a9a3b", "#b2182b", "#888888"];
+const COLOURS: [&str; 6] = [
+    "#1b5e8a", "#e08214", "#7fb3d5", "#6a9a3b", "#b2182b", "#888888",
+];
 
 impl Chart {
     /// As a file.
@@ -89,7 +91,14 @@ impl Chart {
                     BAR - 2.0
                 );
                 let at = y + (BAR - 2.0) / 2.0;
-                line(&mut out, x(bar.bounds.0), at, x(bar.bounds.1), at, "#222222");
+                line(
+                    &mut out,
+                    x(bar.bounds.0),
+                    at,
+                    x(bar.bounds.1),
+                    at,
+                    "#222222",
+                );
                 let behind = x(bar.bounds.1.max(bar.value).max(0.0)) + 5.0;
                 text(&mut out, behind, y + BAR - 2.0, "start", &short(bar.value));
                 y += BAR;
@@ -124,7 +133,10 @@ impl Chart {
     fn axis(&self) -> (f64, f64, f64) {
         let bars = self.groups.iter().flat_map(|group| &group.bars);
         let ends = bars.flat_map(|bar| [bar.value, bar.bounds.0, bar.bounds.1]);
-        let all: Vec<f64> = ends.chain(self.mark.map(|mark| mark.0)).chain([0.0]).collect();
+        let all: Vec<f64> = ends
+            .chain(self.mark.map(|mark| mark.0))
+            .chain([0.0])
+            .collect();
         let (low, high) = (
             all.iter().copied().fold(0.0, f64::min),
             all.iter().copied().fold(1e-9, f64::max),
@@ -136,7 +148,11 @@ impl Chart {
             .into_iter()
             .find(|step| *step >= rough)
             .unwrap_or(10.0 * power);
-        ((low / step).floor() * step, step, (high / step).ceil() * step)
+        (
+            (low / step).floor() * step,
+            step,
+            (high / step).ceil() * step,
+        )
     }
 }
 
@@ -191,7 +207,16 @@ mod tests {
         let shown = [0.0, 0.0123, 3.123, 42.4, 999.9, 1234.5, -1234567.0, -3.21].map(short);
         assert_eq!(
             shown,
-            ["0", "0.01", "3.1", "42", "1,000", "1,234", "-1,234,567", "-3.2"]
+            [
+                "0",
+                "0.01",
+                "3.1",
+                "42",
+                "1,000",
+                "1,234",
+                "-1,234,567",
+                "-3.2"
+            ]
         );
     }
 
@@ -215,7 +240,11 @@ mod tests {
         assert_eq!(chart.axis(), (-10.0, 10.0, 50.0));
         let svg = chart.svg();
         assert_eq!(svg.matches("<rect").count(), 3);
-        assert!(svg.contains("first &amp; last") && svg.contains("a &lt; b") && svg.contains(">target<"));
+        assert!(
+            svg.contains("first &amp; last")
+                && svg.contains("a &lt; b")
+                && svg.contains(">target<")
+        );
         // The second bar is as long as from 0 to 40 on an axis of 60.
         let width = 40.0 / 60.0 * (WIDTH - LEFT - RIGHT);
         assert!(svg.contains(&format!("width=\"{width:.1}\"")), "{svg}");

@@ -1,6 +1,6 @@
-//! What a question costs on its way through the tree: real trees of several depths and widths over ranks that sleep, asked by a
-//! client; and simulated trees of up to a million ranks, whose answers are compared with the closed form, for the bytes that
-//! their roots receive.
+//! What a question costs on its way through the tree: real trees of several depths and widths over
+//! ranks that sleep, asked by a client; and simulated trees of up to a million ranks, whose answers
+//! are compared with the closed form, for the bytes that their roots receive.
 
 use super::mpi::OPEN_MPI;
 use super::statistics::{Median, quantile};
@@ -55,7 +55,9 @@ fn real(program: &Path, fan_in: &str, tools: u32, rounds: &str) -> Result<Vec<Va
     launch.arg(invivo());
     launch.args(["exec", "--no-config", "--quiet", "--fan-in", fan_in, "--"]);
     launch.arg(program).arg(SECONDS);
-    launch.env("XDG_STATE_HOME", &state).env("INVIVO_JOB", &name);
+    launch
+        .env("XDG_STATE_HOME", &state)
+        .env("INVIVO_JOB", &name);
     launch.stdout(Stdio::null());
     let mut job = launch.spawn().context("starting the job")?;
     let answers = ask(
@@ -95,7 +97,8 @@ fn real(program: &Path, fan_in: &str, tools: u32, rounds: &str) -> Result<Vec<Va
     Ok(rows)
 }
 
-/// Layers above the ranks: members become fewer by the fan-in, the last number of which repeats, until one is left.
+/// Layers above the ranks: members become fewer by the fan-in, the last number of which repeats,
+/// until one is left.
 fn layers(fan_in: &str) -> u32 {
     let numbers: Vec<u32> = fan_in
         .split(',')
@@ -122,7 +125,10 @@ fn ask(connect: &Path, job: &mut Child, rounds: &str) -> Result<Vec<Value>> {
         if let Some(status) = job.try_wait()? {
             bail!("the job ended with {status}");
         }
-        ensure!(begun.elapsed() < START_MAX, "the job did not publish itself");
+        ensure!(
+            begun.elapsed() < START_MAX,
+            "the job did not publish itself"
+        );
         std::thread::sleep(Duration::from_millis(100));
     }
     std::thread::sleep(SETTLE);
@@ -161,7 +167,8 @@ fn simulated() -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// `ranks  places > ... > 1  tools  fed  calls fed  functions  matrix  status  messages  root bytes  received  error ns  took s`
+/// `ranks  places > ... > 1  tools  fed  calls fed  functions  matrix  status  messages  root bytes
+/// received  error ns  took s`
 fn simulated_row(line: &str) -> Option<Value> {
     let mut words = line.split_whitespace().filter(|word| *word != ">");
     let ranks: u64 = words.next()?.parse().ok()?;

@@ -22,11 +22,14 @@ const BEFORE: Duration = Duration::from_secs(3);
 /// Runs it; the tree must have been built.
 pub fn run() -> Result<()> {
     let demo = Demo::prepare()?;
-    demo.say("LAMMPS on four ranks again. Nobody watches; after a while rank 2 is killed with SIGKILL.");
+    demo.say(
+        "LAMMPS on four ranks again. Nobody watches; after a while rank 2 is killed with SIGKILL.",
+    );
     let bare = bare(&demo)?;
     let begun = Instant::now();
     let (job, took) = observed(&demo)?;
-    let line = line(&demo)?.context("Invivo said nothing of the job; see target/demo/lammps.err")?;
+    let line =
+        line(&demo)?.context("Invivo said nothing of the job; see target/demo/lammps.err")?;
     println!("\n{line}\n");
     print!("{}", picture(&demo)?);
     ensure!(
@@ -148,7 +151,10 @@ fn victim(folder: &Path) -> Result<Option<u32>> {
     let wanted = format!("OMPI_COMM_WORLD_RANK={VICTIM}");
     for entry in std::fs::read_dir("/proc")? {
         let path: PathBuf = entry?.path();
-        let Some(number) = path.file_name().and_then(|name| name.to_str()?.parse().ok()) else {
+        let Some(number) = path
+            .file_name()
+            .and_then(|name| name.to_str()?.parse().ok())
+        else {
             continue;
         };
         let read = |name: &str| std::fs::read(path.join(name)).unwrap_or_default();

@@ -171,13 +171,17 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
         _ if hooks.1.is_empty() => String::new(),
         "waitall" => hooks.1,
         "testall" | "waitsome" | "testsome" => {
-            format!("if result == 0 || result == ERR_IN_STATUS {{ {} }}", hooks.1)
+            format!(
+                "if result == 0 || result == ERR_IN_STATUS {{ {} }}",
+                hooks.1
+            )
         }
         // These tell and have nothing to follow: nothing where nobody listens.
         "plain" | "send" | "recv" | "sendrecv" | "sendrecv_replace" => {
             format!("if result == 0 && call.recorded() {{ {} }}", hooks.1)
         }
-        // Counted always: ordinals are to agree between ranks that are not switched at the same time.
+        // Counted always: ordinals are to agree between ranks that are not switched at the same
+        // time.
         "coll" => format!(
             "if result == 0 {{ call.count_collective(comm); if call.recorded() {{ {} }} }}",
             hooks.1

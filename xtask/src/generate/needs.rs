@@ -2,17 +2,19 @@
 
 use super::table::Function;
 
-/// What calls of a function need from others, as `proto::mpi::Needs` names it, and the hook that notes it, in terms of
-/// the function's own argument names; `Nothing` for functions that do not wait, or for more than can be noted.
+/// What calls of a function need from others, as `proto::mpi::Needs` names it, and the hook that
+/// notes it, in terms of the function's own argument names; `Nothing` for functions that do not
+/// wait, or for more than can be noted.
 pub fn needs(f: &Function) -> (&'static str, &'static str) {
     match f.role.as_str() {
         "send" => ("Receiver", "call.needs_receiver(dest, tag, comm); "),
         "recv" => ("Sender", "call.needs_sender(source, tag, comm); "),
         "mprobe" => ("Message", "call.needs_sender(source, tag, comm); "),
         "plain" if f.name == "MPI_Probe" => ("Message", "call.needs_sender(source, tag, comm); "),
-        "sendrecv" | "sendrecv_replace" => {
-            ("Both", "call.needs_both(dest, sendtag, source, recvtag, comm); ")
-        }
+        "sendrecv" | "sendrecv_replace" => (
+            "Both",
+            "call.needs_both(dest, sendtag, source, recvtag, comm); ",
+        ),
         "wait" => ("All", "call.needs_requests(1, request); "),
         "waitall" => ("All", "call.needs_requests(count, array_of_requests); "),
         "waitany" => ("Any", "call.needs_requests(count, array_of_requests); "),
@@ -21,7 +23,8 @@ pub fn needs(f: &Function) -> (&'static str, &'static str) {
         "coll" if f.name.contains("eighbor") => ("Nothing", ""),
         "coll" if f.has("root") => ("Root", "call.needs_root(root, comm); "),
         "coll" => ("Everybody", "call.needs_everybody(comm); "),
-        // Groups need others than the members of this communicator, and what shrinks those of it that live.
+        // Groups need others than the members of this communicator, and what shrinks those of it
+        // that live.
         "comm_new" if f.has("comm") && !f.name.contains("group") && !f.name.contains("shrink") => {
             ("Everybody", "call.needs_everybody(comm); ")
         }

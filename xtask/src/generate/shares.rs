@@ -5,7 +5,10 @@ use anyhow::{Result, bail};
 
 /// This rank's share of a collective: what its own buffers send and receive.
 pub fn shares(f: &Function) -> Result<String> {
-    let short = f.name.trim_start_matches("MPI_").trim_start_matches("MPIX_");
+    let short = f
+        .name
+        .trim_start_matches("MPI_")
+        .trim_start_matches("MPIX_");
     let mut base = short
         .trim_end_matches("_c")
         .trim_end_matches("_init")
@@ -24,9 +27,11 @@ pub fn shares(f: &Function) -> Result<String> {
     };
     let count = |name: &str| format!("{name}.into()");
     let one = |buffer: &str, n: &str, t: &str| format!("call.bytes({buffer}, {}, {t})", count(n));
-    let each =
-        |buffer: &str, n: &str, t: &str, peers: &str| format!("call.bytes_each({buffer}, {n}, {t}, {peers})");
-    // What only some ranks have: the root, what stands below one, and who is not without a part (in intercommunicators).
+    let each = |buffer: &str, n: &str, t: &str, peers: &str| {
+        format!("call.bytes_each({buffer}, {n}, {t}, {peers})")
+    };
+    // What only some ranks have: the root, what stands below one, and who is not without a part (in
+    // intercommunicators).
     let only = |who: &str, share: &str| format!("if call.{who} {{ {share} }} else {{ 0 }}");
     let root = |share: &str| only("is_root(root, comm)", share);
     let leaf = |share: &str| only("is_leaf(root, comm)", share);
@@ -47,7 +52,10 @@ pub fn shares(f: &Function) -> Result<String> {
             "call.bytes(recvbuf, call.own_count(recvcounts, comm), datatype)".into(),
         ),
         "reduce_scatter_block" => (
-            format!("{} * call.members(comm)", one("sendbuf", "recvcount", "datatype")),
+            format!(
+                "{} * call.members(comm)",
+                one("sendbuf", "recvcount", "datatype")
+            ),
             one("recvbuf", "recvcount", "datatype"),
         ),
         "gather" => (active(&sent), root(&format!("{received} * {in_peers}"))),

@@ -35,7 +35,8 @@ pub fn parse(table: &str) -> Result<Vec<Function>> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let function = parse_line(line).with_context(|| format!("{TABLE}:{}: {line}", number + 1))?;
+        let function =
+            parse_line(line).with_context(|| format!("{TABLE}:{}: {line}", number + 1))?;
         ensure!(
             !functions.iter().any(|f: &Function| f.name == function.name),
             "{TABLE}:{}: {} stands twice",
@@ -98,8 +99,14 @@ fn argument(text: &str) -> Result<Argument> {
         .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
         .map_or(0, |at| at + 1);
     let name = &declared[start..];
-    ensure!(!name.is_empty() && start > 0, "argument `{text}` has no name");
-    let mut c_type: String = declared[..start].split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(
+        !name.is_empty() && start > 0,
+        "argument `{text}` has no name"
+    );
+    let mut c_type: String = declared[..start]
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ");
     if array {
         c_type.push_str(" *");
     }
@@ -131,6 +138,9 @@ mod tests {
     #[test]
     fn a_bad_line_is_named() {
         let error = parse("# comment\nplain * int MPI_X\n").unwrap_err();
-        assert!(format!("{error:#}").contains("mpi.functions:2"), "{error:#}");
+        assert!(
+            format!("{error:#}").contains("mpi.functions:2"),
+            "{error:#}"
+        );
     }
 }

@@ -86,11 +86,16 @@ fn rust_type(c_type: &str) -> Result<String> {
         "MPI_Request" => "Request",
         "MPI_Message" => "Message",
         "MPI_Status" => "Status",
-        "MPI_Group" | "MPI_Info" | "MPI_Op" | "MPI_Win" | "MPI_Errhandler" | "MPI_Session" => "Handle",
+        "MPI_Group" | "MPI_Info" | "MPI_Op" | "MPI_Win" | "MPI_Errhandler" | "MPI_Session" => {
+            "Handle"
+        }
         "MPI_File" => "File",
         "MPI_Comm_errhandler_function" => return Ok("HandlerFn".to_string()),
         // Arguments of a function type decay to pointers.
-        other if other.starts_with("MPI_") && (other.contains("_function") || other.contains("_fn")) => {
+        other
+            if other.starts_with("MPI_")
+                && (other.contains("_function") || other.contains("_fn")) =>
+        {
             return Ok("*const c_void".to_string());
         }
         other => bail!("no Rust type for `{other}`"),

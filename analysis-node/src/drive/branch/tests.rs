@@ -8,11 +8,13 @@ use invivo_tbon::layout::Layout;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 
-/// A node, its parent, its sixteen places of 64 ranks each, and the wires between them, which keep their order.
+/// A node, its parent, its sixteen places of 64 ranks each, and the wires between them, which keep
+/// their order.
 struct Scene {
     parent: WorldRank,
     children: Vec<WorldRank>,
-    /// The node's side of its channels, by the process at the other end and the tag that it is written to with.
+    /// The node's side of its channels, by the process at the other end and the tag that it is
+    /// written to with.
     accounts: BTreeMap<(WorldRank, i32), Account>,
     /// The other sides.
     others: BTreeMap<WorldRank, Account>,
@@ -47,7 +49,11 @@ impl Scene {
 
     /// Lets another process send what it may.
     fn pump(&mut self, other: WorldRank) {
-        let tag = if other == self.parent { TAG_DOWN } else { TAG_UP };
+        let tag = if other == self.parent {
+            TAG_DOWN
+        } else {
+            TAG_UP
+        };
         while let Some(bytes) = self.others.entry(other).or_default().next_to_send() {
             let message = Message { from: other, bytes };
             self.to_node.entry(tag).or_default().push_back(message);
@@ -68,7 +74,11 @@ impl Scene {
     fn children_go_on(&mut self) {
         for child in self.children.clone() {
             self.pump(child);
-            while self.from_node.get(&child).is_some_and(|wire| !wire.is_empty()) {
+            while self
+                .from_node
+                .get(&child)
+                .is_some_and(|wire| !wire.is_empty())
+            {
                 self.hear(child);
             }
         }
@@ -92,7 +102,11 @@ impl Wire for Scene {
     fn receive(&mut self, tag: i32) -> Result<Option<Message>, Infallible> {
         let back = if tag == TAG_UP { TAG_DOWN } else { TAG_UP };
         while let Some(Message { from, bytes }) = self.to_node.entry(tag).or_default().pop_front() {
-            let received = self.accounts.entry((from, back)).or_default().receive(bytes);
+            let received = self
+                .accounts
+                .entry((from, back))
+                .or_default()
+                .receive(bytes);
             self.dispatch(from, back);
             // Whoever is given credit goes on at once.
             self.children_go_on();
@@ -115,13 +129,20 @@ impl Wire for Scene {
         kind: Option<u8>,
         bytes: Vec<u8>,
     ) -> Result<bool, Infallible> {
-        let taken = self.accounts.entry((to, tag)).or_default().submit(kind, bytes);
+        let taken = self
+            .accounts
+            .entry((to, tag))
+            .or_default()
+            .submit(kind, bytes);
         self.dispatch(to, tag);
         Ok(taken)
     }
 
     fn send_surely(&mut self, to: WorldRank, tag: i32, bytes: Vec<u8>) -> Result<(), Infallible> {
-        self.accounts.entry((to, tag)).or_default().submit_surely(bytes);
+        self.accounts
+            .entry((to, tag))
+            .or_default()
+            .submit_surely(bytes);
         self.dispatch(to, tag);
         Ok(())
     }
@@ -186,6 +207,9 @@ fn a_child_that_goes_on_talking_keeps_nobody_waiting() {
         scene.read
     );
     // The node's own word has gone out.
-    assert!(matches!(scene.hear(parent), Some(Up::WhatTime { asked_ns: 1 })));
+    assert!(matches!(
+        scene.hear(parent),
+        Some(Up::WhatTime { asked_ns: 1 })
+    ));
     assert!(scene.read > CREDITS as usize);
 }

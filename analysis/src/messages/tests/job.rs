@@ -1,5 +1,6 @@
-//! A small job with MPI's own matching, written out: who takes which message is known because it is decided here, not
-//! because it is found out. It yields the records that its ranks would make, and the pairs.
+//! A small job with MPI's own matching, written out: who takes which message is known because it is
+//! decided here, not because it is found out. It yields the records that its ranks would make, and
+//! the pairs.
 
 use super::super::posted::Pattern;
 use crate::testing::{RANKS, peers_on};
@@ -100,7 +101,10 @@ impl Run {
         let free = self.now - self.last_end[rank];
         let begin = self.now - 1 - earlier % free;
         self.last_end[rank] = self.now;
-        Span { begin, end: self.now }
+        Span {
+            begin,
+            end: self.now,
+        }
     }
 
     fn record(&mut self, rank: usize, span: Span, facts: Facts, request: u64, parts: Vec<Part>) {
@@ -122,7 +126,11 @@ impl Run {
         let destination = peers[to];
         let bytes = self.job.sends.len() as u64 + 10;
         let span = self.span(step.rank, step.earlier);
-        let kind = if step.wild.0 { Kind::Send } else { Kind::PostSend };
+        let kind = if step.wild.0 {
+            Kind::Send
+        } else {
+            Kind::PostSend
+        };
         let facts = facts(kind, comm, to as i32, step.tag, bytes, 0);
         // A send of MPI_Sendrecv and of MPI_Startall is a part.
         if step.wild.1 {
@@ -175,7 +183,14 @@ impl Run {
         let got = self.unexpected(step.rank, &pattern);
         let span = self.span(step.rank, step.earlier);
         self.requests += 1;
-        let facts = facts(Kind::PostRecv, pattern.comm, pattern.peer, pattern.tag, 0, 999);
+        let facts = facts(
+            Kind::PostRecv,
+            pattern.comm,
+            pattern.peer,
+            pattern.tag,
+            0,
+            999,
+        );
         self.record(step.rank, span, facts, self.requests, Vec::new());
         self.open[step.rank].push(Open {
             request: self.requests,
@@ -191,7 +206,9 @@ impl Run {
             let span = self.span(step.rank, step.earlier);
             let facts = received(Kind::Recv, &message);
             self.record(step.rank, span, facts, 0, Vec::new());
-            self.job.pairs.push((message.send, span, Rank(step.rank as u32)));
+            self.job
+                .pairs
+                .push((message.send, span, Rank(step.rank as u32)));
         }
     }
 
@@ -213,7 +230,14 @@ impl Run {
                     self.job.pairs.push((message.send, span, Rank(rank as u32)));
                     received(Kind::CompletedRecv, message)
                 }
-                None => facts(Kind::CompletedNothing, open.pattern.comm, peer::NONE, 0, 0, 0),
+                None => facts(
+                    Kind::CompletedNothing,
+                    open.pattern.comm,
+                    peer::NONE,
+                    0,
+                    0,
+                    0,
+                ),
             };
             parts.push(Part {
                 facts,
@@ -243,7 +267,14 @@ fn plain() -> Facts {
 
 fn received(kind: Kind, message: &Message) -> Facts {
     let channel = message.channel;
-    facts(kind, channel.comm, channel.peer, channel.tag, 0, message.bytes)
+    facts(
+        kind,
+        channel.comm,
+        channel.peer,
+        channel.tag,
+        0,
+        message.bytes,
+    )
 }
 
 /// Runs the steps, and ends all that is open.
@@ -270,7 +301,9 @@ pub fn run(steps: &[Step]) -> Job {
             _ => run.complete(step.rank, step, 1, true),
         }
     }
-    let Some(last) = steps.last() else { return run.job };
+    let Some(last) = steps.last() else {
+        return run.job;
+    };
     for rank in 0..ranks {
         for cancel in [false, true] {
             run.now += 5;

@@ -112,7 +112,10 @@ fn receives_are_matched_in_the_order_in_which_they_were_posted() {
     let sums = places.sums();
     assert_eq!(sums.matched.messages, 2);
     // 30 to 2000 and 1030 to 1100: the other way round both would be longer and shorter.
-    assert_eq!((sums.transfer.max_ns, sums.transfer.min_ns), (3 * 1970, 3 * 70));
+    assert_eq!(
+        (sums.transfer.max_ns, sums.transfer.min_ns),
+        (3 * 1970, 3 * 70)
+    );
 }
 
 #[test]
@@ -129,7 +132,10 @@ fn a_cancelled_receive_lets_those_behind_it_go() {
         request: 7,
         posted: 10,
     };
-    let record = (call(facts(Kind::Plain, peer::NONE), 30, 31).0, Vec::from([part]));
+    let record = (
+        call(facts(Kind::Plain, peer::NONE), 30, 31).0,
+        Vec::from([part]),
+    );
     places.record(1, &record, 0, ALWAYS);
     assert_eq!(places.sums().matched.messages, 1);
 }
@@ -202,7 +208,9 @@ fn a_lost_receive_costs_its_pair_once_it_is_known() {
     let lost = |round, side| round == 50 && side == Side::Receive;
     rounds(&mut places, 1..51, lost);
     let place = &mut places.places[0];
-    place.messages.lost(Rank(1), job_ns(50_500), &place.communicators);
+    place
+        .messages
+        .lost(Rank(1), job_ns(50_500), &place.communicators);
     rounds(&mut places, 51..101, lost);
     let sums = places.sums();
     assert_eq!((sums.matched.messages, sums.unmatched.missing), (99, 1));
@@ -233,7 +241,10 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         messages.arrive(&halves).expect("usable");
         receive(&mut places, 1, 50, 100, 0);
         let sums = places.sums();
-        assert_eq!((sums.matched.messages, sums.clock_error_ns), (matched, told_ns));
+        assert_eq!(
+            (sums.matched.messages, sums.clock_error_ns),
+            (matched, told_ns)
+        );
         assert_eq!(sums.unmatched.missing, 1 - matched);
         assert_eq!(sums.transfer.sum_ns, 0);
     }
@@ -271,7 +282,9 @@ fn what_was_recorded_before_job_time_was_known_has_its_time_when_it_is() {
         .map(|(_, _, half)| half)
         .collect();
     assert_eq!(first, [half(50)]);
-    let sent = places.places[0].messages.take_batches(WorldRank(100), |_| true);
+    let sent = places.places[0]
+        .messages
+        .take_batches(WorldRank(100), |_| true);
     assert_eq!(sent[0].1.sends[0].begin_ns, half(70).begin_ns);
     let sums = places.sums();
     assert_eq!((sums.matched.messages, sums.untimed), (1, 0));
@@ -334,7 +347,11 @@ fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
         credit >= 0
     });
     assert_eq!(batches.len(), 3);
-    assert!(batches.iter().all(|(_, halves)| halves.sends.len() == HALVES_MAX));
+    assert!(
+        batches
+            .iter()
+            .all(|(_, halves)| halves.sends.len() == HALVES_MAX)
+    );
 
     // Sends on a communicator that nobody defines.
     let mut places = two_places();
@@ -345,7 +362,10 @@ fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
     for at in 1..=(UNRESOLVED_MAX + more) as u64 {
         places.record(0, &call(unknown, 10 * at, 10 * at + 5), 0, ALWAYS);
     }
-    assert_eq!(places.sums().unmatched.unresolved, (UNRESOLVED_MAX + more) as u64);
+    assert_eq!(
+        places.sums().unmatched.unresolved,
+        (UNRESOLVED_MAX + more) as u64
+    );
 
     // Receives that are posted and never completed stand before all that are completed.
     let mut places = two_places();
@@ -361,7 +381,10 @@ fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
     }
     let held = places.places[0].messages.ranks[1].receives.held().count();
     assert!(held <= HELD_MAX);
-    assert_eq!(places.sums().matched.messages, (HELD_MAX + more - held) as u64);
+    assert_eq!(
+        places.sums().matched.messages,
+        (HELD_MAX + more - held) as u64
+    );
 }
 
 #[test]

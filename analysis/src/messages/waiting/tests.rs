@@ -46,7 +46,8 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let side = || prop::sample::select(&[Side::Send, Side::Receive][..]);
-    let verdict = prop::sample::select(&[Verdict::Pair, Verdict::Pair, Verdict::Drop, Verdict::Leave][..]);
+    let verdict =
+        prop::sample::select(&[Verdict::Pair, Verdict::Pair, Verdict::Drop, Verdict::Leave][..]);
     prop_oneof![
         20 => (0..3, side(), verdict).prop_map(|(tag, side, verdict)| Step::Meet(tag, side, verdict)),
         3 => (0..3, side(), 1u8..30).prop_map(|(tag, side, many)| Step::Many(tag, side, many)),

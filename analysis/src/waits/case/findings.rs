@@ -8,8 +8,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use invivo_proto::control::waits::{
-    Called, Class, Doing, FINDINGS_MAX, Finding, LINKS_MAX, Link, Meeting, NAMED_MAX, Operation, Partner,
-    Pending,
+    Called, Class, Doing, FINDINGS_MAX, Finding, LINKS_MAX, Link, Meeting, NAMED_MAX, Operation,
+    Partner, Pending,
 };
 use invivo_proto::ids::{CommId, Rank};
 
@@ -17,7 +17,13 @@ impl Case<'_> {
     /// Different calls in the same place of a communicator's order.
     pub(in super::super) fn mismatches(&self, stuck: &[bool], findings: &mut Vec<Finding>) {
         let mut by_place: BTreeMap<(CommId, u64), BTreeSet<Meeting>> = BTreeMap::new();
-        for (_, one) in self.waits.pending.iter().enumerate().filter(|(n, _)| stuck[*n]) {
+        for (_, one) in self
+            .waits
+            .pending
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| stuck[*n])
+        {
             if let Doing::Collective(meeting) = one.doing {
                 by_place
                     .entry((meeting.comm, meeting.ordinal))
@@ -26,7 +32,10 @@ impl Case<'_> {
             }
         }
         for meetings in by_place.into_values().filter(|meetings| meetings.len() > 1) {
-            let mut calls: Vec<Called> = meetings.into_iter().map(|meeting| self.called(meeting)).collect();
+            let mut calls: Vec<Called> = meetings
+                .into_iter()
+                .map(|meeting| self.called(meeting))
+                .collect();
             calls.sort_by_key(|called| (Reverse(called.ranks), called.named.first().copied()));
             findings.push(Finding::Mismatch { calls });
         }
@@ -50,10 +59,20 @@ impl Case<'_> {
     /// Calls that only ranks that have finished could meet.
     pub(in super::super) fn gone(&self, stuck: &[bool], findings: &mut Vec<Finding>) {
         let mut by_reason: BTreeMap<(Option<Rank>, Doing), (Link, u32)> = BTreeMap::new();
-        for (n, one) in self.waits.pending.iter().enumerate().filter(|(n, _)| stuck[*n]) {
-            let is_gone = |targets: &[usize]| targets.iter().all(|&to| self.nodes[to] == Node::Gone);
+        for (n, one) in self
+            .waits
+            .pending
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| stuck[*n])
+        {
+            let is_gone =
+                |targets: &[usize]| targets.iter().all(|&to| self.nodes[to] == Node::Gone);
             let node = match one.doing {
-                Doing::Collective(_) => graph::hopeless(&self.nodes, stuck, n).flatten().next().copied(),
+                Doing::Collective(_) => graph::hopeless(&self.nodes, stuck, n)
+                    .flatten()
+                    .next()
+                    .copied(),
                 _ => None,
             };
             if !graph::hopeless(&self.nodes, stuck, node.unwrap_or(n)).any(is_gone) {
@@ -63,7 +82,11 @@ impl Case<'_> {
                 Doing::Collective(meeting) => {
                     let comm = &self.communicators[&meeting.comm];
                     let lacks = |rank: &&Rank| self.lacks(meeting, **rank).is_some();
-                    let absent = self.finished.iter().filter(|rank| comm.has(**rank)).find(lacks);
+                    let absent = self
+                        .finished
+                        .iter()
+                        .filter(|rank| comm.has(**rank))
+                        .find(lacks);
                     link(one, None, absent.copied())
                 }
                 _ => self.blamed(n, one, |to| self.nodes[to] == Node::Gone),
@@ -154,7 +177,10 @@ impl Case<'_> {
                 .filter(|one| one.doing != *doing && has_come(meeting, one) == Some(true));
             let come = u64::from(class.ranks) + passed.count() as u64;
             let missing = comm.size.map_or(0, |size| size.saturating_sub(come)) as u32;
-            let mut absent: Vec<Link> = self.others(meeting).filter(|link| comm.has(link.rank)).collect();
+            let mut absent: Vec<Link> = self
+                .others(meeting)
+                .filter(|link| comm.has(link.rank))
+                .collect();
             // Where all need the root it is the one to ask for.
             if let Some(root) = comm
                 .rank(meeting.root)
@@ -180,10 +206,15 @@ impl Case<'_> {
         findings.extend(found);
     }
 
-    /// Ranks that have not come to a collective and do not wait themselves, as far as they are named.
+    /// Ranks that have not come to a collective and do not wait themselves, as far as they are
+    /// named.
     fn others(&self, meeting: Meeting) -> impl Iterator<Item = Link> {
-        let waiting =
-            |doing: &Doing| matches!(doing, Doing::Collective(_) | Doing::Messages(_) | Doing::Finished);
+        let waiting = |doing: &Doing| {
+            matches!(
+                doing,
+                Doing::Collective(_) | Doing::Messages(_) | Doing::Finished
+            )
+        };
         let others = self
             .waits
             .classes
@@ -212,8 +243,9 @@ impl Case<'_> {
 
     /// What a rank does, where it is named.
     fn doing(&self, rank: Rank) -> Option<Doing> {
-        let of_class =
-            |(doing, class): (&Doing, &Class)| class.named.binary_search(&rank).is_ok().then_some(*doing);
+        let of_class = |(doing, class): (&Doing, &Class)| {
+            class.named.binary_search(&rank).is_ok().then_some(*doing)
+        };
         match self.at.get(&rank) {
             Some(&at) => Some(self.waits.pending[at].doing),
             None => self.waits.classes.iter().find_map(of_class),
@@ -228,10 +260,16 @@ impl Case<'_> {
                 continue;
             }
             let link = self.blamed(n, one, |to| {
-                to == self.free() || (to < self.free() && self.waits.pending[to].doing == Doing::Computing)
+                to == self.free()
+                    || (to < self.free() && self.waits.pending[to].doing == Doing::Computing)
             });
-            let Some(culprit) = link.waits_for else { continue };
-            if !matches!(self.doing(culprit), Some(Doing::Computing | Doing::Starting)) {
+            let Some(culprit) = link.waits_for else {
+                continue;
+            };
+            if !matches!(
+                self.doing(culprit),
+                Some(Doing::Computing | Doing::Starting)
+            ) {
                 continue;
             }
             let entry = by_rank.entry(culprit).or_insert((link.clone(), 0));
@@ -268,9 +306,9 @@ fn is_said(findings: &[Finding], links: &[Link]) -> bool {
         _ => None,
     };
     findings.iter().any(|finding| match finding {
-        Finding::Mismatch { calls } => links
-            .iter()
-            .all(|link| of(link).is_some_and(|meeting| calls.iter().any(|called| called.meeting == meeting))),
+        Finding::Mismatch { calls } => links.iter().all(|link| {
+            of(link).is_some_and(|meeting| calls.iter().any(|called| called.meeting == meeting))
+        }),
         _ => false,
     })
 }

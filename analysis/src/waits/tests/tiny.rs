@@ -1,6 +1,7 @@
-//! A tiny MPI of a few ranks: programs of synchronous sends, receives, waits and collectives, run step by step in a
-//! random order until nothing moves any more. Whoever has not finished then is in a deadlock, by definition. What
-//! `explain` calls stuck is compared with that: all of it at the end, and at any moment before nobody who still moves.
+//! A tiny MPI of a few ranks: programs of synchronous sends, receives, waits and collectives, run
+//! step by step in a random order until nothing moves any more. Whoever has not finished then is in
+//! a deadlock, by definition. What `explain` calls stuck is compared with that: all of it at the
+//! end, and at any moment before nobody who still moves.
 
 use super::*;
 
@@ -11,7 +12,10 @@ enum Step {
     /// The real thing takes time; here it is one step that is always possible.
     Compute,
     /// Sends and receives, waited for all or any; what an any leaves over is waited for at the end.
-    Messages { any: bool, operations: Vec<Operation> },
+    Messages {
+        any: bool,
+        operations: Vec<Operation>,
+    },
     /// The next collective.
     Collective { region: &'static str, root: i32 },
 }
@@ -64,7 +68,11 @@ fn programs(alike: bool) -> impl Strategy<Value = Vec<Process>> {
     )
         .prop_map(|(region, root)| Step::Collective {
             region,
-            root: if region == "MPI_Barrier" { peer::NONE } else { root },
+            root: if region == "MPI_Barrier" {
+                peer::NONE
+            } else {
+                root
+            },
         });
     let own = move |collective: BoxedStrategy<Step>| {
         let step = prop_oneof![1 => Just(Step::Compute), 4 => messages.clone(), 2 => collective];
@@ -108,7 +116,10 @@ impl Process {
     }
 
     fn waits_for_any(&self) -> bool {
-        matches!(self.steps.get(self.at), Some(Step::Messages { any: true, .. }))
+        matches!(
+            self.steps.get(self.at),
+            Some(Step::Messages { any: true, .. })
+        )
     }
 }
 
@@ -128,7 +139,9 @@ fn moves(all: &[Process], come: &Come) -> Vec<Move> {
             .enumerate()
             .filter(|(_, operation)| operation.side == Side::Send)
         {
-            let Partner::Rank(to) = send.peer else { continue };
+            let Partner::Rank(to) = send.peer else {
+                continue;
+            };
             let fits = |recv: &Operation| {
                 recv.side == Side::Recv
                     && (recv.peer == Partner::Any || recv.peer == Partner::Rank(Rank(rank as u32)))
@@ -200,7 +213,8 @@ fn make(all: &mut [Process], come: &mut Come, what: &Move) {
     }
 }
 
-/// What a place would say of this moment. Calls that could come back just now have not been pending for long.
+/// What a place would say of this moment. Calls that could come back just now have not been pending
+/// for long.
 fn seen(all: &[Process], come: &Come) -> Waits {
     let mut waits = Waits::default();
     let leaving: Vec<usize> = moves(all, come)

@@ -55,7 +55,8 @@ fn ends_are_told_as_they_were() {
 
 #[test]
 fn a_program_that_cannot_be_started_is_answered_as_by_a_shell() {
-    let code = |program: &str| failure(&start(words(&[program]), nothing()).expect_err("no program")).0;
+    let code =
+        |program: &str| failure(&start(words(&[program]), nothing()).expect_err("no program")).0;
     assert_eq!(code("./no-such-program"), 127);
     assert_eq!(code("no-such-program-in-path"), 127);
     assert_eq!(code("/etc/passwd"), 126);
@@ -80,7 +81,10 @@ fn the_mask_group_and_chosen_descriptors_are_inherited() {
         .nth(1)
         .map(|hex| u64::from_str_radix(hex, 16));
     assert_eq!(blocked, Some(Ok(1 << (libc::SIGUSR2 - 1))));
-    let group = rustix::process::getpgrp().as_raw_nonzero().get().to_string();
+    let group = rustix::process::getpgrp()
+        .as_raw_nonzero()
+        .get()
+        .to_string();
     assert_eq!(
         output(&["sh", "-c", "ps -o pgid= -p $$"], inheritance).trim(),
         group

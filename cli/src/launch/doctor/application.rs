@@ -54,10 +54,14 @@ fn linkage(file: &Path, linkage: Linkage, family: Option<Family>) -> Finding {
     let shown = file.display();
     match linkage {
         Linkage::Dynamic => match family {
-            Some(family) => Finding::good(check, format!("{shown} is linked with {}", family.title())),
+            Some(family) => {
+                Finding::good(check, format!("{shown} is linked with {}", family.title()))
+            }
             None => Finding::note(
                 check,
-                format!("{shown} names no MPI library: it is observed if it loads one later, as Python does"),
+                format!(
+                    "{shown} names no MPI library: it is observed if it loads one later, as Python does"
+                ),
                 "nothing, if it does",
             ),
         },
@@ -154,12 +158,18 @@ mod tests {
         assert_eq!(level(Family::Ompi, &both, &launchers), Level::Good);
         assert_eq!(level(Family::Mpich, &both, &launchers), Level::Note);
         let advice = fits(Path::new("./app"), Family::Mpich, &both, &launchers).next;
-        assert_eq!(advice.as_deref(), Some("invivo run -- mpiexec.mpich -n 4 ./app"));
+        assert_eq!(
+            advice.as_deref(),
+            Some("invivo run -- mpiexec.mpich -n 4 ./app")
+        );
         assert_eq!(
             level(Family::Mpich, &both, std::slice::from_ref(&usual)),
             Level::Failed
         );
-        assert_eq!(level(Family::Mpich, &[Family::Ompi], &launchers), Level::Failed);
+        assert_eq!(
+            level(Family::Mpich, &[Family::Ompi], &launchers),
+            Level::Failed
+        );
         assert_eq!(level(Family::Ompi, &both, &[]), Level::Failed);
     }
 
@@ -187,7 +197,8 @@ mod tests {
             Level::Failed,
             "no mode"
         );
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o4755)).expect("mode set");
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o4755))
+            .expect("mode set");
         let levels: Vec<Level> = look(script.as_os_str(), &Environment::new(), &[], &[])
             .iter()
             .map(|finding| finding.level)

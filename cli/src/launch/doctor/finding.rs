@@ -48,7 +48,11 @@ impl Finding {
     }
 
     /// In the way.
-    pub fn failed(check: &'static str, what: impl Into<String>, next: impl Into<String>) -> Finding {
+    pub fn failed(
+        check: &'static str,
+        what: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Finding {
         Finding {
             check,
             level: Level::Failed,

@@ -1,5 +1,5 @@
-//! Our own files, and the launchers that are on the way: what is there, whether it starts, and whether it is of one
-//! version.
+//! Our own files, and the launchers that are on the way: what is there, whether it starts, and
+//! whether it is of one version.
 
 use super::bounded::{Done, run};
 use super::finding::Finding;
@@ -85,8 +85,8 @@ pub fn look(environment: &Environment) -> Installed {
     }
 }
 
-/// The part of one family: files, versions, and whether its MPI can be loaded. Tool processes have no MPI of their own:
-/// they are given the application's.
+/// The part of one family: files, versions, and whether its MPI can be loaded. Tool processes have
+/// no MPI of their own: they are given the application's.
 fn of_family(artefacts: &Artefacts, family: Family, library: Option<&Library>) -> Finding {
     let check = "installation";
     let title = family.title();
@@ -125,9 +125,10 @@ fn of_family(artefacts: &Artefacts, family: Family, library: Option<&Library>) -
     let mut loaded = Command::new(artefacts.gateway());
     loaded.arg("--version").env(PRELOAD, &shim);
     match run(&mut loaded, PATIENCE) {
-        Ok(done) if done.well() && done.stderr.is_empty() => {
-            Finding::good(check, format!("{title}: everything is there, version {VERSION}"))
-        }
+        Ok(done) if done.well() && done.stderr.is_empty() => Finding::good(
+            check,
+            format!("{title}: everything is there, version {VERSION}"),
+        ),
         Ok(done) => Finding::failed(
             check,
             format!(
@@ -153,7 +154,8 @@ fn version(file: &Path, mpi: Option<&Path>) -> Result<(), String> {
     if let Some(mpi) = mpi {
         command.env(PRELOAD, mpi);
     }
-    let done = run(&mut command, PATIENCE).map_err(|error| format!("{shown} cannot be started: {error}"))?;
+    let done = run(&mut command, PATIENCE)
+        .map_err(|error| format!("{shown} cannot be started: {error}"))?;
     if !done.well() {
         return Err(format!("{shown} does not start: {}", done.complaint()));
     }
@@ -201,7 +203,8 @@ fn says(done: &Done) -> Option<Family> {
 /// The first word that looks like a version.
 fn number(done: &Done) -> Option<String> {
     let words = done.stdout.split_whitespace();
-    let versions = words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
+    let versions =
+        words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'));
     versions.map(str::to_owned).next()
 }
 
@@ -231,7 +234,10 @@ pub fn about_launchers(launchers: &[Launcher], families: &[Family]) -> Vec<Findi
     } else {
         findings.push(Finding::failed(
             check,
-            format!("{}, which this installation cannot observe here", shown(usual)),
+            format!(
+                "{}, which this installation cannot observe here",
+                shown(usual)
+            ),
             "see `installation` above, or put another launcher first in PATH",
         ));
     }
@@ -272,12 +278,18 @@ mod tests {
         let both = [ompi.clone(), mpich];
         let levels = |launchers: &[Launcher], families: &[Family]| {
             let found = about_launchers(launchers, families);
-            found.iter().map(|finding| finding.level).collect::<Vec<_>>()
+            found
+                .iter()
+                .map(|finding| finding.level)
+                .collect::<Vec<_>>()
         };
         let families = [Family::Ompi, Family::Mpich];
         assert_eq!(levels(&both, &families), [Level::Good, Level::Good]);
         assert_eq!(levels(&both[..1], &families), [Level::Good, Level::Note]);
-        assert_eq!(levels(&both, &[Family::Mpich]), [Level::Failed, Level::Good]);
+        assert_eq!(
+            levels(&both, &[Family::Mpich]),
+            [Level::Failed, Level::Good]
+        );
         assert_eq!(levels(&[], &families), [Level::Failed]);
     }
 
@@ -289,7 +301,11 @@ mod tests {
             stderr: String::new(),
         };
         for (text, family, version) in [
-            ("mpiexec (OpenRTE) 4.1.4\n\nReport bugs to", Family::Ompi, "4.1.4"),
+            (
+                "mpiexec (OpenRTE) 4.1.4\n\nReport bugs to",
+                Family::Ompi,
+                "4.1.4",
+            ),
             (
                 "HYDRA build details:\n    Version:    4.0.2\n",
                 Family::Mpich,
@@ -310,7 +326,8 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             let file = dir.path().join(name);
             std::fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("written");
-            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).expect("mode set");
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755))
+                .expect("mode set");
             file
         };
         assert_eq!(

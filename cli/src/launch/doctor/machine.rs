@@ -12,8 +12,8 @@ use std::io::IoSliceMut;
 use std::process::Command;
 use std::time::Duration;
 
-/// What MPI itself keeps in /dev/shm for a few ranks, in bytes: containers that give less (64 MiB is usual) make it
-/// fail with a bus error.
+/// What MPI itself keeps in /dev/shm for a few ranks, in bytes: containers that give less (64 MiB
+/// is usual) make it fail with a bus error.
 const SHM_ENOUGH: u64 = 128 << 20;
 /// Where Linux says who may look into whose memory.
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
@@ -34,13 +34,17 @@ pub fn look(environment: &Environment) -> Vec<Finding> {
         memory(),
         shared_memory(),
         barrier(),
-        single_copy(std::fs::read_to_string(PTRACE_SCOPE).ok().as_deref(), can_copy()),
+        single_copy(
+            std::fs::read_to_string(PTRACE_SCOPE).ok().as_deref(),
+            can_copy(),
+        ),
         c_library(),
         slots(cores(), is_managed(environment)),
     ]
 }
 
-/// Makes and removes a directory as a job does: it must be ours, private, and short enough for sockets.
+/// Makes and removes a directory as a job does: it must be ours, private, and short enough for
+/// sockets.
 fn directory(
     check: &'static str,
     variable: &str,
@@ -92,7 +96,10 @@ fn shared_memory() -> Finding {
     match rustix::fs::statvfs("/dev/shm") {
         Ok(stat) if stat.f_bavail * stat.f_frsize >= SHM_ENOUGH => Finding::good(
             check,
-            format!("{} MiB are free for MPI", (stat.f_bavail * stat.f_frsize) >> 20),
+            format!(
+                "{} MiB are free for MPI",
+                (stat.f_bavail * stat.f_frsize) >> 20
+            ),
         ),
         Ok(stat) => Finding::note(
             check,
@@ -117,7 +124,10 @@ fn barrier() -> Finding {
         MembarrierCommand::GlobalExpedited,
         MembarrierCommand::RegisterGlobalExpedited,
     ];
-    if has.into_iter().all(|command| query.contains_command(command)) {
+    if has
+        .into_iter()
+        .all(|command| query.contains_command(command))
+    {
         Finding::good("membarrier", "a pause reaches every processor at once")
     } else {
         Finding::note(
@@ -128,8 +138,8 @@ fn barrier() -> Finding {
     }
 }
 
-/// Whether processes may copy from each other's memory, as MPI does between ranks of a node. Nothing of ours needs
-/// it, and nothing needs ptrace.
+/// Whether processes may copy from each other's memory, as MPI does between ranks of a node.
+/// Nothing of ours needs it, and nothing needs ptrace.
 fn single_copy(scope: Option<&str>, can_copy: bool) -> Finding {
     let check = "single-copy";
     let scope = scope.map(str::trim);
@@ -197,7 +207,9 @@ fn slots(cores: Option<u32>, managed: bool) -> Finding {
     match cores {
         0..=2 => Finding::note(
             check,
-            format!("{cores} cores: 1 rank, its tool place and the root are more processes than that"),
+            format!(
+                "{cores} cores: 1 rank, its tool place and the root are more processes than that"
+            ),
             "with Open MPI type --oversubscribe behind mpiexec; expect waiting ranks and tools to slow each other down",
         ),
         cores => Finding::good(
@@ -214,7 +226,8 @@ fn slots(cores: Option<u32>, managed: bool) -> Finding {
 fn fitting(cores: u32) -> u32 {
     use invivo_tbon::layout::{FanIn, Layout, Policy};
     let fits = |ranks: &u32| {
-        Layout::for_app(*ranks, FanIn::default(), Policy::Tail).is_ok_and(|layout| layout.total() <= cores)
+        Layout::for_app(*ranks, FanIn::default(), Policy::Tail)
+            .is_ok_and(|layout| layout.total() <= cores)
     };
     (1..cores).rev().find(fits).unwrap_or(0)
 }
@@ -245,6 +258,10 @@ mod tests {
     fn a_directory_that_is_not_ours_alone_is_a_failure_with_a_way_out() {
         let finding = directory("state", "XDG_STATE_HOME", |_| Err(PlaceError::NoHome));
         assert_eq!(finding.level, Level::Failed);
-        assert!(finding.next.is_some_and(|next| next.contains("XDG_STATE_HOME")));
+        assert!(
+            finding
+                .next
+                .is_some_and(|next| next.contains("XDG_STATE_HOME"))
+        );
     }
 }

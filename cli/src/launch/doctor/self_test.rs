@@ -1,7 +1,9 @@
-//! A job of two ranks under `invivo run`, whose calls are known: the proof that everything plays together here.
+//! A job of two ranks under `invivo run`, whose calls are known: the proof that everything plays
+//! together here.
 //!
-//! The program comes with the installation (`deploy/self-test.c`), so that no compiler is needed. Like the tool processes
-//! it names no MPI library, whose file has another name on another machine: it is given the launcher's.
+//! The program comes with the installation (`deploy/self-test.c`), so that no compiler is needed.
+//! Like the tool processes it names no MPI library, whose file has another name on another machine:
+//! it is given the launcher's.
 
 use super::bounded;
 use super::finding::Finding;
@@ -109,7 +111,11 @@ fn job(
     program: &Path,
     environment: &Environment,
 ) -> Result<u64, String> {
-    let name = format!("invivo-doctor-{}-{}", std::process::id(), launcher.family.name());
+    let name = format!(
+        "invivo-doctor-{}-{}",
+        std::process::id(),
+        launcher.family.name()
+    );
     let dir = std::env::temp_dir().join(name);
     std::fs::create_dir(&dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
     let ran = in_directory(launcher, library, program, environment, &dir);
@@ -120,7 +126,10 @@ fn job(
 
 /// What is preloaded anyway, and the MPI library behind it.
 fn preloads(environment: &Environment, library: &Path) -> OsString {
-    let mut all = environment.get(OsStr::new(PRELOAD)).cloned().unwrap_or_default();
+    let mut all = environment
+        .get(OsStr::new(PRELOAD))
+        .cloned()
+        .unwrap_or_default();
     if !all.is_empty() {
         all.push(":");
     }
@@ -135,7 +144,8 @@ fn in_directory(
     environment: &Environment,
     dir: &Path,
 ) -> Result<u64, String> {
-    let invivo = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    let invivo =
+        std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let report = dir.join("report.json");
     let mut command = Command::new(invivo);
     command
@@ -157,19 +167,25 @@ fn in_directory(
         .env(PRELOAD, preloads(environment, library))
         .env_remove(crate::launch::job::ENV_JOB)
         .current_dir(dir);
-    let done = bounded::run(&mut command, PATIENCE).map_err(|error| format!("cannot start it: {error}"))?;
+    let done = bounded::run(&mut command, PATIENCE)
+        .map_err(|error| format!("cannot start it: {error}"))?;
     if !done.well() {
         return Err(format!("the job failed: {}", done.complaint()));
     }
-    let text = std::fs::read(&report).map_err(|error| format!("the job left no report: {error}"))?;
-    let report = serde_json::from_slice(&text).map_err(|error| format!("the report is no JSON: {error}"))?;
+    let text =
+        std::fs::read(&report).map_err(|error| format!("the job left no report: {error}"))?;
+    let report =
+        serde_json::from_slice(&text).map_err(|error| format!("the report is no JSON: {error}"))?;
     judge(&report)
 }
 
 /// Compares a report with what the program does.
 fn judge(report: &Value) -> Result<u64, String> {
     let number = |value: &Value| value.as_u64().unwrap_or(0);
-    let rows = report["totals"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = report["totals"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let mut all = 0;
     for (function, calls) in CALLS {
         let row = rows.iter().find(|row| row["function"] == function);

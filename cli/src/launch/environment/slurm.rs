@@ -46,7 +46,8 @@ fn on_node(list: &str, node: u32) -> Option<u32> {
     None
 }
 
-/// Variables with what the application would find in them without us. The allocation's own are left alone.
+/// Variables with what the application would find in them without us. The allocation's own are left
+/// alone.
 pub fn for_application(env: &Environment, numbers: Numbers) -> Vec<(&'static str, OsString)> {
     let Some(tasks) = text(env, TASKS) else {
         return Vec::new();

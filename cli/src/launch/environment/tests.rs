@@ -13,7 +13,10 @@ fn ompi(rank: u32, size: u32, local_size: u32) -> Environment {
     env(&[
         ("OMPI_COMM_WORLD_RANK", &rank.to_string()),
         ("OMPI_COMM_WORLD_SIZE", &size.to_string()),
-        ("OMPI_COMM_WORLD_LOCAL_RANK", &(rank % local_size).to_string()),
+        (
+            "OMPI_COMM_WORLD_LOCAL_RANK",
+            &(rank % local_size).to_string(),
+        ),
         ("OMPI_COMM_WORLD_LOCAL_SIZE", &local_size.to_string()),
         ("OMPI_APP_CTX_NUM_PROCS", &size.to_string()),
         ("OMPI_COMMAND", "invivo"),
@@ -162,7 +165,10 @@ fn the_application_sees_its_own_numbers_and_its_own_command_line() {
     ] {
         assert_eq!(text(&seen, name), Some(value), "{name}");
     }
-    assert!(!seen.contains_key(OsStr::new("INVIVO_JOB")) && !seen.contains_key(OsStr::new("INVIVO_TTY")));
+    assert!(
+        !seen.contains_key(OsStr::new("INVIVO_JOB"))
+            && !seen.contains_key(OsStr::new("INVIVO_TTY"))
+    );
     assert!(!applied(&given, numbers, &["./app"]).contains_key(OsStr::new("OMPI_ARGV")));
 }
 
@@ -189,7 +195,11 @@ fn every_program_of_a_job_has_its_own_numbers_and_the_tools_are_no_program() {
         assert_eq!(text(&seen, name), Some(value), "{name}");
     }
     assert_eq!(without_tools("6", 4), Some(vec![4]));
-    assert_eq!(without_tools("3", 4), None, "what makes no sense is left alone");
+    assert_eq!(
+        without_tools("3", 4),
+        None,
+        "what makes no sense is left alone"
+    );
     assert_eq!(without_tools("x", 4), None);
 }
 
@@ -208,7 +218,11 @@ fn what_mpi_needs_or_nobody_set_stays() {
         hosts: 2,
     };
     let seen = applied(&hydra, numbers, &["./app"]);
-    for (name, value) in [("PMI_SIZE", "6"), ("PMI_RANK", "1"), ("MPI_LOCALRANKID", "1")] {
+    for (name, value) in [
+        ("PMI_SIZE", "6"),
+        ("PMI_RANK", "1"),
+        ("MPI_LOCALRANKID", "1"),
+    ] {
         assert_eq!(text(&seen, name), Some(value), "MPICH itself reads {name}");
     }
     assert_eq!(text(&seen, "MPI_LOCALNRANKS"), Some("1"));

@@ -39,7 +39,10 @@ fn one_host_is_the_layout_tail_whether_or_not_the_launcher_tells() {
     let expected = Layout::for_app(8, fan_in("2,2"), Policy::Tail).expect("a layout");
     for world in launched(&[15]) {
         assert_eq!(layout(&world, wish("2,2")), Ok(expected));
-        let silent = World { local: None, ..world };
+        let silent = World {
+            local: None,
+            ..world
+        };
         assert_eq!(layout(&silent, wish("2,2")), Ok(expected));
         let one = Wish {
             nodes: Some(1),
@@ -88,7 +91,11 @@ fn a_launcher_that_shares_otherwise_is_refused_with_the_right_numbers() {
         nodes: Some(2),
         ..wish("2,2")
     };
-    assert!(launched(&[7, 8]).iter().all(|world| layout(world, nodes).is_ok()));
+    assert!(
+        launched(&[7, 8])
+            .iter()
+            .all(|world| layout(world, nodes).is_ok())
+    );
     for given in [&[8, 7][..], &[9, 6], &[15], &[5, 5, 5]] {
         let refused: Vec<String> = launched(given)
             .iter()

@@ -1,5 +1,6 @@
-//! `srun`'s command line. Its short options are one letter, with the value behind it or in the next argument; its long ones
-//! take the value behind `=` or in the next argument, but for those whose value may be left out, which take it behind `=` only.
+//! `srun`'s command line. Its short options are one letter, with the value behind it or in the next
+//! argument; its long ones take the value behind `=` or in the next argument, but for those whose
+//! value may be left out, which take it behind `=` only.
 
 use super::{Count, Flavour, Line, LineError, Part, set_count};
 use std::ffi::OsString;
@@ -269,7 +270,10 @@ mod tests {
     #[test]
     fn the_count_is_replaced_however_it_is_written() {
         for (line, expected) in [
-            ("srun -n 4 ./app -n 4", "srun -n 6 invivo exec -- ./app -n 4"),
+            (
+                "srun -n 4 ./app -n 4",
+                "srun -n 6 invivo exec -- ./app -n 4",
+            ),
             ("srun -n4 ./app", "srun -n6 invivo exec -- ./app"),
             ("srun -ln4 ./app", "srun -ln6 invivo exec -- ./app"),
             ("srun -lu -n4 ./app", "srun -lu -n6 invivo exec -- ./app"),

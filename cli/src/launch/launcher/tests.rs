@@ -65,7 +65,10 @@ fn the_count_is_replaced_and_the_tool_stands_before_the_program() {
 fn what_cannot_be_extended_says_why() {
     for (line, error) in [
         ("./app", LineError::NotALauncher { launcher: false }),
-        ("aprun -n 4 ./app", LineError::NotALauncher { launcher: true }),
+        (
+            "aprun -n 4 ./app",
+            LineError::NotALauncher { launcher: true },
+        ),
         ("mpiexec", LineError::NoProgram),
         ("mpiexec -n 4", LineError::NoProgram),
         ("mpiexec -n", LineError::NoValue("-n".into())),
@@ -123,7 +126,8 @@ fn no_option_stands_in_two_tables_of_one_launcher() {
             );
         }
     }
-    // `mpiexec` that does not tell reads both tables: an option of both must take as many values in both.
+    // `mpiexec` that does not tell reads both tables: an option of both must take as many values in
+    // both.
     let values = |flavour, name: &str| {
         OPTIONS
             .iter()
@@ -145,7 +149,8 @@ fn no_option_stands_in_two_tables_of_one_launcher() {
 }
 
 fn option() -> impl Strategy<Value = Vec<String>> {
-    let value = "[a-z0-9:=,./]{1,6}".prop_filter("a colon separates programs", |value| value != ":");
+    let value =
+        "[a-z0-9:=,./]{1,6}".prop_filter("a colon separates programs", |value| value != ":");
     (
         proptest::sample::select(OPTIONS.to_vec()),
         any::<prop::sample::Index>(),

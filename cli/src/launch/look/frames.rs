@@ -30,7 +30,8 @@ const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 pub struct Place<'a> {
     /// Its path in the list of mappings.
     pub path: &'a str,
-    /// How far its addresses are from those that it was linked for; nothing where it cannot be read.
+    /// How far its addresses are from those that it was linked for; nothing where it cannot be
+    /// read.
     pub bias: Option<u64>,
     /// Tells it from others of its name; may be empty.
     pub build_id: Vec<u8>,
@@ -64,7 +65,10 @@ pub enum Go {
 }
 
 impl<'a> Frames<'a> {
-    pub fn new(memory: &'a ProcessMemory, files: &'a BTreeMap<&'a str, MappedFile<'a>>) -> Frames<'a> {
+    pub fn new(
+        memory: &'a ProcessMemory,
+        files: &'a BTreeMap<&'a str, MappedFile<'a>>,
+    ) -> Frames<'a> {
         Frames {
             memory,
             files,
@@ -79,8 +83,8 @@ impl<'a> Frames<'a> {
         self.met.get(path)
     }
 
-    /// Shows each frame from the innermost on, `frames_max` at most; true when the last one has no caller. `read` is one
-    /// word of the stack.
+    /// Shows each frame from the innermost on, `frames_max` at most; true when the last one has no
+    /// caller. `read` is one word of the stack.
     pub fn walk(
         &mut self,
         from: Registers,
@@ -89,14 +93,17 @@ impl<'a> Frames<'a> {
         mut read: impl FnMut(u64) -> Option<u64>,
         mut each: impl FnMut(At<'a>) -> Go,
     ) -> bool {
-        let mut registers = UnwindRegsX86_64::new(from.code, from.stack, from.frame.unwrap_or(NOWHERE));
+        let mut registers =
+            UnwindRegsX86_64::new(from.code, from.stack, from.frame.unwrap_or(NOWHERE));
         let mut read = |at: u64| read(at).ok_or(());
         let first = if is_return {
             FrameAddress::from_return_address(from.code)
         } else {
             Some(FrameAddress::from_instruction_pointer(from.code))
         };
-        let Some(mut address) = first else { return false };
+        let Some(mut address) = first else {
+            return false;
+        };
         for _ in 0..frames_max {
             let at = address.address_for_lookup();
             let path = self.meet(at);
@@ -108,7 +115,8 @@ impl<'a> Frames<'a> {
                 .unwind_frame(address, &mut registers, &mut self.cache, &mut read)
             {
                 Ok(None) => return true,
-                // Where nothing tells how to go on, the unwinder guesses; a wrong path is worse than a short one.
+                // Where nothing tells how to go on, the unwinder guesses; a wrong path is worse
+                // than a short one.
                 Ok(Some(next)) if self.is_called_from(next) => {
                     match FrameAddress::from_return_address(next) {
                         Some(next) => address = next,
@@ -149,16 +157,19 @@ impl<'a> Frames<'a> {
             .checked_sub(CALL_BYTES_MAX)
             .and_then(|from| bytes(from, CALL_BYTES_MAX))
             .is_some_and(|before| ends_in_call(&before));
-        is_call || bytes(address, SIGNAL_RETURN.len() as u64).is_some_and(|code| code == SIGNAL_RETURN)
+        is_call
+            || bytes(address, SIGNAL_RETURN.len() as u64).is_some_and(|code| code == SIGNAL_RETURN)
     }
 }
 
-/// Whether code ends in a call: of a place so far away (`e8`), or of an address in a register or in memory (`ff /2`).
+/// Whether code ends in a call: of a place so far away (`e8`), or of an address in a register or in
+/// memory (`ff /2`).
 fn ends_in_call(code: &[u8]) -> bool {
     let is_far_away = code.iter().rev().nth(4) == Some(&0xe8);
     let is_indirect = (2..=code.len()).any(|length| match code[code.len() - length..] {
         [0xff, mode, ..] => {
-            mode >> 3 & 7 == 2 && length == indirect_length(mode, code[code.len() - length..].get(2))
+            mode >> 3 & 7 == 2
+                && length == indirect_length(mode, code[code.len() - length..].get(2))
         }
         _ => false,
     });
@@ -188,7 +199,8 @@ mod tests {
     fn calls_are_told_from_other_code() {
         for code in [
             &[0x90, 0x90, 0xe8, 1, 2, 3, 4][..],
-            // call *%rax, *%r11 (with a prefix before), *(%rax), *8(%rbx), *0x1234(%rip), *(%rax,%rbx,8), *0x100(%rsp)
+            // call *%rax, *%r11 (with a prefix before), *(%rax), *8(%rbx), *0x1234(%rip),
+            // *(%rax,%rbx,8), *0x100(%rsp)
             &[0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0],
             &[0x90, 0x90, 0x90, 0x90, 0x41, 0xff, 0xd3],
             &[0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x10],

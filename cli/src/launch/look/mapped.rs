@@ -53,8 +53,9 @@ fn mapping(line: &str) -> Option<(Range<u64>, &str, u64, &str)> {
     let mode = words.next()?;
     let offset = words.next()?;
     let mapped = words.nth(2)?.trim_start();
-    // Ranks that start together each put the shim's copy there, with the same bytes under a name made of them: all but
-    // the last one's are gone, and their file is as good. Of other files nothing is known.
+    // Ranks that start together each put the shim's copy there, with the same bytes under a name
+    // made of them: all but the last one's are gone, and their file is as good. Of other files
+    // nothing is known.
     let path = match mapped.strip_suffix(" (deleted)") {
         Some(path) if is_shim(path) => path,
         _ => mapped,
@@ -81,7 +82,10 @@ pub fn is_shim(path: &str) -> bool {
 /// Whether a file is the shim or an MPI library.
 pub fn is_mpi(path: &str) -> bool {
     let libraries = ["libmpi", "libfmpich"];
-    is_shim(path) || libraries.iter().any(|prefix| name(path).starts_with(prefix))
+    is_shim(path)
+        || libraries
+            .iter()
+            .any(|prefix| name(path).starts_with(prefix))
 }
 
 /// What of a file stays the same wherever it is mapped.
@@ -110,7 +114,10 @@ impl MappedFile<'_> {
     pub fn image(&self, memory: &ProcessMemory) -> Option<Image> {
         if self.path == VDSO {
             let code = self.code.first()?;
-            let bytes = memory.read(code.start, (code.end - code.start).min(VDSO_BYTES_MAX) as usize)?;
+            let bytes = memory.read(
+                code.start,
+                (code.end - code.start).min(VDSO_BYTES_MAX) as usize,
+            )?;
             return self.image_of(&object::File::parse(&*bytes).ok()?);
         }
         let cache = ReadCache::new(File::open(self.path).ok()?);
@@ -162,7 +169,12 @@ impl MappedFile<'_> {
             eh_frame_hdr,
             ..Default::default()
         };
-        Some(Module::new(self.path.to_owned(), start..end, bias, sections))
+        Some(Module::new(
+            self.path.to_owned(),
+            start..end,
+            bias,
+            sections,
+        ))
     }
 }
 
@@ -196,7 +208,10 @@ mod tests {
         let found: Vec<&str> = files(text).keys().copied().collect();
         assert_eq!(
             found,
-            ["/home/an app (deleted)", "/run/.preload/ab-libinvivo_shim.so"]
+            [
+                "/home/an app (deleted)",
+                "/run/.preload/ab-libinvivo_shim.so"
+            ]
         );
     }
 

@@ -8,7 +8,8 @@ use std::marker::PhantomData;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
-/// Bytes of each half of a table that are looked at: some ten thousand requests; a rank with more is told to have more.
+/// Bytes of each half of a table that are looked at: some ten thousand requests; a rank with more
+/// is told to have more.
 const TABLE_BYTES_MAX: usize = 1 << 20;
 
 /// The memory of a process that the kernel lets us read: a child, in most configurations.

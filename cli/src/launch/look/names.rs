@@ -21,8 +21,8 @@ pub struct Names {
 /// What a file tells of its addresses.
 struct Table {
     loader: Loader,
-    /// Where functions end, by where they begin: the loader takes whatever begins before an address for its function,
-    /// which in a file without local symbols is often another one.
+    /// Where functions end, by where they begin: the loader takes whatever begins before an address
+    /// for its function, which in a file without local symbols is often another one.
     ends: BTreeMap<u64, u64>,
     /// What the linker wrote to tell the file from others of its name; may be empty.
     build_id: Vec<u8>,
@@ -37,7 +37,8 @@ impl Names {
         entry.or_insert_with(|| Table::of(path)).as_ref()
     }
 
-    /// What stands at an address of a file, in a few words: the line, else the function, else the file.
+    /// What stands at an address of a file, in a few words: the line, else the function, else the
+    /// file.
     pub fn text(&mut self, path: &str, at: u64) -> String {
         let file = name(path);
         let Some(table) = self.table(Path::new(path)) else {
@@ -50,8 +51,8 @@ impl Names {
         }
     }
 
-    /// The functions at an address of a file: the innermost first, of those that were inlined there.
-    /// Nothing where the file is another one by now, or cannot be read.
+    /// The functions at an address of a file: the innermost first, of those that were inlined
+    /// there. Nothing where the file is another one by now, or cannot be read.
     pub fn functions(&mut self, module: &Module, at: u64) -> Vec<Named> {
         let table = self.table(Path::new(&module.path));
         let Some(table) = table.filter(|table| table.build_id.starts_with(&module.build_id)) else {
@@ -82,8 +83,14 @@ impl Table {
         let cache = ReadCache::new(File::open(path).ok()?);
         let file = object::File::parse(&cache).ok()?;
         let symbols = file.symbols().chain(file.dynamic_symbols());
-        let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
-        let ends = functions.map(|symbol| (symbol.address(), symbol.address().saturating_add(symbol.size())));
+        let functions =
+            symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.size() > 0);
+        let ends = functions.map(|symbol| {
+            (
+                symbol.address(),
+                symbol.address().saturating_add(symbol.size()),
+            )
+        });
         Some(Table {
             loader,
             ends: ends.collect(),

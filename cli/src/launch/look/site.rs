@@ -1,5 +1,6 @@
-//! Where in the source a pending call stands: from the wrapper's frame, whose registers the shim notes at each call, up
-//! to the first frame that is the application's own. Frames of the MPI library (its Fortran layer) are passed by.
+//! Where in the source a pending call stands: from the wrapper's frame, whose registers the shim
+//! notes at each call, up to the first frame that is the application's own. Frames of the MPI
+//! library (its Fortran layer) are passed by.
 
 use super::frames::{At, Frames, Go, Registers};
 use super::mapped::{self, MappedFile, is_mpi, is_shim};
@@ -12,12 +13,17 @@ use std::sync::atomic::Ordering;
 
 /// Frames between the wrapper and the application: a language's layer has one or two.
 const FRAMES_MAX: usize = 16;
-/// Words below the wrapper's stack in which the way back is searched: no function of MPI has more arguments that do not
-/// fit into registers.
+/// Words below the wrapper's stack in which the way back is searched: no function of MPI has more
+/// arguments that do not fit into registers.
 const PASSED_ON_STACK_MAX: u64 = 12;
 
 /// Where the call of this thread stands.
-pub fn site(names: &mut Names, pid: Pid, memory: &ProcessMemory, status: &Status) -> Option<String> {
+pub fn site(
+    names: &mut Names,
+    pid: Pid,
+    memory: &ProcessMemory,
+    status: &Status,
+) -> Option<String> {
     let mappings = mapped::mappings(pid)?;
     let files = mapped::files(&mappings);
     let (path, address) = caller(memory, &files, status)?;
@@ -25,7 +31,8 @@ pub fn site(names: &mut Names, pid: Pid, memory: &ProcessMemory, status: &Status
     Some(names.text(path, address.wrapping_sub(bias)))
 }
 
-/// The first frame that is not the shim's nor the MPI library's: its file, and the address of its call.
+/// The first frame that is not the shim's nor the MPI library's: its file, and the address of its
+/// call.
 fn caller<'a>(
     memory: &'a ProcessMemory,
     files: &'a BTreeMap<&'a str, MappedFile<'a>>,
@@ -34,24 +41,21 @@ fn caller<'a>(
     let registers = noted(memory, files, status)?;
     let mut found = None;
     let read = |at: u64| memory.word(at);
-    Frames::new(memory, files).walk(
-        registers,
-        true,
-        FRAMES_MAX,
-        read,
-        |At { path, address }| match path.filter(|path| !is_mpi(path)) {
+    Frames::new(memory, files).walk(registers, true, FRAMES_MAX, read, |At { path, address }| {
+        match path.filter(|path| !is_mpi(path)) {
             Some(path) => {
                 found = Some((path, address));
                 Go::Found
             }
             None => Go::On,
-        },
-    );
+        }
+    });
     found
 }
 
-/// The registers with which the MPI library comes back to the shim, as the shim noted them at the call: the first word
-/// below the wrapper's stack that points into the shim, below the arguments that did not fit into registers.
+/// The registers with which the MPI library comes back to the shim, as the shim noted them at the
+/// call: the first word below the wrapper's stack that points into the shim, below the arguments
+/// that did not fit into registers.
 pub fn noted(
     memory: &ProcessMemory,
     files: &BTreeMap<&str, MappedFile<'_>>,

@@ -117,7 +117,12 @@ impl Rank {
     }
 
     fn look(&self) -> Seen {
-        look(rustix::process::getpid(), self.page(), &mut Names::default()).expect("we may read ourselves")
+        look(
+            rustix::process::getpid(),
+            self.page(),
+            &mut Names::default(),
+        )
+        .expect("we may read ourselves")
     }
 }
 
@@ -215,7 +220,11 @@ fn a_rank_with_several_threads_in_mpi_is_not_told() {
     let rank = Rank::new();
     rank.page().locations.store(2, Ordering::Relaxed);
     assert_eq!(
-        look(rustix::process::getpid(), rank.page(), &mut Names::default()),
+        look(
+            rustix::process::getpid(),
+            rank.page(),
+            &mut Names::default()
+        ),
         None
     );
 }

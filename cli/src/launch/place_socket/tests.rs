@@ -21,20 +21,22 @@ impl Place {
             None,
         )
         .expect("a socket");
-        rustix::net::bind(&listener, &SocketAddrUnix::new(path).expect("an address")).expect("bound");
+        rustix::net::bind(&listener, &SocketAddrUnix::new(path).expect("an address"))
+            .expect("bound");
         rustix::net::listen(&listener, 8).expect("listening");
         Place { listener }
     }
 
     /// Takes a supervisor in: the connection, its first message and the memory.
     pub fn accept(&self) -> (OwnedFd, FromSupervisor, OwnedFd) {
-        let connection = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC).expect("accepted");
+        let connection =
+            rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC).expect("accepted");
         let mut bytes = [0; LOCAL_BYTES_MAX];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let slices = &mut [IoSliceMut::new(&mut bytes)];
-        let read =
-            rustix::net::recvmsg(&connection, slices, &mut control, RecvFlags::CMSG_CLOEXEC).expect("read");
+        let read = rustix::net::recvmsg(&connection, slices, &mut control, RecvFlags::CMSG_CLOEXEC)
+            .expect("read");
         let memory = control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut fds) => fds.next(),
             _ => None,
@@ -133,7 +135,8 @@ fn what_may_be_left_out_ends_no_connection() {
     let socket = PlaceSocket::attach(&path, &hello, memory.as_fd()).expect("attached");
     let (connection, ..) = place.accept();
     let said = |look: u32| FromSupervisor::Seen { look, seen: None };
-    let taken = (0..100_000).take_while(|look| socket.offer(&said(*look)).expect("somebody is there"));
+    let taken =
+        (0..100_000).take_while(|look| socket.offer(&said(*look)).expect("somebody is there"));
     let taken = taken.count() as u32;
     for look in 0..taken {
         assert_eq!(hear(&connection), Some(said(look)));

@@ -40,8 +40,8 @@ impl Root<'_> {
                 return;
             }
         });
-        // The node waits for this end to close before it lets the ranks leave: from then on a launcher may
-        // kill us, so nothing may be left behind.
+        // The node waits for this end to close before it lets the ranks leave: from then on a
+        // launcher may kill us, so nothing may be left behind.
         if let Some(public) = &self.public {
             public.withdraw();
         }
@@ -119,7 +119,9 @@ impl Root<'_> {
     fn write(&self, result: &Final, saved: &Saved, path: Option<&Path>) -> Result<(), String> {
         let Some(path) = path else { return Ok(()) };
         let config = &self.assignment.asked.config;
-        let json = path.extension().is_some_and(|extension| extension == "json");
+        let json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
         let text = if json {
             report::json(result, saved)
         } else {
@@ -129,7 +131,10 @@ impl Root<'_> {
             .map_err(|error| format!("cannot write the report to {}: {error}", path.display()))?;
         config::write_beside(path, config).map_err(|error| {
             let path = config::beside(path);
-            format!("cannot write the configuration to {}: {error}", path.display())
+            format!(
+                "cannot write the configuration to {}: {error}",
+                path.display()
+            )
         })?;
         Ok(())
     }

@@ -58,16 +58,24 @@ fn the_jobs_name_is_on_the_line_where_every_node_sees_it() {
     };
     let words = |environment: &Environment| quoted(&of_this_run(environment));
     assert!(words(&env(&[])).contains(&format!("-{}", std::process::id())));
-    assert!(words(&env(&[("INVIVO_JOB", "mine"), ("SLURM_JOB_ID", "7")])).starts_with("--job mine"));
+    assert!(
+        words(&env(&[("INVIVO_JOB", "mine"), ("SLURM_JOB_ID", "7")])).starts_with("--job mine")
+    );
     assert!(!words(&env(&[("SLURM_JOB_ID", "7")])).contains("--job"));
 }
 
 #[test]
 fn several_nodes_make_another_total() {
     let env = Environment::new();
-    let (code, why) = launch(&parse("--dry-run --nodes 3 -- mpiexec -n 4 ./app"), &env).expect_err("uneven");
+    let (code, why) =
+        launch(&parse("--dry-run --nodes 3 -- mpiexec -n 4 ./app"), &env).expect_err("uneven");
     assert!(code == 2 && why.contains('3'), "{why}");
-    for wrong in ["--nodes 0", "--recording maybe", "--fan-in 0", "--hold=soon"] {
+    for wrong in [
+        "--nodes 0",
+        "--recording maybe",
+        "--fan-in 0",
+        "--hold=soon",
+    ] {
         let words = format!("run {wrong} -- mpiexec -n 4 ./app");
         assert!(
             Cli::try_parse_from(words.split_whitespace()).is_err(),
@@ -87,7 +95,11 @@ fn the_launchers_line_is_taken_with_and_without_dashes() {
         words("mpiexec -n 4 ./app -- x")
     );
     assert!(
-        parse("mpiexec -n 4 ./app --quiet").job.flags.quiet.is_none(),
+        parse("mpiexec -n 4 ./app --quiet")
+            .job
+            .flags
+            .quiet
+            .is_none(),
         "that one is the application's"
     );
 }
@@ -103,14 +115,21 @@ fn a_wrong_line_is_answered_with_a_right_one() {
         ("srun -n 2 ./a : -n 2 ./b", "several programs"),
         ("mpiexec -n 4 --strange ./app", "--strange"),
     ] {
-        let (code, why) = launch(&parse(&format!("--dry-run -- {line}")), &env).expect_err("refused");
+        let (code, why) =
+            launch(&parse(&format!("--dry-run -- {line}")), &env).expect_err("refused");
         assert_eq!(code, 2);
         assert!(why.contains(part), "{line}: {why}");
     }
     let mut launched = env.clone();
-    launched.extend([("PMI_RANK".into(), "0".into()), ("PMI_SIZE".into(), "4".into())]);
+    launched.extend([
+        ("PMI_RANK".into(), "0".into()),
+        ("PMI_SIZE".into(), "4".into()),
+    ]);
     let (_, why) = launch(&parse("./app x"), &launched).expect_err("refused");
-    assert!(why.ends_with("type: invivo run -- mpiexec -n 4 ./app x"), "{why}");
+    assert!(
+        why.ends_with("type: invivo run -- mpiexec -n 4 ./app x"),
+        "{why}"
+    );
 }
 
 #[test]

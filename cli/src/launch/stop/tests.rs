@@ -20,7 +20,11 @@ fn no_process_is_stopped_in_mpi_and_every_other_is() {
     );
     for (in_phase, threads, expected) in [
         (phase::RUNNING, vec![thread('R', own)], MayStop),
-        (phase::RUNNING, vec![thread('S', own), thread('R', None)], MayStop),
+        (
+            phase::RUNNING,
+            vec![thread('S', own), thread('R', None)],
+            MayStop,
+        ),
         (
             phase::RUNNING,
             vec![thread('S', held[0]), thread('R', None)],
@@ -63,9 +67,17 @@ fn no_process_is_stopped_in_mpi_and_every_other_is() {
             vec![thread('S', own)],
             MustRun(Outcome::HeldInMpi),
         ),
-        (phase::SILENT, vec![thread('R', own)], MustRun(Outcome::Running)),
+        (
+            phase::SILENT,
+            vec![thread('R', own)],
+            MustRun(Outcome::Running),
+        ),
     ] {
-        assert_eq!(judge(in_phase, &threads), expected, "{in_phase} {threads:?}");
+        assert_eq!(
+            judge(in_phase, &threads),
+            expected,
+            "{in_phase} {threads:?}"
+        );
     }
 }
 
@@ -140,7 +152,9 @@ impl Rank {
         let rank = Rank { process, memory };
         let page = rank.region().page();
         page.phase.store(phase::RUNNING, Ordering::Release);
-        page.status[0].tid.store(rank.process.id(), Ordering::Release);
+        page.status[0]
+            .tid
+            .store(rank.process.id(), Ordering::Release);
         page.locations.store(1, Ordering::Release);
         rank
     }
@@ -171,12 +185,17 @@ impl Rank {
     }
 
     fn open_gate(&self) {
-        self.region().page().control.gate.store(0, Ordering::Release);
+        self.region()
+            .page()
+            .control
+            .gate
+            .store(0, Ordering::Release);
     }
 
     /// Processor time used so far, in clock ticks.
     fn cpu(&self) -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("alive");
+        let stat =
+            std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("alive");
         let fields: Vec<&str> = stat[stat.rfind(')').expect("a name") + 1..]
             .split_whitespace()
             .collect();

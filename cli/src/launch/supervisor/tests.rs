@@ -9,8 +9,8 @@ use invivo_proto::control::stacks::Way;
 use invivo_proto::shm::Region;
 use std::thread::JoinHandle;
 
-/// A job of one rank whose application is a script. `$socket` is where the place listens, and `welcome` does
-/// what the shim does in `MPI_Init`.
+/// A job of one rank whose application is a script. `$socket` is where the place listens, and
+/// `welcome` does what the shim does in `MPI_Init`.
 struct Job {
     dir: tempfile::TempDir,
     place: Place,
@@ -35,7 +35,12 @@ impl Job {
             socket.display(),
             self.dir.path().display(),
         );
-        let program = ["bash".into(), "-c".into(), format!("{prelude}; {script}").into()].to_vec();
+        let program = [
+            "bash".into(),
+            "-c".into(),
+            format!("{prelude}; {script}").into(),
+        ]
+        .to_vec();
         let world = World {
             family: Family::Ompi,
             rank: 0,
@@ -113,7 +118,10 @@ fn a_drained_rank_leaves_at_once_and_its_place_is_told() {
     region.page().phase.store(phase::DRAINED, Ordering::Release);
     std::fs::write(job.dir.path().join("go"), "").expect("written");
     assert_eq!(supervisor.join().expect("ended"), Ended::Code(3));
-    assert_eq!(hear(&connection), Some(FromSupervisor::Ended(Ended::Code(3))));
+    assert_eq!(
+        hear(&connection),
+        Some(FromSupervisor::Ended(Ended::Code(3)))
+    );
     assert_eq!(hear(&connection), None);
 }
 
@@ -127,11 +135,15 @@ fn a_rank_that_died_is_held_back_until_its_place_lets_it_go() {
         Some(FromSupervisor::Ended(Ended::Signal(libc::SIGSEGV)))
     );
     std::thread::sleep(Duration::from_millis(200));
-    // The phase was set after the death may have been seen: both orders are right, but only one lingers.
+    // The phase was set after the death may have been seen: both orders are right, but only one
+    // lingers.
     if !supervisor.is_finished() {
         tell(&connection, &ToSupervisor::Leave);
     }
-    assert_eq!(supervisor.join().expect("ended"), Ended::Signal(libc::SIGSEGV));
+    assert_eq!(
+        supervisor.join().expect("ended"),
+        Ended::Signal(libc::SIGSEGV)
+    );
 }
 
 #[test]
@@ -195,16 +207,25 @@ fn only_the_rank_itself_is_looked_at() {
     let (connection, pid, region) = job.attached();
     region.page().phase.store(phase::DRAINED, Ordering::Release);
     let ask = |walk| {
-        tell(&connection, &ToSupervisor::Walk { walk, threads: false });
+        tell(
+            &connection,
+            &ToSupervisor::Walk {
+                walk,
+                threads: false,
+            },
+        );
         match hear(&connection) {
-            Some(FromSupervisor::Walked { walked, rest: 0, .. }) => walked.way,
+            Some(FromSupervisor::Walked {
+                walked, rest: 0, ..
+            }) => walked.way,
             other => panic!("{other:?}"),
         }
     };
     assert_eq!(ask(1), Way::Stopped);
     region.page().pid.store(pid as u32, Ordering::Release);
     assert_eq!(ask(2), Way::Stopped);
-    // A process of the same user, which has the number that the rank has in a namespace of its own, or had before it ended.
+    // A process of the same user, which has the number that the rank has in a namespace of its own,
+    // or had before it ended.
     let mut other = std::process::Command::new("sleep")
         .arg("20")
         .spawn()
@@ -240,7 +261,10 @@ fn who_asks_all_the_time_is_not_the_only_one_who_is_heard() {
             while since.elapsed() < patience && ask().is_ok() {}
         });
         for _ in 0..20 {
-            assert!(matches!(hear(&connection), Some(FromSupervisor::Walked { .. })));
+            assert!(matches!(
+                hear(&connection),
+                Some(FromSupervisor::Walked { .. })
+            ));
         }
         std::fs::write(job.dir.path().join("go"), "").expect("written");
         while hear(&connection) != Some(FromSupervisor::Ended(Ended::Code(0))) {}

@@ -1,15 +1,16 @@
-//! What the kernel says of a thread without touching it: whether it sleeps in a system call, in which, and where its stack
-//! and its instruction are.
+//! What the kernel says of a thread without touching it: whether it sleeps in a system call, in
+//! which, and where its stack and its instruction are.
 //!
-//! A stop wakes a sleeping thread for a moment. Most system calls go to sleep again as if nothing had been; some come back
-//! to the application with `EINTR`, with or without a tracer's doing (signal(7)). A thread in one that is not known to go
-//! on by itself is not stopped.
+//! A stop wakes a sleeping thread for a moment. Most system calls go to sleep again as if nothing
+//! had been; some come back to the application with `EINTR`, with or without a tracer's doing
+//! (signal(7)). A thread in one that is not known to go on by itself is not stopped.
 
 use crate::launch::look::frames::Registers;
 use rustix::process::Pid;
 
-/// System calls that the kernel begins again by itself after a stop, whatever they were given (the kernel's sources:
-/// `ERESTARTSYS`, `ERESTARTNOINTR`, `ERESTARTNOHAND` and `ERESTART_RESTARTBLOCK`).
+/// System calls that the kernel begins again by itself after a stop, whatever they were given (the
+/// kernel's sources: `ERESTARTSYS`, `ERESTARTNOINTR`, `ERESTARTNOHAND` and
+/// `ERESTART_RESTARTBLOCK`).
 const BEGIN_AGAIN: [i64; 16] = [
     libc::SYS_nanosleep,
     libc::SYS_clock_nanosleep,
@@ -29,9 +30,15 @@ const BEGIN_AGAIN: [i64; 16] = [
     libc::SYS_fcntl,
 ];
 
-/// The same on files of which that is known: sockets may have a time limit (`SO_RCVTIMEO`), with which they do not, and what a
-/// file system in a process of its own (FUSE) does when its caller is interrupted is its own affair.
-const BEGIN_AGAIN_ON_PIPES: [i64; 4] = [libc::SYS_read, libc::SYS_write, libc::SYS_readv, libc::SYS_writev];
+/// The same on files of which that is known: sockets may have a time limit (`SO_RCVTIMEO`), with
+/// which they do not, and what a file system in a process of its own (FUSE) does when its caller is
+/// interrupted is its own affair.
+const BEGIN_AGAIN_ON_PIPES: [i64; 4] = [
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+];
 
 /// What the links of these files begin with: pipes, counters, terminals.
 const PIPES: [&str; 4] = ["pipe:", "anon_inode:[eventfd]", "/dev/pts/", "/dev/tty"];
@@ -48,13 +55,15 @@ pub enum Standing {
 /// Of a thread that sleeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sleep {
-    /// The system call; negative where it is in none (it waits for memory, or was stopped by somebody).
+    /// The system call; negative where it is in none (it waits for memory, or was stopped by
+    /// somebody).
     call: i64,
     /// Its first argument.
     argument: u64,
     /// Where it is.
     pub registers: Registers,
-    /// All that was said, and how often the thread has gone to sleep: the same again when it has slept all the time.
+    /// All that was said, and how often the thread has gone to sleep: the same again when it has
+    /// slept all the time.
     said: (String, String),
 }
 
@@ -72,7 +81,8 @@ pub fn look(pid: Pid, tid: Pid) -> Standing {
     sleep(said, switches.unwrap_or_default().to_owned()).map_or(Standing::Runs, Standing::Sleeps)
 }
 
-/// Reads `/proc/PID/task/TID/syscall`: `running`, or the call with its arguments, the stack pointer and the instruction.
+/// Reads `/proc/PID/task/TID/syscall`: `running`, or the call with its arguments, the stack pointer
+/// and the instruction.
 fn sleep(said: String, switches: String) -> Option<Sleep> {
     let words: Vec<&str> = said.split_whitespace().collect();
     let number = |text: &str| u64::from_str_radix(text.strip_prefix("0x")?, 16).ok();
@@ -121,10 +131,18 @@ mod tests {
         let of = |said: &str| sleep(said.to_owned(), String::new());
         assert_eq!(of("running\n"), None);
         assert_eq!(of(""), None);
-        assert_eq!(of("0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0"), None, "it has ended");
-        let one = of("232 0x5 0x7f01 0x20 0xffffffff 0x0 0x0 0x7ffc10 0x7f0010\n").expect("it sleeps");
+        assert_eq!(
+            of("0 0x0 0x0 0x0 0x0 0x0 0x0 0x0 0x0"),
+            None,
+            "it has ended"
+        );
+        let one =
+            of("232 0x5 0x7f01 0x20 0xffffffff 0x0 0x0 0x7ffc10 0x7f0010\n").expect("it sleeps");
         assert_eq!((one.call, one.argument), (libc::SYS_epoll_wait, 5));
-        assert_eq!((one.registers.stack, one.registers.code), (0x7ffc10, 0x7f0010));
+        assert_eq!(
+            (one.registers.stack, one.registers.code),
+            (0x7ffc10, 0x7f0010)
+        );
         let us = rustix::process::getpid();
         assert!(!one.may_be_stopped(us), "it comes back with EINTR");
         let in_none = of("-1 0x7ffc10 0x7f0010\n").expect("it sleeps");
@@ -138,8 +156,9 @@ mod tests {
         let (socket, _other) = std::os::unix::net::UnixStream::pair().expect("a socket");
         let (pipe, _write) = rustix::pipe::pipe().expect("a pipe");
         let file = std::fs::File::open("/proc/self/maps").expect("a file");
-        let reading =
-            |fd: i32| sleep(format!("0 {fd:#x} 0x7ffc10 0x7f0010"), String::new()).expect("it sleeps");
+        let reading = |fd: i32| {
+            sleep(format!("0 {fd:#x} 0x7ffc10 0x7f0010"), String::new()).expect("it sleeps")
+        };
         use std::os::fd::AsRawFd;
         assert!(!reading(socket.as_raw_fd()).may_be_stopped(us));
         assert!(reading(pipe.as_raw_fd()).may_be_stopped(us));

@@ -9,8 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 
-/// Sleeps or computes in `inner`, called by `middle`, called by `main`, until it gets SIGUSR1; then it says how often it was
-/// interrupted before. No call is the last thing that a function does, so that each has a frame.
+/// Sleeps or computes in `inner`, called by `middle`, called by `main`, until it gets SIGUSR1; then
+/// it says how often it was interrupted before. No call is the last thing that a function does, so
+/// that each has a frame.
 const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -107,7 +108,9 @@ impl Sleeper {
             .spawn()
             .expect("the program");
         let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
-        output.read_line(&mut String::new()).expect("its first word");
+        output
+            .read_line(&mut String::new())
+            .expect("its first word");
         let identity = Identity {
             rank: 0,
             ranks: 1,
@@ -121,7 +124,10 @@ impl Sleeper {
         };
         // Until it stands where it is to stand.
         let since = Instant::now();
-        while way != "computes" && sleeper.state() != 'S' && since.elapsed() < Duration::from_secs(10) {
+        while way != "computes"
+            && sleeper.state() != 'S'
+            && since.elapsed() < Duration::from_secs(10)
+        {
             std::thread::yield_now();
         }
         sleeper
@@ -141,8 +147,9 @@ impl Sleeper {
         all.remove(0)
     }
 
-    /// Ends it: it has not been interrupted, and leaves with its own status. A signal that comes right before a system call
-    /// does not end it, and a program that waits for one in this way must get another.
+    /// Ends it: it has not been interrupted, and leaves with its own status. A signal that comes
+    /// right before a system call does not end it, and a program that waits for one in this way
+    /// must get another.
     fn end(&mut self) {
         let since = Instant::now();
         let status = loop {
@@ -171,7 +178,9 @@ impl Drop for Sleeper {
 fn functions(walked: &Walked) -> Vec<String> {
     let mut names = Names::default();
     let steps = walked.path.iter().flat_map(|step| match step {
-        Step::Code { module, offset } => names.functions(&walked.modules[usize::from(*module)], *offset),
+        Step::Code { module, offset } => {
+            names.functions(&walked.modules[usize::from(*module)], *offset)
+        }
         other => panic!("{other:?} in {walked:?}"),
     });
     steps.map(|named| named.function).collect()
@@ -197,7 +206,9 @@ fn a_program_that_computes_is_stopped_for_a_moment() {
     // It may be between two calls of its functions.
     let of_inner = (0..100).map(|_| sleeper.look()).find(|walked| {
         assert_eq!(walked.way, Way::Stopped);
-        functions(walked).first().is_some_and(|name| name == "inner")
+        functions(walked)
+            .first()
+            .is_some_and(|name| name == "inner")
     });
     is_right(&of_inner.expect("it is there nearly all the time"));
     sleeper.end();
@@ -241,7 +252,8 @@ fn threads_that_take_too_long_are_left_out() {
     sleeper.end();
 }
 
-/// Signals that the program never sees do not end its calls either; the kernel keeps them for who traces it.
+/// Signals that the program never sees do not end its calls either; the kernel keeps them for who
+/// traces it.
 #[test]
 fn signals_that_nobody_takes_disturb_nobody() {
     let mut sleeper = Sleeper::new("epoll");
@@ -283,12 +295,14 @@ fn a_process_that_was_stopped_stays_stopped() {
         }
         assert_eq!(sleeper.state(), state);
     };
-    rustix::process::kill_process(sleeper.pid(), rustix::process::Signal::STOP).expect("it is there");
+    rustix::process::kill_process(sleeper.pid(), rustix::process::Signal::STOP)
+        .expect("it is there");
     until('T');
     let walked = sleeper.look();
     assert_eq!(walked.way, Way::Stopped);
     until('T');
-    rustix::process::kill_process(sleeper.pid(), rustix::process::Signal::CONT).expect("it is there");
+    rustix::process::kill_process(sleeper.pid(), rustix::process::Signal::CONT)
+        .expect("it is there");
     sleeper.end();
 }
 
@@ -361,7 +375,8 @@ fn without_ptrace<T: Send>(look: impl FnOnce() -> T + Send) -> T {
                 len: filter.len() as u16,
                 filter: filter.as_mut_ptr(),
             };
-            // SAFETY: the kernel reads the filter, which outlives the call, and this thread alone is bound by it.
+            // SAFETY: the kernel reads the filter, which outlives the call, and this thread alone
+            // is bound by it.
             let forbidden = unsafe {
                 libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
                 libc::prctl(
@@ -394,7 +409,8 @@ fn where_ptrace_is_forbidden_sleepers_are_still_read() {
     sleeper.end();
 }
 
-/// It is told to leave, and leaves, while somebody looks all the time: the signal arrives, and its status is its own.
+/// It is told to leave, and leaves, while somebody looks all the time: the signal arrives, and its
+/// status is its own.
 #[test]
 fn a_process_that_ends_meanwhile_ends_as_it_would() {
     for way in ["computes", "computes", "computes", "nanosleep", "epoll"] {
@@ -422,7 +438,11 @@ fn a_process_that_ends_meanwhile_ends_as_it_would() {
             );
         }
         killer.join().expect("it does not panic");
-        assert_eq!(sleeper.child.wait().expect("its end").code(), Some(3), "{way}");
+        assert_eq!(
+            sleeper.child.wait().expect("its end").code(),
+            Some(3),
+            "{way}"
+        );
     }
 }
 

@@ -1,5 +1,6 @@
-//! Stops a thread for a moment by ptrace, and copies its registers and the end of its stack. Beside `child` and `memory`
-//! of the launch, this is where unsafe code is needed: letting go with a signal that has no name.
+//! Stops a thread for a moment by ptrace, and copies its registers and the end of its stack. Beside
+//! `child` and `memory` of the launch, this is where unsafe code is needed: letting go with a
+//! signal that has no name.
 //!
 //! ```text
 //! seize      nothing happens to the thread
@@ -9,12 +10,14 @@
 //! detach     it goes on
 //! ```
 //!
-//! A thread may have gone to sleep between the look that found it running and the stop, in a system call that a stop makes
-//! come back with `EINTR`. It would not have, so the call is made again, as the kernel itself makes others again. Signals
-//! that nobody takes wake a thread that is traced, and no other: they do not count.
+//! A thread may have gone to sleep between the look that found it running and the stop, in a system
+//! call that a stop makes come back with `EINTR`. It would not have, so the call is made again, as
+//! the kernel itself makes others again. Signals that nobody takes wake a thread that is traced,
+//! and no other: they do not count.
 //!
-//! All of this is done by a thread of its own: whatever goes wrong, the kernel lets go of all that a thread traces when
-//! that thread ends. Ends of the process are never waited for, because the supervisor that is its parent has to see them.
+//! All of this is done by a thread of its own: whatever goes wrong, the kernel lets go of all that
+//! a thread traces when that thread ends. Ends of the process are never waited for, because the
+//! supervisor that is its parent has to see them.
 
 use crate::launch::contained::contained;
 use crate::launch::look::frames::Registers;
@@ -25,18 +28,21 @@ use rustix::process::{Pid, WaitId, WaitIdOptions};
 use std::num::NonZeroU64;
 use std::time::{Duration, Instant};
 
-/// Bytes of a stack that are copied: frames with large arrays, as Fortran has them, and still some ten microseconds.
+/// Bytes of a stack that are copied: frames with large arrays, as Fortran has them, and still some
+/// ten microseconds.
 const STACK_BYTES_MAX: usize = 512 * 1024;
 /// The longest wait for a thread to stop: it must come out of the kernel.
 const STOPS_WITHIN: Duration = Duration::from_millis(100);
-/// The same for one that waits for a processor. Were it given up before it gets one, nobody would make its call again.
+/// The same for one that waits for a processor. Were it given up before it gets one, nobody would
+/// make its call again.
 const RUNS_WITHIN: Duration = Duration::from_secs(1);
 /// Looks without sleep in between: on a machine with a free core a thread stops within that.
 const QUICK_LOOKS: u32 = 32;
 /// Between later looks.
 const LOOK: Duration = Duration::from_micros(20);
 
-/// System calls that a stop ends with `EINTR` when they have done nothing yet, and which may be made again.
+/// System calls that a stop ends with `EINTR` when they have done nothing yet, and which may be
+/// made again.
 const ENDED_BY_A_STOP: [i64; 18] = [
     libc::SYS_epoll_wait,
     libc::SYS_epoll_pwait,
@@ -97,7 +103,8 @@ pub fn room() -> Vec<u8> {
 pub fn copy(process: Pid, tid: Pid, memory: &ProcessMemory) -> Result<Copied, Refused> {
     let room = room();
     std::thread::scope(|scope| {
-        let traced = || contained(|| trace(process, tid, memory, room)).unwrap_or(Err(Refused::Forbidden));
+        let traced =
+            || contained(|| trace(process, tid, memory, room)).unwrap_or(Err(Refused::Forbidden));
         // No room for a thread: then for nothing else either.
         let tracer = std::thread::Builder::new().spawn_scoped(scope, traced);
         let tracer = tracer.map_err(|_| Refused::Forbidden)?;
@@ -105,7 +112,12 @@ pub fn copy(process: Pid, tid: Pid, memory: &ProcessMemory) -> Result<Copied, Re
     })
 }
 
-fn trace(process: Pid, tid: Pid, memory: &ProcessMemory, mut stack: Vec<u8>) -> Result<Copied, Refused> {
+fn trace(
+    process: Pid,
+    tid: Pid,
+    memory: &ProcessMemory,
+    mut stack: Vec<u8>,
+) -> Result<Copied, Refused> {
     // A sleep of so few microseconds should be one.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let pid = nix::unistd::Pid::from_raw(tid.as_raw_nonzero().get());
@@ -139,15 +151,17 @@ fn trace(process: Pid, tid: Pid, memory: &ProcessMemory, mut stack: Vec<u8>) -> 
     })
 }
 
-/// Waits until the thread stands; says with which signal it is to go on (0, or one that came at that moment), and when it
-/// was last seen not to stand.
+/// Waits until the thread stands; says with which signal it is to go on (0, or one that came at
+/// that moment), and when it was last seen not to stand.
 fn stops(tid: Pid, asked: Instant) -> Result<(i32, Instant), Refused> {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
     let mut since = asked;
     for look in 0.. {
         let now = Instant::now();
         match rustix::process::waitid(WaitId::Pid(tid), options) {
-            Ok(Some(status)) => return Ok((going_on(status.trapping_signal().unwrap_or(0)), since)),
+            Ok(Some(status)) => {
+                return Ok((going_on(status.trapping_signal().unwrap_or(0)), since));
+            }
             Ok(None) if is_over(tid, asked.elapsed()) => break,
             Ok(None) => {
                 since = now;
@@ -196,10 +210,12 @@ fn bit(signal: i32) -> u64 {
     u32::try_from(signal - 1).map_or(0, |at| 1 << at)
 }
 
-/// Whether a signal ends a thread's call by itself: the one that it is to get when it goes on, or one on its way.
+/// Whether a signal ends a thread's call by itself: the one that it is to get when it goes on, or
+/// one on its way.
 fn is_ended_by_signal(process: Pid, tid: Pid, given: i32) -> bool {
     let (process, tid) = (process.as_raw_nonzero(), tid.as_raw_nonzero());
-    let status = std::fs::read_to_string(format!("/proc/{process}/task/{tid}/status")).unwrap_or_default();
+    let status =
+        std::fs::read_to_string(format!("/proc/{process}/task/{tid}/status")).unwrap_or_default();
     let set = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok())
@@ -210,14 +226,26 @@ fn is_ended_by_signal(process: Pid, tid: Pid, given: i32) -> bool {
     coming & !(set("SigIgn:") | not_taken) != 0
 }
 
-/// The signal of a stop that is the delivery of one; others (ours, and that of a process that was stopped) are events.
+/// The signal of a stop that is the delivery of one; others (ours, and that of a process that was
+/// stopped) are events.
 fn going_on(status: i32) -> i32 {
     if status >> 8 == 0 { status } else { 0 }
 }
 
 fn detach(tid: Pid, signal: i32) -> Result<(), Refused> {
-    let (tid, nothing) = (tid.as_raw_nonzero().get(), std::ptr::null_mut::<libc::c_void>());
-    // SAFETY: this request reads and writes no memory of ours; a thread that is not stopped by us is an error.
-    let done = unsafe { libc::ptrace(libc::PTRACE_DETACH, tid, nothing, libc::c_long::from(signal)) };
+    let (tid, nothing) = (
+        tid.as_raw_nonzero().get(),
+        std::ptr::null_mut::<libc::c_void>(),
+    );
+    // SAFETY: this request reads and writes no memory of ours; a thread that is not stopped by us
+    // is an error.
+    let done = unsafe {
+        libc::ptrace(
+            libc::PTRACE_DETACH,
+            tid,
+            nothing,
+            libc::c_long::from(signal),
+        )
+    };
     if done < 0 { Err(Refused::Gone) } else { Ok(()) }
 }

@@ -29,7 +29,8 @@ impl Reader<'_> {
             };
             get(table, key).ok_or_else(missing)
         };
-        let mut names: Vec<(&str, &Field)> = FIELDS.iter().map(|field| (field.name, field)).collect();
+        let mut names: Vec<(&str, &Field)> =
+            FIELDS.iter().map(|field| (field.name, field)).collect();
         names.sort_by_key(|(name, _)| *name);
         names.dedup_by_key(|(name, _)| *name);
         let field = self.choice(need("field")?, "field", &names)?;
@@ -39,7 +40,11 @@ impl Reader<'_> {
         let written = plain(against.get_ref()).ok_or_else(wrong)?;
         let number = value_in(field.unit, &written)
             .map_err(|what| self.error(&against.span(), format!("value: {what}")))?;
-        let rank = |key| get(table, key).map(|value| self.number(value, key)).transpose();
+        let rank = |key| {
+            get(table, key)
+                .map(|value| self.number(value, key))
+                .transpose()
+        };
         let part = Part {
             function: get(table, "function")
                 .map(|value| self.function(value))

@@ -47,7 +47,10 @@ fn table() -> Answer {
                 row("MPI_Recv", None, 1, 100),
                 row("MPI_Init", None, 2, 900),
             ],
-            rank_rows: vec![row("MPI_Send", Some(0), 1, 100), row("MPI_Send", Some(1), 3, 300)],
+            rank_rows: vec![
+                row("MPI_Send", Some(0), 1, 100),
+                row("MPI_Send", Some(1), 3, 300),
+            ],
             rank_rows_total: 2,
         },
         status: JobStatus {
@@ -90,7 +93,10 @@ fn numbers_of_tables_are_sums_over_what_is_meant() {
         (30.0, 20.0, 1.0)
     );
     // Of 2 ranks times 500 ns, initialisation left out; of one rank's 500 ns.
-    assert_eq!((of("share", Part::default()), of("share", send_1())), (0.5, 0.6));
+    assert_eq!(
+        (of("share", Part::default()), of("share", send_1())),
+        (0.5, 0.6)
+    );
     let never = Part {
         function: Some("MPI_Bcast".into()),
         ..Part::default()
@@ -181,7 +187,13 @@ fn numbers_of_a_matrix_and_of_a_status() {
     }));
     let of = |field| number(Kind::Status, &status, field, Part::default());
     assert_eq!(
-        (of("calls"), of("dropped"), of("held"), of("lag"), of("ranks")),
+        (
+            of("calls"),
+            of("dropped"),
+            of("held"),
+            of("lag"),
+            of("ranks")
+        ),
         (100.0, 3.0, 8.0, 5.0, 8.0)
     );
 }

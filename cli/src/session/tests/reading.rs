@@ -22,7 +22,9 @@ fn wrong(text: &str) -> String {
 
 /// A step behind others that make sense.
 fn wrong_step(step: &str) -> String {
-    wrong(&format!("[[step]]\nquery = \"status\"\n\n[[step]]\n{step}\n"))
+    wrong(&format!(
+        "[[step]]\nquery = \"status\"\n\n[[step]]\n{step}\n"
+    ))
 }
 
 const ALL: &str = r#"
@@ -191,7 +193,10 @@ fn what_is_no_step_is_named_with_its_line() {
         ),
     ] {
         let error = wrong_step(step);
-        assert!(error.contains(said), "{step:?}: {said:?} is not in {error:?}");
+        assert!(
+            error.contains(said),
+            "{step:?}: {said:?} is not in {error:?}"
+        );
         assert!(error.starts_with("s.toml:"), "{error}");
     }
     assert_eq!(
@@ -210,12 +215,15 @@ fn steps_that_cannot_follow_each_other_are_refused() {
         "s.toml:2: nothing has been asked yet; put a query before it"
     );
     assert!(
-        wrong_step("assert = { field = \"messages\", op = \">\", value = 0 }")
-            .starts_with("s.toml:5: an answer to status has no field `messages`; it has: ranks, reporting"),
+        wrong_step("assert = { field = \"messages\", op = \">\", value = 0 }").starts_with(
+            "s.toml:5: an answer to status has no field `messages`; it has: ranks, reporting"
+        ),
     );
     assert!(
-        wrong_step("assert = { field = \"calls\", op = \">\", value = 0, function = \"MPI_Send\" }")
-            .ends_with("an answer to status has no functions; put query = \"functions\" before it"),
+        wrong_step(
+            "assert = { field = \"calls\", op = \">\", value = 0, function = \"MPI_Send\" }"
+        )
+        .ends_with("an answer to status has no functions; put query = \"functions\" before it"),
     );
     assert!(
         wrong_step(
@@ -228,7 +236,8 @@ fn steps_that_cannot_follow_each_other_are_refused() {
         "s.toml:4: after line 2 there is no measurement any more that could answer"
     );
     // The second round of a loop begins where the first one ended.
-    let round = "[[step]]\nloop = 2\n[[step.step]]\nquery = \"status\"\n[[step.step]]\nshutdown = true\n";
+    let round =
+        "[[step]]\nloop = 2\n[[step.step]]\nquery = \"status\"\n[[step.step]]\nshutdown = true\n";
     assert_eq!(
         wrong(round),
         "s.toml:4: after line 6 there is no measurement any more that could answer"
@@ -244,11 +253,18 @@ fn steps_that_cannot_follow_each_other_are_refused() {
 
 #[test]
 fn what_is_waited_for_says_what_to_ask() {
-    let kind = |wait: &str| match script(&format!("[[step]]\nwait = {wait}\n")).expect(wait).steps[0].action {
+    let kind = |wait: &str| match script(&format!("[[step]]\nwait = {wait}\n"))
+        .expect(wait)
+        .steps[0]
+        .action
+    {
         Action::Wait(Wait::Until(kind, _)) => kind,
         _ => panic!("waits for a threshold"),
     };
-    assert_eq!(kind("{ field = 'calls', op = '>', value = 1 }"), Kind::Status);
+    assert_eq!(
+        kind("{ field = 'calls', op = '>', value = 1 }"),
+        Kind::Status
+    );
     assert_eq!(
         kind("{ field = 'share', op = '>', value = '20%' }"),
         Kind::Functions
@@ -284,6 +300,10 @@ fn the_session_in_the_manual_is_one() {
         assert!(page.contains(&format!("`{word} = ")), "{word}");
     }
     for field in &super::super::field::FIELDS {
-        assert!(page.contains(&format!("`{}`", field.name)), "{}", field.name);
+        assert!(
+            page.contains(&format!("`{}`", field.name)),
+            "{}",
+            field.name
+        );
     }
 }

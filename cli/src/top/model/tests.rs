@@ -17,7 +17,10 @@ fn press(model: &mut Model, keys: &str) -> Option<Action> {
 #[test]
 fn nothing_is_done_before_it_is_confirmed() {
     let mut model = model();
-    model.step(Duration::ZERO, Event::Snapshot(Box::new(samples::snapshot(1))));
+    model.step(
+        Duration::ZERO,
+        Event::Snapshot(Box::new(samples::snapshot(1))),
+    );
     for (letter, order) in [
         ('P', Order::Pause(Duration::from_secs(600))),
         ('R', Order::Record(false)),
@@ -28,7 +31,10 @@ fn nothing_is_done_before_it_is_confirmed() {
             assert_eq!(press(&mut model, &format!("{letter}{no}")), None);
             assert_eq!(model.line, Line::Keys);
         }
-        assert_eq!(press(&mut model, &format!("{letter}y")), Some(Action::Do(order)));
+        assert_eq!(
+            press(&mut model, &format!("{letter}y")),
+            Some(Action::Do(order))
+        );
         assert_eq!(model.line, Line::Doing(order));
         assert_eq!(press(&mut model, "Xy"), None, "one after the other");
         let reply = CommandReply {
@@ -57,8 +63,14 @@ fn p_and_r_undo_what_is_in_force() {
     });
     model.step(Duration::ZERO, Event::Snapshot(Box::new(snapshot)));
     assert_eq!(press(&mut model, "Py"), Some(Action::Do(Order::Resume)));
-    model.step(Duration::ZERO, Event::Answered(Order::Resume, Err("lost".into())));
-    assert_eq!(press(&mut model, "ry"), Some(Action::Do(Order::Record(true))));
+    model.step(
+        Duration::ZERO,
+        Event::Answered(Order::Resume, Err("lost".into())),
+    );
+    assert_eq!(
+        press(&mut model, "ry"),
+        Some(Action::Do(Order::Record(true)))
+    );
 }
 
 #[test]
@@ -79,7 +91,10 @@ fn what_cannot_be_done_is_not_asked() {
         capabilities: vec!["pause".into()],
         ..samples::hello("control")
     };
-    let mut old = samples::model(&[Event::Hello(old), Event::Snapshot(Box::new(samples::snapshot(1)))]);
+    let mut old = samples::model(&[
+        Event::Hello(old),
+        Event::Snapshot(Box::new(samples::snapshot(1))),
+    ]);
     press(&mut old, "W");
     assert!(said(&old).contains("does not know record-window"));
     let mut lost = model();
@@ -91,9 +106,15 @@ fn what_cannot_be_done_is_not_asked() {
 #[test]
 fn a_frozen_view_stays_while_the_job_goes_on() {
     let mut model = model();
-    model.step(Duration::ZERO, Event::Snapshot(Box::new(samples::snapshot(1))));
+    model.step(
+        Duration::ZERO,
+        Event::Snapshot(Box::new(samples::snapshot(1))),
+    );
     press(&mut model, " ");
-    model.step(Duration::ZERO, Event::Snapshot(Box::new(samples::snapshot(2))));
+    model.step(
+        Duration::ZERO,
+        Event::Snapshot(Box::new(samples::snapshot(2))),
+    );
     let sequence = |picture: &Picture| picture.snapshot.as_ref().map(|snapshot| snapshot.sequence);
     assert_eq!(
         (sequence(model.picture()), sequence(&model.live)),
@@ -122,7 +143,10 @@ fn a_loss_is_dated_from_its_beginning_and_ends_with_a_snapshot() {
 #[test]
 fn what_was_said_gives_way_to_the_keys() {
     let mut model = model();
-    model.step(Duration::ZERO, Event::Answered(Order::Reset, Err("no".into())));
+    model.step(
+        Duration::ZERO,
+        Event::Answered(Order::Reset, Err("no".into())),
+    );
     model.step(SAID_FOR / 2, Event::Tick);
     assert!(matches!(model.line, Line::Said { .. }));
     model.step(SAID_FOR, Event::Tick);
@@ -132,7 +156,10 @@ fn what_was_said_gives_way_to_the_keys() {
 #[test]
 fn only_a_matrix_that_is_seen_is_asked_for() {
     let mut model = model();
-    model.step(Duration::ZERO, Event::Snapshot(Box::new(samples::snapshot(1))));
+    model.step(
+        Duration::ZERO,
+        Event::Snapshot(Box::new(samples::snapshot(1))),
+    );
     assert!(!model.wants_matrix());
     press(&mut model, "4");
     assert!(model.wants_matrix());

@@ -30,7 +30,10 @@ pub fn title(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     }
     facts.extend(status.map(|status| duration(status.observed_ns)));
     let right = look.text(&facts.join("  ")) + " ";
-    let left = look.text(&format!(" invivo top  job {}: {}", model.job, model.command));
+    let left = look.text(&format!(
+        " invivo top  job {}: {}",
+        model.job, model.command
+    ));
     let room = usize::from(area.width).saturating_sub(right.chars().count() + 1);
     let left: String = left.chars().take(room).collect();
     let gap = usize::from(area.width).saturating_sub(left.chars().count() + right.chars().count());
@@ -48,7 +51,10 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
         .unwrap_or_default();
     let state = states(model, &status);
     let fine = state == ["LIVE"];
-    let mut first = vec![(state.join(" + "), if fine { Mood::Good } else { Mood::Warning })];
+    let mut first = vec![(
+        state.join(" + "),
+        if fine { Mood::Good } else { Mood::Warning },
+    )];
     let mut second = Vec::new();
     if snapshot.is_some() {
         first.push(members(&coverage));
@@ -65,7 +71,11 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
         second.push((counted(calls, "call"), Mood::Plain));
     }
     for (parts, y) in [first, second].into_iter().zip(area.y..) {
-        let line = Rect { y, height: 1, ..area };
+        let line = Rect {
+            y,
+            height: 1,
+            ..area
+        };
         buffer.set_style(line, look.bar_line());
         spans(parts, look).render(line, buffer);
     }
@@ -106,7 +116,10 @@ fn states(model: &Model, status: &JobStatus) -> Vec<String> {
         Connection::Ended => states.push("ENDED".to_owned()),
         Connection::Lost { since, why: _ } => {
             let away = Duration::from_secs(model.now.saturating_sub(*since).as_secs());
-            states.push(format!("GATEWAY LOST {} s ago, trying again", away.as_secs()));
+            states.push(format!(
+                "GATEWAY LOST {} s ago, trying again",
+                away.as_secs()
+            ));
         }
         Connection::Live => {}
     }

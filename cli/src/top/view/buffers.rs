@@ -22,8 +22,11 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let status = snapshot.status.clone().unwrap_or_default();
     let ledger = coverage.ledger.unwrap_or_default();
     let parts = parts(&ledger);
-    let [above, below] =
-        Layout::vertical([Constraint::Length(parts.len() as u16 + 1), Constraint::Min(0)]).areas(area);
+    let [above, below] = Layout::vertical([
+        Constraint::Length(parts.len() as u16 + 1),
+        Constraint::Min(0),
+    ])
+    .areas(area);
     let title = format!("where {} are", counted(ledger.entered, "recorded call"));
     let above = super::titled(&title, look, above, buffer);
     let bar = usize::from(above.width).saturating_sub(BEFORE_BAR);

@@ -30,6 +30,13 @@ const TEXT: [&str; 17] = [
 pub fn draw(look: Look, area: Rect, buffer: &mut Buffer) {
     let area = super::titled("keys and words", look, area, buffer);
     for (text, y) in TEXT.iter().zip(area.y..area.bottom()) {
-        Line::raw(format!(" {text}")).render(Rect { y, height: 1, ..area }, buffer);
+        Line::raw(format!(" {text}")).render(
+            Rect {
+                y,
+                height: 1,
+                ..area
+            },
+            buffer,
+        );
     }
 }

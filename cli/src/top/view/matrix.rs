@@ -51,7 +51,10 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let sent: BTreeMap<(u32, u32), u64> = matrix
         .cells
         .iter()
-        .filter_map(|cell| cell.sent.map(|sent| ((cell.source, cell.destination), sent)))
+        .filter_map(|cell| {
+            cell.sent
+                .map(|sent| ((cell.source, cell.destination), sent))
+        })
         .filter(|(_, sent)| sent.messages > 0)
         .map(|(cell, sent)| (cell, sent.bytes))
         .collect();
@@ -74,7 +77,14 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     lines.push(Line::raw(heaviest(&sent, block_ranks, matrix.ranks, look)));
     lines.push(Line::styled(sums(matrix), look.aside()));
     for (line, y) in lines.into_iter().zip(area.y..area.bottom()) {
-        line.render(Rect { y, height: 1, ..area }, buffer);
+        line.render(
+            Rect {
+                y,
+                height: 1,
+                ..area
+            },
+            buffer,
+        );
     }
 }
 
@@ -94,7 +104,10 @@ fn head(across: u16, block_ranks: u32) -> String {
 
 fn name(block: u32, block_ranks: u32, ranks: u32) -> String {
     let first = block * block_ranks;
-    let last = first.saturating_add(block_ranks).min(ranks).saturating_sub(1);
+    let last = first
+        .saturating_add(block_ranks)
+        .min(ranks)
+        .saturating_sub(1);
     if first >= last {
         first.to_string()
     } else {

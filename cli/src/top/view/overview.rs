@@ -1,4 +1,5 @@
-//! What goes on, at a glance: a sentence, rates over time, ranks by state, the heaviest functions, notes.
+//! What goes on, at a glance: a sentence, rates over time, ranks by state, the heaviest functions,
+//! notes.
 
 use crate::top::finding::{Weight, finding, observed};
 use crate::top::history::Sample;
@@ -90,7 +91,8 @@ fn draw_calls(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
         .fold(0.0, f64::max);
     let title = format!("calls/s {now}, most {}", count(most.round() as u64));
     let area = super::titled(&title, look, area, buffer);
-    // The scale begins at 0, so that a height is a number; in thousandths, as the widget counts in integers.
+    // The scale begins at 0, so that a height is a number; in thousandths, as the widget counts in
+    // integers.
     let scaled = |sample: &Sample| {
         sample
             .calls_per_s
@@ -147,8 +149,19 @@ fn draw_states(counts: &RankCounts, look: Look, area: Rect, buffer: &mut Buffer)
     for ((name, ranks), y) in states.into_iter().zip(area.y..area.bottom()) {
         let bar = look.bar(f64::from(ranks) / f64::from(all.max(1)), width);
         let text = format!(" {name:<9} {:>8}  {bar}", count(ranks.into()));
-        let style = if ranks == 0 { look.aside() } else { look.data() };
-        Line::styled(text, style).render(Rect { y, height: 1, ..area }, buffer);
+        let style = if ranks == 0 {
+            look.aside()
+        } else {
+            look.data()
+        };
+        Line::styled(text, style).render(
+            Rect {
+                y,
+                height: 1,
+                ..area
+            },
+            buffer,
+        );
     }
 }
 
@@ -164,6 +177,13 @@ fn draw_functions(rows: &[FunctionRow], look: Look, area: Rect, buffer: &mut Buf
             share(row.time_ns as f64, whole as f64),
             look.bar(of_all, width)
         );
-        Line::styled(look.text(&text), look.data()).render(Rect { y, height: 1, ..area }, buffer);
+        Line::styled(look.text(&text), look.data()).render(
+            Rect {
+                y,
+                height: 1,
+                ..area
+            },
+            buffer,
+        );
     }
 }

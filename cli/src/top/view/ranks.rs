@@ -1,4 +1,5 @@
-//! Ranks, those with the most time in MPI first: they wait most, and what they wait for is at the other end.
+//! Ranks, those with the most time in MPI first: they wait most, and what they wait for is at the
+//! other end.
 
 use super::table;
 use crate::top::look::Look;
@@ -31,7 +32,10 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
         return super::nothing("No rank has been seen yet.", look, area, buffer);
     };
     let status = snapshot.status.clone().unwrap_or_default();
-    let ranks = snapshot.coverage.as_ref().map_or(0, |coverage| coverage.ranks);
+    let ranks = snapshot
+        .coverage
+        .as_ref()
+        .map_or(0, |coverage| coverage.ranks);
     let title = format!(
         "{} of {ranks} ranks, the most time in MPI first",
         status.named.len()
@@ -86,7 +90,9 @@ fn entered(snapshot: Option<&Snapshot>) -> BTreeMap<u32, u64> {
 fn rate(rank: &RankStatus, earlier: Option<u64>, seconds: Option<f64>) -> String {
     let calls = earlier.and_then(|earlier| rank.entered.checked_sub(earlier));
     match (calls, seconds) {
-        (Some(calls), Some(seconds)) if seconds > 0.0 => count((calls as f64 / seconds).round() as u64),
+        (Some(calls), Some(seconds)) if seconds > 0.0 => {
+            count((calls as f64 / seconds).round() as u64)
+        }
         _ => "-".to_owned(),
     }
 }

@@ -1,4 +1,5 @@
-//! Tables that scroll: a head that stays, columns that are left out from the end where there is no room.
+//! Tables that scroll: a head that stays, columns that are left out from the end where there is no
+//! room.
 
 use crate::top::look::Look;
 use crate::view::table::Side;
@@ -11,8 +12,8 @@ use ratatui::widgets::Widget;
 /// A column: its name, and which side its cells stand on.
 pub type Column = (&'static str, Side);
 
-/// Draws as many columns as there is room for and the rows from `scroll` on; the last line says how many lie
-/// outside.
+/// Draws as many columns as there is room for and the rows from `scroll` on; the last line says how
+/// many lie outside.
 pub fn draw(
     columns: &[Column],
     rows: &[(Vec<String>, Style)],
@@ -51,21 +52,39 @@ pub fn draw(
     let mut y = area.y;
     let mut put = |text: String, style: Style| {
         if y < area.bottom() {
-            Line::styled(text, style).render(Rect { y, height: 1, ..area }, buffer);
+            Line::styled(text, style).render(
+                Rect {
+                    y,
+                    height: 1,
+                    ..area
+                },
+                buffer,
+            );
             y += 1;
         }
     };
-    put(line(&mut columns.iter().map(|(name, _)| *name)), look.title());
+    put(
+        line(&mut columns.iter().map(|(name, _)| *name)),
+        look.title(),
+    );
     let height = usize::from(area.height).saturating_sub(1);
     let all = rows.len() <= height;
-    let shown = if all { height } else { height.saturating_sub(1) };
+    let shown = if all {
+        height
+    } else {
+        height.saturating_sub(1)
+    };
     let first = scroll.min(rows.len().saturating_sub(shown));
     for (cells, style) in rows.iter().skip(first).take(shown) {
         put(line(&mut cells.iter().map(String::as_str)), *style);
     }
     if !all {
         let last = (first + shown).min(rows.len());
-        let text = format!(" {} to {last} of {}; arrow keys move", first + 1, rows.len());
+        let text = format!(
+            " {} to {last} of {}; arrow keys move",
+            first + 1,
+            rows.len()
+        );
         put(text, look.aside());
     }
 }

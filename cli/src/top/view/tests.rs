@@ -42,7 +42,10 @@ fn watched(seconds: u64) -> Vec<Event> {
 /// A job of which a page is looked at.
 fn at(page: char) -> Model {
     let mut model = samples::model(&watched(12));
-    model.step(Duration::from_secs(14), Event::Matrix(samples::matrix(4, 1)));
+    model.step(
+        Duration::from_secs(14),
+        Event::Matrix(samples::matrix(4, 1)),
+    );
     model.step(Duration::from_secs(15), Event::Key(Key::Char(page)));
     model
 }
@@ -75,7 +78,10 @@ fn nothing_is_shown_of_a_job_that_has_said_nothing() {
         let mut model = model.clone();
         model.step(Duration::ZERO, Event::Key(Key::Char(page)));
         let screen = screen(&model, 80, 24, true);
-        assert!(screen.contains("\n CONNECTING\n no numbers yet"), "{screen}");
+        assert!(
+            screen.contains("\n CONNECTING\n no numbers yet"),
+            "{screen}"
+        );
     }
 }
 
@@ -87,7 +93,12 @@ fn bar(change: impl Fn(&mut Snapshot), more: &[Event]) -> String {
     events.push(Event::Snapshot(Box::new(snapshot)));
     events.extend_from_slice(more);
     let screen = screen(&samples::model(&events), 120, 24, true);
-    screen.lines().skip(1).take(2).collect::<Vec<_>>().join("\n")
+    screen
+        .lines()
+        .skip(1)
+        .take(2)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -111,7 +122,8 @@ fn the_bar_tells_what_is_not_as_usual() {
     };
     let frozen = [Event::Key(Key::Char(' '))];
     assert!(
-        bar(paused, &frozen).starts_with(" PAUSED 1 min 30 s + RECORDING OFF + FROZEN | 4 of 4 ranks\n "),
+        bar(paused, &frozen)
+            .starts_with(" PAUSED 1 min 30 s + RECORDING OFF + FROZEN | 4 of 4 ranks\n "),
         "{}",
         bar(paused, &frozen)
     );
@@ -128,7 +140,12 @@ fn the_bar_tells_what_is_not_as_usual() {
 
 #[test]
 fn the_last_line_asks_tells_and_answers() {
-    let last = |model: &Model| screen(model, 80, 24, true).lines().last().map(str::to_owned);
+    let last = |model: &Model| {
+        screen(model, 80, 24, true)
+            .lines()
+            .last()
+            .map(str::to_owned)
+    };
     let mut model = at('1');
     assert_eq!(
         last(&model).as_deref(),
@@ -148,8 +165,14 @@ fn the_last_line_asks_tells_and_answers() {
         took_ns: 3_000_000,
         ..CommandReply::default()
     };
-    model.step(now, Event::Answered(Order::Pause(Duration::ZERO), Ok(reply)));
-    assert_eq!(last(&model).as_deref(), Some(" paused 4 of 4 ranks in 3.00 ms"));
+    model.step(
+        now,
+        Event::Answered(Order::Pause(Duration::ZERO), Ok(reply)),
+    );
+    assert_eq!(
+        last(&model).as_deref(),
+        Some(" paused 4 of 4 ranks in 3.00 ms")
+    );
 }
 
 #[test]
@@ -194,7 +217,10 @@ fn a_long_page_scrolls() {
     let status = snapshot.status.as_mut().expect("a status");
     let one = status.named[0].clone();
     status.named = (0..32)
-        .map(|rank| invivo_grpc::v1::RankStatus { rank, ..one.clone() })
+        .map(|rank| invivo_grpc::v1::RankStatus {
+            rank,
+            ..one.clone()
+        })
         .collect();
     assert!(screen(&model, 80, 24, true).contains(" 1 to 16 of 32; arrow keys move"));
     for _ in 0..9 {

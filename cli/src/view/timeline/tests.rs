@@ -23,8 +23,8 @@ fn call(begin_ns: u64, end_ns: u64) -> Call {
     }
 }
 
-/// Forty columns of a second each: rank 0 is in MPI from 20 to 22.5, rank 1 died in the call that began at 30, and the buffer
-/// of rank 2 begins at 10.
+/// Forty columns of a second each: rank 0 is in MPI from 20 to 22.5, rank 1 died in the call that
+/// began at 30, and the buffer of rank 2 begins at 10.
 fn job() -> Observation {
     const S: u64 = 1_000_000_000;
     let mut of = Observation {
@@ -66,7 +66,9 @@ fn without_block_characters_it_is_ascii_and_the_dead_are_red_where_there_are_col
     let page = text(&job(), ASCII);
     assert!(page.is_ascii(), "{page}");
     assert!(
-        page.contains("\x1b[31mrank 1 |..............................##########|x MPI_Recv\x1b[0m\n"),
+        page.contains(
+            "\x1b[31mrank 1 |..............................##########|x MPI_Recv\x1b[0m\n"
+        ),
         "{page}"
     );
 }
@@ -81,11 +83,17 @@ fn of_many_ranks_the_worst_are_shown_and_no_line_is_too_long() {
         });
     }
     let page = text(&of, UTF8);
-    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("rank ")).collect();
+    let rows: Vec<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("rank "))
+        .collect();
     assert_eq!(rows.len(), ROWS_MAX);
     assert!(
         rows[0].starts_with("rank  1 ") && rows[1].starts_with("rank  3 "),
         "{page}"
     );
-    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    assert!(
+        page.lines().all(|line| line.chars().count() <= 80),
+        "{page}"
+    );
 }

@@ -13,7 +13,12 @@ pub(super) enum Which {
 }
 
 impl Naive {
-    pub(super) fn open_bin(&mut self, level: usize, end: u64, posted: Option<u64>) -> Result<(), Reason> {
+    pub(super) fn open_bin(
+        &mut self,
+        level: usize,
+        end: u64,
+        posted: Option<u64>,
+    ) -> Result<(), Reason> {
         if self.levels[level].closed {
             let samples = self.levels[level].samples();
             return Err(if samples { Reason::Closed } else { Reason::Cap });
@@ -59,7 +64,9 @@ impl Naive {
     }
 
     pub(super) fn make_room(&mut self, wanting: usize, events_only: bool) -> Result<(), Reason> {
-        if !events_only && let Some(index) = self.former.iter().position(|level| !level.bins.is_empty()) {
+        if !events_only
+            && let Some(index) = self.former.iter().position(|level| !level.bins.is_empty())
+        {
             return self.remove_oldest(Which::Former(index));
         }
         for index in 0..=wanting {

@@ -6,12 +6,15 @@ use invivo_otfx::{Contents, EventClass, Label, Ledger, LevelStatus, Reason};
 use std::collections::BTreeMap;
 
 impl Naive {
-    /// How many records each level lost, by class and reason, and the first and the last of their ends.
+    /// How many records each level lost, by class and reason, and the first and the last of their
+    /// ends.
     pub fn lost(&self) -> BTreeMap<(Label, EventClass, Reason), (u64, u64, u64)> {
         let mut all: BTreeMap<_, Vec<u64>> = BTreeMap::new();
         for (label, losses) in self.losses() {
             for ((class, reason), ends) in losses {
-                all.entry((label, *class, *reason)).or_default().extend(ends);
+                all.entry((label, *class, *reason))
+                    .or_default()
+                    .extend(ends);
             }
         }
         let row = |ends: &Vec<u64>| {
@@ -25,8 +28,8 @@ impl Naive {
         all.iter().map(|(key, ends)| (*key, row(ends))).collect()
     }
 
-    /// What each level tells: its label, whether it is of an earlier strategy and whether it is closed, its bins, its records
-    /// by class, and the end of the last that it gave up.
+    /// What each level tells: its label, whether it is of an earlier strategy and whether it is
+    /// closed, its bins, its records by class, and the end of the last that it gave up.
     pub fn levels(&self) -> Vec<LevelStatus> {
         let status = |(index, level): (usize, &Level)| {
             let records = |class| {
@@ -83,7 +86,8 @@ impl Naive {
         ends.clone().min().zip(ends.max())
     }
 
-    /// All that is kept: each level's records with their continuations joined, then sorted by their end.
+    /// All that is kept: each level's records with their continuations joined, then sorted by their
+    /// end.
     pub fn kept(&self) -> Vec<Contents> {
         let mut all = Vec::new();
         for level in self.all() {

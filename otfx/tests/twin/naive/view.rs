@@ -71,7 +71,8 @@ impl Naive {
 }
 
 impl ViewChain {
-    /// Takes the next record with its continuations. A bin is done with as soon as its last record is taken.
+    /// Takes the next record with its continuations. A bin is done with as soon as its last record
+    /// is taken.
     fn advance(&mut self, detached: &mut BTreeSet<u64>) {
         while let Some((id, items)) = self.bins.front_mut() {
             match (items.front(), &mut self.pending) {

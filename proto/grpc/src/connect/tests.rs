@@ -33,7 +33,11 @@ fn what_is_written_is_read_and_later_fields_are_ignored() {
 fn a_file_that_others_can_read_is_refused() {
     let dir = tempfile::tempdir().expect("directory");
     let path = dir.path().join(FILE_NAME);
-    write(&path, &serde_json::to_string(&sample()).expect("json"), 0o640);
+    write(
+        &path,
+        &serde_json::to_string(&sample()).expect("json"),
+        0o640,
+    );
     assert!(matches!(
         Connect::read(&path),
         Err(ConnectError::Exposed { mode: 0o640, .. })

@@ -1,4 +1,5 @@
-//! What buffers tell and keep, as clients are given it: levels in words, numbers of functions as names.
+//! What buffers tell and keep, as clients are given it: levels in words, numbers of functions as
+//! names.
 
 use super::function_name;
 use crate::v1;
@@ -17,7 +18,10 @@ fn holds(label: Label, tick_ps: u64) -> String {
         Label::Depth(depth) => format!("depth {depth}"),
         Label::ShorterThanLog2(log2) => {
             let ns = (1u128 << log2.min(100)) * u128::from(tick_ps) / 1000;
-            format!("shorter than {}", duration(u64::try_from(ns).unwrap_or(u64::MAX)))
+            format!(
+                "shorter than {}",
+                duration(u64::try_from(ns).unwrap_or(u64::MAX))
+            )
         }
         Label::Iteration(log2) => format!("one iteration in {}", 2u128 << log2.min(100)),
         Label::Ordinal(log2) => format!("one sample in {}", 2u128 << log2.min(100)),
@@ -155,13 +159,19 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
 }
 
 fn given_up(buffers: &Buffers, label: Label) -> u64 {
-    let of_label = buffers.losses.iter().filter(|((lost, ..), _)| *lost == label);
+    let of_label = buffers
+        .losses
+        .iter()
+        .filter(|((lost, ..), _)| *lost == label);
     of_label
         .map(|(_, loss)| loss.records)
         .fold(0, u64::saturating_add)
 }
 
-pub(super) fn losses(losses: &BTreeMap<(Label, Class, Reason), Loss>, tick_ps: u64) -> Vec<v1::BufferLoss> {
+pub(super) fn losses(
+    losses: &BTreeMap<(Label, Class, Reason), Loss>,
+    tick_ps: u64,
+) -> Vec<v1::BufferLoss> {
     let row = |(&(label, class, reason), loss): (&(Label, Class, Reason), &Loss)| v1::BufferLoss {
         level: holds(label, tick_ps),
         class: class.name().to_owned(),
@@ -179,14 +189,19 @@ pub(super) fn losses(losses: &BTreeMap<(Label, Class, Reason), Loss>, tick_ps: u
 /// When there can be no such thread.
 pub fn records_query(asked: &v1::RecordsRequest, max: u32) -> Result<Query, tonic::Status> {
     let thread = u16::try_from(asked.thread);
-    let thread = thread.map_err(|_| tonic::Status::invalid_argument("threads have numbers below 65536"))?;
+    let thread =
+        thread.map_err(|_| tonic::Status::invalid_argument("threads have numbers below 65536"))?;
     Ok(Query::Records {
         location: LocationId {
             rank: Rank(asked.rank),
             thread,
         },
         from_ns: asked.from_ns,
-        to_ns: if asked.to_ns == 0 { u64::MAX } else { asked.to_ns },
+        to_ns: if asked.to_ns == 0 {
+            u64::MAX
+        } else {
+            asked.to_ns
+        },
         after: asked.after.map(|cursor| Cursor {
             end_ticks: cursor.end_ticks,
             given: cursor.given,

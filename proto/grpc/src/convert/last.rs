@@ -26,7 +26,9 @@ fn piece(piece: &Piece) -> v1::LocationPiece {
         location: Some(piece.location.into()),
         calls: piece.rows.iter().map(call).collect(),
         complete: piece.is_complete,
-        comms: comms.map(|(local, member)| membership(*local, member)).collect(),
+        comms: comms
+            .map(|(local, member)| membership(*local, member))
+            .collect(),
         peers: peers
             .map(|(&(comm, peer), rank)| v1::PeerRank {
                 comm: comm.0,

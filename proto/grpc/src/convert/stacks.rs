@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn ranks_are_told_in_runs() {
-        let of = |ranks: &[u32], all| which(&ranks.iter().copied().map(Rank).collect::<Vec<_>>(), all);
+        let of =
+            |ranks: &[u32], all| which(&ranks.iter().copied().map(Rank).collect::<Vec<_>>(), all);
         assert_eq!(of(&[], 0), "");
         assert_eq!(of(&[0, 1, 2, 3, 7], 5), "0-3,7");
         assert_eq!(of(&[4, 6, 7], 900), "4,6-7,...");

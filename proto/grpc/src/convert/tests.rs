@@ -59,7 +59,12 @@ fn function_rows_are_sorted_by_time_and_merged_ones_stand_apart() {
     assert_eq!(merged[0].function, mpi::name(RegionId(2)));
     let first = &merged[0];
     assert_eq!(
-        (first.max_rank, first.bytes_out, first.bytes_in, first.clipped),
+        (
+            first.max_rank,
+            first.bytes_out,
+            first.bytes_in,
+            first.clipped
+        ),
         (3, 10, 20, 4)
     );
 }
@@ -105,7 +110,10 @@ fn ring(ranks: u32) -> Matrix {
 #[test]
 fn a_small_matrix_is_exact() {
     let reply = matrix_reply(&ring(4), &Coverage::default(), 4, 64);
-    assert_eq!((reply.ranks, reply.block_ranks, reply.cells.len()), (4, 1, 4));
+    assert_eq!(
+        (reply.ranks, reply.block_ranks, reply.cells.len()),
+        (4, 1, 4)
+    );
     let last = &reply.cells[3];
     assert_eq!((last.source, last.destination), (3, 0));
     assert_eq!(
@@ -179,7 +187,8 @@ fn blocks_come_as_they_are_or_are_folded_into_whole_blocks_of_blocks() {
     assert_eq!((as_given.block_ranks, as_given.cells.len()), (16, 63));
     let last = &as_given.cells[62];
     assert_eq!((last.source, last.destination), (62, 0));
-    // A side of 20 takes four of them together: 16 blocks, each of which sends within and to the next.
+    // A side of 20 takes four of them together: 16 blocks, each of which sends within and to the
+    // next.
     let folded = matrix_reply(&blocks, &Coverage::default(), 1000, 20);
     assert_eq!((folded.block_ranks, folded.cells.len()), (64, 32));
     let bytes: u64 = folded
@@ -200,13 +209,19 @@ fn states_keep_their_order() {
     };
     let counts = v1::JobStatus::from(&status).ranks.expect("there");
     assert_eq!(counts.starting, status.states[RankState::Starting as usize]);
-    assert_eq!(counts.computing, status.states[RankState::Computing as usize]);
+    assert_eq!(
+        counts.computing,
+        status.states[RankState::Computing as usize]
+    );
     assert_eq!(counts.in_mpi, status.states[RankState::InMpi as usize]);
     assert_eq!(counts.paused, status.states[RankState::Paused as usize]);
     assert_eq!(counts.finished, status.states[RankState::Finished as usize]);
     assert_eq!(counts.held, status.states[RankState::Held as usize]);
     let state = v1::RankState::from(RankState::Held);
-    assert_eq!((state, state_name(state.into())), (v1::RankState::Held, "held"));
+    assert_eq!(
+        (state, state_name(state.into())),
+        (v1::RankState::Held, "held")
+    );
 }
 
 #[test]
@@ -241,7 +256,12 @@ fn recording_cuts_and_missing_processes_are_passed_on() {
     );
     let window = told.window.expect("a window");
     assert_eq!(
-        (window.command_id, window.from_ns, window.to_ns, window.complete),
+        (
+            window.command_id,
+            window.from_ns,
+            window.to_ns,
+            window.complete
+        ),
         (6, 7, 8, 9)
     );
 
@@ -315,7 +335,8 @@ fn every_message_and_field_of_the_interface_has_a_comment() {
             .iter()
             .any(|at| at.path == path && !at.leading_comments().trim().is_empty())
     };
-    // Numbers of fields in descriptor.proto: 4 messages, 5 enums, 6 services; within each 2 their parts.
+    // Numbers of fields in descriptor.proto: 4 messages, 5 enums, 6 services; within each 2 their
+    // parts.
     let mut seen = 0;
     let parts = file
         .message_type

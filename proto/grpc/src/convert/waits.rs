@@ -39,7 +39,12 @@ fn finding(of: &Finding) -> v1::WaitsFinding {
             Vec::new(),
             calls.len() as u32,
         ),
-        Finding::Cycle { links, length } => ("cycle", Vec::new(), links.iter().map(link).collect(), *length),
+        Finding::Cycle { links, length } => (
+            "cycle",
+            Vec::new(),
+            links.iter().map(link).collect(),
+            *length,
+        ),
         Finding::Finished { link: one, ranks } => ("finished", Vec::new(), vec![link(one)], *ranks),
         Finding::Missing {
             called: what,
@@ -51,7 +56,9 @@ fn finding(of: &Finding) -> v1::WaitsFinding {
             absent.iter().map(link).collect(),
             *missing,
         ),
-        Finding::Unmatched { link: one, ranks } => ("unmatched", Vec::new(), vec![link(one)], *ranks),
+        Finding::Unmatched { link: one, ranks } => {
+            ("unmatched", Vec::new(), vec![link(one)], *ranks)
+        }
     };
     v1::WaitsFinding {
         kind: kind.to_owned(),

@@ -1,5 +1,6 @@
-//! The command line of a job: how many processes the launcher is asked for, and in which order stand the ways to another host
-//! or to Slurm, `invivo`, the launcher, the program and their options.
+//! The command line of a job: how many processes the launcher is asked for, and in which order
+//! stand the ways to another host or to Slurm, `invivo`, the launcher, the program and their
+//! options.
 
 use super::{How, Job};
 use crate::client::number;
@@ -16,12 +17,13 @@ impl Job {
             return (self.all_ranks(), self.all_ranks() / self.hosts);
         }
         let mut plan = Command::new(places::invivo());
-        plan.args(["plan", "--json", "--fan-in", self.fan_in]).args([
-            "-n",
-            &self.all_ranks().to_string(),
-            "--nodes",
-            &self.hosts.to_string(),
-        ]);
+        plan.args(["plan", "--json", "--fan-in", self.fan_in])
+            .args([
+                "-n",
+                &self.all_ranks().to_string(),
+                "--nodes",
+                &self.hosts.to_string(),
+            ]);
         let plan = plan.output().expect("invivo plan runs");
         let plan: serde_json::Value = serde_json::from_slice(&plan.stdout).expect("a plan");
         let number = |name: &str| number(&plan, &format!("/{name}")) as u32;
@@ -40,7 +42,11 @@ impl Job {
             self.others.is_empty() || self.how != How::Exec,
             "several programs are left to `invivo run`"
         );
-        let processes = if self.how == How::Exec { total } else { self.ranks };
+        let processes = if self.how == How::Exec {
+            total
+        } else {
+            self.ranks
+        };
         let mut words: Vec<OsString> = Vec::new();
         match &self.slurm {
             Some(slurm) => {
@@ -49,7 +55,8 @@ impl Job {
             }
             None => {
                 words.push(self.family.launcher());
-                let places = hosts.map(|hosts| hosts.launcher_arguments(self.family, [each, total - each]));
+                let places =
+                    hosts.map(|hosts| hosts.launcher_arguments(self.family, [each, total - each]));
                 words.extend(places.into_iter().flatten());
                 words.extend(self.family.launcher_arguments(processes, &output));
             }
@@ -57,7 +64,8 @@ impl Job {
         // Before `-n`, which comes last.
         let at = words.len() - 2;
         words.splice(at..at, self.launcher_options.iter().cloned());
-        let mut ours: Vec<OsString> = vec!["--no-config".into(), "--fan-in".into(), self.fan_in.into()];
+        let mut ours: Vec<OsString> =
+            vec!["--no-config".into(), "--fan-in".into(), self.fan_in.into()];
         ours.extend(["--report".into(), report.into()]);
         if self.hosts > 1 && self.how == How::Run {
             ours.extend(["--nodes".into(), self.hosts.to_string().into()]);
@@ -82,12 +90,23 @@ impl Job {
         }
         if let Some(slurm) = &self.slurm {
             let there: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
-            words = slurm.prefix.iter().cloned().chain(there).chain(words).collect();
+            words = slurm
+                .prefix
+                .iter()
+                .cloned()
+                .chain(there)
+                .chain(words)
+                .collect();
         }
         if let Some(hosts) = hosts {
             // To enter another `/tmp` is to leave the working directory.
             let there: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
-            words = hosts.prefix(0).into_iter().chain(there).chain(words).collect();
+            words = hosts
+                .prefix(0)
+                .into_iter()
+                .chain(there)
+                .chain(words)
+                .collect();
         }
         let mut words = self.front.iter().cloned().chain(words);
         let mut command = Command::new(words.next().unwrap_or_default());

@@ -86,7 +86,8 @@ impl Running {
             .join("connect.json")
     }
 
-    /// Somebody who watches and steers it from outside: on the host of the root, which is the last one.
+    /// Somebody who watches and steers it from outside: on the host of the root, which is the last
+    /// one.
     pub fn client(&self) -> Client {
         self.client_on(self.job.hosts - 1)
     }
@@ -112,7 +113,11 @@ impl Running {
     /// The only living process with this name.
     pub fn only(&self, name: &str) -> Process {
         let named = self.named(name);
-        assert_eq!(named.len(), 1, "one process called {name} is expected: {named:?}");
+        assert_eq!(
+            named.len(),
+            1,
+            "one process called {name} is expected: {named:?}"
+        );
         named[0].clone()
     }
 
@@ -170,7 +175,8 @@ impl Running {
         }
     }
 
-    /// Waits until every rank's tool place answers: the gateway is there as soon as the job is, the tree a moment later.
+    /// Waits until every rank's tool place answers: the gateway is there as soon as the job is, the
+    /// tree a moment later.
     pub fn wait_for_answers(&mut self) {
         let ranks = u64::from(self.ranks());
         self.until("an answer", |job| {
@@ -188,7 +194,9 @@ impl Running {
     /// Ranks that have left this file in the directory of their logs.
     pub fn notes(&self, name: &str) -> u32 {
         let is_there = |rank| self.logs().join(format!("{rank}.{name}")).exists();
-        (0..self.ranks()).map(|rank| u32::from(is_there(rank))).sum()
+        (0..self.ranks())
+            .map(|rank| u32::from(is_there(rank)))
+            .sum()
     }
 
     /// Leaves the program a file in the directory of its logs.
@@ -203,7 +211,11 @@ impl Running {
 
     /// What the ranks have written to their standard outputs so far.
     pub fn stdout(&self) -> Vec<String> {
-        let outputs = output::read(self.output_files(), &self.directory().join("out"), self.processes);
+        let outputs = output::read(
+            self.output_files(),
+            &self.directory().join("out"),
+            self.processes,
+        );
         let of_ranks = self
             .processes_of_ranks()
             .filter_map(|process| outputs.get(process as usize));
@@ -215,7 +227,11 @@ impl Running {
     /// Invivo's lines on all standard error outputs so far.
     pub fn our_lines(&self) -> Vec<String> {
         let launcher = std::fs::read(self.directory().join("launcher.stderr")).unwrap_or_default();
-        let outputs = output::read(self.job.family, &self.directory().join("out"), self.processes);
+        let outputs = output::read(
+            self.job.family,
+            &self.directory().join("out"),
+            self.processes,
+        );
         output::our_lines(&outputs, &launcher)
     }
 
@@ -249,7 +265,11 @@ impl Running {
         assert!(left.is_empty(), "processes outlived the job: {left:?}");
         self.turn = None;
         let status = self.status.expect("it has ended");
-        let outputs = output::read(self.output_files(), &self.directory().join("out"), self.processes);
+        let outputs = output::read(
+            self.output_files(),
+            &self.directory().join("out"),
+            self.processes,
+        );
         Ended {
             status,
             outputs,
@@ -282,10 +302,13 @@ impl Running {
         let here = |name: &str| std::fs::read(self.directory().join(name)).unwrap_or_default();
         add("the launcher's output".into(), &here("launcher.stdout"));
         add("the launcher's errors".into(), &here("launcher.stderr"));
-        for (process, output) in
-            output::read(self.output_files(), &self.directory().join("out"), self.processes)
-                .iter()
-                .enumerate()
+        for (process, output) in output::read(
+            self.output_files(),
+            &self.directory().join("out"),
+            self.processes,
+        )
+        .iter()
+        .enumerate()
         {
             add(format!("output of process {process}"), &output.stdout);
             add(format!("errors of process {process}"), &output.stderr);

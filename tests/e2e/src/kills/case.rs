@@ -72,7 +72,8 @@ impl Phase {
     }
 }
 
-/// How long a victim stands still: usually not long enough for anybody to notice, sometimes longer than the others wait for an answer.
+/// How long a victim stands still: usually not long enough for anybody to notice, sometimes longer
+/// than the others wait for an answer.
 const STOPS_MS: [Range<u64>; 2] = [20..400, 1000..2000];
 /// One of so many stops is a long one.
 const LONG_STOPS: u32 = 6;
@@ -136,7 +137,8 @@ impl Case {
         self.way == Way::Stop || self.victim == Victim::Gateway || self.asks_a_tool()
     }
 
-    /// Who is asked to end stays with the ranks, from when it has come so far that it knows of the signal.
+    /// Who is asked to end stays with the ranks, from when it has come so far that it knows of the
+    /// signal.
     fn asks_a_tool(&self) -> bool {
         self.way == Way::Term && !self.victim.is_of_the_program() && self.phase != Phase::Start
     }
@@ -191,7 +193,10 @@ mod tests {
         };
         assert!(cases().eq(cases()));
         for case in Case::campaign(7, &Family::ALL).take(50) {
-            assert_eq!(Case::of(case.seed, case.family).to_string(), case.to_string());
+            assert_eq!(
+                Case::of(case.seed, case.family).to_string(),
+                case.to_string()
+            );
         }
     }
 

@@ -19,20 +19,22 @@ use std::time::{Duration, Instant};
 
 /// Rounds of the program: a third of a second where nothing disturbs it.
 const ROUNDS: &str = "100";
-/// The longest that a case may take. A second or two usually; supervisors keep an end back for 10 s at most, and on a machine that
-/// is busy with something else, programs that spin while they wait take ten times as long as usual.
+/// The longest that a case may take. A second or two usually; supervisors keep an end back for 10 s
+/// at most, and on a machine that is busy with something else, programs that spin while they wait
+/// take ten times as long as usual.
 const LIMIT: Duration = Duration::from_secs(120);
 /// How long a launcher may be without processes of its job before it is taken for one that hangs.
 const ALONE: Duration = Duration::from_secs(10);
 /// Between two looks for a moment.
 const LOOK: Duration = Duration::from_millis(2);
-/// MPIs leave files of processes that are killed, with Invivo and without: in the job's own directory, and in a `/dev/shm` of
-/// its own where that may be.
+/// MPIs leave files of processes that are killed, with Invivo and without: in the job's own
+/// directory, and in a `/dev/shm` of its own where that may be.
 const OWN_FILES: &str = r#"mkdir tmp; export TMPDIR="$PWD/tmp"; exec "$@""#;
 const OWN_MEMORY: &str = "mount -t tmpfs tmpfs /dev/shm; ";
 
-/// Open MPI's own handler of faults loads a library for its stack trace, which a process cannot that is struck while it loads one
-/// or leaves: then it ends in another way than by the signal, with Invivo and without. No signal is handled here.
+/// Open MPI's own handler of faults loads a library for its stack trace, which a process cannot
+/// that is struck while it loads one or leaves: then it ends in another way than by the signal,
+/// with Invivo and without. No signal is handled here.
 const SIGNALS_HANDLED: &str = "OMPI_MCA_opal_signal";
 
 /// Whether it may.
@@ -63,8 +65,13 @@ fn bare(case: &Case, command: &[OsString]) {
         ..case.clone()
     };
     let Struck {
-        ended, launcher_hung, ..
-    } = struck(Job::bare(case.family, case.victim.ranks(), command), &program);
+        ended,
+        launcher_hung,
+        ..
+    } = struck(
+        Job::bare(case.family, case.victim.ranks(), command),
+        &program,
+    );
     let is_right = ended.code() == 0 && ended.stdout() == right_output(case);
     assert!(
         is_right || launcher_hung || statuses(case).contains(&ended.code()),
@@ -85,7 +92,8 @@ fn observed(case: &Case, command: &[OsString]) -> Outcome {
         took,
         launcher_hung,
     } = struck(job, case);
-    // A rank that starts when the root is gone already makes the directory of the sockets again, for whoever finds it dead.
+    // A rank that starts when the root is gone already makes the directory of the sockets again,
+    // for whoever finds it dead.
     if (case.victim, case.phase) != (Victim::RootSupervisor, Phase::Start) {
         ended.assert_nothing_left();
     }
@@ -124,7 +132,11 @@ fn reported(case: &Case, report: &Report, marks: &Marks) -> Reported {
     let lost = marks.contradicts(&report.calls(), dropped);
     // The program may run on meanwhile, and the last questions are not answered in the same moment.
     let early = says("the end of the job was asked for") && lost.is_some();
-    if early || unanswered || report.coverage.ranks_reporting < ranks || report.coverage.members_missing > 0 {
+    if early
+        || unanswered
+        || report.coverage.ranks_reporting < ranks
+        || report.coverage.members_missing > 0
+    {
         return Reported::Part;
     }
     checks::conserved(report, ranks);
@@ -165,7 +177,8 @@ fn struck(job: Job, case: &Case) -> Struck {
         }
     }
     let begun = Instant::now();
-    // Open MPI's launcher hangs by itself now and then when a process dies on its way to it: everybody is gone, and it waits.
+    // Open MPI's launcher hangs by itself now and then when a process dies on its way to it:
+    // everybody is gone, and it waits.
     let may_hang = case.family.is_open_mpi() && case.phase == Phase::Start;
     let mut launcher_hung = false;
     while may_hang && running.runs() {
@@ -186,7 +199,8 @@ fn struck(job: Job, case: &Case) -> Struck {
 fn aim(running: &mut Running, case: &Case) -> Option<Process> {
     let number = case.victim.number(case.rank).to_string();
     let is_it = |process: &Process| {
-        processes::variable(process, case.family.number_variable()).is_some_and(|value| value == number)
+        processes::variable(process, case.family.number_variable())
+            .is_some_and(|value| value == number)
     };
     let find = |job: &Running| {
         let named = case.victim.names().iter().flat_map(|name| job.named(name));

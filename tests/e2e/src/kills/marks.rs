@@ -26,13 +26,14 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Of all ranks that have left some in this directory. A rank that does not know its number yet is in `MPI_Init` at most, and has
-    /// the first number that nobody has.
+    /// Of all ranks that have left some in this directory. A rank that does not know its number yet
+    /// is in `MPI_Init` at most, and has the first number that nobody has.
     pub fn read(directory: &Path) -> Marks {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-        let files = entries
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|extension| extension == "marks"));
+        let files = entries.map(|entry| entry.path()).filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "marks")
+        });
         let mut numbers: Vec<Vec<i64>> = files
             .filter_map(|path| Some(numbers(&std::fs::read(path).ok()?)))
             // Killed before it had made room for them.
@@ -59,8 +60,9 @@ impl Marks {
         }
     }
 
-    /// What is wrong with these calls of a report, of which so many more were dropped and counted: everything that ended must be there,
-    /// and nothing that did not begin. (A call's record is made before the program has marked its end.)
+    /// What is wrong with these calls of a report, of which so many more were dropped and counted:
+    /// everything that ended must be there, and nothing that did not begin. (A call's record is
+    /// made before the program has marked its end.)
     pub fn contradicts(&self, reported: &Calls, dropped: u64) -> Option<String> {
         let of = |calls: &Calls, key: &(u32, String)| calls.get(key).copied().unwrap_or(0);
         let invented = reported
@@ -79,13 +81,17 @@ impl Marks {
             .filter(|(_, missing)| *missing > 0)
             .collect();
         let lost = missing.values().sum::<u64>();
-        (lost > dropped).then(|| format!("{lost} calls are lost, {dropped} dropped and counted: {missing:?}"))
+        (lost > dropped)
+            .then(|| format!("{lost} calls are lost, {dropped} dropped and counted: {missing:?}"))
     }
 }
 
 fn numbers(bytes: &[u8]) -> Vec<i64> {
     let whole = bytes.as_chunks::<8>().0;
-    whole.iter().map(|number| i64::from_ne_bytes(*number)).collect()
+    whole
+        .iter()
+        .map(|number| i64::from_ne_bytes(*number))
+        .collect()
 }
 
 #[cfg(test)]

@@ -30,8 +30,9 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// A rank died, and the report of it says that it is not all. Where a launcher kills everybody at once, the last answers have half
-    /// a second, which is not enough now and then on a busy machine: rare in a campaign, and never in silence.
+    /// A rank died, and the report of it says that it is not all. Where a launcher kills everybody
+    /// at once, the last answers have half a second, which is not enough now and then on a busy
+    /// machine: rare in a campaign, and never in silence.
     pub fn is_late(self, case: &Case) -> bool {
         self.reported == Reported::Part && case.victim.is_of_the_program()
     }
@@ -53,14 +54,16 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What MPICH's launcher says of itself when a process dies between its last question, in `MPI_Finalize`, and the answer.
+/// What MPICH's launcher says of itself when a process dies between its last question, in
+/// `MPI_Finalize`, and the answer.
 const LAUNCHER_BROKE: i32 = 255;
 
-/// The same of one that dies at the start: the launcher writes to it, and dies of SIGPIPE. Bare in one of some 500 cases.
+/// The same of one that dies at the start: the launcher writes to it, and dies of SIGPIPE. Bare in
+/// one of some 500 cases.
 const LAUNCHER_WROTE: i32 = 141;
 
-/// Statuses of a launcher of which a rank ends this way, as bare runs show; MPICH's adds up those that it sees, and that of the
-/// others, which it kills.
+/// Statuses of a launcher of which a rank ends this way, as bare runs show; MPICH's adds up those
+/// that it sees, and that of the others, which it kills.
 pub fn statuses(case: &Case) -> Vec<i32> {
     let number = case.way.signal().as_raw();
     if case.family.is_open_mpi() {
@@ -79,7 +82,8 @@ pub struct Run {
     pub all_began: bool,
     /// From the strike to the end.
     pub took: Duration,
-    /// Nobody was left but the launcher, which waited for ever: then it was killed, and its status tells nothing.
+    /// Nobody was left but the launcher, which waited for ever: then it was killed, and its status
+    /// tells nothing.
     pub launcher_hung: bool,
 }
 
@@ -110,7 +114,8 @@ pub fn objection(case: &Case, outcome: Outcome, run: Run) -> Option<String> {
             statuses(case)
         ));
     }
-    // An end is kept back for so long and no longer: a machine may be too busy to make a report meanwhile.
+    // An end is kept back for so long and no longer: a machine may be too busy to make a report
+    // meanwhile.
     if run.took > KEPT_BACK {
         return None;
     }
@@ -177,7 +182,10 @@ mod tests {
             case(Family::Ompi, Victim::Gateway, Way::Kill),
             case(Family::Mpich, Victim::Place, Way::Stop),
         ] {
-            assert_eq!(objection(&case, outcome(0, true, Reported::All), SOON), None);
+            assert_eq!(
+                objection(&case, outcome(0, true, Reported::All), SOON),
+                None
+            );
             for harm in [
                 outcome(1, true, Reported::All),
                 outcome(0, false, Reported::All),
@@ -192,7 +200,10 @@ mod tests {
     #[test]
     fn a_tool_that_dies_takes_the_job_with_it_and_never_in_silence() {
         let case = case(Family::Mpich, Victim::Root, Way::Kill);
-        assert_eq!(objection(&case, outcome(9, false, Reported::Nothing), SOON), None);
+        assert_eq!(
+            objection(&case, outcome(9, false, Reported::Nothing), SOON),
+            None
+        );
         assert!(objection(&case, outcome(0, false, Reported::Nothing), SOON).is_some());
         assert!(objection(&case, outcome(0, true, Reported::Nothing), SOON).is_some());
     }
@@ -202,7 +213,10 @@ mod tests {
         for (outcome, text) in [
             (outcome(0, true, Reported::All), "unharmed"),
             (outcome(0, true, Reported::Nothing), "unharmed, no report"),
-            (outcome(1, true, Reported::Nothing), "whole output, 1, no report"),
+            (
+                outcome(1, true, Reported::Nothing),
+                "whole output, 1, no report",
+            ),
             (outcome(9, false, Reported::All), "9, all in the report"),
         ] {
             assert_eq!(outcome.to_string(), text);

@@ -22,7 +22,12 @@ impl Tally {
     /// Counts a case.
     pub fn count(&mut self, case: &Case, outcome: Outcome) {
         let kind = (case.victim, case.way, case.family.name());
-        *self.counts.entry(kind).or_default().entry(outcome).or_default() += 1;
+        *self
+            .counts
+            .entry(kind)
+            .or_default()
+            .entry(outcome)
+            .or_default() += 1;
     }
 
     /// Rows of the table with their cells of one MPI: what happened most comes first.
@@ -64,7 +69,10 @@ mod tests {
             tally.count(&case, outcome(status));
         }
         let cell = "2 x 9, all in the report; 1 x unharmed".to_owned();
-        assert_eq!(tally.column(Family::Ompi), [(row(case.victim, case.way), cell)]);
+        assert_eq!(
+            tally.column(Family::Ompi),
+            [(row(case.victim, case.way), cell)]
+        );
         assert_eq!(tally.column(Family::Mpich), []);
     }
 }

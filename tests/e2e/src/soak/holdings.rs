@@ -1,18 +1,21 @@
 //! What each process of a job holds over time, and whether it holds ever more. Judging is pure.
 //!
-//! Every process is judged by its own life, cut into quarters. The first is for warming up: buffers fill, every kind of question is
-//! asked. Whoever does not come down in the third quarter to what it came down to in the second, nor in the last to that of the third,
-//! by more than the slack, leaks: what is lost stays, and a leak goes on. An answer of thousands of calls is a megabyte or two, and the
-//! allocator keeps the room of some of them for minutes; so neither what was held at most nor what was held usually says anything. A
-//! pool that a busy moment fills to its limit does so once. One that died young was not there for long enough to be judged: somebody
-//! has to let one of its kind live.
+//! Every process is judged by its own life, cut into quarters. The first is for warming up: buffers
+//! fill, every kind of question is asked. Whoever does not come down in the third quarter to what
+//! it came down to in the second, nor in the last to that of the third, by more than the slack,
+//! leaks: what is lost stays, and a leak goes on. An answer of thousands of calls is a megabyte or
+//! two, and the allocator keeps the room of some of them for minutes; so neither what was held at
+//! most nor what was held usually says anything. A pool that a busy moment fills to its limit does
+//! so once. One that died young was not there for long enough to be judged: somebody has to let one
+//! of its kind live.
 
 use crate::processes::{Process, open_files, resident_bytes};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What is no leak, from one quarter to the next: allocators and MPIs keep what an unlucky moment has asked for.
+/// What is no leak, from one quarter to the next: allocators and MPIs keep what an unlucky moment
+/// has asked for.
 const SLACK_BYTES: u64 = 512 << 10;
 /// The same as a part of what is held.
 const SLACK_PART: f64 = 0.01;
@@ -74,8 +77,8 @@ impl Holdings {
         self.long(run).map(|((role, _), _)| role.as_str())
     }
 
-    /// A line for each process that lived for long, with what it held at least and at most in each quarter of its life; and one for the
-    /// others of each kind.
+    /// A line for each process that lived for long, with what it held at least and at most in each
+    /// quarter of its life; and one for the others of each kind.
     pub fn text(&self, run: Duration) -> String {
         let mut text = String::new();
         for ((role, pid), samples) in self.long(run) {
@@ -157,8 +160,12 @@ fn quarters(samples: &[(Duration, Holding)]) -> [Quarter; 4] {
         held[quarter.min(3)].push(*holding);
     }
     held.map(|held| Quarter {
-        least: Holding::each(&held, |numbers| numbers.into_iter().min().unwrap_or_default()),
-        most: Holding::each(&held, |numbers| numbers.into_iter().max().unwrap_or_default()),
+        least: Holding::each(&held, |numbers| {
+            numbers.into_iter().min().unwrap_or_default()
+        }),
+        most: Holding::each(&held, |numbers| {
+            numbers.into_iter().max().unwrap_or_default()
+        }),
     })
 }
 
@@ -192,8 +199,15 @@ mod tests {
         }
         let young = leak(60..77);
         assert_eq!(young.growing(RUN), [] as [String; 0]);
-        assert_eq!(young.judged(RUN).count(), 0, "nobody may take it for judged");
-        assert_eq!(young.text(RUN), "root: 1 that died young, 11992 KiB at most\n");
+        assert_eq!(
+            young.judged(RUN).count(),
+            0,
+            "nobody may take it for judged"
+        );
+        assert_eq!(
+            young.text(RUN),
+            "root: 1 that died young, 11992 KiB at most\n"
+        );
     }
 
     #[test]
@@ -214,7 +228,8 @@ mod tests {
         for held in [
             |second: u64| second.min(40) * MIB,
             |second: u64| (second % 10) * MIB,
-            // A pool that a busy moment fills, and what an allocator keeps for a minute, ever more of it.
+            // A pool that a busy moment fills, and what an allocator keeps for a minute, ever more
+            // of it.
             |second: u64| u64::from(second > 100) * 18 * MIB,
             |second: u64| u64::from(second > 170) * 2 * MIB,
             |second: u64| u64::from(second % 45 > 3) * second / 20 * MIB,

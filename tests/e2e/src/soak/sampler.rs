@@ -20,16 +20,22 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Of the job with this mark, which runs `application`, and whose launcher numbers its processes in `number`.
+    /// Of the job with this mark, which runs `application`, and whose launcher numbers its
+    /// processes in `number`.
     pub fn start(mark: &str, application: &str, number: &'static str) -> Sampler {
         let stopped = Arc::new(AtomicBool::new(false));
-        let (mark, application, told) = (mark.to_owned(), application.to_owned(), Arc::clone(&stopped));
+        let (mark, application, told) = (
+            mark.to_owned(),
+            application.to_owned(),
+            Arc::clone(&stopped),
+        );
         let thread = std::thread::spawn(move || {
             let (begun, mut holdings) = (Instant::now(), Holdings::default());
             while !told.load(Ordering::Relaxed) {
                 for process in marked(&mark) {
-                    let numbered = variable(&process, number)
-                        .filter(|_| process.name == application || PROGRAMS.contains(&process.name.as_str()));
+                    let numbered = variable(&process, number).filter(|_| {
+                        process.name == application || PROGRAMS.contains(&process.name.as_str())
+                    });
                     if let Some((number, holding)) = numbered.zip(Holding::of(&process)) {
                         let role = format!("{} {number}", process.name);
                         holdings.take((role, process.pid), begun.elapsed(), holding);

@@ -23,7 +23,11 @@ const ERRANDS: &[&[&[&str]]] = &[
     &[&["pause", "--lease", "5s"], &["status"], &["resume"]],
     &[&["reset"]],
     &[&["record", "off"], &["status"], &["record", "on"]],
-    &[&["record", "--for", "300ms"], &["functions"], &["record", "on"]],
+    &[
+        &["record", "--for", "300ms"],
+        &["functions"],
+        &["record", "on"],
+    ],
     &[&["strategy", "duration:100us"]],
     &[&["strategy", "iterations:4@MPI_Allreduce"]],
     &[&["strategy", "time"]],
@@ -58,13 +62,16 @@ impl Crowd {
         }
     }
 
-    /// Runs the next errand: each has its turn before one has another, so that any two stretches of time see the same of each.
-    /// `may_fail`: nobody may be there to answer.
+    /// Runs the next errand: each has its turn before one has another, so that any two stretches of
+    /// time see the same of each. `may_fail`: nobody may be there to answer.
     pub fn act(&mut self, may_fail: bool) {
         self.dismiss_slow(SLOW_CLIENT_LIVES);
         if self.slow.len() < SLOW_CLIENTS && self.random.u32(..6) == 0 {
             self.slow.push((
-                slow(self.client.command(&["watch", "--json", "--interval", "100ms"])),
+                slow(
+                    self.client
+                        .command(&["watch", "--json", "--interval", "100ms"]),
+                ),
                 Instant::now(),
             ));
         }

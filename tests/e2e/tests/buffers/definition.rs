@@ -1,4 +1,5 @@
-//! What strategies say, once more and without any of the buffer's own code, and whether a buffer keeps just that.
+//! What strategies say, once more and without any of the buffer's own code, and whether a buffer
+//! keeps just that.
 
 use crate::kept::Known;
 use crate::record::all;
@@ -19,8 +20,8 @@ enum Rule {
     Depth,
 }
 
-/// Which level a call belongs to, of those that go first to the last: what a strategy says, once more and without any of
-/// the buffer's own code.
+/// Which level a call belongs to, of those that go first to the last: what a strategy says, once
+/// more and without any of the buffer's own code.
 pub struct Sorter {
     strategy: &'static str,
     rules: Vec<Rule>,
@@ -92,7 +93,8 @@ impl Sorter {
 pub fn assert_is_the_strategys(sorter: &mut Sorter, kept: &[Known], tap: &Path, rank: u32) {
     let last_end = kept.last().expect("something is kept").0;
     let what = format!("rank {rank} under {}", sorter.strategy);
-    // Which level something is of can only be told with all that came before; so the full record says it.
+    // Which level something is of can only be told with all that came before; so the full record
+    // says it.
     let mut levels: Vec<(u64, Vec<Known>)> = Vec::new();
     let mut next = kept.iter().peekable();
     all(tap, rank, |call, parts| {

@@ -1,5 +1,5 @@
-//! What buffers of one mebibyte keep of a run that makes a hundred times as much, under each strategy, against the full record
-//! of the same run.
+//! What buffers of one mebibyte keep of a run that makes a hundred times as much, under each
+//! strategy, against the full record of the same run.
 //!
 //! ```text
 //! record      everything, as the tap wrote it        kept  what a buffer says that it keeps
@@ -35,11 +35,12 @@ const CALLS: &str = "15000";
 const REST_US: &str = "6000";
 /// A buffer has to be this many times too small.
 const TOO_SMALL: u64 = 100;
-/// What the tool place's memory may differ by: packets that have overtaken others and wait for them, at most as many as
-/// the ranks have. A hundredth of the records.
+/// What the tool place's memory may differ by: packets that have overtaken others and wait for
+/// them, at most as many as the ranks have. A hundredth of the records.
 const RESIDENT_TOLERANCE: u64 = RANKS as u64 * (PACKETS_DEFAULT * PACKET_BYTES) as u64;
 
-/// Calls for each sample where samples have the buffer to themselves: after so many halvings as there are, it is nearly full.
+/// Calls for each sample where samples have the buffer to themselves: after so many halvings as
+/// there are, it is nearly full.
 const SAMPLE_EVERY: u64 = 14;
 
 fn flood(family: Family) -> Vec<OsString> {
@@ -61,7 +62,9 @@ fn assert_constant(looks: &[(Instant, u64)]) {
         panic!("the place was not seen");
     };
     let fifth = ended.duration_since(*begun) / 5;
-    let sizes = looks.iter().filter(|(at, _)| at.duration_since(*begun) >= fifth);
+    let sizes = looks
+        .iter()
+        .filter(|(at, _)| at.duration_since(*begun) >= fifth);
     let sizes: Vec<u64> = sizes.map(|(_, bytes)| *bytes).collect();
     let (least, most) = (sizes.iter().min().copied(), sizes.iter().max().copied());
     let (least, most) = (least.unwrap_or(0), most.unwrap_or(u64::MAX));
@@ -82,8 +85,8 @@ struct Flooded {
     tap: tempfile::TempDir,
 }
 
-/// One run under a strategy, and with more variables. The application is untouched, the place's memory constant, and 80 % of
-/// the bins are in use.
+/// One run under a strategy, and with more variables. The application is untouched, the place's
+/// memory constant, and 80 % of the bins are in use.
 fn flooded(family: Family, strategy: &str, variables: &[(&str, &str)], asked: &[u32]) -> Flooded {
     let tap = tempfile::tempdir_in("/tmp").expect("a directory for the tap");
     let mut job = Job::observed(family, RANKS, &flood(family))
@@ -103,7 +106,11 @@ fn flooded(family: Family, strategy: &str, variables: &[(&str, &str)], asked: &[
         buffers = client.json(&["buffers"]);
     }
     let in_force = &buffers["strategies"];
-    assert_eq!(in_force[0]["strategy"].as_str(), Some(strategy), "{in_force}");
+    assert_eq!(
+        in_force[0]["strategy"].as_str(),
+        Some(strategy),
+        "{in_force}"
+    );
     assert_eq!(number(&buffers, "/strategies/0/ranks"), u64::from(RANKS));
     let (bins, used) = (number(&buffers, "/bins"), number(&buffers, "/bins_used"));
     assert!(
@@ -113,7 +120,10 @@ fn flooded(family: Family, strategy: &str, variables: &[(&str, &str)], asked: &[
     let notes = client.json(&["status"])["status"]["notes"].to_string();
     assert!(notes.contains("INVIVO_TAP"), "{notes}");
 
-    let kept = asked.iter().map(|&rank| (rank, kept(&client, rank))).collect();
+    let kept = asked
+        .iter()
+        .map(|&rank| (rank, kept(&client, rank)))
+        .collect();
     running.tell("end");
     let ended = running.end();
     assert_constant(&looks);
@@ -124,7 +134,8 @@ fn flooded(family: Family, strategy: &str, variables: &[(&str, &str)], asked: &[
 
 type Outcome = (i32, Vec<String>, Vec<String>);
 
-/// How the program ends and what it writes by itself: always the same, so one run of each family is enough.
+/// How the program ends and what it writes by itself: always the same, so one run of each family is
+/// enough.
 fn bare(family: Family) -> Outcome {
     static KNOWN: Mutex<Vec<(Family, Outcome)>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +169,12 @@ fn hold_to(family: Family, strategy: &'static str, compared: &[u32]) {
             books.kept,
             books.stored
         );
-        assert_is_the_strategys(&mut Sorter::new(strategy, &buffers), calls, tap.path(), *rank);
+        assert_is_the_strategys(
+            &mut Sorter::new(strategy, &buffers),
+            calls,
+            tap.path(),
+            *rank,
+        );
     }
 }
 
@@ -191,8 +207,8 @@ fn classes_and_depths_go_in_their_order() {
     hold_to(Family::Ompi, "depth:0,class:call", &[3]);
 }
 
-/// Calls go at the cap, all at once; then samples have the whole buffer, and are thinned evenly. Nothing but the buffer
-/// knows of either.
+/// Calls go at the cap, all at once; then samples have the whole buffer, and are thinned evenly.
+/// Nothing but the buffer knows of either.
 #[test]
 fn at_the_cap_all_calls_go_and_samples_are_thinned() {
     let every = SAMPLE_EVERY.to_string();
@@ -201,7 +217,8 @@ fn at_the_cap_all_calls_go_and_samples_are_thinned() {
     thinning::assert_thinned(&flooded, SAMPLE_EVERY);
 }
 
-/// Without a cap, samples make room for calls: the newest calls are kept, as if there were no samples.
+/// Without a cap, samples make room for calls: the newest calls are kept, as if there were no
+/// samples.
 #[test]
 fn samples_make_room_for_calls() {
     let variables = [("INVIVO_SAMPLES", "1000")];
@@ -237,8 +254,12 @@ fn a_strategy_changes_while_the_job_runs() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("\"best\" is no rule of a strategy"));
 
     let entries = client.json_stream(&["audit"]);
-    let given = entries.iter().filter(|entry| entry["command"] == "strategy");
-    let arguments: Vec<_> = given.filter_map(|entry| entry["arguments"].as_str()).collect();
+    let given = entries
+        .iter()
+        .filter(|entry| entry["command"] == "strategy");
+    let arguments: Vec<_> = given
+        .filter_map(|entry| entry["arguments"].as_str())
+        .collect();
     let wanted = ["iterations:3@MPI_Allreduce", "samples,depth:0,duration:1ms"];
     assert!(
         wanted.iter().all(|wanted| arguments.contains(wanted)),
@@ -265,7 +286,8 @@ fn a_strategy_changes_while_the_job_runs() {
     assert_eq!(running.end().code(), 0);
 }
 
-/// A rank records faster than somebody reads: what he is shown ends with what there was when he asked.
+/// A rank records faster than somebody reads: what he is shown ends with what there was when he
+/// asked.
 fn assert_records_end(client: &Client) {
     let mut asking = client.command(&["records", "1", "--json"]);
     let mut asked = asking

@@ -8,8 +8,10 @@ use std::path::Path;
 /// All that the place took of a rank, in its order: each call with the parts that came with it.
 pub fn all(tap: &Path, rank: u32, mut each: impl FnMut(&Call, &[Part])) {
     let path = tap.join(format!("rank-{rank}.thread-0.packets"));
-    let mut file =
-        std::io::BufReader::with_capacity(1 << 20, std::fs::File::open(&path).expect("the tap's file"));
+    let mut file = std::io::BufReader::with_capacity(
+        1 << 20,
+        std::fs::File::open(&path).expect("the tap's file"),
+    );
     let mut sequence = 0;
     let mut message = vec![0; HEADER_BYTES];
     let mut beside = Vec::new();

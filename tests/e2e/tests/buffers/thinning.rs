@@ -1,5 +1,5 @@
-//! What is left of samples, and of calls that have a cap. The samples are those of the place's generator: one for every so
-//! many calls.
+//! What is left of samples, and of calls that have a cap. The samples are those of the place's
+//! generator: one for every so many calls.
 
 use crate::Flooded;
 use crate::definition::{Sorter, assert_is_the_strategys};
@@ -25,10 +25,11 @@ fn levels(buffers: &Value) -> &[Value] {
     levels
 }
 
-/// Calls that a flight recorder of so much memory takes before it gives up the first, and the end of the one for which it
-/// does. How many bytes a call takes only the buffer's own encoding knows.
+/// Calls that a flight recorder of so much memory takes before it gives up the first, and the end
+/// of the one for which it does. How many bytes a call takes only the buffer's own encoding knows.
 fn fits(flooded: &Flooded, rank: u32, geometry: Geometry) -> (u64, u64) {
-    let mut buffer = Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("large enough");
+    let mut buffer =
+        Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("large enough");
     let (mut fit, mut end) = (0, None);
     all(flooded.tap.path(), rank, |call, parts| {
         if end.is_some() {
@@ -43,7 +44,8 @@ fn fits(flooded: &Flooded, rank: u32, geometry: Geometry) -> (u64, u64) {
     (fit, end.expect("more than fits"))
 }
 
-/// The ends of the first call of a rank and of that with a number; the tap goes on to the end of the job.
+/// The ends of the first call of a rank and of that with a number; the tap goes on to the end of
+/// the job.
 fn ends(flooded: &Flooded, rank: u32, number: u64) -> (u64, u64) {
     let (mut calls, mut first, mut last) = (0, None, 0);
     all(flooded.tap.path(), rank, |call, _| {
@@ -60,11 +62,15 @@ fn ends(flooded: &Flooded, rank: u32, number: u64) -> (u64, u64) {
     (first.expect("a call"), last)
 }
 
-/// All calls are gone since the one that no longer fitted into half of the buffer; of the samples those are left whose ordinal
-/// the highest halving divides.
+/// All calls are gone since the one that no longer fitted into half of the buffer; of the samples
+/// those are left whose ordinal the highest halving divides.
 pub fn assert_thinned(flooded: &Flooded, every: u64) {
     let buffers = &flooded.buffers;
-    assert_eq!(number(buffers, "/capped/buffers"), u64::from(RANKS), "{buffers}");
+    assert_eq!(
+        number(buffers, "/capped/buffers"),
+        u64::from(RANKS),
+        "{buffers}"
+    );
     let mut samples = Vec::new();
     for (rank, kept) in &flooded.kept {
         let books = &kept.books;
@@ -77,14 +83,20 @@ pub fn assert_thinned(flooded: &Flooded, every: u64) {
         let (lost, None) = (of_calls.next().expect("a loss"), of_calls.next()) else {
             panic!("calls went at the cap alone");
         };
-        assert_eq!((lost.reason.as_str(), lost.records), ("over the cap", taken));
+        assert_eq!(
+            (lost.reason.as_str(), lost.records),
+            ("over the cap", taken)
+        );
 
         let named = buffers["named"].as_array().expect("locations");
         let one = named
             .iter()
             .find(|one| number(one, "/location/rank") == u64::from(*rank));
         let one = one.expect("four locations are named");
-        let (bins, bytes) = (number(one, "/bins"), number(buffers, "/bytes") / u64::from(RANKS));
+        let (bins, bytes) = (
+            number(one, "/bins"),
+            number(buffers, "/bytes") / u64::from(RANKS),
+        );
         let bin_bytes = (bytes / bins) as usize;
         let half = Geometry::with_bins(bin_bytes * bins as usize / 2, bin_bytes);
         let (fit, dropped) = fits(flooded, *rank, half);
@@ -132,12 +144,16 @@ pub fn assert_thinned(flooded: &Flooded, every: u64) {
             samples.iter().copied().map(left).sum::<u64>(),
             "level {at} of {samples:?} samples: {buffers}"
         );
-        assert_eq!(closed(of_level), if at < halvings { u64::from(RANKS) } else { 0 });
+        assert_eq!(
+            closed(of_level),
+            if at < halvings { u64::from(RANKS) } else { 0 }
+        );
     }
 }
 
-/// Each rank knows how often its frequency has been halved; the last time may have been behind its last call but a few.
-/// As they knew in time, few samples came in vain: of those that nobody knows of, all that are not left would.
+/// Each rank knows how often its frequency has been halved; the last time may have been behind its
+/// last call but a few. As they knew in time, few samples came in vain: of those that nobody knows
+/// of, all that are not left would.
 fn assert_told(flooded: &Flooded, halvings: u32, every: u64) {
     let buffers = &flooded.buffers;
     assert_eq!(
@@ -148,7 +164,11 @@ fn assert_told(flooded: &Flooded, halvings: u32, every: u64) {
     let named = buffers["named"].as_array().expect("locations");
     assert_eq!(named.len(), RANKS as usize);
     for one in named {
-        assert_eq!(number(one, "/halvings/buffer"), u64::from(halvings), "{one}");
+        assert_eq!(
+            number(one, "/halvings/buffer"),
+            u64::from(halvings),
+            "{one}"
+        );
         assert!(
             number(one, "/halvings/known") + 1 >= u64::from(halvings),
             "the rank was not told: {one}"
@@ -175,7 +195,10 @@ pub fn assert_crowded_out(flooded: &Flooded) {
         );
     }
     let lost = flooded.buffers["losses"].as_array().expect("losses");
-    assert!(lost.iter().any(|loss| loss["class"] == "sample"), "{lost:?}");
+    assert!(
+        lost.iter().any(|loss| loss["class"] == "sample"),
+        "{lost:?}"
+    );
     for (rank, kept) in &flooded.kept {
         let books = &kept.books;
         assert!(

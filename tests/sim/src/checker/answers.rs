@@ -49,7 +49,9 @@ impl Checker<'_> {
                     (Ask::Command { id, order }, Delivery::Refused(refusal)) => {
                         self.refused(index, asked, *id, *order, refusal);
                     }
-                    (_, other) => self.found.push(format!("ask {index} was answered by {other:?}")),
+                    (_, other) => self
+                        .found
+                        .push(format!("ask {index} was answered by {other:?}")),
                 }
             }
         }
@@ -87,7 +89,10 @@ impl Checker<'_> {
         let in_hand: Vec<&InHand> = in_hand.into_iter().map(|(_, hand)| hand).collect();
         self.coverage(index, coverage, missing, &in_hand);
 
-        let fed: Vec<_> = in_hand.iter().flat_map(|hand| hand.fed.iter().copied()).collect();
+        let fed: Vec<_> = in_hand
+            .iter()
+            .flat_map(|hand| hand.fed.iter().copied())
+            .collect();
         let ranks = self.case.ranks();
         let right = match (query, partial) {
             (Query::Functions { rank_rows_max }, Partial::Functions(table)) => {
@@ -104,23 +109,29 @@ impl Checker<'_> {
                 let recorded: u32 = in_hand.iter().map(|hand| hand.recorded).sum();
                 self.notes(index, asked.at, at, &status.notes, missing);
                 status.states == flat::states(&states)
-                    && (status.recording.on, status.recording.on + status.recording.off)
-                        == (recorded, states.len() as u32)
+                    && (
+                        status.recording.on,
+                        status.recording.on + status.recording.off,
+                    ) == (recorded, states.len() as u32)
                     && status
                         .named
                         .iter()
                         .all(|named| states.contains(&(named.rank, named.state)))
             }
-            (Query::Messages, Partial::Messages(messages)) => messages.sent.messages == fed.len() as u64,
+            (Query::Messages, Partial::Messages(messages)) => {
+                messages.sent.messages == fed.len() as u64
+            }
             _ => false,
         };
         self.require(right, || {
-            format!("ask {index}: the answer to {query:?} is not the flat computation's: {partial:?}")
+            format!(
+                "ask {index}: the answer to {query:?} is not the flat computation's: {partial:?}"
+            )
         });
     }
 
-    /// What a place had in hand is what its ranks really did, behind the cuts that it had made: each call once, and
-    /// nothing that was to be forgotten.
+    /// What a place had in hand is what its ranks really did, behind the cuts that it had made:
+    /// each call once, and nothing that was to be forgotten.
     fn truly_in_hand(&mut self, index: usize, place: WorldRank, hand: &InHand) {
         let history = self.history;
         let cuts = history
@@ -134,7 +145,8 @@ impl Checker<'_> {
                 .get(&fed.rank)
                 .and_then(|log| log.get(fed.call.ordinal as usize));
             let expected = done.map(|done| truth(done, cuts));
-            let right = matches!(expected, Some(Truth::Tie)) || expected == Some(Truth::Call(fed.seen()));
+            let right =
+                matches!(expected, Some(Truth::Tie)) || expected == Some(Truth::Call(fed.seen()));
             let once = seen.insert((fed.rank, fed.call.ordinal));
             self.require(right && once, || {
                 format!(
@@ -162,7 +174,11 @@ impl Checker<'_> {
         let Some(last) = closed.next_back().filter(|_| all_whole) else {
             return;
         };
-        let fed: BTreeSet<(Rank, u64)> = hand.fed.iter().map(|fed| (fed.rank, fed.call.ordinal)).collect();
+        let fed: BTreeSet<(Rank, u64)> = hand
+            .fed
+            .iter()
+            .map(|fed| (fed.rank, fed.call.ordinal))
+            .collect();
         for rank in self.layout.ranks_of(place).map(Rank) {
             let log = history.logs.get(&rank).map_or(&[][..], Vec::as_slice);
             for (done, number) in log.iter().zip(0..).filter(|(done, _)| done.end < last.at) {
@@ -175,8 +191,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The last answer, when all is drained, counts every call that the truth has: nothing was lost on the way but what
-    /// is in the books as lost.
+    /// The last answer, when all is drained, counts every call that the truth has: nothing was lost
+    /// on the way but what is in the books as lost.
     pub(super) fn everything_is_there_at_the_end(&mut self) {
         let history = self.history;
         let last = history.asks.last().filter(|asked| {
@@ -196,8 +212,11 @@ impl Checker<'_> {
                 .cuts
                 .get(&place)
                 .map_or(&[][..], |cuts| &cuts[..hand.cuts]);
-            let fed: BTreeSet<(Rank, u64)> =
-                hand.fed.iter().map(|fed| (fed.rank, fed.call.ordinal)).collect();
+            let fed: BTreeSet<(Rank, u64)> = hand
+                .fed
+                .iter()
+                .map(|fed| (fed.rank, fed.call.ordinal))
+                .collect();
             for rank in self.layout.ranks_of(place).map(Rank) {
                 let log = history.logs.get(&rank).map_or(&[][..], Vec::as_slice);
                 for (done, number) in log.iter().zip(0..) {
@@ -215,22 +234,36 @@ impl Checker<'_> {
 
     /// In a job in which nothing goes wrong, every place comes to know who its peers are.
     fn groups_are_known(&mut self, place: WorldRank, hand: &InHand) {
-        let way = 2 * (self.height() + 1) * (Time::from(self.case.delay_us) * 1000) + self.slack_ns();
+        let way =
+            2 * (self.height() + 1) * (Time::from(self.case.delay_us) * 1000) + self.slack_ns();
         let (faultless, ranks) = (self.case.is_faultless(), self.case.ranks());
-        for fed in hand.fed.iter().filter(|fed| faultless && fed.at + way < hand.at) {
+        for fed in hand
+            .fed
+            .iter()
+            .filter(|fed| faultless && fed.at + way < hand.at)
+        {
             let facts = &fed.call.facts;
             let Some(leader) = crate::groups::leader(fed.rank, facts.comm, ranks) else {
                 continue;
             };
             let known = hand.groups.contains(&crate::groups::led_by(leader));
             self.require(known || facts.peer < 0, || {
-                format!("place {place} never heard who is in the communicator that rank {leader} leads")
+                format!(
+                    "place {place} never heard who is in the communicator that rank {leader} leads"
+                )
             });
         }
     }
 
     /// Who is noted as silent, lost or talking nonsense is at fault.
-    fn notes(&mut self, index: usize, from: Time, to: Time, notes: &[String], missing: &[WorldRank]) {
+    fn notes(
+        &mut self,
+        index: usize,
+        from: Time,
+        to: Time,
+        notes: &[String],
+        missing: &[WorldRank],
+    ) {
         let settle = self.settle_ns();
         let about = |note: &String| -> Option<WorldRank> {
             let rest = note.strip_prefix("tool process ")?;
@@ -243,19 +276,30 @@ impl Checker<'_> {
                 self.history
                     .troubled(who, if garbage { 0 } else { from }, to, settle)
             });
-            self.require(troubled, || format!("ask {index}: the note {note:?} is not true"));
+            self.require(troubled, || {
+                format!("ask {index}: the note {note:?} is not true")
+            });
         }
         // Who came back meanwhile is missing in this answer and not silent any more.
-        let away =
-            |who: &&WorldRank| self.history.died(**who).is_some() || self.history.stalled(**who, to, to);
+        let away = |who: &&WorldRank| {
+            self.history.died(**who).is_some() || self.history.stalled(**who, to, to)
+        };
         for who in missing.iter().filter(away) {
             let told = notes.iter().any(|note| about(note) == Some(*who));
-            self.require(told, || format!("ask {index}: no note tells of {who}: {notes:?}"));
+            self.require(told, || {
+                format!("ask {index}: no note tells of {who}: {notes:?}")
+            });
         }
     }
 
     /// The conservation law, and every number the sum over the places that count.
-    fn coverage(&mut self, index: usize, merged: &Coverage, missing: &[WorldRank], in_hand: &[&InHand]) {
+    fn coverage(
+        &mut self,
+        index: usize,
+        merged: &Coverage,
+        missing: &[WorldRank],
+        in_hand: &[&InHand],
+    ) {
         if let Err(imbalance) = coverage::balance(&merged.ledger) {
             self.found.push(format!("ask {index}: {imbalance}"));
         }

@@ -1,5 +1,5 @@
-//! Commands: each is done once, in order, acknowledged by every rank or by the name of who does not answer, at the cut that
-//! it was ordered for.
+//! Commands: each is done once, in order, acknowledged by every rank or by the name of who does not
+//! answer, at the cut that it was ordered for.
 
 use super::Checker;
 use crate::agenda::Time;
@@ -27,15 +27,21 @@ impl Checker<'_> {
 
     /// The first ask for a command, by the time at which it came to the root.
     fn first(&self, id: CommandId) -> Option<(&Asked, Order)> {
-        let same = self.history.asks.iter().filter_map(|asked| match asked.what {
-            Ask::Command { id: other, order } if other == id && !asked.is_excluded() => Some((asked, order)),
-            _ => None,
-        });
+        let same = self
+            .history
+            .asks
+            .iter()
+            .filter_map(|asked| match asked.what {
+                Ask::Command { id: other, order } if other == id && !asked.is_excluded() => {
+                    Some((asked, order))
+                }
+                _ => None,
+            });
         same.min_by_key(|(asked, _)| asked.at)
     }
 
-    /// The command under way at `at` beside which `order` cannot be given. Where one ends at that very time, it may be
-    /// either way.
+    /// The command under way at `at` beside which `order` cannot be given. Where one ends at that
+    /// very time, it may be either way.
     fn excluding(&self, at: Time, order: Order) -> Option<CommandId> {
         let excludes = |other: Order| match order {
             Order::Reset | Order::Window { .. } => matches!(other, Order::Window { .. }),
@@ -82,8 +88,10 @@ impl Checker<'_> {
         order: Order,
         acks: &Acks,
     ) {
-        // A repeated command is answered from memory: what counts is when it was first given, and what for.
-        let Some((first_at, first_order)) = self.first(id).map(|(first, order)| (first.at, order)) else {
+        // A repeated command is answered from memory: what counts is when it was first given, and
+        // what for.
+        let Some((first_at, first_order)) = self.first(id).map(|(first, order)| (first.at, order))
+        else {
             return;
         };
         let excluding = self.excluding(first_at, first_order);
@@ -118,18 +126,27 @@ impl Checker<'_> {
     pub(super) fn commands_done_once(&mut self) {
         for (rank, done) in &self.history.done {
             let mut given = self.history.given.iter();
-            let in_order = done.iter().all(|command| given.any(|(next, _)| next == command));
+            let in_order = done
+                .iter()
+                .all(|command| given.any(|(next, _)| next == command));
             self.require(in_order, || {
-                format!("rank {rank} did {done:?}, given were {:?}", self.history.given)
+                format!(
+                    "rank {rank} did {done:?}, given were {:?}",
+                    self.history.given
+                )
             });
         }
     }
 
-    /// However the commands of several clients follow each other: all places come to the same epoch, and those that heard
-    /// of every cut in time made the same ones, from where everything was forgotten last.
+    /// However the commands of several clients follow each other: all places come to the same
+    /// epoch, and those that heard of every cut in time made the same ones, from where everything
+    /// was forgotten last.
     pub(super) fn places_agree(&mut self) {
         let history = self.history;
-        let shut_down = history.given.iter().any(|(_, verb)| *verb == Verb::Shutdown);
+        let shut_down = history
+            .given
+            .iter()
+            .any(|(_, verb)| *verb == Verb::Shutdown);
         if !self.case.is_faultless() || shut_down {
             return;
         }
@@ -144,7 +161,10 @@ impl Checker<'_> {
             return;
         }
         let since_forgotten = |cuts: &Vec<Cut>| {
-            let last = cuts.iter().rposition(|cut| cut.what == What::Forget).unwrap_or(0);
+            let last = cuts
+                .iter()
+                .rposition(|cut| cut.what == What::Forget)
+                .unwrap_or(0);
             cuts[last..].iter().map(|cut| cut.what).collect::<Vec<_>>()
         };
         let mut made = history.cuts.values().map(since_forgotten);
@@ -158,8 +178,8 @@ impl Checker<'_> {
         });
     }
 
-    /// Job time is what every process takes it for, within its error; and a cut lies where its place says, within the
-    /// error, and where it was ordered if the place was there in time.
+    /// Job time is what every process takes it for, within its error; and a cut lies where its
+    /// place says, within the error, and where it was ordered if the place was there in time.
     pub(super) fn cuts(&mut self) {
         self.found.extend(self.history.clocks_wrong.iter().cloned());
         let root = crate::clocks::HostClock::of(

@@ -11,8 +11,8 @@ use invivo_tbon::node::Ignored;
 use std::collections::BTreeSet;
 
 impl Checker<'_> {
-    /// No rank stands longer than the lease of a pause or hold, nor longer than a moment when nobody is there any more
-    /// who could let it go.
+    /// No rank stands longer than the lease of a pause or hold, nor longer than a moment when
+    /// nobody is there any more who could let it go.
     pub(super) fn gates(&mut self) {
         let history = self.history;
         for &(rank, from, until) in &history.stood {
@@ -29,7 +29,9 @@ impl Checker<'_> {
             };
             let by_lease = ends.chain([at_start]).max().unwrap_or(0);
             self.require(until <= by_lease + self.slack_ns(), || {
-                format!("rank {rank} stood from {from} to {until}, its last lease ended at {by_lease}")
+                format!(
+                    "rank {rank} stood from {from} to {until}, its last lease ended at {by_lease}"
+                )
             });
             // Its place, or whoever is between that and the root.
             let alone = [history.died(place), self.cut_off(place)]
@@ -39,7 +41,9 @@ impl Checker<'_> {
             if let Some(alone) = alone {
                 let free = alone.max(from) + SILENCE_NS_MAX.max(GATE_NS) + GATE_NS + SECOND;
                 self.require(until <= free, || {
-                    format!("rank {rank} stood from {from} to {until}, with nobody above since {alone}")
+                    format!(
+                        "rank {rank} stood from {from} to {until}, with nobody above since {alone}"
+                    )
                 });
             }
         }
@@ -73,7 +77,9 @@ impl Checker<'_> {
                         && history.died(world).is_none()
                         && !history.left.contains_key(&world) =>
                 {
-                    let in_time = said.iter().all(|&said| said <= at + SILENCE_NS_MAX + SECOND);
+                    let in_time = said
+                        .iter()
+                        .all(|&said| said <= at + SILENCE_NS_MAX + SECOND);
                     self.require(said.len() == 1 && in_time, || {
                         format!("{world} lost the root at {said:?}, not {at}")
                     });
@@ -90,20 +96,30 @@ impl Checker<'_> {
         if self.case.is_faultless() {
             let set = |ranks: &[Rank]| ranks.iter().copied().collect::<BTreeSet<Rank>>();
             let (ended, heard) = (&history.ended, &history.ended_at_root);
-            self.require(ended.len() == heard.len() && set(ended) == set(heard), || {
-                format!("ranks {ended:?} ended and the root heard of {heard:?}")
-            });
+            self.require(
+                ended.len() == heard.len() && set(ended) == set(heard),
+                || format!("ranks {ended:?} ended and the root heard of {heard:?}"),
+            );
             self.nothing_was_ignored();
         }
         if history.died(self.layout.root()).is_some() {
             return;
         }
         // Whoever died may not have said so before.
-        let least = usize::from(history.faults.iter().all(|fault| fault.what != Ailment::Death));
-        let all_here = history.present.iter().all(|&ranks| ranks == self.case.ranks());
-        self.require(all_here && (least..=1).contains(&history.present.len()), || {
-            format!("present: {:?}", history.present)
-        });
+        let least = usize::from(
+            history
+                .faults
+                .iter()
+                .all(|fault| fault.what != Ailment::Death),
+        );
+        let all_here = history
+            .present
+            .iter()
+            .all(|&ranks| ranks == self.case.ranks());
+        self.require(
+            all_here && (least..=1).contains(&history.present.len()),
+            || format!("present: {:?}", history.present),
+        );
         self.require((least..=1).contains(&history.drained.len()), || {
             format!("drained at {:?}", history.drained)
         });
@@ -115,8 +131,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Clocks ask on until the last moment, and a place may learn a group when it is told to leave: what comes then is
-    /// for nobody.
+    /// Clocks ask on until the last moment, and a place may learn a group when it is told to leave:
+    /// what comes then is for nobody.
     fn nothing_was_ignored(&mut self) {
         let attentive = |(_, ignored): &(&WorldRank, &Ignored)| {
             Ignored {

@@ -5,19 +5,27 @@ use crate::agenda::Time;
 use crate::history::InHand;
 use crate::rank::{Phase, SimRank};
 use invivo_analysis::status;
-use invivo_proto::control::results::{Coverage, JobStatus, Ledger, Messages, RankState, RankStatus, Traffic};
+use invivo_proto::control::results::{
+    Coverage, JobStatus, Ledger, Messages, RankState, RankStatus, Traffic,
+};
 use invivo_proto::control::tree::{Partial, Query};
 use invivo_proto::ids::{Rank, RegionId};
 
 impl SimPlace {
     /// Answers a question; what it had in hand goes to the checker.
     pub fn answer(&self, query: Query, now: Time) -> (Partial, InHand) {
-        let states: Vec<(Rank, RankState)> = self.ranks.iter().map(|rank| (rank.rank, state(rank))).collect();
+        let states: Vec<(Rank, RankState)> = self
+            .ranks
+            .iter()
+            .map(|rank| (rank.rank, state(rank)))
+            .collect();
         let partial = match query {
             Query::Functions { rank_rows_max } => {
                 Partial::Functions(self.functions.to_partial(rank_rows_max))
             }
-            Query::Matrix { side_max } => Partial::Matrix(self.matrix.to_partial(self.job_ranks, side_max)),
+            Query::Matrix { side_max } => {
+                Partial::Matrix(self.matrix.to_partial(self.job_ranks, side_max))
+            }
             Query::Status => Partial::Status(self.status(&states)),
             Query::Messages => Partial::Messages(Box::new(self.messages())),
             // Places of the simulation count what is kept and have no buffers.
@@ -42,7 +50,8 @@ impl SimPlace {
         )
     }
 
-    /// Matching has tests of its own; here every call that was taken is one message sent, for the checker to count.
+    /// Matching has tests of its own; here every call that was taken is one message sent, for the
+    /// checker to count.
     fn messages(&self) -> Messages {
         Messages {
             sent: Traffic {
@@ -54,7 +63,10 @@ impl SimPlace {
     }
 
     fn recorded(&self) -> u32 {
-        self.ranks.iter().filter(|rank| rank.control.recording).count() as u32
+        self.ranks
+            .iter()
+            .filter(|rank| rank.control.recording)
+            .count() as u32
     }
 
     fn status(&self, states: &[(Rank, RankState)]) -> JobStatus {

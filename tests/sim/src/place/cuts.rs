@@ -13,14 +13,21 @@ use invivo_proto::ids::CommandId;
 const LATE_NS: u64 = 1_000;
 
 impl SimPlace {
-    pub(super) fn await_cut(&mut self, now: Moment, command: CommandId, edges: &[(Edge, u64)]) -> Vec<Reply> {
-        self.steering.due.extend(edges.iter().map(|&(edge, at_ns)| Due {
-            command,
-            edge,
-            at_ns,
-            arrived: now.time,
-            order: self.steering.commands,
-        }));
+    pub(super) fn await_cut(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        edges: &[(Edge, u64)],
+    ) -> Vec<Reply> {
+        self.steering
+            .due
+            .extend(edges.iter().map(|&(edge, at_ns)| Due {
+                command,
+                edge,
+                at_ns,
+                arrived: now.time,
+                order: self.steering.commands,
+            }));
         Vec::new()
     }
 
@@ -29,8 +36,8 @@ impl SimPlace {
         self.steering.due.iter().map(|due| due.at_ns).min()
     }
 
-    /// Makes the cuts that are due, and those whose time nobody knows; what is acknowledged, and each cut with the time
-    /// that it was ordered for and whether it was made in time.
+    /// Makes the cuts that are due, and those whose time nobody knows; what is acknowledged, and
+    /// each cut with the time that it was ordered for and whether it was made in time.
     pub fn cut_what_is_due(&mut self, now: Moment) -> (Vec<Reply>, Vec<(u64, tree::Cut, bool)>) {
         let (mut replies, mut made) = (Vec::new(), Vec::new());
         loop {
@@ -58,7 +65,11 @@ impl SimPlace {
 
     pub(super) fn cut(&mut self, now: Moment, due: Due, cut: tree::Cut) -> Vec<Reply> {
         let local = now.local;
-        let across = self.ranks.iter().filter(|rank| rank.straddles(local)).count() as u64;
+        let across = self
+            .ranks
+            .iter()
+            .filter(|rank| rank.straddles(local))
+            .count() as u64;
         match due.edge {
             Edge::Reset => {
                 if let Some(why) = self.busy() {
@@ -125,7 +136,12 @@ impl SimPlace {
     }
 
     /// Takes what lies in shared memory, and waits for what is on its way.
-    pub(super) fn take_all(&mut self, now: Moment, command: CommandId, arrived: Time) -> Vec<Reply> {
+    pub(super) fn take_all(
+        &mut self,
+        now: Moment,
+        command: CommandId,
+        arrived: Time,
+    ) -> Vec<Reply> {
         for index in 0..self.ranks.len() {
             self.take(index, now.time);
         }
@@ -169,7 +185,9 @@ impl SimPlace {
         let Some(window) = self.steering.window.take() else {
             return Vec::new();
         };
-        self.steering.due.retain(|due| due.command != window.command);
+        self.steering
+            .due
+            .retain(|due| due.command != window.command);
         self.steering
             .taking
             .retain(|taking| taking.command != window.command);

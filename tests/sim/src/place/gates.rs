@@ -1,5 +1,5 @@
-//! The gates of a place's ranks: closed for a lease, pushed on while the root is heard, and open by themselves where
-//! nobody pushes any more.
+//! The gates of a place's ranks: closed for a lease, pushed on while the root is heard, and open by
+//! themselves where nobody pushes any more.
 
 use super::SimPlace;
 use crate::agenda::{SECOND, Time};
@@ -57,11 +57,16 @@ impl SimPlace {
 
     /// When the last closed gate opens by itself, by the host's clock.
     pub fn closed_until(&self) -> Option<u64> {
-        let until = self.ranks.iter().map(|rank| rank.control.gate_until).max()?;
+        let until = self
+            .ranks
+            .iter()
+            .map(|rank| rank.control.gate_until)
+            .max()?;
         (until > 0).then_some(until)
     }
 
-    /// The ranks whose gate is open now and who stood at it: their indices, and since when they stood.
+    /// The ranks whose gate is open now and who stood at it: their indices, and since when they
+    /// stood.
     pub fn released(&mut self, local: u64) -> Vec<(usize, Time)> {
         let mut released = Vec::new();
         for (index, rank) in self.ranks.iter_mut().enumerate() {

@@ -33,7 +33,13 @@ impl SimPlace {
         self.reply(id, obeyed, after)
     }
 
-    pub(super) fn done(&self, now: Moment, due: Due, from: Option<tree::Cut>, clipped: u64) -> Reply {
+    pub(super) fn done(
+        &self,
+        now: Moment,
+        due: Due,
+        from: Option<tree::Cut>,
+        clipped: u64,
+    ) -> Reply {
         let obeyed = Obeyed {
             ranks: self.all(Outcome::Done, now.time - due.arrived),
             from,
@@ -77,7 +83,9 @@ impl SimPlace {
                 }
                 Outcome::Failed(_) => {}
                 Outcome::Done => acks.done += 1,
-                Outcome::HeldInMpi => (acks.done, acks.held_in_mpi) = (acks.done + 1, acks.held_in_mpi + 1),
+                Outcome::HeldInMpi => {
+                    (acks.done, acks.held_in_mpi) = (acks.done + 1, acks.held_in_mpi + 1)
+                }
                 Outcome::Partly => (acks.done, acks.partly) = (acks.done + 1, acks.partly + 1),
             }
             if acks.slowest.is_none_or(|(_, slowest)| *ns > slowest) {

@@ -107,7 +107,8 @@ impl Steering {
         self.epoch
     }
 
-    /// What of a record is fed to the analyses, and whether that is only a part; nothing where it was forgotten.
+    /// What of a record is fed to the analyses, and whether that is only a part; nothing where it
+    /// was forgotten.
     pub(super) fn admit(&self, call: &Call, plant: Option<Plant>) -> Option<(Call, bool)> {
         let (mut begin, mut end) = (call.end - call.duration, call.end);
         let switched_on = |cut: &Cut| cut.what == What::On && cut.at == begin;
@@ -137,7 +138,11 @@ impl Steering {
 impl SimPlace {
     /// Begins to do a command; what can be acknowledged already.
     pub fn obey(&mut self, now: Moment, command: &Command) -> Vec<Reply> {
-        let times = if self.plant == Some(Plant::DoTwice) { 2 } else { 1 };
+        let times = if self.plant == Some(Plant::DoTwice) {
+            2
+        } else {
+            1
+        };
         for rank in &mut self.ranks {
             rank.obeyed.extend(std::iter::repeat_n(command.id, times));
         }
@@ -184,7 +189,8 @@ impl SimPlace {
         }
     }
 
-    /// Recording is in this epoch from here on. Numbers grow in the order of commands, cuts may come in another.
+    /// Recording is in this epoch from here on. Numbers grow in the order of commands, cuts may
+    /// come in another.
     pub(super) fn enter(&mut self, epoch: u32) {
         self.steering.epoch = match self.plant {
             Some(Plant::OwnEpochs) => self.steering.epoch + u32::from(!self.is_recording()),

@@ -5,8 +5,8 @@ use super::round::Wave;
 use super::world::{FUNCTIONS, MESSAGE_BYTES, PARTNERS, SWING_NS, Source, World};
 use crate::flat;
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RANKS_NAMED_MAX,
-    RankState, RecordingStatus, Traffic, Unmatched,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments,
+    RANKS_NAMED_MAX, RankState, RecordingStatus, Traffic, Unmatched,
 };
 use invivo_proto::control::tree::{Acks, Partial, Query};
 use invivo_proto::ids::{Rank, RegionId};
@@ -118,19 +118,28 @@ fn rank_rows(world: &World, rank_rows_max: u32) -> BTreeMap<(Rank, RegionId), Fu
             let ranks = u64::from(world.count(source));
             for slowness in ranks.saturating_sub(u64::from(rank_rows_max))..ranks {
                 let rank = world.rank(source, world.slowness(source, function).undo(slowness));
-                candidates.push(((rank, world.region(function)), leaf::row(world, rank, function)));
+                candidates.push((
+                    (rank, world.region(function)),
+                    leaf::row(world, rank, function),
+                ));
             }
         }
     }
     candidates.sort_by_key(|(key, row)| (Reverse(row.time.sum_ns), *key));
-    candidates.into_iter().take(rank_rows_max as usize).collect()
+    candidates
+        .into_iter()
+        .take(rank_rows_max as usize)
+        .collect()
 }
 
 /// The matrix. A block sends to as many blocks as a rank has partners.
 pub fn matrix(world: &World, side_max: u32) -> Matrix {
     let block = world.ranks.div_ceil(side_max);
     let stride = world.ranks / PARTNERS;
-    assert!(stride.is_multiple_of(block), "partners lie whole blocks apart");
+    assert!(
+        stride.is_multiple_of(block),
+        "partners lie whole blocks apart"
+    );
     let blocks = world.ranks / block;
     let mut matrix = Matrix {
         block_ranks: block,
@@ -140,7 +149,8 @@ pub fn matrix(world: &World, side_max: u32) -> Matrix {
         let messages_of = |block_of: u32| -> u64 {
             let of = |source| {
                 let (from, to) = (block_of * block, (block_of + 1) * block);
-                u64::from(world.below(to, source) - world.below(from, source)) * world.messages(source)
+                u64::from(world.below(to, source) - world.below(from, source))
+                    * world.messages(source)
             };
             Source::ALL.map(of).iter().sum()
         };
@@ -150,9 +160,13 @@ pub fn matrix(world: &World, side_max: u32) -> Matrix {
                 messages,
                 bytes: messages * MESSAGE_BYTES,
             };
-            // Each side tells what its own ranks did: the halves of a message may come from different sources.
+            // Each side tells what its own ranks did: the halves of a message may come from
+            // different sources.
             let cell = (source, destination);
-            add(matrix.sent.entry(cell).or_default(), traffic(messages_of(source)));
+            add(
+                matrix.sent.entry(cell).or_default(),
+                traffic(messages_of(source)),
+            );
             add(
                 matrix.received.entry(cell).or_default(),
                 traffic(messages_of(destination)),
@@ -226,7 +240,8 @@ fn covered(world: &World) -> Coverage {
     }
 }
 
-/// What is wrong with the acknowledgement of a reset, a sentence each: every rank has done it, at one cut.
+/// What is wrong with the acknowledgement of a reset, a sentence each: every rank has done it, at
+/// one cut.
 pub fn check_reset(world: &World, acks: &Acks) -> Vec<String> {
     let slowest = Rank(world.obeying.undo(u64::from(world.ranks) - 1) as u32);
     let expected = Acks {
@@ -236,7 +251,9 @@ pub fn check_reset(world: &World, acks: &Acks) -> Vec<String> {
         from: acks.from,
         ..Acks::default()
     };
-    let one_cut = acks.from.is_some_and(|cut| cut.earliest_ns == cut.latest_ns);
+    let one_cut = acks
+        .from
+        .is_some_and(|cut| cut.earliest_ns == cut.latest_ns);
     if *acks == expected && one_cut {
         Vec::new()
     } else {

@@ -7,8 +7,8 @@ use invivo_analysis::matrix::{self, MatrixLeaf};
 use invivo_analysis::messages;
 use invivo_analysis::status;
 use invivo_proto::control::results::{
-    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments, RankState,
-    RankStatus, Traffic,
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments,
+    RankState, RankStatus, Traffic,
 };
 use invivo_proto::control::tree::{Acks, Cut, Partial, Query};
 use invivo_proto::ids::Rank;
@@ -78,7 +78,9 @@ impl Leaf {
     /// Its part of an answer.
     pub fn answer(&self, world: &World, query: Query) -> (Partial, Coverage) {
         let partial = match query {
-            Query::Functions { rank_rows_max } => Partial::Functions(self.table(world, rank_rows_max)),
+            Query::Functions { rank_rows_max } => {
+                Partial::Functions(self.table(world, rank_rows_max))
+            }
             Query::Matrix { side_max } => Partial::Matrix(self.traffic(world, side_max)),
             Query::Status => Partial::Status(self.status(world)),
             Query::Messages => Partial::Messages(Box::new(self.messages(world))),
@@ -92,7 +94,11 @@ impl Leaf {
     }
 
     fn generated(&self) -> impl Iterator<Item = Rank> {
-        let ranks = if self.forgotten { 0..0 } else { self.ranks.clone() };
+        let ranks = if self.forgotten {
+            0..0
+        } else {
+            self.ranks.clone()
+        };
         ranks
             .map(Rank)
             .filter(|rank| !rank.0.is_multiple_of(super::world::FED_EVERY))
@@ -124,7 +130,10 @@ impl Leaf {
                     world.partner(rank, number, true),
                     world.partner(rank, number, false),
                 );
-                let sent = generated.sent.entry((rank.0 / block, to.0 / block)).or_default();
+                let sent = generated
+                    .sent
+                    .entry((rank.0 / block, to.0 / block))
+                    .or_default();
                 add(sent, traffic);
                 let received = generated
                     .received
@@ -152,7 +161,11 @@ impl Leaf {
     /// Each rank has sent what its first function did, each message as long under way as that call.
     fn messages(&self, world: &World) -> Messages {
         let mut sum = messages::EMPTY;
-        let ranks = if self.forgotten { 0..0 } else { self.ranks.clone() };
+        let ranks = if self.forgotten {
+            0..0
+        } else {
+            self.ranks.clone()
+        };
         for rank in ranks.map(Rank) {
             let row = row(world, rank, 0);
             let sent = Traffic {
@@ -257,7 +270,9 @@ pub fn named(world: &World, rank: Rank) -> RankStatus {
 
 /// Where the records of a rank are.
 pub fn ledger(world: &World, source: Source) -> Ledger {
-    let entered: u64 = (0..FUNCTIONS).map(|function| world.calls(source, function)).sum();
+    let entered: u64 = (0..FUNCTIONS)
+        .map(|function| world.calls(source, function))
+        .sum();
     let kept = KEPT.min(entered - 3);
     Ledger {
         entered,

@@ -18,8 +18,8 @@ pub fn encode(rank: Rank, calls: impl Iterator<Item = Call>) -> Vec<Vec<u8>> {
             encoder.restart(header.first_time);
         }
         let at = payload.len();
-        // SAFETY: the vector has the capacity PAYLOAD_BYTES and `at` lies MAX_CALL_BYTES before it; the encoder
-        // returns the address behind the bytes that it has written there.
+        // SAFETY: the vector has the capacity PAYLOAD_BYTES and `at` lies MAX_CALL_BYTES before it;
+        // the encoder returns the address behind the bytes that it has written there.
         unsafe {
             let out = payload.as_mut_ptr().add(at);
             let end = encoder.call(out, &call, 0);
@@ -93,7 +93,10 @@ mod tests {
         // Many times over, so that one packet is not enough.
         let long = (0..50).flat_map(|_| calls.iter()).scan(0, |time, call| {
             *time += call.duration;
-            Some(Call { end: *time, ..*call })
+            Some(Call {
+                end: *time,
+                ..*call
+            })
         });
         let packets = encode(Rank(16), long);
         assert!(packets.len() > 1);

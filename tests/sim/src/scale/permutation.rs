@@ -38,7 +38,8 @@ impl Permutation {
     }
 }
 
-/// The inverse of `factor` modulo `modulus`, by Euclid; nothing where they have a divisor in common.
+/// The inverse of `factor` modulo `modulus`, by Euclid; nothing where they have a divisor in
+/// common.
 fn inverse(factor: u64, modulus: u64) -> Option<u64> {
     let (mut old, mut new) = ((factor as i128, 1i128), (modulus as i128, 0i128));
     while new.0 != 0 {

@@ -53,7 +53,9 @@ pub fn entries(partial: &Partial) -> u64 {
         Partial::Matrix(matrix) => matrix.sent.len() + matrix.received.len(),
         Partial::Status(status) => status.named.len() + status.notes.len(),
         Partial::Messages(_) => 1,
-        Partial::Buffers(buffers) => buffers.levels.len() + buffers.losses.len() + buffers.named.len(),
+        Partial::Buffers(buffers) => {
+            buffers.levels.len() + buffers.losses.len() + buffers.named.len()
+        }
         Partial::Records(records) => records.rows.len(),
         Partial::Last(last) => last.pieces.iter().map(|piece| piece.rows.len()).sum(),
         Partial::Waits(waits) => waits.classes.len() + waits.pending.len(),

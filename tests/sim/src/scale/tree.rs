@@ -68,7 +68,8 @@ impl Tree {
         let root = layout.root();
         let process = |number: u32| {
             let me = WorldRank(number);
-            let seat = Seat::of(&layout, me).expect("every process behind the application is a tool");
+            let seat =
+                Seat::of(&layout, me).expect("every process behind the application is a tool");
             // Each process on a host of its own, no two of them alike; the root's is job time.
             let clock = HostClock::of(u64::from(number), 3_600_000, 25);
             let (law, now) = (invivo_analysis::law::merge as Law, clock.local(0));
@@ -103,7 +104,9 @@ impl Tree {
     pub fn start(&mut self) -> Vec<String> {
         for at in 0..self.processes.len() {
             if let Some(leaf) = &self.processes[at].leaf {
-                let hello = Up::Hello { ranks: leaf.ranks() };
+                let hello = Up::Hello {
+                    ranks: leaf.ranks(),
+                };
                 self.step(at, Input::Local(hello));
             }
             self.wind(at);
@@ -152,7 +155,9 @@ impl Tree {
     pub fn nothing_is_left(&mut self) -> Vec<String> {
         let wave = self.ask(Query::Functions { rank_rows_max: 1 });
         match wave.partial {
-            Partial::Functions(table) if table.rows.is_empty() && table.rank_rows_total == 0 => Vec::new(),
+            Partial::Functions(table) if table.rows.is_empty() && table.rank_rows_total == 0 => {
+                Vec::new()
+            }
             other => vec![format!(
                 "{} ranks: left after a reset: {other:?}",
                 self.world.ranks
@@ -162,7 +167,10 @@ impl Tree {
 
     /// Calls that went through packets.
     pub fn calls_fed(&self) -> u64 {
-        let leaves = self.processes.iter().filter_map(|process| process.leaf.as_ref());
+        let leaves = self
+            .processes
+            .iter()
+            .filter_map(|process| process.leaf.as_ref());
         leaves.map(|leaf| leaf.calls_fed).sum()
     }
 
@@ -194,14 +202,17 @@ impl Tree {
                     process.machine.job_ns(local),
                     process.machine.clock_error_ns(local),
                 );
-                (job.abs_diff(root) > error)
-                    .then(|| format!("process {me} takes {root} ns of job time for {job}, within {error}"))
+                (job.abs_diff(root) > error).then(|| {
+                    format!("process {me} takes {root} ns of job time for {job}, within {error}")
+                })
             });
         wrong.take(3).collect()
     }
 
     fn give(&mut self, what: Ask) -> Given {
-        self.processes.iter_mut().for_each(|process| process.received = 0);
+        self.processes
+            .iter_mut()
+            .for_each(|process| process.received = 0);
         (self.bytes_to_root, self.entries_to_root, self.given) = (0, 0, None);
         self.asks += 1;
         self.root(RootInput::Ask {

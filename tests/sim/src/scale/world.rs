@@ -1,8 +1,8 @@
 //! The ranks' calls, as a function of a seed.
 //!
-//! Every number that differs from rank to rank comes from a permutation `h(j) = (a * j + b) mod M` of the ranks of a
-//! kind: seemingly at random, and yet sums, sums of squares, extremes and the worst ranks are known without looking
-//! at any rank.
+//! Every number that differs from rank to rank comes from a permutation `h(j) = (a * j + b) mod M`
+//! of the ranks of a kind: seemingly at random, and yet sums, sums of squares, extremes and the
+//! worst ranks are known without looking at any rank.
 
 use super::permutation::Permutation;
 use crate::case::stream;
@@ -16,7 +16,8 @@ pub const FED_EVERY: u32 = 16;
 pub const FUNCTIONS: u16 = 24;
 /// Ranks that every rank sends to, evenly spread over the job.
 pub const PARTNERS: u32 = 64;
-/// Messages from a rank to each of its partners, where leaf results are generated: some minutes of a real job.
+/// Messages from a rank to each of its partners, where leaf results are generated: some minutes of
+/// a real job.
 const MESSAGES_GENERATED: u64 = 8192;
 /// The same where they go through packets.
 const MESSAGES_FED: u64 = 1;
@@ -264,7 +265,10 @@ mod tests {
                 assert_eq!(world.below(rank.0, source) as usize, index);
             }
         }
-        assert_eq!(world.count(Source::Fed) + world.count(Source::Generated), 1024);
+        assert_eq!(
+            world.count(Source::Fed) + world.count(Source::Generated),
+            1024
+        );
     }
 
     #[test]

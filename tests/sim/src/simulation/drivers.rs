@@ -22,7 +22,8 @@ impl Simulation {
         let now = self.agenda.now();
         match mail {
             Mail::Down(bytes) => {
-                let message = control::decode(&bytes).expect("nobody garbles what comes from above");
+                let message =
+                    control::decode(&bytes).expect("nobody garbles what comes from above");
                 self.step(to, Input::Down(message));
             }
             Mail::Up(from, bytes) => match control::decode(&bytes) {
@@ -74,7 +75,9 @@ impl Simulation {
                 Input::Tick => self.root(RootInput::Tick),
                 Input::Backlog => unreachable!("links of the simulation take everything"),
                 Input::Enough => unreachable!("the simulation has time"),
-                Input::Down(_) | Input::Local(_) => unreachable!("the root has neither parent nor ranks"),
+                Input::Down(_) | Input::Local(_) => {
+                    unreachable!("the root has neither parent nor ranks")
+                }
             },
         }
         self.compare_clock(world);
@@ -189,7 +192,8 @@ impl Simulation {
             None
         };
         self.say(|layout| {
-            let garbled = garbled.map_or_else(String::new, |garbled| format!("as nonsense: {garbled:?}"));
+            let garbled =
+                garbled.map_or_else(String::new, |garbled| format!("as nonsense: {garbled:?}"));
             let what = trace::up(&message);
             format!(
                 "{} > {} {what} {}",
@@ -200,7 +204,8 @@ impl Simulation {
         });
         for bytes in nonsense::garble(message, garbled) {
             let arrival = self.links.arrival(self.agenda.now(), from, to);
-            self.agenda.at(arrival, Event::Mail(to, Mail::Up(from, bytes)));
+            self.agenda
+                .at(arrival, Event::Mail(to, Mail::Up(from, bytes)));
         }
     }
 }

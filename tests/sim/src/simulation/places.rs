@@ -35,7 +35,9 @@ impl Simulation {
             }
             Deed::Finished => {
                 self.say(|_| format!("A{rank} finished"));
-                return self.agenda.at(now, Event::Mail(place, Mail::Finished(index)));
+                return self
+                    .agenda
+                    .at(now, Event::Mail(place, Mail::Finished(index)));
             }
         }
         self.agenda.at(next, Event::Act(place, index));
@@ -148,7 +150,10 @@ impl Simulation {
         // Job time may become better known meanwhile: then it is waited again, or was too long.
         let at = process.clock.time_of(local).max(moment.time + 1);
         let at = at.min(moment.time + 50 * MS);
-        if process.due_at.is_none_or(|due| due > at || due <= moment.time) {
+        if process
+            .due_at
+            .is_none_or(|due| due > at || due <= moment.time)
+        {
             process.due_at = Some(at);
             self.agenda.at(at, Event::Mail(place, Mail::Due));
         }
@@ -182,7 +187,9 @@ impl Simulation {
 
     pub(super) fn logs(&mut self) {
         for process in self.processes.values() {
-            let Some(place) = &process.place else { continue };
+            let Some(place) = &process.place else {
+                continue;
+            };
             for rank in place.ranks() {
                 self.history.done.insert(rank.rank, rank.obeyed.clone());
                 self.history.logs.insert(rank.rank, rank.log.clone());

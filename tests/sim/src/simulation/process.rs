@@ -1,5 +1,5 @@
-//! A simulated tool process: a machine of `tbon`, its host's clock, its driver's inbox and alarm, and a place if it has
-//! ranks.
+//! A simulated tool process: a machine of `tbon`, its host's clock, its driver's inbox and alarm,
+//! and a place if it has ranks.
 
 use crate::agenda::Time;
 use crate::case::Case;
@@ -63,7 +63,9 @@ impl Process {
         let law = SimLaw::new(case.plant);
         let host = u64::from(layout.host_of(world).unwrap_or(0));
         let clock = HostClock::of(case.seed ^ host << 32, case.offset_ms, case.drift_ppm);
-        let place = seat.local.map(|_| SimPlace::new(case, layout, world, &clock));
+        let place = seat
+            .local
+            .map(|_| SimPlace::new(case, layout, world, &clock));
         let now = clock.local(0);
         let machine = if world == layout.root() {
             Machine::Root(Root::new(now, seat, law))

@@ -10,7 +10,9 @@ use invivo_proto::control::tree::{Down, Order, Query};
 use invivo_tbon::root::{Ask, AskId, RootAction, RootInput};
 
 /// What the root asks when the job is over.
-const LAST_QUERY: Query = Query::Functions { rank_rows_max: 1001 };
+const LAST_QUERY: Query = Query::Functions {
+    rank_rows_max: 1001,
+};
 
 impl Simulation {
     pub(super) fn ask(&mut self, index: usize) {
@@ -52,7 +54,9 @@ impl Simulation {
                     );
                 }
                 RootAction::Acked { ask, acks } => self.hand_out(ask, Delivery::Acks(acks)),
-                RootAction::Refused { ask, refusal } => self.hand_out(ask, Delivery::Refused(refusal)),
+                RootAction::Refused { ask, refusal } => {
+                    self.hand_out(ask, Delivery::Refused(refusal))
+                }
                 RootAction::Present { ranks } => self.history.present.push(ranks),
                 RootAction::RankEnded(ended) => self.history.ended_at_root.push(ended.rank),
                 RootAction::Drained => {
@@ -103,7 +107,10 @@ impl Simulation {
             Ask::Command { order, .. } => Some(order),
             Ask::Query(_) => None,
         };
-        if matches!((order, delivery), (Some(Order::Window { .. }), Delivery::Acks(_))) {
+        if matches!(
+            (order, delivery),
+            (Some(Order::Window { .. }), Delivery::Acks(_))
+        ) {
             let index = self.history.asks.len();
             let now = self.agenda.now();
             self.history.asks.push(Asked {
@@ -127,7 +134,11 @@ impl Simulation {
             return;
         }
         let last = Ask::Query(LAST_QUERY);
-        let asked = self.history.asks.last().is_some_and(|asked| asked.what == last);
+        let asked = self
+            .history
+            .asks
+            .last()
+            .is_some_and(|asked| asked.what == last);
         let now = self.agenda.now();
         if asked {
             self.history.left.insert(self.layout.root(), now);

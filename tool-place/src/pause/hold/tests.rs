@@ -52,7 +52,10 @@ fn held() -> Pauses {
         "nobody knows yet what the gate is to do"
     );
     let lease = 10_000 * MS;
-    assert_eq!(pauses.begin(START, lease), [closed(&[4], 1, START + HOLD_NS)]);
+    assert_eq!(
+        pauses.begin(START, lease),
+        [closed(&[4], 1, START + HOLD_NS)]
+    );
     assert_eq!(pauses.stood(START, Rank(4), Stand::Before), []);
     assert_eq!(
         pauses.attached(START, Rank(5)),
@@ -89,7 +92,11 @@ fn held_from_the_start_until_resumed() {
     assert_eq!(actions[0], free(&[4, 5]));
     assert_eq!(acks(&actions, 2).done, 2);
     assert_eq!(pauses.heartbeat(now), []);
-    assert_eq!(pauses.stood(now, Rank(4), Stand::Behind), [], "the hold is over");
+    assert_eq!(
+        pauses.stood(now, Rank(4), Stand::Behind),
+        [],
+        "the hold is over"
+    );
 }
 
 #[test]
@@ -153,7 +160,11 @@ fn a_hold_waits_as_long_as_its_lease_and_ends_with_it() {
     let actions = pauses.tick(START + 5_000 * MS);
     assert_eq!(actions[1..], [free(&[4])]);
     let acks = acks(&actions[..1], 1);
-    assert_eq!((acks.done, acks.failures.len()), (1, 1), "rank 5 never came");
+    assert_eq!(
+        (acks.done, acks.failures.len()),
+        (1, 1),
+        "rank 5 never came"
+    );
     assert_eq!(pauses.tick(START + 6_000 * MS), []);
 }
 
@@ -161,7 +172,9 @@ fn a_hold_waits_as_long_as_its_lease_and_ends_with_it() {
 fn pause_and_hold_share_the_gate() {
     let mut pauses = held();
     let now = START + 9_500 * MS;
-    let pause = Verb::Pause { lease_ns: 1_000 * MS };
+    let pause = Verb::Pause {
+        lease_ns: 1_000 * MS,
+    };
     let actions = pauses.command(now, &command(1, pause));
     let [
         Action::Close {
@@ -203,7 +216,10 @@ fn pause_and_hold_share_the_gate() {
         panic!("{actions:?}")
     };
     assert_eq!(keep, &[Rank(4), Rank(5)]);
-    assert_eq!(pauses.command(START, &command(2, Verb::Resume))[0], free(&[4, 5]));
+    assert_eq!(
+        pauses.command(START, &command(2, Verb::Resume))[0],
+        free(&[4, 5])
+    );
 
     // To resume ends both.
     let mut pauses = held();

@@ -46,7 +46,8 @@ fn hold(scene: &mut Scene, id: u64) {
 #[test]
 fn a_job_is_held_from_the_start_until_it_is_resumed() {
     let mut scene = Scene::before();
-    // As its supervisor makes it: with a closed gate. Its place is there before the root has said anything.
+    // As its supervisor makes it: with a closed gate. Its place is there before the root has said
+    // anything.
     let (supervisor, rank) = scene.attach_in(0, phase::STARTING, 1);
     scene.begin(held_job());
     let control = &rank.page().control;
@@ -70,13 +71,17 @@ fn a_job_is_held_from_the_start_until_it_is_resumed() {
     );
     other.page().phase.store(phase::RUNNING, Ordering::Release);
     initialises(&other);
-    assert!(matches!(&scene.step(1)[..], [Up::Ack { command: CommandId(1), acks }] if acks.done == 2));
+    assert!(
+        matches!(&scene.step(1)[..], [Up::Ack { command: CommandId(1), acks }] if acks.done == 2)
+    );
     scene.step(1000);
     scene.down(Down::Heartbeat);
     assert!(control.gate_until_ns.load(Ordering::Acquire) > scene.now.ns + 1_000 * MS);
     assert_eq!(supervisor.hear(), None, "nobody is stopped");
     scene.command(2, Verb::Resume);
-    assert!(matches!(&scene.said()[..], [Up::Ack { command: CommandId(2), acks }] if acks.done == 2));
+    assert!(
+        matches!(&scene.said()[..], [Up::Ack { command: CommandId(2), acks }] if acks.done == 2)
+    );
     assert_eq!(control.gate.load(Ordering::Acquire), 0);
 }
 
@@ -134,7 +139,8 @@ fn a_rank_that_is_not_recorded_is_past_its_initialisation_or_not_from_the_first_
     // One call later: nobody notes which.
     past.status().tid.store(7, Ordering::Release);
     hold(&mut scene, 1);
-    // As the preloaded library says it: what it is in, that it is in it, and then that the rank runs.
+    // As the preloaded library says it: what it is in, that it is in it, and then that the rank
+    // runs.
     let status = before.status();
     status.tid.store(7, Ordering::Release);
     status

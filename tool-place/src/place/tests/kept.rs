@@ -1,4 +1,5 @@
-//! What buffers keep: strategies changed while running, what they tell, pages of records, and buffers that change hands.
+//! What buffers keep: strategies changed while running, what they tell, pages of records, and
+//! buffers that change hands.
 
 use super::*;
 use invivo_proto::control::buffers::{Buffers, Cursor, Halvings, Label, Reason, Records, Thinned};
@@ -39,7 +40,12 @@ fn buffers(scene: &mut Scene) -> Buffers {
     }
 }
 
-fn page(scene: &mut Scene, rank: u32, job_ns: std::ops::Range<u64>, after: Option<Cursor>) -> Records {
+fn page(
+    scene: &mut Scene,
+    rank: u32,
+    job_ns: std::ops::Range<u64>,
+    after: Option<Cursor>,
+) -> Records {
     scene.down(Down::Query {
         wave: WaveId(8),
         query: Query::Records {
@@ -76,7 +82,11 @@ fn pages_give_each_record_once_though_records_end_together() {
     loop {
         let records = page(&mut scene, 0, 0..u64::MAX, after);
         assert_eq!(
-            (records.books.stored, records.books.kept, records.gone_until_ns),
+            (
+                records.books.stored,
+                records.books.kept,
+                records.gone_until_ns
+            ),
             (10, 10, None)
         );
         assert!(records.rows.len() <= 3);
@@ -132,7 +142,14 @@ fn pages_give_samples_beside_calls() {
     assert_eq!(tags, (0..20).collect::<Vec<_>>());
     let told: Vec<_> = samples
         .iter()
-        .map(|sample| (sample.ordinal, sample.at_ticks, sample.at_ns, &sample.values[..]))
+        .map(|sample| {
+            (
+                sample.ordinal,
+                sample.at_ticks,
+                sample.at_ns,
+                &sample.values[..],
+            )
+        })
         .collect();
     let wanted = |ordinal: u64| {
         let end = call(4 * ordinal - 1).end;
@@ -193,7 +210,9 @@ fn a_rank_is_told_that_the_frequency_of_its_samples_is_halved() {
     assert_eq!(in_vain(&told) - before, CALLS * 3 / 4);
     // It hears, and none do.
     let page = scene.place.ranks[0].records.memory().unwrap().page();
-    page.status[0].halvings_known.store(buffer, Ordering::Release);
+    page.status[0]
+        .halvings_known
+        .store(buffer, Ordering::Release);
     let before = in_vain(&told);
     told = packet(&mut scene);
     assert_eq!(
@@ -203,7 +222,13 @@ fn a_rank_is_told_that_the_frequency_of_its_samples_is_halved() {
             known: buffer
         }
     );
-    assert_eq!(told.thinned, Some(Thinned { untold: 0, ..thinned }));
+    assert_eq!(
+        told.thinned,
+        Some(Thinned {
+            untold: 0,
+            ..thinned
+        })
+    );
     assert_eq!(in_vain(&told), before);
     // What thins no samples takes them at their first frequency.
     scene.command(
@@ -255,7 +280,10 @@ fn a_strategy_changes_all_buffers_of_a_place_or_none() {
     };
     let by_duration: Strategy = "duration:1us".parse().unwrap();
     let acks = give(&mut scene, 5, by_duration);
-    assert_eq!((acks.targets, acks.done, &acks.failures[..]), (2, 2, &[][..]));
+    assert_eq!(
+        (acks.targets, acks.done, &acks.failures[..]),
+        (2, 2, &[][..])
+    );
     let told = buffers(&mut scene);
     assert_eq!(told.strategies, [(by_duration, 2)].into());
     assert_eq!((told.stored, told.kept), (1, 1));
@@ -275,7 +303,11 @@ fn a_strategy_changes_all_buffers_of_a_place_or_none() {
         .unwrap();
     let acks = give(&mut scene, 6, too_many);
     assert_eq!((acks.targets, acks.done, acks.failures.len()), (2, 0, 2));
-    assert!(acks.failures[0].1.contains("is too small"), "{:?}", acks.failures);
+    assert!(
+        acks.failures[0].1.contains("is too small"),
+        "{:?}",
+        acks.failures
+    );
     assert_eq!(buffers(&mut scene).strategies, [(by_duration, 2)].into());
 }
 
@@ -292,7 +324,8 @@ fn ended_thread() -> u32 {
 
 #[test]
 fn buffers_of_threads_that_have_ended_change_hands() {
-    // Room for four buffers of this place: one for each of its ranks' first threads, the rest for others.
+    // Room for four buffers of this place: one for each of its ranks' first threads, the rest for
+    // others.
     let mut scene = Scene::new();
     let (_supervisor, first) = scene.attach(0);
     let page = first.page();
@@ -318,7 +351,10 @@ fn buffers_of_threads_that_have_ended_change_hands() {
     );
     write(Writer::new(region), living, &mut scene);
     let beyond = buffers(&mut scene);
-    assert_eq!((beyond.locations, beyond.without, beyond.recycled), (4, 1, 0));
+    assert_eq!(
+        (beyond.locations, beyond.without, beyond.recycled),
+        (4, 1, 0)
+    );
     // One ends: the location that waits takes its buffer.
     page.status[1].tid.store(ended_thread(), Ordering::Release);
     scene.step(300);
@@ -367,7 +403,8 @@ fn a_tap_writes_what_is_taken_as_packets() {
         let (header, payload) = invivo_proto::packet::Header::decode(&bytes[at..end]).unwrap();
         assert_eq!(header.records, 4);
         sequences.push(header.sequence);
-        let mut decoder = invivo_proto::record::Decoder::new(header.first_time, header.next_request);
+        let mut decoder =
+            invivo_proto::record::Decoder::new(header.first_time, header.next_request);
         let mut of_payload = 0;
         while of_payload < payload.len() {
             match decoder.record(payload, &mut of_payload).unwrap() {

@@ -26,7 +26,13 @@ fn position(rank: u32) -> Position {
     Position::of(rank, u32::MAX).unwrap()
 }
 
-fn page(scene: &mut Scene, from: Position, job_ns: std::ops::Range<u64>, newest: u64, max: u32) -> Last {
+fn page(
+    scene: &mut Scene,
+    from: Position,
+    job_ns: std::ops::Range<u64>,
+    newest: u64,
+    max: u32,
+) -> Last {
     scene.down(Down::Query {
         wave: WaveId(8),
         query: Query::Last {
@@ -47,12 +53,21 @@ fn page(scene: &mut Scene, from: Position, job_ns: std::ops::Range<u64>, newest:
 }
 
 /// All pages: the tags by rank, and how many pages there were.
-fn all(scene: &mut Scene, job_ns: std::ops::Range<u64>, newest: u64, max: u32) -> (Vec<(u32, i32)>, usize) {
+fn all(
+    scene: &mut Scene,
+    job_ns: std::ops::Range<u64>,
+    newest: u64,
+    max: u32,
+) -> (Vec<(u32, i32)>, usize) {
     let (mut tags, mut pages) = (Vec::new(), 0);
     let mut from = Some(position(0));
     while let Some(at) = from {
         let last = page(scene, at, job_ns.clone(), newest, max);
-        let rows = last.pieces.iter().map(|piece| piece.rows.len()).sum::<usize>();
+        let rows = last
+            .pieces
+            .iter()
+            .map(|piece| piece.rows.len())
+            .sum::<usize>();
         assert!(rows <= max as usize, "{rows} rows");
         for piece in &last.pieces {
             tags.extend(
@@ -97,7 +112,10 @@ fn pages_give_every_call_of_every_rank_once() {
         [(0, 2), (0, 3)]
     );
     // What the wrong place is asked for.
-    assert_eq!(page(&mut scene, position(7), 0..u64::MAX, 1, 1), Last::default());
+    assert_eq!(
+        page(&mut scene, position(7), 0..u64::MAX, 1, 1),
+        Last::default()
+    );
 }
 
 #[test]
@@ -162,13 +180,20 @@ fn a_rank_that_aborted_is_in_that_call() {
     scene.step(1);
     assert!(writer.open());
     writer.call(&call(0), &[]);
-    // As the shim does it: the page names the call, and the thread is not in MPI, as nobody counts it.
+    // As the shim does it: the page names the call, and the thread is not in MPI, as nobody counts
+    // it.
     let status = &writer.page().status[0];
     status.entered_at.store(6000, Ordering::Release);
     status.region.store(ABORT.0.into(), Ordering::Release);
-    writer.page().phase.store(phase::ABORTING, Ordering::Release);
+    writer
+        .page()
+        .phase
+        .store(phase::ABORTING, Ordering::Release);
     let last = page(&mut scene, position(0), 0..u64::MAX, u64::MAX, 100);
     let open = last.pieces[0].open.expect("an open call");
     assert_eq!((open.region, open.begin_ticks), (ABORT, 6000));
-    assert_eq!(last.pieces[0].ledger.open, 0, "it is no call that was counted");
+    assert_eq!(
+        last.pieces[0].ledger.open, 0,
+        "it is no call that was counted"
+    );
 }

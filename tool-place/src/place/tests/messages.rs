@@ -91,7 +91,9 @@ fn a_send_to_another_place_goes_there_and_one_from_there_is_matched_here() {
         assert_eq!(to_the_next(&mut scene, false), [], "it takes nothing");
         scene.step(20);
         let sent = to_the_next(&mut scene, true);
-        let [halves] = &sent[..] else { panic!("{sent:?}") };
+        let [halves] = &sent[..] else {
+            panic!("{sent:?}")
+        };
         let [send] = halves.sends[..] else {
             panic!("{halves:?}")
         };
@@ -105,7 +107,9 @@ fn a_send_to_another_place_goes_there_and_one_from_there_is_matched_here() {
         from_there.from = WorldRank(5);
         from_there.sends[0].destination = Rank(1);
         from_there.sends[0].source = 3;
-        scene.place.peer(WorldRank(5), &encode(&from_there).unwrap());
+        scene
+            .place
+            .peer(WorldRank(5), &encode(&from_there).unwrap());
         let messages = asked(&mut scene);
         assert_eq!((messages.sent.messages, messages.matched.messages), (1, 1));
         assert_eq!(
@@ -262,7 +266,8 @@ fn what_comes_before_the_job_is_told_is_put_together_and_what_comes_before_a_swi
         });
         receiver.call(&call(Kind::Recv, 0, 60, 70), &[]);
         assert_eq!(matched(&mut scene), (1, 60 * MS));
-        // This place comes to record later than that of a sender, whose first message is received unseen.
+        // This place comes to record later than that of a sender, whose first message is received
+        // unseen.
         for (id, on) in [(1, false), (2, true)] {
             let at_ns = job(scene.now.ticks / MS + 10);
             scene.command(

@@ -1,4 +1,5 @@
-//! What is recorded: resets and switches here, windows and the end of the measurement beside. Ticks are ns of the place.
+//! What is recorded: resets and switches here, windows and the end of the measurement beside. Ticks
+//! are ns of the place.
 
 mod shutdown;
 mod windows;
@@ -56,7 +57,8 @@ fn acks(said: &[Up], id: u64) -> Acks {
         .unwrap_or_else(|| panic!("no answer to {id} in {said:?}"))
 }
 
-/// The function table's row of the only function there is, and how much of the truth it is. The books balance.
+/// The function table's row of the only function there is, and how much of the truth it is. The
+/// books balance.
 fn asked(scene: &mut Scene) -> (Option<FunctionStats>, Coverage) {
     scene.down(Down::Query {
         wave: WaveId(7),
@@ -109,7 +111,8 @@ fn after_a_reset_no_call_of_before_is_seen_whichever_way_it_comes() {
         let mut scene = Scene::new();
         let (_first, mut rank) = scene.attach(0);
         let (_second, mut other) = scene.attach(1);
-        // Three calls taken, three in a packet on its way over MPI, and one that is open across the cut.
+        // Three calls taken, three in a packet on its way over MPI, and one that is open across the
+        // cut.
         other.open();
         (10..13).for_each(|ms| other.call(&super::recorded::call(ms, ms + 1), &[]));
         other.leave();
@@ -130,10 +133,15 @@ fn after_a_reset_no_call_of_before_is_seen_whichever_way_it_comes() {
         let (row, coverage) = asked(&mut scene);
         assert_eq!(row, None);
         assert_eq!(
-            (coverage.ledger.reset, coverage.ledger.kept, coverage.ledger.open),
+            (
+                coverage.ledger.reset,
+                coverage.ledger.kept,
+                coverage.ledger.open
+            ),
             (6, 0, 1)
         );
-        // The packet that was taken from shared memory comes now; then the open call ends, then one behind the cut.
+        // The packet that was taken from shared memory comes now; then the open call ends, then one
+        // behind the cut.
         scene.place.packet(WorldRank(0), Some(&message));
         rank.call(&call(30, 70), &[]);
         rank.resume();
@@ -189,16 +197,23 @@ fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
         assert_eq!(control.recording.load(Ordering::Acquire), word(0, true));
         assert_eq!(acks(&until(&mut scene, 31), 1).done, 2);
         assert_eq!(control.recording.load(Ordering::Acquire), word(0, false));
-        // One under way counts whole; one that the rank began a moment too late to know does not count.
+        // One under way counts whole; one that the rank began a moment too late to know does not
+        // count.
         rank.open();
         rank.call(&call(25, 40), &[]);
         rank.call(&call(41, 42), &[]);
         rank.leave();
-        assert_eq!((recording(&mut scene).on, recording(&mut scene).off), (0, 1));
+        assert_eq!(
+            (recording(&mut scene).on, recording(&mut scene).off),
+            (0, 1)
+        );
         scene.command(2, switched(true, 6, 60));
         assert_eq!(control.recording.load(Ordering::Acquire), word(6, true));
         let since = control.recording_since.load(Ordering::Acquire);
-        assert!(since < scene.now.ticks, "what is under way now began before");
+        assert!(
+            since < scene.now.ticks,
+            "what is under way now began before"
+        );
         // A rank that comes now is told the same.
         let (_late, late) = scene.attach(1);
         assert_eq!(
@@ -239,7 +254,10 @@ fn a_job_that_begins_unobserved_has_nothing_from_before_the_ranks_knew() {
         let (row, coverage) = asked(&mut scene);
         assert_eq!(row, None);
         assert_eq!((coverage.ledger.entered, coverage.ledger.reset), (1, 1));
-        assert_eq!((recording(&mut scene).on, recording(&mut scene).off), (0, 1));
+        assert_eq!(
+            (recording(&mut scene).on, recording(&mut scene).off),
+            (0, 1)
+        );
     });
 }
 

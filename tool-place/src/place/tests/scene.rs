@@ -3,8 +3,8 @@
 use super::*;
 use invivo_mpi_link::clock::Reading;
 use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType, connect, sendmsg, socket_with,
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, sendmsg, socket_with,
 };
 use std::cell::Cell;
 use std::io::IoSlice;
@@ -105,8 +105,8 @@ impl Scene {
         assert!(self.place.is_ready());
     }
 
-    /// What the place says, without its questions for the time, which the root answers at once: it is
-    /// as [`job`] says.
+    /// What the place says, without its questions for the time, which the root answers at once: it
+    /// is as [`job`] says.
     pub(super) fn said(&mut self) -> Vec<Up> {
         let mut said = self.place.take_up();
         let mut asked = None;
@@ -161,7 +161,12 @@ impl Scene {
     }
 
     /// The same, in this phase and with this generation at its gate.
-    pub(super) fn attach_in(&mut self, rank: u32, in_phase: u32, gate: u32) -> (OneSupervisor, Writer) {
+    pub(super) fn attach_in(
+        &mut self,
+        rank: u32,
+        in_phase: u32,
+        gate: u32,
+    ) -> (OneSupervisor, Writer) {
         let (descriptor, region) = memory(rank, 4);
         let page = region.page();
         page.phase.store(in_phase, Ordering::Release);
@@ -212,7 +217,13 @@ impl OneSupervisor {
         if !descriptors.is_empty() {
             assert!(control.push(SendAncillaryMessage::ScmRights(&descriptors)));
         }
-        sendmsg(&self.0, &[IoSlice::new(&bytes)], &mut control, SendFlags::empty()).unwrap();
+        sendmsg(
+            &self.0,
+            &[IoSlice::new(&bytes)],
+            &mut control,
+            SendFlags::empty(),
+        )
+        .unwrap();
     }
 
     pub(super) fn say(&self, message: &FromSupervisor) {

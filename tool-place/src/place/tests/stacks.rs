@@ -96,12 +96,19 @@ fn addresses_are_named_once_and_paths_merged() {
         walk: 1,
         threads: false,
     };
-    assert_eq!((first.hear(), second.hear()), (Some(walk.clone()), Some(walk)));
+    assert_eq!(
+        (first.hear(), second.hear()),
+        (Some(walk.clone()), Some(walk))
+    );
     say(&first, 1, at(&[0x20, 0x10]));
     assert_eq!(answer(scene.step(1)), None, "the other has not answered");
     say(&second, 1, at(&[0x30, 0x10]));
     assert_eq!(answer(scene.step(1)), None, "nothing has a name");
-    assert_eq!(name(&first), [0x10, 0x20], "what both are in is asked of one");
+    assert_eq!(
+        name(&first),
+        [0x10, 0x20],
+        "what both are in is asked of one"
+    );
     assert_eq!(name(&second), [0x30]);
     let stacks = answer(scene.step(1)).expect("an answer");
     let (both, lines) = (vec![Rank(0), Rank(1)], ["app.c:16", "app.c:32", "app.c:48"]);
@@ -121,7 +128,10 @@ fn addresses_are_named_once_and_paths_merged() {
     say(&second, 2, at(&[0x20, 0x10]));
     let stacks = answer(scene.step(1)).expect("an answer");
     assert_eq!(tree(&stacks).len(), 2);
-    assert!(matches!(first.hear(), Some(ToSupervisor::Walk { walk: 2, .. })));
+    assert!(matches!(
+        first.hear(),
+        Some(ToSupervisor::Walk { walk: 2, .. })
+    ));
     assert_eq!(first.hear(), None);
 }
 
@@ -130,12 +140,18 @@ fn only_the_chosen_ranks_are_asked() {
     let mut scene = Scene::new();
     let (first, _rank) = scene.attach(0);
     let (second, _other) = scene.attach(1);
-    ask_of(&mut scene, Chosen::of(&[(Rank(1), Rank(7))]).expect("a range"));
+    ask_of(
+        &mut scene,
+        Chosen::of(&[(Rank(1), Rank(7))]).expect("a range"),
+    );
     assert_eq!(first.hear(), None);
     assert!(second.hear().is_some());
     say(&second, 1, at(&[]));
     assert_eq!(answer(scene.step(1)).map(|stacks| stacks.ranks), Some(1));
-    ask_of(&mut scene, Chosen::of(&[(Rank(5), Rank(7))]).expect("a range"));
+    ask_of(
+        &mut scene,
+        Chosen::of(&[(Rank(5), Rank(7))]).expect("a range"),
+    );
     assert_eq!(answer(scene.said()), Some(Stacks::default()));
 }
 
@@ -197,7 +213,10 @@ fn ranks_that_are_not_there_are_told_at_once() {
 fn many_addresses_are_asked_in_several_questions() {
     let mut scene = Scene::new();
     let (first, _rank) = scene.attach(0);
-    ask_of(&mut scene, Chosen::of(&[(Rank(0), Rank(0))]).expect("a range"));
+    ask_of(
+        &mut scene,
+        Chosen::of(&[(Rank(0), Rank(0))]).expect("a range"),
+    );
     let offsets: Vec<u64> = (1..=OFFSETS_MAX as u64 + 1).collect();
     say(&first, 1, at(&offsets));
     assert_eq!(answer(scene.step(1)), None);

@@ -27,8 +27,8 @@ fn answer(said: Vec<Up>) -> Option<Waits> {
     })
 }
 
-/// The rank is in a call since this time of the scene. Its ticks are the machine's: several of them may be a nanosecond, so
-/// that calls that are old here are ten times as old as need be.
+/// The rank is in a call since this time of the scene. Its ticks are the machine's: several of them
+/// may be a nanosecond, so that calls that are old here are ten times as old as need be.
 fn stands(rank: &Writer, region: RegionId, since_ms: u64) {
     let status = &rank.page().status[0];
     status.region.store(u32::from(region.0), Ordering::Relaxed);
@@ -129,7 +129,11 @@ fn a_collective_is_told_with_its_place_on_its_communicator() {
         root: peer::NONE,
     });
     assert_eq!(waits.classes[&barrier].ranks, 1);
-    assert_eq!(waits.classes[&Doing::Starting].ranks, 1, "rank 1 is not here yet");
+    assert_eq!(
+        waits.classes[&Doing::Starting].ranks,
+        1,
+        "rank 1 is not here yet"
+    );
 }
 
 #[test]
@@ -159,6 +163,9 @@ fn a_supervisor_that_does_not_answer_is_not_waited_for_long() {
     let waits = answer(scene.step(1)).expect("an answer");
     assert_eq!((waits.pending.len(), waits.ranks), (0, 2));
     // It comes too late.
-    first.say(&FromSupervisor::Seen { look: 1, seen: None });
+    first.say(&FromSupervisor::Seen {
+        look: 1,
+        seen: None,
+    });
     assert_eq!(answer(scene.step(1)), None);
 }

@@ -16,7 +16,8 @@ struct Came {
     windows_failed: Vec<u64>,
 }
 
-/// The verbs as a root gives them out: cuts in order, an epoch for each beginning, no window or reset in a window.
+/// The verbs as a root gives them out: cuts in order, an epoch for each beginning, no window or
+/// reset in a window.
 fn commands(steps: &[(u64, u8)]) -> Vec<(u64, Verb)> {
     let (mut now, mut epoch, mut window_to) = (100, 0, 0);
     let mut commands = Vec::new();

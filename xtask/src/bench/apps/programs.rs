@@ -1,4 +1,5 @@
-//! The programs: kernels of our own with the patterns of the NAS benchmarks, LAMMPS, hpcc; and how each tells what it did.
+//! The programs: kernels of our own with the patterns of the NAS benchmarks, LAMMPS, hpcc; and how
+//! each tells what it did.
 
 use super::{App, RANKS, Said};
 use crate::bench::mpi::OPEN_MPI;
@@ -6,8 +7,8 @@ use crate::bench::{folder, stream};
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// One kernel with what it computes between exchanges, so that its ranks make some 35,000 calls a second if its pattern gives that
-/// at all, and with steps for a second.
+/// One kernel with what it computes between exchanges, so that its ranks make some 35,000 calls a
+/// second if its pattern gives that at all, and with steps for a second.
 struct Kernel {
     name: &'static str,
     pattern: &'static str,
@@ -102,7 +103,8 @@ pub fn all(full: bool) -> Result<Vec<App>> {
         .iter()
         .map(|one| kernel(one, one.name.to_owned(), RANKS, 1.0))
         .collect();
-    let melt = |name: &str, ranks| lammps(name, ranks, "melt", 1000, "molecular dynamics, 4,000 atoms");
+    let melt =
+        |name: &str, ranks| lammps(name, ranks, "melt", 1000, "molecular dynamics, 4,000 atoms");
     apps.push(melt("LAMMPS melt", RANKS)?);
     apps.push(plain(
         "comms 10,000",
@@ -110,7 +112,8 @@ pub fn all(full: bool) -> Result<Vec<App>> {
         &["comms", "10000", "20000"],
     ));
     if full {
-        let some = |names: [&'static str; 3]| KERNELS.iter().filter(move |one| names.contains(&one.name));
+        let some =
+            |names: [&'static str; 3]| KERNELS.iter().filter(move |one| names.contains(&one.name));
         for one in some(["lu", "sp", "cg"]) {
             apps.push(kernel(one, format!("{} / 8", one.name), RANKS, 8.0));
         }
@@ -167,7 +170,10 @@ fn lammps(name: &str, ranks: u32, example: &str, steps: u32, about: &str) -> Res
         about: about.to_owned(),
         ranks,
         program: "lmp".into(),
-        arguments: vec!["-in".into(), stream::input(example, steps)?.display().to_string()],
+        arguments: vec![
+            "-in".into(),
+            stream::input(example, steps)?.display().to_string(),
+        ],
         folder: folder(),
         read: of_lammps,
     })
@@ -175,7 +181,9 @@ fn lammps(name: &str, ranks: u32, example: &str, steps: u32, about: &str) -> Res
 
 /// Its own time of the loop, and the rows of its table.
 fn of_lammps(text: &str, _: &Path) -> Result<Said> {
-    let seconds = text.lines().find_map(|line| line.strip_prefix("Loop time of "));
+    let seconds = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Loop time of "));
     let seconds = seconds
         .and_then(|rest| rest.split(' ').next())
         .context("no loop time")?;
@@ -201,7 +209,9 @@ fn hpcc() -> Result<App> {
     std::fs::write(own.join("hpccinf.txt"), on_two_ranks(&text))?;
     Ok(App {
         name: "hpcc".into(),
-        about: "HPC Challenge: linear algebra, transposes, random access, FFT, latency and bandwidth".into(),
+        about:
+            "HPC Challenge: linear algebra, transposes, random access, FFT, latency and bandwidth"
+                .into(),
         ranks: RANKS,
         program: "hpcc".into(),
         arguments: Vec::new(),
@@ -241,13 +251,16 @@ mod tests {
 
     #[test]
     fn programs_say_what_they_did() {
-        let said = of_kernel("answer 5\nseconds 1.5\ncpu 2.9\nmade MPI_Send 7\n", Path::new("")).unwrap();
+        let said = of_kernel(
+            "answer 5\nseconds 1.5\ncpu 2.9\nmade MPI_Send 7\n",
+            Path::new(""),
+        )
+        .unwrap();
         assert_eq!((said.seconds, said.answer.as_str()), (Some(1.5), "5"));
         assert_eq!(said.made, [("MPI_Send".to_owned(), 7)]);
         assert!(of_kernel("seconds 1.5\n", Path::new("")).is_err());
 
-        let text =
-            "Step Temp\n0 3.0\n50 1.6\n100 1.5\nLoop time of 0.75 on 2 procs for 100 steps\nNlocal: 2000\n";
+        let text = "Step Temp\n0 3.0\n50 1.6\n100 1.5\nLoop time of 0.75 on 2 procs for 100 steps\nNlocal: 2000\n";
         let said = of_lammps(text, Path::new("")).unwrap();
         assert_eq!(
             (said.seconds, said.answer.as_str()),

@@ -71,7 +71,9 @@ pub fn where_and_when(runs: &Runs) -> String {
             machine["memory_gib"].as_f64().unwrap_or(0.0),
             word("system"),
             word("kernel"),
-            run["beside"]["cores_used_by_others"].as_f64().unwrap_or(0.0)
+            run["beside"]["cores_used_by_others"]
+                .as_f64()
+                .unwrap_or(0.0)
         );
     }
     format!("\n{text}")

@@ -34,9 +34,11 @@ impl Programs {
     pub fn run(&self, tool: Tool, mode: [&str; 2]) -> Result<Said> {
         let report = folder().join("shim-report.json");
         let is_observed = matches!(tool, Tool::Off | Tool::On);
-        let mut launch = self
-            .mpi
-            .launch(if is_observed { with_tools(RANKS) } else { RANKS });
+        let mut launch = self.mpi.launch(if is_observed {
+            with_tools(RANKS)
+        } else {
+            RANKS
+        });
         self.mpi.yielding(&mut launch, false);
         match tool {
             Tool::Bare => {}

@@ -65,14 +65,19 @@ impl Tree {
         let local = process.clock.local(now);
         if process.machine.job_ns(local) < at_ns {
             let due = process.clock.time_of(process.machine.from_job(at_ns));
-            return self.agenda.at(due.max(now + 1), Event::Due(at, command, at_ns));
+            return self
+                .agenda
+                .at(due.max(now + 1), Event::Due(at, command, at_ns));
         }
         let cut = Cut {
             earliest_ns: at_ns,
             latest_ns: at_ns,
             error_ns: process.machine.clock_error_ns(local),
         };
-        let leaf = process.leaf.as_mut().expect("only places are given commands");
+        let leaf = process
+            .leaf
+            .as_mut()
+            .expect("only places are given commands");
         let acks = leaf.reset(&self.world, cut);
         self.step(at, Input::Local(Up::Ack { command, acks }));
     }
@@ -106,7 +111,8 @@ impl Tree {
             Action::Up(message) => {
                 let parent = self.layout.parent(me).expect("all but the root have one");
                 let bytes = control::encode(&message).expect("short");
-                self.agenda.at(arrives, Event::Up(self.index(parent), me, bytes));
+                self.agenda
+                    .at(arrives, Event::Up(self.index(parent), me, bytes));
             }
             Action::Local(Down::Query { wave, query }) => {
                 let leaf = self.processes[at].leaf.as_ref().expect("a place");
@@ -138,7 +144,9 @@ impl Tree {
         };
         for action in root.step(local, input) {
             match action {
-                RootAction::Down { to, message } => self.carry_out(at, Action::Down { to, message }),
+                RootAction::Down { to, message } => {
+                    self.carry_out(at, Action::Down { to, message })
+                }
                 RootAction::Answer {
                     partial,
                     coverage,
@@ -162,7 +170,9 @@ impl Tree {
             Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
             Partial::Records(records) => Answer::Records(records, coverage),
             Partial::Last(last) => Answer::Last(last, coverage),
-            Partial::Waits(waits) => Answer::Waits(Box::new((Default::default(), *waits)), coverage),
+            Partial::Waits(waits) => {
+                Answer::Waits(Box::new((Default::default(), *waits)), coverage)
+            }
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
         };
         let response = Response {

@@ -14,13 +14,19 @@ fn the_measurement_ends_and_the_job_goes_on_to_its_own_end() {
                 lease_ns: 60_000 * MS,
             },
         );
-        assert_eq!(supervisor.hear(), Some(ToSupervisor::Stop { generation: 1 }));
+        assert_eq!(
+            supervisor.hear(),
+            Some(ToSupervisor::Stop { generation: 1 })
+        );
         rank.open();
         rank.call(&call(1, 2), &[]);
         scene.command(2, Verb::Shutdown);
         assert_eq!(rank.page().control.gate.load(Ordering::Acquire), 0);
         assert_eq!(rank.page().control.recording.load(Ordering::Acquire), 0);
-        assert_eq!(supervisor.hear(), Some(ToSupervisor::Continue { generation: 1 }));
+        assert_eq!(
+            supervisor.hear(),
+            Some(ToSupervisor::Continue { generation: 1 })
+        );
         assert!(!scene.place.is_over());
         let acks_of = acks(&until(&mut scene, 5), 2);
         assert_eq!((acks_of.done, acks_of.failures.len()), (2, 0));
@@ -60,7 +66,8 @@ fn what_ends_behind_the_measurement_is_in_no_answer() {
         let acks = acks(&until(&mut scene, 10), 1);
         assert_eq!((acks.done, acks.open), (2, 2));
         let (before, _) = asked(&mut scene);
-        // One is left in shared memory, one comes over MPI; both are over between two questions for the result.
+        // One is left in shared memory, one comes over MPI; both are over between two questions for
+        // the result.
         rank.call(&call(3, 12), &[]);
         rank.resume();
         rank.leave();

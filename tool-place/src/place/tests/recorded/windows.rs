@@ -52,7 +52,11 @@ fn a_window_is_the_same_time_on_all_ranks_and_is_acknowledged_when_it_is_taken()
         assert_eq!((row.time.count, row.clipped), (3, 2));
         assert_eq!(row.time.sum_ns, (5 + 10 + 5) * MS);
         assert_eq!(
-            (coverage.ledger.kept, coverage.ledger.reset, coverage.ledger.open),
+            (
+                coverage.ledger.kept,
+                coverage.ledger.reset,
+                coverage.ledger.open
+            ),
             (3, 4, 1)
         );
         // What was open then belongs to the window as far as it lies in it.
@@ -61,7 +65,10 @@ fn a_window_is_the_same_time_on_all_ranks_and_is_acknowledged_when_it_is_taken()
         until(&mut scene, 500);
         let (row, _) = asked(&mut scene);
         let row = row.unwrap();
-        assert_eq!((row.time.count, row.clipped, row.time.max_ns), (4, 3, 100 * MS));
+        assert_eq!(
+            (row.time.count, row.clipped, row.time.max_ns),
+            (4, 3, 100 * MS)
+        );
         let window = recording(&mut scene).window.unwrap();
         assert_eq!(
             (window.from_ns, window.to_ns, window.complete),
@@ -90,7 +97,10 @@ fn a_call_that_nobody_noted_is_open_across_a_window_if_it_was_entered_before() {
             .status()
             .entered_at
             .store(u64::from(word(1, true)), Ordering::Release);
-        computes.status().inside.store(inside::MPI, Ordering::Release);
+        computes
+            .status()
+            .inside
+            .store(inside::MPI, Ordering::Release);
         let acks = acks(&until(&mut scene, 101), 1);
         assert_eq!((acks.done, acks.open, acks.clipped), (2, 1, 1));
         assert_eq!(
@@ -103,7 +113,8 @@ fn a_call_that_nobody_noted_is_open_across_a_window_if_it_was_entered_before() {
 
 #[test]
 fn places_that_hear_at_other_times_cut_alike() {
-    // A few commands with their cuts; whatever comes of the first arrivals comes of all others that are in time.
+    // A few commands with their cuts; whatever comes of the first arrivals comes of all others that
+    // are in time.
     on_both_sides(|| {
         let mut all = Vec::new();
         for delay in [0, 9, 39] {

@@ -52,8 +52,14 @@ pub fn apps_charts(run: &Value) -> Result<Charts> {
         mark: None,
     };
     Ok(vec![
-        ("apps-slower.svg", chart("Slower than the bare run", "%", slower)),
-        ("apps-rates.svg", chart("MPI calls of each rank", "1/s", rates)),
+        (
+            "apps-slower.svg",
+            chart("Slower than the bare run", "%", slower),
+        ),
+        (
+            "apps-rates.svg",
+            chart("MPI calls of each rank", "1/s", rates),
+        ),
     ])
 }
 

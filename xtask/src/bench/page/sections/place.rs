@@ -44,7 +44,11 @@ pub fn place(runs: &Runs) -> Result<String> {
             short(row["allocations_per_million_calls"].as_f64().unwrap_or(0.0)),
             mib("half_bytes"),
             mib("end_bytes"),
-            earlier(runs, |other| same(other) && other["stage"] == "place", "cpu_ns")
+            earlier(
+                runs,
+                |other| same(other) && other["stage"] == "place",
+                "cpu_ns"
+            )
         );
     }
     text += "\nOf the time with 64 locations, each part alone:\n\n| part | ns per call | share |\n|---|---|---|\n";

@@ -11,13 +11,22 @@ use std::fmt::Write as _;
 const RECORDED_NS: f64 = 8.0;
 /// What a call may cost more than a wrapper that passes it on, in ns, while recording is off.
 const OFF_NS: f64 = 2.0;
-const TOOLS: [&str; 5] = ["wrapper", "two stamps", "recording off", "recorded", "EZTrace"];
+const TOOLS: [&str; 5] = [
+    "wrapper",
+    "two stamps",
+    "recording off",
+    "recorded",
+    "EZTrace",
+];
 
 pub fn shim(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::new();
     for mpi in each(run, "mpi") {
-        let _ = writeln!(text, "{mpi}: ns added to each call, of the bare run's ns.\n");
+        let _ = writeln!(
+            text,
+            "{mpi}: ns added to each call, of the bare run's ns.\n"
+        );
         let _ = writeln!(
             text,
             "| call | bare | {} | recorded, earlier runs |",
@@ -27,7 +36,8 @@ pub fn shim(runs: &Runs) -> Result<String> {
         let kinds = each(run, "kind").into_iter();
         for kind in kinds.filter(|kind| !kind.starts_with("single") && *kind != "packet switch") {
             let row = |tool: &str| {
-                let is_it = |row: &&Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == tool;
+                let is_it =
+                    |row: &&Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == tool;
                 rows(run).find(is_it)
             };
             let bare = row("bare").context("a bare run")?;
@@ -41,7 +51,8 @@ pub fn shim(runs: &Runs) -> Result<String> {
                 let cell = row(tool).map_or("-".to_owned(), |row| bounded(&row["added_ns"]));
                 let _ = write!(text, "| {cell} ");
             }
-            let is_it = |row: &Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == "recorded";
+            let is_it =
+                |row: &Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == "recorded";
             let _ = writeln!(text, "| {} |", earlier(runs, is_it, "added_ns"));
         }
         text += &aims(runs, mpi)?;
@@ -99,7 +110,8 @@ fn single(run: &Value, mpi: &str) -> Result<String> {
         .filter(|kind| kind.starts_with("single"))
     {
         let ns = |tool: &str| {
-            let is_it = |row: &&Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == tool;
+            let is_it =
+                |row: &&Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == tool;
             let row = rows(run).find(is_it);
             row.map_or("-".to_owned(), |row| bounded(&row["ns"]))
         };
@@ -128,12 +140,16 @@ fn single(run: &Value, mpi: &str) -> Result<String> {
 
 pub fn shim_charts(run: &Value) -> Result<Charts> {
     let mut charts = Vec::new();
-    for (mpi, file) in [("Open MPI", "shim-openmpi.svg"), ("MPICH", "shim-mpich.svg")] {
+    for (mpi, file) in [
+        ("Open MPI", "shim-openmpi.svg"),
+        ("MPICH", "shim-mpich.svg"),
+    ] {
         let mut groups = Vec::new();
         for kind in each(run, "kind") {
             let mut bars = Vec::new();
             for (series, tool) in TOOLS.iter().enumerate() {
-                let is_it = |row: &&Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == *tool;
+                let is_it =
+                    |row: &&Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == *tool;
                 if let Some(row) = rows(run).find(is_it) {
                     bars.push(bar(series, &row["added_ns"])?);
                 }
