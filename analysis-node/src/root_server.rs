@@ -1,69 +1,52 @@
-//! The root as its surroundings see it: who asked what, what partial results mean as answers, and
-//! what is to happen when the job ends. Knows no MPI: `main` carries messages to and fro and tells
-//! the time.
+//! The root as its surroundings see it: who asked what, answers made of partial results, the end.
+//!
+//! Knows no MPI and no clock: its role carries messages and passes the time.
 
-use crate::ending::{Ending, QUIET_NS, Step};
+mod final_result;
+mod last_seconds;
+
 use crate::gateway::{ConnectionId, Gateway};
-use crate::own::Own;
-use crate::saving::Saving;
+use crate::self_stats::SelfStats;
+use crate::shutdown::{Shutdown, Step};
 use crate::watchdog::Watchdog;
+use final_result::FinalResult;
+pub use final_result::{ENDED_MAX, LAST_MATRIX_SIDE, LAST_RANK_ROWS};
 use invivo_analysis::groups::Members;
 use invivo_analysis::law::Mismatch;
 use invivo_analysis::waits::{Surroundings, explain};
 use invivo_proto::control::decode;
 use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Page, Request};
-use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
+use invivo_proto::control::results::{Coverage, NOTES_MAX};
 use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::node::Seat;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
+use last_seconds::LastSeconds;
 use std::collections::BTreeMap;
 
 /// Questions and commands of gateways under way in the tree; fewer than it takes, so that the
 /// root's own find room at the end.
 pub const ASKED_MAX: usize = 32;
-/// Deaths that the result names. A report shows the first few; more than so many die together of
-/// one cause.
-pub const ENDED_MAX: usize = 1024;
 
 // The last questions, and one each for what ranks wait for and for the last seconds.
-const _: () = assert!(ASKED_MAX + LAST_QUESTIONS.len() + 1 < invivo_tbon::limits::WAVES_MAX);
+const _: () = assert!(
+    ASKED_MAX + final_result::QUESTIONS.len() + 1 < invivo_tbon::limits::WAVES_MAX,
+    "the tree has room for the root's own questions"
+);
 
-/// Rows by rank in the result: all of them up to some hundred ranks, the worst ones of more.
-pub const LAST_RANK_ROWS: u32 = 4096;
-/// Side of the matrix in the result: exact up to so many ranks, and readable as a picture beyond.
-pub const LAST_MATRIX_SIDE: u32 = 256;
-/// What the result is made of.
-const LAST_QUESTIONS: [Query; 3] = [
-    Query::Functions {
-        rank_rows_max: LAST_RANK_ROWS,
-    },
-    Query::Matrix {
-        side_max: LAST_MATRIX_SIDE,
-    },
-    Query::Status,
-];
-
-/// What is asked for after a death as well. A rank that waits for a dead one has done so for most
-/// of the quiet that precedes.
-const WHO_WAITS: Query = Query::Waits {
-    older_ns: QUIET_NS / 2,
-};
-
-/// How partial results become one: by the analyses' own law.
-pub(crate) type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+/// Partial results become one by this law.
+type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// Who asked.
 #[derive(Clone, Copy, Debug)]
 enum Asker {
     Gateway(ConnectionId, u64),
-    /// The same; when it is answered the measurement is over.
+    /// A gateway that ends the measurement: over as soon as it is answered.
     Shutdown(ConnectionId, u64),
     /// The root itself, for the result.
-    Ending,
+    Result,
     /// The root itself, for the last seconds.
-    Saving,
-    /// The root's watchdog.
+    LastSeconds,
     Watchdog,
     /// The root itself, which needs no answer.
     Nobody,
@@ -72,15 +55,15 @@ enum Asker {
 /// The only command of the root's own. Others have the ids that their clients gave them, at random.
 const RESUME_TO_END: CommandId = CommandId(u64::MAX);
 
-/// What `main` has to do.
+/// What the root's role has to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum ServerAction {
     /// Send to a child.
     Send(WorldRank, Down),
     /// Hand a page of the last seconds to our supervisor, and say when it is taken.
     Page(Box<Page>),
     /// Say this to the user, as one line on standard error.
-    Say(String),
+    Print(String),
     /// Hand the result to our supervisor.
     Report {
         /// The result.
@@ -95,8 +78,8 @@ pub enum Action {
     },
 }
 
-/// See the module's head.
-pub struct Station {
+/// The root, without its transport.
+pub struct RootServer {
     root: Root<Merge>,
     me: WorldRank,
     children: usize,
@@ -104,23 +87,18 @@ pub struct Station {
     gateway: Option<Gateway>,
     asked: BTreeMap<AskId, Asker>,
     next_ask: u64,
-    ending: Ending,
+    shutdown: Shutdown,
     watchdog: Watchdog,
-    result: Final,
-    /// The result has the table that was asked for last.
-    has_table: bool,
-    unanswered: usize,
+    result: FinalResult,
     /// The last seconds, while they are asked for.
-    saving: Option<Saving>,
-    /// A page of it is on its way to our supervisor.
-    page_is_out: bool,
-    /// When the first thing went wrong.
+    last_seconds: Option<LastSeconds>,
+    /// When the first thing went wrong, in ns of the node.
     wrong_ns: Option<u64>,
-    own: Own,
-    actions: Vec<Action>,
+    stats: SelfStats,
+    actions: Vec<ServerAction>,
 }
 
-impl Station {
+impl RootServer {
     /// The root at its seat. The tree learns the job with the first action.
     pub fn new(
         now_ns: u64,
@@ -128,42 +106,29 @@ impl Station {
         job: Job,
         info: JobInfo,
         gateway: Option<Gateway>,
-    ) -> Station {
-        let ending = Ending::new(seat.height, job.ranks);
-        let mut station = Station {
+    ) -> RootServer {
+        let mut server = RootServer {
             me: seat.me,
             children: seat.children.len(),
+            shutdown: Shutdown::new(seat.height, job.ranks),
             root: Root::new(now_ns, seat, invivo_analysis::law::merge as Merge),
             gateway,
             asked: BTreeMap::new(),
             next_ask: 0,
-            ending,
             watchdog: Watchdog::new(now_ns, 0),
-            result: Final {
-                job: job.clone(),
-                functions: FunctionTable::default(),
-                matrix: Matrix::default(),
-                status: JobStatus::default(),
-                coverage: Coverage::default(),
-                ended: Vec::new(),
-                waits: Box::default(),
-                shut_down: false,
-            },
-            has_table: false,
+            result: FinalResult::new(job.clone()),
+            last_seconds: None,
             job,
-            unanswered: 0,
-            saving: None,
-            page_is_out: false,
             wrong_ns: None,
-            own: Own::default(),
+            stats: SelfStats::default(),
             actions: Vec::new(),
         };
-        station.run(now_ns, RootInput::Job(info));
-        station
+        server.run(now_ns, RootInput::Job(info));
+        server
     }
 
-    /// With a watchdog that speaks.
-    pub fn watched_by(mut self, watchdog: Watchdog) -> Station {
+    /// With a watchdog that reports a job without progress.
+    pub fn watched_by(mut self, watchdog: Watchdog) -> RootServer {
         self.watchdog = watchdog;
         self
     }
@@ -178,7 +143,7 @@ impl Station {
         self.gateway.as_ref()
     }
 
-    /// A child says something.
+    /// A message of a child.
     pub fn up(&mut self, now_ns: u64, from: WorldRank, bytes: &[u8]) {
         let input = match decode::<Up>(bytes) {
             Ok(message) => RootInput::Up { from, message },
@@ -188,7 +153,7 @@ impl Station {
     }
 
     /// Takes the gateway's requests. Whether there were any.
-    pub fn hear_gateway(&mut self, now_ns: u64) -> bool {
+    pub fn poll_gateway(&mut self, now_ns: u64) -> bool {
         let requests = self.gateway.as_mut().map(Gateway::poll).unwrap_or_default();
         let worked = !requests.is_empty();
         for (connection, request) in requests {
@@ -198,12 +163,12 @@ impl Station {
     }
 
     /// The launcher asks for the end, or somebody else does.
-    pub fn asked_to_end(&mut self, now_ns: u64) {
-        if self.ending.is_hurried() {
+    pub fn end_asked(&mut self, now_ns: u64) {
+        if self.shutdown.is_hurried() {
             return;
         }
         self.wrong_ns.get_or_insert(now_ns);
-        self.ending.asked_to_end(now_ns);
+        self.shutdown.end_asked(now_ns);
         // Ranks that are held may have something to do before they end, and nobody else can let
         // them go now.
         let ask = self.new_ask(Asker::Nobody);
@@ -215,66 +180,45 @@ impl Station {
     }
 
     /// Our supervisor has dealt with the result, or never will.
-    pub fn dealt_with(&mut self) {
-        self.ending.dealt_with();
+    pub fn report_done(&mut self) {
+        self.shutdown.report_done();
     }
 
     /// Our supervisor has taken a page of the last seconds.
     pub fn page_taken(&mut self, now_ns: u64) {
-        if std::mem::take(&mut self.page_is_out) {
-            self.save_more(now_ns);
+        if let Some(last_seconds) = &mut self.last_seconds
+            && last_seconds.page_taken()
+        {
+            self.ask_next_page(now_ns);
         }
     }
 
     /// Whether nothing is measured any more and only the job's end is waited for.
     pub fn is_shut_down(&self) -> bool {
-        self.ending.is_idle()
+        self.shutdown.is_idle()
     }
 
     /// Time passes.
-    pub fn tick(&mut self, now_ns: u64, own: Own) {
-        self.own = own;
+    pub fn tick(&mut self, now_ns: u64, stats: SelfStats) {
+        self.stats = stats;
         self.run(now_ns, RootInput::Tick);
         self.watch(now_ns);
-        while let Some(step) = self.ending.next(now_ns) {
+        while let Some(step) = self.shutdown.next(now_ns) {
             match step {
-                Step::Ask => self.ask_last(now_ns),
-                Step::Write => {
-                    // What has not come by now is missing there.
-                    (self.saving, self.page_is_out) = (None, false);
-                    if self.unanswered > 0 {
-                        // Who has not answered is named then, and what the others said is there.
-                        self.run(now_ns, RootInput::Enough);
-                    }
-                    // Nor is it taken for an answer to what a second result is made of.
-                    let ours = |asker: &Asker| matches!(asker, Asker::Ending | Asker::Saving);
-                    self.asked.retain(|_, asker| !ours(asker));
-                    self.result.shut_down = self.ending.is_shut_down();
-                    let mut result = Box::new(self.result.clone());
-                    let early = self.ending.is_early();
-                    if early {
-                        let note = "the end of the job was asked for: this is as it was then";
-                        result.status.notes.insert(0, note.to_owned());
-                        result.status.notes.truncate(NOTES_MAX);
-                        // What goes wrong from here on is what the last seconds of the second one
-                        // lead to.
-                        self.wrong_ns = None;
-                        self.has_table = false;
-                    }
-                    self.actions.push(Action::Report { result, early });
-                }
+                Step::Ask => self.ask_for_result(now_ns),
+                Step::Write => self.write_result(now_ns),
                 Step::CloseGateway => self.gateway = None,
                 Step::Release => self.run(now_ns, RootInput::Release),
                 Step::Leave { finalize } => {
                     self.run(now_ns, RootInput::Shutdown);
-                    self.actions.push(Action::Leave { finalize });
+                    self.actions.push(ServerAction::Leave { finalize });
                 }
             }
         }
     }
 
     /// What is to be done now.
-    pub fn take_actions(&mut self) -> Vec<Action> {
+    pub fn take_actions(&mut self) -> Vec<ServerAction> {
         std::mem::take(&mut self.actions)
     }
 
@@ -302,9 +246,9 @@ impl Station {
 
     /// Why nothing is answered now.
     fn refusal(&self) -> Option<String> {
-        if self.ending.is_shut_down() {
+        if self.shutdown.is_measurement_over() {
             Some("the measurement was shut down: the job runs on unobserved".into())
-        } else if self.ending.has_begun() {
+        } else if self.shutdown.has_begun() {
             Some("the job is ending; its report comes next".into())
         } else if self.asked.len() >= ASKED_MAX {
             Some(format!(
@@ -317,7 +261,7 @@ impl Station {
 
     /// Lets the watchdog ask, if it is time and nothing has begun to end.
     fn watch(&mut self, now_ns: u64) {
-        if self.ending.has_begun() || self.ending.is_shut_down() {
+        if self.shutdown.has_begun() || self.shutdown.is_measurement_over() {
             return;
         }
         if let Some(older_ns) = self.watchdog.asks(now_ns) {
@@ -327,69 +271,82 @@ impl Station {
         }
     }
 
-    fn ask_last(&mut self, now_ns: u64) {
-        // Supervisors look at their ranks for it, which takes longer than there is in a hurry.
-        let has_time = !self.ending.is_hurried() && !self.ending.is_shut_down();
-        let who_waits = (has_time && !self.result.ended.is_empty()).then_some(WHO_WAITS);
-        self.unanswered = LAST_QUESTIONS.len() + usize::from(who_waits.is_some());
-        for query in LAST_QUESTIONS.into_iter().chain(who_waits) {
-            let ask = self.new_ask(Asker::Ending);
-            self.run(
-                now_ns,
-                RootInput::Ask {
-                    ask,
-                    what: Ask::Query(query),
-                },
-            );
+    fn ask_for_result(&mut self, now_ns: u64) {
+        // Supervisors look at their ranks for what these wait for, which takes longer than there is
+        // in a hurry.
+        let has_time = !self.shutdown.is_hurried() && !self.shutdown.is_measurement_over();
+        for query in self.result.begin(has_time) {
+            let ask = self.new_ask(Asker::Result);
+            let what = Ask::Query(query);
+            self.run(now_ns, RootInput::Ask { ask, what });
         }
+
         // After a shutdown the job goes on: nothing has happened to it. Nor has it where it came
         // through when it was asked to end: its last seconds are those before that.
-        let went_well = self.ending.is_shut_down() || self.ending.is_second_in_health();
-        if self.ending.is_abnormal() && !went_well {
+        let went_well = self.shutdown.is_measurement_over() || self.shutdown.is_second_in_health();
+        if self.shutdown.is_abnormal() && !went_well {
             let since_ns = self.wrong_ns.unwrap_or(now_ns);
-            self.saving = Some(Saving::begin(self.root.ranks(), since_ns, now_ns));
-            self.save_more(now_ns);
+            self.last_seconds = Some(LastSeconds::begin(self.root.ranks(), since_ns, now_ns));
+            self.ask_next_page(now_ns);
         }
     }
 
     /// Asks for the next page of the last seconds, if there is one.
-    fn save_more(&mut self, now_ns: u64) {
-        match self.saving.as_ref().and_then(Saving::next) {
+    fn ask_next_page(&mut self, now_ns: u64) {
+        match self.last_seconds.as_ref().and_then(LastSeconds::next) {
             Some(query) => {
-                let ask = self.new_ask(Asker::Saving);
-                self.run(
-                    now_ns,
-                    RootInput::Ask {
-                        ask,
-                        what: Ask::Query(query),
-                    },
-                );
+                let ask = self.new_ask(Asker::LastSeconds);
+                let what = Ask::Query(query);
+                self.run(now_ns, RootInput::Ask { ask, what });
             }
-            None => self.all_is_answered(),
+            None => self.conclude_answers(),
         }
     }
 
-    fn all_is_answered(&mut self) {
-        if self.unanswered == 0 && self.saving.as_ref().is_none_or(Saving::is_over) {
-            self.ending.all_answered();
-        }
-    }
-
-    fn saved(&mut self, answer: Answer, missing: Vec<WorldRank>) {
-        let Some(saving) = &mut self.saving else {
+    fn page_answered(&mut self, answer: Answer, missing: Vec<WorldRank>) {
+        let Some(last_seconds) = &mut self.last_seconds else {
             return;
         };
         match answer {
             Answer::Last(last, _) => {
-                let page = Box::new(saving.page(last, missing));
-                self.page_is_out = true;
-                self.actions.push(Action::Page(page));
+                let page = Box::new(last_seconds.page(last, missing));
+                self.actions.push(ServerAction::Page(page));
             }
             _ => {
-                saving.give_up();
-                self.all_is_answered();
+                last_seconds.give_up();
+                self.conclude_answers();
             }
         }
+    }
+
+    /// Goes on with the shutdown once all that belongs to the result is here.
+    fn conclude_answers(&mut self) {
+        let has_pages = self.last_seconds.as_ref().is_none_or(LastSeconds::is_over);
+        if self.result.is_answered() && has_pages {
+            self.shutdown.all_answered();
+        }
+    }
+
+    fn write_result(&mut self, now_ns: u64) {
+        // Pages that have not come by now are missing there.
+        self.last_seconds = None;
+        if !self.result.is_answered() {
+            // Who has not answered is named then, and what the others said is there.
+            self.run(now_ns, RootInput::Enough);
+        }
+        // Late answers must not be taken for those to what a second result is made of.
+        let ours = |asker: &Asker| matches!(asker, Asker::Result | Asker::LastSeconds);
+        self.asked.retain(|_, asker| !ours(asker));
+
+        let early = self.shutdown.is_early();
+        let result = self
+            .result
+            .written(self.shutdown.is_measurement_over(), early);
+        if early {
+            // What goes wrong from here on is what the last seconds of the second one lead to.
+            self.wrong_ns = None;
+        }
+        self.actions.push(ServerAction::Report { result, early });
     }
 
     fn new_ask(&mut self, asker: Asker) -> AskId {
@@ -415,7 +372,9 @@ impl Station {
     fn run(&mut self, now_ns: u64, input: RootInput) {
         for action in self.root.step(now_ns, input) {
             match action {
-                RootAction::Down { to, message } => self.actions.push(Action::Send(to, message)),
+                RootAction::Down { to, message } => {
+                    self.actions.push(ServerAction::Send(to, message))
+                }
                 RootAction::Answer {
                     ask,
                     partial,
@@ -434,22 +393,20 @@ impl Station {
                 }
                 RootAction::Present { .. } => {}
                 RootAction::RankEnded(ended) => self.rank_ended(now_ns, ended),
-                RootAction::Drained => self.ending.all_drained(),
+                RootAction::Drained => self.shutdown.all_drained(),
             }
         }
     }
 
     fn rank_ended(&mut self, now_ns: u64, ended: RankEnded) {
-        if self.result.ended.len() < ENDED_MAX {
-            self.result.ended.push(ended);
-        }
+        self.result.rank_ended(ended);
         self.wrong_ns.get_or_insert(now_ns);
-        self.ending.rank_ended(now_ns);
+        self.shutdown.rank_ended(now_ns);
     }
 
     /// Makes an answer of what the tree found.
     fn present(&self, partial: Partial, mut coverage: Coverage) -> Answer {
-        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.own.cpu_ns);
+        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
         match partial {
             Partial::Functions(table) => Answer::Functions(table, coverage),
             Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
@@ -479,7 +436,7 @@ impl Station {
         let closed = refusals.map(|(count, why)| {
             format!("{count} connections of a gateway were closed, the first because {why}")
         });
-        closed.into_iter().chain(self.own.notes(self.me))
+        closed.into_iter().chain(self.stats.notes(self.me))
     }
 
     /// An answer for whoever asked.
@@ -492,54 +449,23 @@ impl Station {
                 let over = matches!(&answer, Answer::Command(acks) if acks.done > 0);
                 self.answer(connection, id, answer, missing);
                 if over {
-                    self.ending.shut_down();
+                    self.shutdown.measurement_shut_down();
                 }
             }
-            Some(Asker::Ending) => self.last_answer(answer),
-            Some(Asker::Saving) => self.saved(answer, missing),
+            Some(Asker::Result) => {
+                self.result.answer(answer, self.watchdog.last_words());
+                self.conclude_answers();
+            }
+            Some(Asker::LastSeconds) => self.page_answered(answer, missing),
             Some(Asker::Watchdog) => match answer {
                 Answer::Waits(found, _) => {
                     let line = self.watchdog.hears(&found.0, &found.1);
-                    self.actions.extend(line.map(Action::Say));
+                    self.actions.extend(line.map(ServerAction::Print));
                 }
                 _ => self.watchdog.unanswered(),
             },
             Some(Asker::Nobody) | None => {}
         }
-    }
-
-    fn last_answer(&mut self, answer: Answer) {
-        match answer {
-            // The books are of the moment of the table: the job may run on while it is asked.
-            Answer::Functions(functions, coverage) => {
-                self.result.functions = functions;
-                self.result.coverage = coverage;
-                self.has_table = true;
-            }
-            Answer::Matrix(matrix, _) => self.result.matrix = matrix,
-            Answer::Status(mut status, coverage) => {
-                status.notes.truncate(NOTES_MAX - 1);
-                status
-                    .notes
-                    .extend(self.watchdog.last_words().map(str::to_owned));
-                self.result.status = status;
-                if !self.has_table {
-                    self.result.coverage = coverage;
-                }
-            }
-            // The tree is shut down only after the result; nothing to take over.
-            Answer::Refused(_)
-            | Answer::Job(_)
-            | Answer::Command(_)
-            | Answer::Messages(..)
-            | Answer::Buffers(..)
-            | Answer::Records(..)
-            | Answer::Last(..)
-            | Answer::Stacks(..) => {}
-            Answer::Waits(found, _) => *self.result.waits = found.1,
-        }
-        self.unanswered = self.unanswered.saturating_sub(1);
-        self.all_is_answered();
     }
 }
 

@@ -14,16 +14,16 @@ pub struct Now {
 
 /// A point in time, with what is needed to name others.
 #[derive(Clone, Copy)]
-pub struct Moment<'a> {
+pub struct TimePoint<'a> {
     now: Now,
     node: &'a NodeClock,
     job: &'a JobClock,
 }
 
-impl<'a> Moment<'a> {
+impl<'a> TimePoint<'a> {
     /// Now, by these clocks.
-    pub fn new(now: Now, node: &'a NodeClock, job: &'a JobClock) -> Moment<'a> {
-        Moment { now, node, job }
+    pub fn new(now: Now, node: &'a NodeClock, job: &'a JobClock) -> TimePoint<'a> {
+        TimePoint { now, node, job }
     }
 
     /// In ns of the node.

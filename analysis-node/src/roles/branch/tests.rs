@@ -1,3 +1,5 @@
+//! An inner node between a slow parent and places that send all at once.
+
 use super::*;
 use invivo_mpi_link::Message;
 use invivo_mpi_link::credit::{Account, CREDITS, PASSED_ON_MAX, Received};
@@ -5,11 +7,12 @@ use invivo_proto::control::tree::{Ended, RankEnded, Up};
 use invivo_proto::control::{decode, encode};
 use invivo_proto::ids::Rank;
 use invivo_tbon::layout::Layout;
+use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
+use std::rc::Rc;
 
-/// A node, its parent, its sixteen places of 64 ranks each, and the wires between them, which keep
-/// their order.
+/// A node, its parent and its sixteen places of 64 ranks each, with ordered wires between them.
 struct Scene {
     parent: WorldRank,
     children: Vec<WorldRank>,
@@ -23,8 +26,14 @@ struct Scene {
     read: usize,
 }
 
+/// The role, and the clock that it reads.
+struct TestedRole {
+    role: BranchRole<Box<dyn Fn() -> u64>>,
+    clock: Rc<Cell<u64>>,
+}
+
 impl Scene {
-    fn new() -> (Scene, Branch) {
+    fn new() -> (Scene, TestedRole) {
         let layout: Layout = "2048:64,16:tail".parse().unwrap();
         let node = WorldRank(2048 + 32);
         let seat = Seat::of(&layout, node).unwrap();
@@ -39,7 +48,11 @@ impl Scene {
             from_node: BTreeMap::new(),
             read: 0,
         };
-        (scene, Branch::new(0, seat))
+        let clock = Rc::new(Cell::new(0));
+        let of_role = clock.clone();
+        let now_ns: Box<dyn Fn() -> u64> = Box::new(move || of_role.get());
+        let role = BranchRole::new(seat, scene.parent, now_ns);
+        (scene, TestedRole { role, clock })
     }
 
     fn say(&mut self, child: WorldRank, message: &Up) {
@@ -90,14 +103,23 @@ impl Scene {
         }
     }
 
-    fn turn(&mut self, branch: &mut Branch, now_ns: u64) {
-        let (parent, children) = (self.parent, self.children.len());
-        turn(self, branch, parent, children, || now_ns, Own::default()).unwrap();
+    /// A turn of the loop at this time.
+    fn turn(&mut self, role: &mut TestedRole, now_ns: u64) {
+        role.clock.set(now_ns);
+        let mut guard = PanicGuard::new();
+        role.role.receive(self, &mut guard).unwrap();
+        role.role.tick(self, &mut guard);
+        role.role.send(self, &mut guard).unwrap();
+        assert_eq!(guard.panics(), 0);
     }
 }
 
-impl Wire for Scene {
+impl Transport for Scene {
     type Error = Infallible;
+
+    fn packets(&mut self, _: impl FnMut(WorldRank, Option<&[u8]>)) -> Result<usize, Infallible> {
+        Ok(0)
+    }
 
     fn receive(&mut self, tag: i32) -> Result<Option<Message>, Infallible> {
         let back = if tag == TAG_UP { TAG_DOWN } else { TAG_UP };
@@ -120,6 +142,18 @@ impl Wire for Scene {
 
     fn has_room(&self, to: WorldRank, tag: i32) -> bool {
         self.accounts.get(&(to, tag)).is_none_or(Account::has_room)
+    }
+
+    fn is_free(&self, to: WorldRank, tag: i32) -> bool {
+        self.accounts.get(&(to, tag)).is_none_or(Account::is_free)
+    }
+
+    fn progress(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn refused_sends(&self) -> u64 {
+        0
     }
 
     fn send_latest(
@@ -157,8 +191,8 @@ fn ended(rank: u32) -> Up {
 }
 
 #[test]
-fn a_thousand_deaths_at_once_arrive_through_a_slow_parent_and_then_the_end() {
-    let (mut scene, mut branch) = Scene::new();
+fn a_thousand_deaths_arrive_through_a_slow_parent_before_the_end() {
+    let (mut scene, mut role) = Scene::new();
     for (child, first) in scene.children.clone().into_iter().zip((0..).step_by(64)) {
         (first..first + 64).for_each(|rank| scene.say(child, &ended(rank)));
         scene.say(child, &Up::Drained);
@@ -167,7 +201,7 @@ fn a_thousand_deaths_at_once_arrive_through_a_slow_parent_and_then_the_end() {
     let (parent, mut heard) = (scene.parent, Vec::new());
     // Long after every time-out of the node.
     for turn in 0..20_000 {
-        scene.turn(&mut branch, turn * 10_000_000);
+        scene.turn(&mut role, turn * 10_000_000);
         let waiting = scene.accounts[&(parent, TAG_UP)].waiting();
         assert!(
             waiting <= PASSED_ON_MAX + 1,
@@ -193,14 +227,14 @@ fn a_thousand_deaths_at_once_arrive_through_a_slow_parent_and_then_the_end() {
 
 #[test]
 fn a_child_that_goes_on_talking_keeps_nobody_waiting() {
-    let (mut scene, mut branch) = Scene::new();
+    let (mut scene, mut role) = Scene::new();
     let busy = scene.children[0];
     for asked_ns in 0..100_000 {
         scene.say(busy, &Up::WhatTime { asked_ns });
     }
     scene.children_go_on();
     let parent = scene.parent;
-    scene.turn(&mut branch, 1);
+    scene.turn(&mut role, 1);
     assert!(
         scene.read <= at_a_time(16),
         "{} messages read in one turn",

@@ -1,4 +1,6 @@
-//! The end of a job: what has to happen in which order. Pure: time is an argument, steps come out.
+//! The shutdown at the end of a job: what has to happen in which order.
+//!
+//! Pure: time is an argument, steps come out.
 //!
 //! ```text
 //! Observing -- a rank died --> Settling -- quiet --> Asking --> Reporting --> Reported --> Left
@@ -9,7 +11,7 @@
 //!                     all drained, early result -------+
 //! ```
 //!
-//! Reported is where the ranks' supervisors and the tool processes may leave: before that, the last
+//! *Reported* is where the ranks' supervisors and the tool processes may leave: before that, the last
 //! questions are answered and the result is with our supervisor, so that a launcher may kill
 //! everybody. After a death the rest of the job may go on for a while, if its launcher lets it;
 //! there is one result all the same. So it is after a shutdown, where the rest of the job is all of
@@ -64,35 +66,35 @@ enum Phase {
     Left,
 }
 
-/// See the module's head.
+/// Where the root is in the shutdown, and what it waits for.
 #[derive(Debug)]
-pub struct Ending {
+pub struct Shutdown {
     phase: Phase,
     abnormal: bool,
-    /// Ranks that died, of
+    /// Ranks that died.
     died: u32,
-    /// so many.
+    /// Ranks of the job.
     ranks: u32,
     drained: bool,
     hurried_ns: Option<u64>,
     /// The result under way, or the last one, is the early one.
     early: bool,
-    /// It is the one that follows an early one.
+    /// The result under way, or the last one, follows an early one.
     second: bool,
     answered: bool,
     answers_ns_max: u64,
-    dealt_with: bool,
+    report_done: bool,
     release: bool,
     shut_down: bool,
     gateway_closed: bool,
 }
 
-impl Ending {
+impl Shutdown {
     /// Of a tree of this height over so many ranks: it gives up on silent members after a second
     /// per layer, and the answers of the others are waited for.
-    pub fn new(height: u32, ranks: u32) -> Ending {
+    pub fn new(height: u32, ranks: u32) -> Shutdown {
         let layers_ns = WAVE_NS_PER_LAYER.saturating_mul(u64::from(height) + 1);
-        Ending {
+        Shutdown {
             phase: Phase::Observing,
             abnormal: false,
             died: 0,
@@ -103,7 +105,7 @@ impl Ending {
             second: false,
             answered: false,
             answers_ns_max: ANSWERS_NS_MAX.max(layers_ns),
-            dealt_with: false,
+            report_done: false,
             release: false,
             shut_down: false,
             gateway_closed: false,
@@ -149,7 +151,7 @@ impl Ending {
     }
 
     /// The end is asked for.
-    pub fn asked_to_end(&mut self, now_ns: u64) {
+    pub fn end_asked(&mut self, now_ns: u64) {
         if self.hurried_ns.is_some() {
             return;
         }
@@ -172,12 +174,12 @@ impl Ending {
     }
 
     /// The measurement is over, the job goes on.
-    pub fn shut_down(&mut self) {
+    pub fn measurement_shut_down(&mut self) {
         self.shut_down = true;
     }
 
     /// Whether the measurement was shut down.
-    pub fn is_shut_down(&self) -> bool {
+    pub fn is_measurement_over(&self) -> bool {
         self.shut_down
     }
 
@@ -192,9 +194,9 @@ impl Ending {
     }
 
     /// Our supervisor has dealt with the result, or never will.
-    pub fn dealt_with(&mut self) {
+    pub fn report_done(&mut self) {
         // A late word on the early result is none on the second.
-        self.dealt_with |= matches!(self.phase, Phase::Reporting { .. });
+        self.report_done |= matches!(self.phase, Phase::Reporting { .. });
     }
 
     /// The next step, if it is time for one.
@@ -215,7 +217,7 @@ impl Ending {
                 };
                 Some(Step::Write)
             }
-            Phase::Reporting { until_ns } if self.dealt_with || now_ns >= until_ns => {
+            Phase::Reporting { until_ns } if self.report_done || now_ns >= until_ns => {
                 self.phase = Phase::Reported;
                 self.next(now_ns)
             }
@@ -225,7 +227,7 @@ impl Ending {
             }
             Phase::Reported if std::mem::take(&mut self.release) => Some(Step::Release),
             Phase::Reported if self.drained && self.early => {
-                (self.answered, self.dealt_with, self.second) = (false, false, true);
+                (self.answered, self.report_done, self.second) = (false, false, true);
                 Some(self.ask(now_ns))
             }
             Phase::Reported if self.drained => {
@@ -260,175 +262,4 @@ impl Ending {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MS: u64 = 1_000_000;
-
-    #[test]
-    fn the_normal_end() {
-        let mut ending = Ending::new(2, 3);
-        assert_eq!(ending.next(5), None);
-        ending.all_drained();
-        assert_eq!(ending.next(5), Some(Step::Ask));
-        assert!(ending.has_begun());
-        assert_eq!(ending.next(6), None);
-        ending.all_answered();
-        assert_eq!(ending.next(7), Some(Step::Write));
-        assert_eq!(ending.next(8), None);
-        ending.dealt_with();
-        assert_eq!(ending.next(9), Some(Step::Leave { finalize: true }));
-        assert_eq!(ending.next(10), None);
-    }
-
-    #[test]
-    fn after_a_death_the_result_comes_first_and_nobody_finalises() {
-        let mut ending = Ending::new(2, 3);
-        ending.rank_ended(0);
-        assert_eq!(ending.next(QUIET_NS - 1), None);
-        ending.rank_ended(100 * MS);
-        assert_eq!(ending.next(QUIET_NS + 99 * MS), None);
-        assert_eq!(ending.next(QUIET_NS + 100 * MS), Some(Step::Ask));
-        ending.all_answered();
-        assert_eq!(ending.next(400 * MS), Some(Step::Write));
-        ending.dealt_with();
-        assert_eq!(ending.next(401 * MS), Some(Step::Release));
-        assert_eq!(ending.next(402 * MS), None);
-        // Another one dies later: one result, but its supervisor is let go, too.
-        ending.rank_ended(500 * MS);
-        assert_eq!(ending.next(500 * MS), Some(Step::Release));
-        ending.all_drained();
-        assert_eq!(ending.next(600 * MS), Some(Step::Leave { finalize: false }));
-    }
-
-    #[test]
-    fn after_a_shutdown_the_result_comes_at_once_and_everybody_leaves_with_the_ranks() {
-        for dies in [false, true] {
-            let mut ending = Ending::new(2, 3);
-            ending.shut_down();
-            assert_eq!(ending.next(0), Some(Step::Ask));
-            ending.all_answered();
-            assert_eq!(ending.next(1), Some(Step::Write));
-            assert!(ending.next(2).is_none() && !ending.is_idle());
-            ending.dealt_with();
-            assert_eq!(ending.next(3), Some(Step::CloseGateway));
-            assert!(ending.next(1 << 50).is_none() && ending.is_idle());
-            if dies {
-                ending.rank_ended(5);
-                assert_eq!(ending.next(6), Some(Step::Release));
-            }
-            ending.all_drained();
-            assert_eq!(ending.next(7), Some(Step::Leave { finalize: !dies }));
-            assert_eq!(ending.next(8), None);
-        }
-    }
-
-    #[test]
-    fn deaths_without_end_do_not_delay_the_result() {
-        let mut ending = Ending::new(2, 3);
-        let mut now = 0;
-        loop {
-            ending.rank_ended(now);
-            if ending.next(now).is_some() {
-                break;
-            }
-            now += 100 * MS;
-        }
-        assert_eq!(now, SETTLE_NS_MAX);
-    }
-
-    #[test]
-    fn silence_is_waited_for_only_so_long() {
-        let mut ending = Ending::new(2, 3);
-        ending.all_drained();
-        assert_eq!(ending.next(0), Some(Step::Ask));
-        assert_eq!(ending.next(ANSWERS_NS_MAX - 1), None);
-        assert_eq!(ending.next(ANSWERS_NS_MAX), Some(Step::Write));
-        assert_eq!(
-            ending.next(ANSWERS_NS_MAX + REPORT_NS_MAX),
-            Some(Step::Leave { finalize: true })
-        );
-    }
-
-    #[test]
-    fn a_high_tree_has_the_time_that_its_waves_may_take() {
-        let mut ending = Ending::new(6, 3);
-        ending.all_drained();
-        assert_eq!(ending.next(0), Some(Step::Ask));
-        assert_eq!(ending.next(6 * WAVE_NS_PER_LAYER), None);
-        assert_eq!(ending.next(7 * WAVE_NS_PER_LAYER), Some(Step::Write));
-    }
-
-    #[test]
-    fn in_a_hurry_the_result_is_there_within_six_tenths_of_a_second() {
-        for begun in [false, true] {
-            let mut ending = Ending::new(2, 3);
-            if begun {
-                ending.all_drained();
-                assert_eq!(ending.next(0), Some(Step::Ask));
-            }
-            ending.asked_to_end(MS);
-            let mut now = MS;
-            if !begun {
-                assert_eq!(ending.next(now + HURRIED_QUIET_NS - 1), None);
-                now += HURRIED_QUIET_NS;
-                assert_eq!(ending.next(now), Some(Step::Ask));
-            }
-            // Asking again does not give more time.
-            ending.asked_to_end(400 * MS);
-            assert_eq!(ending.next(now + HURRY_NS), Some(Step::Write));
-            now += HURRY_NS;
-            assert!(now <= MS + 600 * MS);
-            assert_eq!(ending.next(now), None);
-            ending.dealt_with();
-            // All that were through before are waited for in MPI_Finalize, and the others here.
-            let leave = begun.then_some(Step::Leave { finalize: true });
-            assert_eq!(ending.next(now), leave);
-        }
-    }
-
-    #[test]
-    fn a_job_that_goes_on_when_it_is_asked_to_end_has_a_second_result() {
-        for dies in [false, true] {
-            let mut ending = Ending::new(2, 3);
-            ending.asked_to_end(0);
-            assert_eq!(ending.next(HURRIED_QUIET_NS), Some(Step::Ask));
-            ending.all_answered();
-            assert_eq!(ending.next(HURRIED_QUIET_NS), Some(Step::Write));
-            ending.dealt_with();
-            let later = 3_600_000 * MS;
-            assert!(ending.next(later).is_none() && ending.is_early());
-            if dies {
-                ending.rank_ended(later);
-                assert_eq!(ending.next(later), Some(Step::Release));
-                assert_eq!(ending.next(later), None);
-            }
-            ending.all_drained();
-            assert_eq!(ending.next(later), Some(Step::Ask));
-            assert!(ending.next(later).is_none() && !ending.is_early());
-            // A late word on the first one.
-            ending.dealt_with();
-            ending.all_answered();
-            assert_eq!(ending.next(later), Some(Step::Write));
-            assert_eq!(ending.next(later), None);
-            ending.dealt_with();
-            assert_eq!(ending.next(later), Some(Step::Leave { finalize: !dies }));
-        }
-    }
-
-    #[test]
-    fn ranks_that_are_told_to_end_have_a_moment_for_it() {
-        for comes_in_time in [false, true] {
-            let mut ending = Ending::new(2, 3);
-            ending.asked_to_end(0);
-            assert_eq!(ending.next(MS), None);
-            if comes_in_time {
-                ending.all_drained();
-            }
-            assert_eq!(ending.next(HURRIED_QUIET_NS), Some(Step::Ask));
-            // What comes behind the questions is not in their answers.
-            ending.all_drained();
-            assert_eq!(ending.is_early(), !comes_in_time);
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,9 @@
-//! Frames on a stream: four bytes of length, little-endian, then a message. Bounded on the way in.
+//! Frames on a byte stream: four bytes of length, little-endian, then a message; bounded on the way in.
+//!
+//! The same bytes as `LengthDelimitedCodec` of tokio-util with little-endian lengths of four bytes.
+
+use alloc::vec::Vec;
+use core::fmt;
 
 /// Bytes of the length.
 pub const LENGTH_BYTES: usize = 4;
@@ -12,8 +17,8 @@ pub struct TooLong {
     pub bytes_max: usize,
 }
 
-impl std::fmt::Display for TooLong {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for TooLong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
             "frame of {} bytes, at most {} allowed",

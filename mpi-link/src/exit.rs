@@ -1,5 +1,4 @@
-//! Leaving a job whose other processes may be gone: without `MPI_Finalize`, as ranks have left
-//! before, or out of it.
+//! Leaving a job whose other processes may be gone: out of `MPI_Finalize`, or without it.
 //!
 //! MPICH's launcher takes the closing of a process' connection (`PMI_FD`) for its death, and then
 //! kills all others, whatever their own end was going to be: its status becomes that of a kill. So
@@ -13,16 +12,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long: everybody leaves within some tens of milliseconds where there are cores for all.
+/// How long the connection is kept: everybody leaves within some tens of milliseconds where there are cores for all.
 const SECONDS: &str = "1";
 
 /// How long `MPI_Finalize` goes on once the end is asked for in it. All ranks are in MPI's own by
 /// then, behind the callbacks of programs.
 const FINALIZE_MAX: Duration = Duration::from_secs(3);
-/// The same where it was asked for before: the ranks came through since, and are not likely to be
-/// killed.
+/// As [`FINALIZE_MAX`], where the end was asked for before: the ranks came through since, and are
+/// not likely to be killed.
 const FINALIZE_MAX_LATER: Duration = Duration::from_secs(30);
-/// Between two looks for whether it has.
+/// Between two looks whether the end has been asked for.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// From now on this process does not stay for ever once the end is asked for, whatever it is in:
@@ -31,15 +30,15 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When there is no room for another thread.
-pub fn leave_when_asked(asked_to_end: &Arc<AtomicBool>) -> std::io::Result<()> {
-    let asked_to_end = asked_to_end.clone();
-    let most = if asked_to_end.load(Ordering::Relaxed) {
+pub fn exit_when_asked(end_asked: &Arc<AtomicBool>) -> std::io::Result<()> {
+    let end_asked = end_asked.clone();
+    let most = if end_asked.load(Ordering::Relaxed) {
         FINALIZE_MAX_LATER
     } else {
         FINALIZE_MAX
     };
     let watch = move || {
-        while !asked_to_end.load(Ordering::Relaxed) {
+        while !end_asked.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK);
         }
         std::thread::sleep(most);
@@ -51,7 +50,7 @@ pub fn leave_when_asked(asked_to_end: &Arc<AtomicBool>) -> std::io::Result<()> {
 
 /// Keeps the launcher's connection open for a moment after this process. Where that is not
 /// possible, the launcher's status is not ours to save.
-pub fn outlive() {
+pub fn hold_pmi_open() {
     let connection = std::env::var("PMI_FD")
         .ok()
         .and_then(|fd| fd.parse::<i32>().ok());
