@@ -2,7 +2,7 @@
 
 use crate::build::{self, Linked};
 use crate::run::{FAMILIES, Family, allow_root, beside, cargo, check, dist, python, root};
-use crate::{functions, fuzz, generate, release};
+use crate::{functions, fuzz, generate, release, structure};
 use anyhow::{Result, ensure};
 use std::process::Command;
 
@@ -49,10 +49,15 @@ const PLAIN_FEATURES: [&str; 2] = [
 ];
 /// Crates whose tests start real launchers, servers and terminals, which lose signals and patience
 /// when crowded; and what they share.
-const ALONE: [&str; 4] = [
+const ALONE: [&str; 9] = [
     "invivo-grpc",
     "invivo-archive",
+    "invivo-jobdir",
+    "invivo-config",
+    "invivo-report",
+    "invivo-inspect",
     "invivo-ui-gateway",
+    "invivo-launcher",
     "invivo-cli",
 ];
 /// Crates that link MPI.
@@ -88,6 +93,12 @@ pub const CHECKS: &[Check] = &[
         about: "rustfmt",
         needs: None,
         run: |_| passed(check(cargo().args(["fmt", "--all", "--check"]))),
+    },
+    Check {
+        name: "structure",
+        about: "no circles of files, crate edges as mapped, limits of size",
+        needs: None,
+        run: |_| passed(structure::check(root())),
     },
     Check {
         name: "generated",

@@ -1,4 +1,4 @@
-//! Settings of the long campaigns, which `cargo xtask kills` and `cargo xtask soak` pass by variables.
+//! Settings of `cargo xtask kills` and `cargo xtask soak`, which come by environment variables.
 
 use crate::mpi::Family;
 

@@ -1,4 +1,4 @@
-//! The table of MPI features that an interposed library can break, with what each MPI makes of them.
+//! The table of MPI features that an interposed library can break, with the support by each MPI.
 
 use crate::mpi::Family;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
 //! Checks a function table that was cut out of a job against the program's own log of its calls.
 //!
-//! The table must have exactly those calls of the log that lie in the interval, and the parts inside
-//! of those that straddle its edges.
+//! The table must have exactly those calls of the log that lie in the interval, and the parts
+//! inside of those that straddle its edges.
 //!
 //! A call of the log encloses the call that an observer sees: the program's clock is read before
 //! and after. So a call whose log lies inside is inside, and one whose log lies outside is outside.
@@ -19,8 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const READINGS_APART_NS: u64 = 200_000;
 /// The largest clock error that a place may state. On a quiet machine it is some microseconds; a
 /// place that is not scheduled when its question is answered takes the wait for a part of the way,
-/// and time slices of a machine with several times as many processes as cores are some milliseconds.
-/// With more than this a comparison would prove little.
+/// and time slices of a machine with several times as many processes as cores are some
+/// milliseconds. With more than this a comparison would prove little.
 const ERROR_NS_MAX: u64 = 20_000_000;
 /// The farthest that an edge may lie apart on two places: 0 where all places knew of it in time. A
 /// place that was not scheduled for so long cuts when it hears of the edge.
@@ -205,10 +205,10 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// Checks that the rows are this piece: the same calls of every function, with the same bytes, no
-    /// more time than the log has, and marked where they are clipped. In all no less than half of
-    /// the log's time: what the program logs beyond its calls is a part of a microsecond each, and
-    /// many of its calls wait for others.
+    /// Checks that the rows are this piece: the same calls of every function, with the same bytes,
+    /// no more time than the log has, and marked where they are clipped. In all no less than half
+    /// of the log's time: what the program logs beyond its calls is a part of a microsecond each,
+    /// and many of its calls wait for others.
     fn has_exactly(&self, rows: &BTreeMap<&str, TableRow>) -> Result<(), String> {
         let from = self.interval.from;
         if self.before.is_some_and(|call| from.surely_straddled(call)) {

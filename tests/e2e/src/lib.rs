@@ -9,12 +9,12 @@
 //! whatever the number of test threads: a job has more processes than a small machine has cores.
 //!
 //! ```text
-//! mpi/       the MPI libraries                     programs/  test programs and preloaded libraries
-//! job/       one run of a program                  cluster/   hosts, Slurm, control groups
-//! clients/   the invivo command and other clients  processes  processes of a job, by their mark
-//! logs/      what programs write down themselves   results/   report and timeline
-//! checks     what must hold of every report        interval   what must hold of a cut-out table
-//! kills/     random kills of a job's processes     soak/      long runs with random clients
+//! mpi/       the MPI libraries                  programs/  test programs, preloaded libraries
+//! job/       one run of a program               cluster/   hosts, Slurm, control groups
+//! clients/   clients of a running job           processes  processes of a job, by their mark
+//! logs/      what programs write down           results/   report and timeline
+//! checks     what must hold of every report     interval   what must hold of a cut-out table
+//! kills/     random kills of processes          soak/      long runs with random clients
 //! ```
 
 pub mod callgrind;

@@ -1,8 +1,8 @@
-//! Notes which MPI functions the tests have compared on each MPI, for the manual's table of functions.
+//! Notes which MPI functions the tests have compared on each MPI, for the manual's table.
 //!
 //! The notes are files in `target/seen`, which `cargo xtask functions` reads. A function counts as
-//! tested when a program called it under Invivo, had the same results as without, and the report had
-//! as many calls of it as an independent counter.
+//! tested when a program called it under Invivo, had the same results as without, and the report
+//! had as many calls of it as an independent counter.
 
 use crate::logs::counts::Calls;
 use crate::mpi::{Family, functions};

@@ -113,8 +113,8 @@ fn another_allocator_is_no_trouble(family: Family) {
     same_as_bare(|observed| job(observed, family, &before));
 }
 
-/// AddressSanitizer ends a program where another library is loaded before its own; here it finds the
-/// errors of the program.
+/// AddressSanitizer ends a program where another library is loaded before its own; here it finds
+/// the errors of the program.
 fn sanitizers_in_the_program_still_work(family: Family) {
     // Leaks are MPI's own, and a matter of luck.
     let with = |job: Job| job.env("ASAN_OPTIONS", "detect_leaks=0");
@@ -208,15 +208,15 @@ macro_rules! on_both {
 
 on_both! {
     layer_before_on_open_mpi: a_pmpi_layer_before_changes_nothing on Ompi;
-    layer_before_on_mpich: a_pmpi_layer_before_changes_nothing on Mpich, "seconds: the other MPI stands for it";
+    layer_before_on_mpich: a_pmpi_layer_before_changes_nothing on Mpich, "the other MPI is tested";
     eztrace_on_open_mpi: eztrace_records_beside on Ompi;
-    eztrace_on_mpich: eztrace_records_beside on Mpich, "seconds: the other MPI stands for it";
-    allocator_on_open_mpi: another_allocator_is_no_trouble on Ompi, "seconds: the other MPI stands for it";
+    eztrace_on_mpich: eztrace_records_beside on Mpich, "the other MPI is tested";
+    allocator_on_open_mpi: another_allocator_is_no_trouble on Ompi, "the other MPI is tested";
     allocator_on_mpich: another_allocator_is_no_trouble on Mpich;
     sanitizers_on_open_mpi: sanitizers_in_the_program_still_work on Ompi;
-    sanitizers_on_mpich: sanitizers_in_the_program_still_work on Mpich, "seconds: the other MPI stands for it";
-    debugger_starts_on_open_mpi: ranks_start_in_a_debugger on Ompi, "seconds: the other MPI stands for it";
+    sanitizers_on_mpich: sanitizers_in_the_program_still_work on Mpich, "the other MPI is tested";
+    debugger_starts_on_open_mpi: ranks_start_in_a_debugger on Ompi, "the other MPI is tested";
     debugger_starts_on_mpich: ranks_start_in_a_debugger on Mpich;
     debugger_attaches_on_open_mpi: a_debugger_may_attach on Ompi;
-    debugger_attaches_on_mpich: a_debugger_may_attach on Mpich, "seconds: the other MPI stands for it";
+    debugger_attaches_on_mpich: a_debugger_may_attach on Mpich, "the other MPI is tested";
 }

@@ -14,8 +14,8 @@ use std::process::Command;
 type Costs = BTreeMap<String, f64>;
 
 /// Kinds of calls with their instructions, recorded and with recording off, as `cargo test -p
-/// invivo-e2e --test cost -- --nocapture` prints them. A change that makes calls cheaper puts the new
-/// figures here; one that makes them dearer says why.
+/// invivo-e2e --test cost -- --nocapture` prints them. A change that makes calls cheaper puts the
+/// new figures here; one that makes them dearer says why.
 const EXPECTED: [(&str, f64, f64); 6] = [
     ("probe", 315.0, 82.0),
     ("sendrecv", 545.0, 144.0),
@@ -24,8 +24,8 @@ const EXPECTED: [(&str, f64, f64); 6] = [
     ("allreduce", 394.0, 144.0),
     ("rank", 16.0, 16.0),
 ];
-/// By how much the sum of all kinds may differ: the encoder writes long durations in more bytes than
-/// short ones, so that calls cost 2 % more on a busy machine than on a quiet one.
+/// By how much the sum of all kinds may differ: the encoder writes long durations in more bytes
+/// than short ones, so that calls cost 2 % more on a busy machine than on a quiet one.
 const TOLERANCE: f64 = 0.06;
 
 /// Runs the program under callgrind, observed by this installation, and returns the instructions of

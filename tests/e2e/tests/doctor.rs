@@ -56,8 +56,8 @@ fn a_machine_on_which_jobs_run_passes() {
     );
 }
 
-/// A program that cannot be observed is a failure with advice, and so is a directory to which others
-/// may write.
+/// A program that cannot be observed is a failure with advice, and so is a directory to which
+/// others may write.
 #[test]
 fn obstacles_are_named_with_advice() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Hangs: `invivo hang` and the watchdog name the kind, the ranks and the lines, and give no false alarm.
+//! Hangs: `invivo hang` and the watchdog name kind, ranks and lines, without false alarms.
 
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};

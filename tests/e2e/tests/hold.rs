@@ -1,4 +1,4 @@
-//! With `--hold` every rank is held right behind its `MPI_Init` until a command or the lease ends it.
+//! With `--hold` every rank is held behind its `MPI_Init` until a command or the lease ends it.
 
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;

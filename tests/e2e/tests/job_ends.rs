@@ -1,9 +1,10 @@
 //! Every end that a job can have, with and without Invivo, in C and in Fortran.
 //!
-//! The status and the output are the same, no file is left, the end is not delayed for long, and what
-//! was recorded before the end is in the report. The manual's table of ends is what these tests find:
-//! `INVIVO_BLESS=1` writes it. Usually a part of the ends are tested, in C; the long tests have all
-//! of them, in both languages, and repeat those of which bare runs themselves end in several ways.
+//! The status and the output are the same, no file is left, the end is not delayed for long, and
+//! what was recorded before the end is in the report. The manual's table of ends is what these
+//! tests find: `INVIVO_BLESS=1` writes it. Usually a part of the ends are tested, in C; the long
+//! tests have all of them, in both languages, and repeat those of which bare runs themselves end in
+//! several ways.
 
 use invivo_e2e::checks;
 use invivo_e2e::job::Ended;
@@ -170,8 +171,9 @@ fn run(job: Job, end: &End, observed: bool) -> (Ended, Duration) {
 
 /// The statuses of an end that varies between bare runs, the usual one first; `None` where it does
 /// not vary. MPICH's launcher kills the other processes when one leaves without `MPI_Finalize`, and
-/// combines the statuses of those that it happens to see dying with its own; it may miss all of them
-/// when it gets a signal. Ranks of Open MPI that get SIGTERM in `MPI_Finalize` may fault there.
+/// combines the statuses of those that it happens to see dying with its own; it may miss all of
+/// them when it gets a signal. Ranks of Open MPI that get SIGTERM in `MPI_Finalize` may fault
+/// there.
 fn varying_statuses(end: &End, family: Family) -> Option<Vec<i32>> {
     let own = || {
         end.way
@@ -335,8 +337,8 @@ fn is_a_usual_end(end: &End) -> bool {
     matches!(end.way[0], "normal" | "exit")
 }
 
-/// The last call of each rank in the timeline is the last one that the rank noted, and the call that
-/// has not returned is there without an end.
+/// The last call of each rank in the timeline is the last one that the rank noted, and the call
+/// that has not returned is there without an end.
 fn check_timeline(what: &str, path: &Path, observed: &Ended, calls: u64) {
     let found = timeline::read(path);
     assert_eq!(found.len(), RANKS as usize, "{what}: {found:?}");
@@ -370,8 +372,8 @@ fn check_line(what: &str, end: &End, observed: &Ended) {
         ["abort-late", code] => format!("; rank 1 called MPI_Abort({code})"),
         ["exit-early", code] => format!("; rank 1 left with exit code {code} {early}{waiting}"),
         ["return", ..] => early.to_owned(),
-        // Its launcher kills the other ranks within the same millisecond, and any of them may be the
-        // first whose end is seen.
+        // Its launcher kills the other ranks within the same millisecond, and any of them may be
+        // the first whose end is seen.
         _ if end.title == SUPERVISOR_KILLED && !observed.family().is_open_mpi() => {
             " was killed by signal 9 (SIGKILL), ".to_owned()
         }

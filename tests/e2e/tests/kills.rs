@@ -106,7 +106,7 @@ fn campaign(number: usize) {
                 .collect();
             same_column(&Column {
                 page: PROCESS_FAILURES,
-                rows: "who, and how",
+                rows: "process: signal",
                 name: family.title(),
                 cells: &cells,
             });

@@ -1,4 +1,4 @@
-//! All ways to launch a job: the program has the environment of a bare run, and errors say what to do.
+//! All ways to launch a job: programs have the environment of a bare run, and errors advise.
 
 use invivo_e2e::checks;
 use invivo_e2e::job::Ended;
@@ -47,8 +47,8 @@ fn differences(first: &[RankEnvironment], second: &[RankEnvironment]) -> BTreeSe
         .collect()
 }
 
-/// Variables that differ under Invivo, as the manual lists them: those that MPI itself reads, or that
-/// configure its library.
+/// Variables that differ under Invivo, as the manual lists them: those that MPI itself reads, or
+/// that configure its library.
 fn allowed() -> BTreeSet<String> {
     let page = manual::text(manual::LAUNCHING);
     let section = page
@@ -154,7 +154,8 @@ fn a_rank_has_the_environment_of_a_bare_run() {
     }
 }
 
-/// Several programs in one job: each rank runs its own program, and the tool processes none of them.
+/// Several programs in one job: each rank runs its own program, and the tool processes none of
+/// them.
 #[test]
 fn several_programs_are_one_job() {
     for family in Family::ALL {
@@ -278,8 +279,8 @@ fn a_starter_may_close_inherited_descriptors() {
     observed.assert_nothing_left();
 }
 
-/// Each case: what is wrong, a part of the message, the exit status, and whether the program runs all
-/// the same.
+/// Each case: what is wrong, a part of the message, the exit status, and whether the program runs
+/// all the same.
 #[test]
 fn wrong_lines_are_answered() {
     for family in Family::ALL {

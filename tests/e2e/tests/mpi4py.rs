@@ -18,8 +18,8 @@ const LIMIT: Duration = Duration::from_secs(1500);
 /// Modules that are left out: spawned processes are tested elsewhere.
 const LEFT_OUT: [&str; 2] = ["spawn", "dynproc"];
 /// The module that is left out with several ranks on MPICH 4.0: locks made of atomic updates of a
-/// window, of which that library loses one now and then. Then a rank waits for ever, without Invivo,
-/// too.
+/// window, of which that library loses one now and then. Then a rank waits for ever, without
+/// Invivo, too.
 const LEFT_OUT_ON_MPICH_4: &str = "util_sync";
 
 /// The outcome of each test on one rank, with the reason of a skipped one.
@@ -115,8 +115,8 @@ fn suite(family: Family, ranks: u32, only: &[&str]) {
     tested_functions::note(family, &counted.calls);
 }
 
-/// A part of the suite for each MPI: attributes, requests of all kinds, and functions that not every
-/// library has. Seconds each.
+/// A part of the suite for each MPI: attributes, requests of all kinds, and functions that not
+/// every library has. Seconds each.
 const SOME: [&str; 6] = [
     "test_comm\\.",
     "test_attributes",

@@ -1,7 +1,7 @@
 //! Features of MPI that an interposed library can break work under Invivo as without it.
 //!
-//! The programs of `tests/apps/mpi_features` print the same per rank, leave with the same status, and
-//! make the calls that an independent counter counts, with Invivo and without.
+//! The programs of `tests/apps/mpi_features` print the same per rank, leave with the same status,
+//! and make the calls that an independent counter counts, with Invivo and without.
 
 use invivo_e2e::checks;
 use invivo_e2e::feature_table::{FEATURES, Support, markdown};
@@ -31,7 +31,8 @@ fn sections(output: &str) -> BTreeMap<&str, Vec<&str>> {
     sections
 }
 
-/// Compares the ranks' outputs with those of the bare run, and panics with the sections that differ.
+/// Compares the ranks' outputs with those of the bare run, and panics with the sections that
+/// differ.
 fn same_output(what: &str, bare: &[String], observed: &[String]) {
     let mut differences = String::new();
     for (rank, (bare, observed)) in bare.iter().zip(observed).enumerate() {
@@ -310,8 +311,8 @@ fn threads_beyond_the_limit_communicate() {
     }
 }
 
-/// More threads, one after the other, than a rank has packets: a thread that ends returns its packet,
-/// for which the others wait.
+/// More threads, one after the other, than a rank has packets: a thread that ends returns its
+/// packet, for which the others wait.
 #[test]
 fn threads_that_end_return_their_packets() {
     for family in Family::ALL {
@@ -357,7 +358,8 @@ fn libraries_call_mpi_around_main() {
     }
 }
 
-/// A program that takes MPI's functions from a library by `dlsym`, in whatever scope that was loaded.
+/// A program that takes MPI's functions from a library by `dlsym`, in whatever scope that was
+/// loaded.
 #[test]
 fn programs_that_load_mpi_at_run_time_are_observed() {
     for family in Family::ALL {

@@ -1,4 +1,4 @@
-//! Pausing the application, and how a pause ends: by command, by its lease, by the loss of the root.
+//! Pausing the application: a pause ends by command, by its lease, or when the root is lost.
 
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;
@@ -254,7 +254,8 @@ fn a_pause_ends_with_its_lease() {
     }
 }
 
-/// The root is killed during a pause, so that no process can end it by command: it ends all the same.
+/// The root is killed during a pause, so that no process can end it by command: it ends all the
+/// same.
 #[test]
 fn a_pause_ends_when_the_root_is_lost() {
     for family in Family::ALL {

@@ -1,7 +1,7 @@
 //! MPI functions that no other test program calls give the same values as without Invivo.
 //!
-//! On each MPI these are the functions that it declares. The report has the calls that an independent
-//! counter counts.
+//! On each MPI these are the functions that it declares. The report has the calls that an
+//! independent counter counts.
 
 use invivo_e2e::checks;
 use invivo_e2e::job::Job;

@@ -17,7 +17,8 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 const RANKS: u32 = 2;
-/// Calls of a rank while its place is stopped: their records fill all of its packets more than twice.
+/// Calls of a rank while its place is stopped: their records fill all of its packets more than
+/// twice.
 const CALLS: &str = "300000";
 /// The longest that one call waits for a packet, as the manual says.
 const WAIT_PER_CALL_MAX: Duration = Duration::from_millis(10);
@@ -36,8 +37,8 @@ struct Measured {
     slept: Duration,
 }
 
-/// Runs a rank that calls MPI as often as it can while its place is stopped: until the rank is done,
-/// or for a time.
+/// Runs a rank that calls MPI as often as it can while its place is stopped: until the rank is
+/// done, or for a time.
 fn with_stopped_place(
     family: Family,
     policy: &'static str,
@@ -144,8 +145,8 @@ fn warnings(ended: &Ended) -> usize {
         .count()
 }
 
-/// Open MPI does without shared memory where there is too little. Invivo needs none of it, and warns
-/// that messages may be slow.
+/// Open MPI does without shared memory where there is too little. Invivo needs none of it, and
+/// warns that messages may be slow.
 #[test]
 fn open_mpi_runs_with_too_little_dev_shm() {
     if !possible() {
@@ -201,8 +202,8 @@ fn mpich_fails_with_a_warning_about_dev_shm() {
     }
 }
 
-/// Open MPI refuses a job with too few slots, with its own message and status; Invivo explains before
-/// how many slots the job takes.
+/// Open MPI refuses a job with too few slots, with its own message and status; Invivo explains
+/// before how many slots the job takes.
 #[test]
 fn too_few_slots_are_explained() {
     let file = tempfile::NamedTempFile::new().expect("a file");
@@ -257,8 +258,8 @@ fn too_few_slots_are_explained() {
     }
 }
 
-/// An address limit (`ulimit -v`) under which MPI can run is enough for the tool processes, too; where
-/// they could not start, nothing is started.
+/// An address limit (`ulimit -v`) under which MPI can run is enough for the tool processes, too;
+/// where they could not start, nothing is started.
 #[test]
 fn address_limits_are_kept_or_refused() {
     for family in Family::ALL {
@@ -292,9 +293,9 @@ const ENOUGH_BYTES: u64 = 256 << 20;
 /// Memory that is enough for the program alone.
 const FOR_THE_PROGRAM_BYTES: u64 = 40 << 20;
 
-/// A memory limit for all processes of the job, as batch systems set it: where the tool processes fit,
-/// nothing differs. Where they do not, the kernel kills one of them, and with it the job, at once; no
-/// file is left.
+/// A memory limit for all processes of the job, as batch systems set it: where the tool processes
+/// fit, nothing differs. Where they do not, the kernel kills one of them, and with it the job, at
+/// once; no file is left.
 #[test]
 #[ignore = "a control group, which not every machine allows"]
 fn a_memory_limit_is_kept_or_ends_the_job() {

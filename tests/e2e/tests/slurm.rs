@@ -59,8 +59,8 @@ fn jobs_with_the_right_pmi_are_observed(slurm: &Slurm) {
     }
 }
 
-/// At a time limit Slurm sends SIGTERM to every process of a step, and SIGKILL half a minute later: a
-/// program that saves its work meanwhile can, and all of its calls are reported.
+/// At a time limit Slurm sends SIGTERM to every process of a step, and SIGKILL half a minute later:
+/// a program that saves its work meanwhile can, and all of its calls are reported.
 fn a_program_saves_after_a_time_limit(slurm: &Slurm) {
     for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
         let command = in_language(family, "ends", Language::C, &["save"]);

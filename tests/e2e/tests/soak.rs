@@ -17,8 +17,8 @@ const RANKS: u32 = 2;
 const RUN: Duration = Duration::from_secs(30 * 60);
 /// The time of the short run, on the other MPI: each task comes some four times in a quarter of it.
 const SHORT: Duration = Duration::from_secs(180);
-/// Allocators keep freed memory for some minutes: in a shorter run than this a whole quarter may pass
-/// before it goes back to the system.
+/// Allocators keep freed memory for some minutes: in a shorter run than this a whole quarter may
+/// pass before it goes back to the system.
 const KEPT_FOR: Duration = Duration::from_secs(15 * 60);
 /// Settings for shorter runs: blocks of this many bytes go back to the system at once. Longer runs
 /// have the allocator as users have it.
@@ -26,8 +26,8 @@ const KEEP_NOTHING: [(&str, &str); 2] = [
     ("MALLOC_MMAP_THRESHOLD_", "131072"),
     ("MALLOC_TRIM_THRESHOLD_", "131072"),
 ];
-/// Between two kills of the gateway: its supervisor waits longer before it replaces a second one that
-/// has not lived for ten seconds.
+/// Between two kills of the gateway: its supervisor waits longer before it replaces a second one
+/// that has not lived for ten seconds.
 const GATEWAY_LIVES: Duration = Duration::from_secs(17);
 /// For so long after a kill of the gateway commands may fail.
 const REPLACED_WITHIN: Duration = Duration::from_secs(5);
@@ -77,7 +77,8 @@ fn soak(family: Family, run: Duration, seed: u64) {
     let ended = running.end();
     let (answered, refused) = clients.done();
     println!(
-        "{family:?}, {run:?}, seed {seed}: {answered} lines answered, {} not, {gateways} gateways killed\n{}{}",
+        "{family:?}, {run:?}, seed {seed}: {answered} commands answered, {} not, \
+         {gateways} gateways killed\n{}{}",
         refused.len(),
         clients.text(),
         usages.text(run)

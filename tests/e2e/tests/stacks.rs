@@ -1,4 +1,4 @@
-//! Call stacks of all ranks: paths that are known by construction, and programs that notice nothing.
+//! Call stacks of all ranks are those of the program, and taking them disturbs no thread.
 
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
@@ -34,8 +34,8 @@ fn function(node: &Value) -> &str {
         .unwrap_or(name)
 }
 
-/// The paths of an answer that consist of these functions, each with the ranks and lines of its last
-/// function.
+/// The paths of an answer that consist of these functions, each with the ranks and lines of its
+/// last function.
 fn paths_of(stacks: &Value, functions: &[&str]) -> Vec<(String, String, Vec<String>)> {
     let mut path: Vec<&str> = Vec::new();
     let mut found = Vec::new();

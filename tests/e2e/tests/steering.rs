@@ -203,8 +203,8 @@ impl Steered {
         }
     }
 
-    /// The communication matrix fits the calls in this table, of the program's second half: messages
-    /// go around in a ring.
+    /// The communication matrix fits the calls in this table, of the program's second half:
+    /// messages go around in a ring.
     fn matrix_is_that_of(&self, table: &Value) {
         let rows = table["rank_rows"].as_array().expect("rows by rank");
         let sum = |rank: u32, functions: &[&str], what: &str| -> u64 {

@@ -1,4 +1,4 @@
-//! Programs have the same output and status with Invivo as without, and the report has their counts.
+//! Programs have the output and status of a bare run, and the report has their own counts.
 //!
 //! Six programs communicate in all ways of the script of `tests/apps/README.md`; the report of each
 //! run equals the program's own counts, call by call and byte by byte.
@@ -82,8 +82,8 @@ conversations! {
     mpi4py_on_mpich: Python on Mpich;
 }
 
-/// A PMPI layer behind the shim counts what it would count alone: none of Invivo's own messages, and
-/// nothing twice.
+/// A PMPI layer behind the shim counts what it would count alone: none of Invivo's own messages,
+/// and nothing twice.
 #[test]
 fn a_pmpi_layer_behind_counts_every_call() {
     for family in Family::ALL {

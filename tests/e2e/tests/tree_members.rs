@@ -14,8 +14,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The longest time of an answer while one member is known to be silent: nobody waits for it. A wave
-/// that waits takes a second per layer.
+/// The longest time of an answer while one member is known to be silent: nobody waits for it. A
+/// wave that waits takes a second per layer.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// A job with three layers: ranks, fan-in, tool places below the first inner node.

@@ -16,8 +16,8 @@ const RANKS: u32 = 4;
 /// The largest error that may be stated for two clocks of one kernel, on a busy machine.
 const CLOCK_ERROR_NS_MAX: u64 = 20_000_000;
 
-/// A bare job spans the hosts, without which the other tests would mean nothing; and a program finds
-/// the same hosts under Invivo.
+/// A bare job spans the hosts, without which the other tests would mean nothing; and a program
+/// finds the same hosts under Invivo.
 #[test]
 fn a_program_finds_its_hosts() {
     if !hosts::possible() {

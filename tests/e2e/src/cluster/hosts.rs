@@ -1,8 +1,8 @@
 //! Two hosts made of namespaces on one machine, with a network between them.
 //!
-//! Each has a network, a name, a `/tmp` and a `/dev/shm` of its own. Launchers reach the second host
-//! through a script in place of ssh. Processes are visible from outside, so that tests clean up as
-//! always.
+//! Each has a network, a name, a `/tmp` and a `/dev/shm` of its own. Launchers reach the second
+//! host through a script in place of ssh. Processes are visible from outside, so that tests clean
+//! up as always.
 //!
 //! Both hosts have one kernel and therefore one clock: the true offset between their clocks is 0.
 
@@ -31,8 +31,8 @@ pub struct Hosts {
     keepers: Vec<Child>,
 }
 
-/// Whether this machine allows namespaces. Where it does not, that is printed; with `CI=true`, which
-/// says that all must be tested, it is a failure.
+/// Whether this machine allows namespaces. Where it does not, that is printed; with `CI=true`,
+/// which says that all must be tested, it is a failure.
 pub fn possible() -> bool {
     let tried = Command::new("unshare")
         .args([
@@ -61,7 +61,8 @@ pub fn possible() -> bool {
 }
 
 impl Hosts {
-    /// Makes the hosts. Of the machine's `/tmp` they have `directory` in common, and what is tested.
+    /// Makes the hosts. Of the machine's `/tmp` they have `directory` in common, and what is
+    /// tested.
     pub fn make(directory: &Path) -> Hosts {
         let mut hosts = Hosts {
             directory: directory.to_owned(),
@@ -194,7 +195,8 @@ impl Hosts {
         format!(
             "#!/bin/sh\n[ \"$1\" = -x ] && shift\n\
              case $1 in\n{cases}*) echo \"no host $1\" >&2; exit 255 ;;\nesac\nshift\n\
-             exec nsenter -t $pid -n -u -m -- env -i PATH=\"$PATH\" HOME=\"$HOME\" {MARK}=\"${MARK}\" \
+             exec nsenter -t $pid -n -u -m -- env -i PATH=\"$PATH\" HOME=\"$HOME\" \
+             {MARK}=\"${MARK}\" \
              XDG_STATE_HOME=\"$XDG_STATE_HOME\" XDG_RUNTIME_DIR={RUNTIME} /bin/sh -c \"$*\"\n"
         )
     }

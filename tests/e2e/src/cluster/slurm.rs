@@ -24,8 +24,8 @@ pub struct Slurm {
     keeper: Child,
 }
 
-/// Whether Slurm can be started here. Where not, that is printed; with `CI=true`, which says that all
-/// must be tested, it is a failure.
+/// Whether Slurm can be started here. Where not, that is printed; with `CI=true`, which says that
+/// all must be tested, it is a failure.
 pub fn possible() -> bool {
     if !hosts::possible() {
         return false;
@@ -84,13 +84,16 @@ impl Slurm {
             mount --bind hosts /etc/hosts
             mungekey --create --keyfile=munge/key
             munged --force --key-file="$PWD/munge/key" --socket="$PWD/munge/socket" \
-                --pid-file="$PWD/munge/pid" --log-file="$PWD/log/munged" --seed-file="$PWD/munge/seed"
+                --pid-file="$PWD/munge/pid" --log-file="$PWD/log/munged" \
+                --seed-file="$PWD/munge/seed"
             export SLURM_CONF="$PWD/slurm.conf"
             slurmctld -D >log/slurmctld.out 2>&1 &
             slurmd -D -N slurmnode >log/slurmd.out 2>&1 &
             until sinfo -h -t idle -o %n 2>/dev/null | grep -q slurmnode; do sleep 0.1; done
             # The first steps of a new node may fail, with status 0.
-            until [ "$(srun --mpi=pmix -n 2 echo up 2>/dev/null | grep -c up)" = 2 ]; do sleep 0.1; done
+            until [ "$(srun --mpi=pmix -n 2 echo up 2>/dev/null | grep -c up)" = 2 ]; do
+                sleep 0.1
+            done
             : > made
             wait
         "#;

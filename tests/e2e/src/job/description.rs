@@ -86,7 +86,8 @@ impl Job {
         }
     }
 
-    /// The program observed with `invivo run` before the user's own launcher line, and with a report.
+    /// The program observed with `invivo run` before the user's own launcher line, and with a
+    /// report.
     pub fn run_by_invivo(family: Family, ranks: u32, program: &[OsString]) -> Job {
         Job {
             started_by: StartedBy::Run,

@@ -136,8 +136,8 @@ impl Case {
         self.fault == Fault::Stop || self.target == Target::Gateway || self.terminates_a_tool()
     }
 
-    /// Whether a tool process gets SIGTERM: it stays until the ranks have ended, once it has come so
-    /// far that it handles the signal.
+    /// Whether a tool process gets SIGTERM: it stays until the ranks have ended, once it has come
+    /// so far that it handles the signal.
     fn terminates_a_tool(&self) -> bool {
         self.fault == Fault::Term
             && !self.target.is_part_of_the_program()

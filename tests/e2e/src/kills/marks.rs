@@ -26,8 +26,8 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Reads the marks of all ranks in this directory. A rank that did not know its number yet was in
-    /// `MPI_Init` at most, and gets the first number that no other rank has.
+    /// Reads the marks of all ranks in this directory. A rank that did not know its number yet was
+    /// in `MPI_Init` at most, and gets the first number that no other rank has.
     pub fn read(directory: &Path) -> Marks {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         let files = entries.map(|entry| entry.path()).filter(|path| {
@@ -60,8 +60,8 @@ impl Marks {
         }
     }
 
-    /// Why the calls of a report contradict the marks: all calls that ended must be in it, but for as
-    /// many as were `dropped` and counted, and no call that did not begin. (The record of a call
+    /// Why the calls of a report contradict the marks: all calls that ended must be in it, but for
+    /// as many as were `dropped` and counted, and no call that did not begin. (The record of a call
     /// is made before the program marks its end.)
     pub fn contradicts(&self, reported: &Calls, dropped: u64) -> Option<String> {
         let of = |calls: &Calls, key: &(u32, String)| calls.get(key).copied().unwrap_or(0);

@@ -30,9 +30,9 @@ const POLL: Duration = Duration::from_millis(2);
 const OWN_FILES: &str = r#"mkdir tmp; export TMPDIR="$PWD/tmp"; exec "$@""#;
 const OWN_MEMORY: &str = "mount -t tmpfs tmpfs /dev/shm; ";
 
-/// Open MPI's own handler of SIGSEGV loads a library for its stack trace. A process that is hit while
-/// it loads a library or exits cannot, and then does not end by the signal, with Invivo and without.
-/// An empty list turns the handler off.
+/// Open MPI's own handler of SIGSEGV loads a library for its stack trace. A process that is hit
+/// while it loads a library or exits cannot, and then does not end by the signal, with Invivo and
+/// without. An empty list turns the handler off.
 const SIGNALS_HANDLED: &str = "OMPI_MCA_opal_signal";
 
 /// Whether jobs may have mounts of their own.
@@ -90,8 +90,8 @@ fn observed(case: &Case, command: &[OsString]) -> Outcome {
         took,
         launcher_hung,
     } = run_with_fault(job, case);
-    // A rank that starts when the root is gone already makes the directory of the sockets again, and
-    // the next job removes it.
+    // A rank that starts when the root is gone already makes the directory of the sockets again,
+    // and the next job removes it.
     if (case.target, case.phase) != (Target::RootSupervisor, Phase::Start) {
         ended.assert_nothing_left();
     }

@@ -184,7 +184,8 @@ impl Family {
         }
     }
 
-    /// The variable in which its launcher gives a process its rank in the whole job, tools included.
+    /// The variable in which its launcher gives a process its rank in the whole job, tools
+    /// included.
     pub fn number_variable(self) -> &'static str {
         if self.is_open_mpi() {
             "OMPI_COMM_WORLD_RANK"

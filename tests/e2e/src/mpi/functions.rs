@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn lines_of_the_table_are_read() {
-        let line = "coll  *  int MPI_Reduce_scatter(const void *sendbuf, const int recvcounts[], MPI_Op op)";
+        let line = "coll  *  int MPI_Reduce_scatter(\
+                    const void *sendbuf, const int recvcounts[], MPI_Op op)";
         let function = parse(line).expect("a function");
         assert_eq!(
             (function.role.as_str(), function.name.as_str()),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// Options for C and C++. MPICH's `MPI_STATUSES_IGNORE` is an address that gcc takes for an array of
-/// no room.
+/// Options for C and C++. MPICH's `MPI_STATUSES_IGNORE` is an address that gcc takes for an array
+/// of no room.
 pub const C_FLAGS: [&str; 6] = [
     "-O1",
     "-g",

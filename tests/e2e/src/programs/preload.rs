@@ -1,4 +1,4 @@
-//! Libraries of our own that are preloaded into a job: a PMPI counter, a sender of garbage, a yield.
+//! Libraries of the tests that are preloaded: a PMPI counter, a sender of garbage, a yield.
 
 use super::build::{build, in_folder, include_options};
 use crate::mpi::{Family, functions};

@@ -132,8 +132,8 @@ impl Report {
             .unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()))
     }
 
-    /// The rows by rank added up by function, in the order of names: what the merges of the tree must
-    /// have given.
+    /// The rows by rank added up by function, in the order of names: what the merges of the tree
+    /// must have given.
     pub fn folded(&self) -> Vec<FunctionRow> {
         let mut all: BTreeMap<&str, Vec<&FunctionRow>> = BTreeMap::new();
         for row in &self.functions {

@@ -62,8 +62,8 @@ impl RandomClients {
         }
     }
 
-    /// Runs the next task. All tasks have their turn before one comes again, so that any two quarters
-    /// of a run have the same number of each. `may_fail`: the gateway may be gone.
+    /// Runs the next task. All tasks have their turn before one comes again, so that any two
+    /// quarters of a run have the same number of each. `may_fail`: the gateway may be gone.
     pub fn act(&mut self, may_fail: bool) {
         self.end_slow_clients(SLOW_CLIENT_LIVES);
         if self.slow.len() < SLOW_CLIENTS && self.random.u32(..6) == 0 {

@@ -3,10 +3,10 @@
 //! The life of a process is divided into quarters. The first is for warming up: buffers fill, every
 //! kind of question is asked. A process leaks when its lowest usage in the third quarter is above
 //! that of the second, and that of the last above that of the third, each by more than the slack:
-//! what is leaked never comes back, and a leak goes on. The highest and the usual usage say nothing,
-//! because an answer of thousands of calls is a megabyte or two, and the allocator keeps the memory
-//! of some of them for minutes. A pool that a busy moment fills to its limit grows once only. A
-//! process that lived too short is not judged: the test must let one of its kind live.
+//! what is leaked never comes back, and a leak goes on. The highest and the usual usage say
+//! nothing, because an answer of thousands of calls is a megabyte or two, and the allocator keeps
+//! the memory of some of them for minutes. A pool that a busy moment fills to its limit grows once
+//! only. A process that lived too short is not judged: the test must let one of its kind live.
 
 use crate::processes::{Process, open_files, resident_bytes};
 use std::collections::BTreeMap;
@@ -75,8 +75,8 @@ impl UsageLog {
         self.long(run).map(|((role, _), _)| role.as_str())
     }
 
-    /// A line for each process that is judged, with the lowest and the highest usage in each quarter of
-    /// its life; and one for the others of each role.
+    /// A line for each process that is judged, with the lowest and the highest usage in each
+    /// quarter of its life; and one for the others of each role.
     pub fn text(&self, run: Duration) -> String {
         let mut text = String::new();
         for ((role, pid), samples) in self.long(run) {

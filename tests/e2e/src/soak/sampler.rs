@@ -20,8 +20,8 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Samples the job with this mark, which runs `application`, and whose launcher gives each process
-    /// its number in the variable `number`.
+    /// Samples the job with this mark, which runs `application`, and whose launcher gives each
+    /// process its number in the variable `number`.
     pub fn start(mark: &str, application: &str, number: &'static str) -> Sampler {
         let stopped = Arc::new(AtomicBool::new(false));
         let (mark, application, stop_flag) = (

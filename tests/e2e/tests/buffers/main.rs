@@ -37,8 +37,8 @@ const CALLS: &str = "15000";
 const REST_US: &str = "6000";
 /// A buffer has to be this many times too small.
 const TOO_SMALL: u64 = 100;
-/// By how much the memory of the tool place may vary: packets that have overtaken others and wait for
-/// them, at most as many as the ranks have. It is a hundredth of the records.
+/// By how much the memory of the tool place may vary: packets that have overtaken others and wait
+/// for them, at most as many as the ranks have. It is a hundredth of the records.
 const RESIDENT_TOLERANCE: u64 = RANKS as u64 * (PACKETS_DEFAULT * PACKET_BYTES) as u64;
 
 /// Calls for each sample where samples have the buffer to themselves: after so many halvings as
@@ -144,7 +144,8 @@ fn run_flood(
 
 type Outcome = (i32, Vec<String>, Vec<String>);
 
-/// The status and the outputs of the bare run: always the same, so that one run on each MPI is enough.
+/// The status and the outputs of the bare run: always the same, so that one run on each MPI is
+/// enough.
 fn bare(family: Family) -> Outcome {
     static KNOWN: Mutex<Vec<(Family, Outcome)>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
