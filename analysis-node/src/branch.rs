@@ -2,12 +2,12 @@
 //! no MPI: its driver carries messages to and fro and tells the time.
 
 use crate::own::Own;
-use crate::station::Merge;
+use crate::station::MergeFn;
 use invivo_proto::control::decode;
 use invivo_proto::control::results::NOTES_MAX;
 use invivo_proto::control::tree::{Command, Down, Partial, Up, Verb};
 use invivo_proto::ids::{CommandId, WorldRank};
-use invivo_tbon::node::{Action as NodeAction, Input, Node, Seat};
+use invivo_tbon::node::{Action as NodeAction, Input, Node, Position};
 
 /// How long a node whose ranks are through waits for a lost root to come back.
 pub const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
@@ -39,7 +39,7 @@ pub enum Exit {
 /// See the module's head.
 pub struct Branch {
     me: WorldRank,
-    node: Node<Merge>,
+    node: Node<MergeFn>,
     own: Own,
     /// Messages of the parent that could not be read.
     unreadable: u64,
@@ -54,11 +54,11 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// A node at its seat.
-    pub fn new(now_ns: u64, seat: Seat) -> Branch {
+    /// A node at its position.
+    pub fn new(now_ns: u64, position: Position) -> Branch {
         Branch {
-            me: seat.me,
-            node: Node::new(now_ns, seat, invivo_analysis::law::merge as Merge),
+            me: position.me,
+            node: Node::new(now_ns, position, invivo_analysis::merge::merge as MergeFn),
             own: Own::default(),
             unreadable: 0,
             abnormal: false,

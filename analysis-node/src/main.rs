@@ -12,11 +12,11 @@ use invivo_analysis_node::watchdog::Watchdog;
 use invivo_mpi_link::clock::monotonic_ns;
 use invivo_mpi_link::guard::{Guard, tell_panics};
 use invivo_mpi_link::{Link, signals};
-use invivo_proto::control::link::Job;
+use invivo_proto::control::link::JobDescription;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::JobInfo;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::Seat;
+use invivo_tbon::node::Position;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -93,9 +93,9 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let layout = args.layout;
     let link = Link::start()?;
     let me = link.rank();
-    let seat =
-        Seat::of(&layout, me).filter(|seat| seat.local.is_none() && link.size() == layout.total());
-    let seat = seat.ok_or_else(|| {
+    let position = Position::of(&layout, me)
+        .filter(|position| position.local.is_none() && link.size() == layout.total());
+    let position = position.ok_or_else(|| {
         format!(
             "process {me} of {} is no analysis node in layout {layout}",
             link.size()
@@ -110,13 +110,13 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let guard = Guard::new(args.panic_when);
     match (layout.parent(me), report) {
         (Some(parent), _) => Ok(
-            match drive::branch::run(link, seat, parent, guard, &asked_to_end)? {
+            match drive::branch::run(link, position, parent, guard, &asked_to_end)? {
                 Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
                 Exit::RootLost => ExitCode::FAILURE,
             },
         ),
         (None, Some(report)) => {
-            let station = station(&link, &layout, seat, args.root);
+            let station = station(&link, &layout, position, args.root);
             drive::root::run(link, station, report, guard, &asked_to_end)?;
             Ok(ExitCode::SUCCESS)
         }
@@ -124,8 +124,8 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
 }
 
-fn station(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Station {
-    let job = Job {
+fn station(link: &Link, layout: &Layout, position: Position, args: RootArgs) -> Station {
+    let job = JobDescription {
         id: args.job.clone(),
         ranks: layout.app(),
         places: layout.places(),
@@ -143,7 +143,7 @@ fn station(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Station 
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);
-    Station::new(monotonic_ns(), seat, job, info, gateway).watched_by(watchdog)
+    Station::new(monotonic_ns(), position, job, info, gateway).watched_by(watchdog)
 }
 
 fn listen(path: &Path) -> Option<Gateway> {

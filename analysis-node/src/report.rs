@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::frames::frame;
-use invivo_proto::control::link::{AtEnd, Final, Page};
+use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
 use invivo_proto::control::{ControlError, encode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -63,7 +63,7 @@ impl Report {
     ///
     /// # Errors
     /// When it cannot be encoded.
-    pub fn page(&mut self, page: Page) -> Result<(), ControlError> {
+    pub fn page(&mut self, page: TimelinePage) -> Result<(), ControlError> {
         self.send(&AtEnd::Page(page))
     }
 
@@ -137,7 +137,7 @@ mod tests {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
-            waits: Box::default(),
+            hang: Box::default(),
             shut_down: false,
         }
     }

@@ -8,14 +8,16 @@ use crate::own::Own;
 use crate::saving::Saving;
 use crate::watchdog::Watchdog;
 use invivo_analysis::groups::Members;
-use invivo_analysis::law::Mismatch;
-use invivo_analysis::waits::{Surroundings, explain};
+use invivo_analysis::hang::{Surroundings, explain};
+use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::decode;
-use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Page, Request};
+use invivo_proto::control::link::{
+    Answer, Ask as LinkAsk, Final, JobDescription, Request, TimelinePage,
+};
 use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
 use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
-use invivo_tbon::node::Seat;
+use invivo_tbon::node::Position;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
 use std::collections::BTreeMap;
 
@@ -46,12 +48,12 @@ const LAST_QUESTIONS: [Query; 3] = [
 
 /// What is asked for after a death as well. A rank that waits for a dead one has done so for most
 /// of the quiet that precedes.
-const WHO_WAITS: Query = Query::Waits {
+const WHO_WAITS: Query = Query::Hang {
     older_ns: QUIET_NS / 2,
 };
 
 /// How partial results become one: by the analyses' own law.
-pub(crate) type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+pub(crate) type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// Who asked.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +80,7 @@ pub enum Action {
     /// Send to a child.
     Send(WorldRank, Down),
     /// Hand a page of the last seconds to our supervisor, and say when it is taken.
-    Page(Box<Page>),
+    Page(Box<TimelinePage>),
     /// Say this to the user, as one line on standard error.
     Say(String),
     /// Hand the result to our supervisor.
@@ -97,10 +99,10 @@ pub enum Action {
 
 /// See the module's head.
 pub struct Station {
-    root: Root<Merge>,
+    root: Root<MergeFn>,
     me: WorldRank,
     children: usize,
-    job: Job,
+    job: JobDescription,
     gateway: Option<Gateway>,
     asked: BTreeMap<AskId, Asker>,
     next_ask: u64,
@@ -121,19 +123,19 @@ pub struct Station {
 }
 
 impl Station {
-    /// The root at its seat. The tree learns the job with the first action.
+    /// The root at its position. The tree learns the job with the first action.
     pub fn new(
         now_ns: u64,
-        seat: Seat,
-        job: Job,
+        position: Position,
+        job: JobDescription,
         info: JobInfo,
         gateway: Option<Gateway>,
     ) -> Station {
-        let ending = Ending::new(seat.height, job.ranks);
+        let ending = Ending::new(position.height, job.ranks);
         let mut station = Station {
-            me: seat.me,
-            children: seat.children.len(),
-            root: Root::new(now_ns, seat, invivo_analysis::law::merge as Merge),
+            me: position.me,
+            children: position.children.len(),
+            root: Root::new(now_ns, position, invivo_analysis::merge::merge as MergeFn),
             gateway,
             asked: BTreeMap::new(),
             next_ask: 0,
@@ -146,7 +148,7 @@ impl Station {
                 status: JobStatus::default(),
                 coverage: Coverage::default(),
                 ended: Vec::new(),
-                waits: Box::default(),
+                hang: Box::default(),
                 shut_down: false,
             },
             has_table: false,
@@ -322,7 +324,7 @@ impl Station {
         }
         if let Some(older_ns) = self.watchdog.asks(now_ns) {
             let ask = self.new_ask(Asker::Watchdog);
-            let what = Ask::Query(Query::Waits { older_ns });
+            let what = Ask::Query(Query::Hang { older_ns });
             self.run(now_ns, RootInput::Ask { ask, what });
         }
     }
@@ -380,7 +382,7 @@ impl Station {
             return;
         };
         match answer {
-            Answer::Last(last, _) => {
+            Answer::Timeline(last, _) => {
                 let page = Box::new(saving.page(last, missing));
                 self.page_is_out = true;
                 self.actions.push(Action::Page(page));
@@ -456,13 +458,13 @@ impl Station {
             Partial::Messages(messages) => Answer::Messages(*messages, coverage),
             Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
             Partial::Records(records) => Answer::Records(records, coverage),
-            Partial::Last(last) => Answer::Last(last, coverage),
-            Partial::Waits(waits) => {
+            Partial::Timeline(last) => Answer::Timeline(last, coverage),
+            Partial::Hang(waits) => {
                 let around = Surroundings {
                     ranks: self.job.ranks,
                     members: &|comm| self.root.group(comm).map(Members::of),
                 };
-                Answer::Waits(Box::new((explain(&waits, &around), *waits)), coverage)
+                Answer::Hang(Box::new((explain(&waits, &around), *waits)), coverage)
             }
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
             Partial::Status(mut status) => {
@@ -498,7 +500,7 @@ impl Station {
             Some(Asker::Ending) => self.last_answer(answer),
             Some(Asker::Saving) => self.saved(answer, missing),
             Some(Asker::Watchdog) => match answer {
-                Answer::Waits(found, _) => {
+                Answer::Hang(found, _) => {
                     let line = self.watchdog.hears(&found.0, &found.1);
                     self.actions.extend(line.map(Action::Say));
                 }
@@ -534,9 +536,9 @@ impl Station {
             | Answer::Messages(..)
             | Answer::Buffers(..)
             | Answer::Records(..)
-            | Answer::Last(..)
+            | Answer::Timeline(..)
             | Answer::Stacks(..) => {}
-            Answer::Waits(found, _) => *self.result.waits = found.1,
+            Answer::Hang(found, _) => *self.result.hang = found.1,
         }
         self.unanswered = self.unanswered.saturating_sub(1);
         self.all_is_answered();

@@ -14,7 +14,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::peer;
-use invivo_proto::record::{self, Facts, Kind};
+use invivo_proto::record::{self, Facts, RecordKind};
 use invivo_proto::shm::{Status, inside, recording};
 
 /// One call in this many is also timed for what we cost ourselves.
@@ -119,7 +119,7 @@ impl Call {
     fn new(location: Here, region: u16, word: u32, begin: u64, sampled: bool) -> Call {
         Call {
             facts: Facts {
-                kind: Kind::Plain,
+                kind: RecordKind::Plain,
                 region: RegionId(region),
                 comm: CommLocal::NONE,
                 peer: peer::NONE,

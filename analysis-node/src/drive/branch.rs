@@ -10,7 +10,7 @@ use invivo_mpi_link::idle::Idle;
 use invivo_mpi_link::{Link, LinkError};
 use invivo_proto::channel::{TAG_DOWN, TAG_UP};
 use invivo_proto::ids::WorldRank;
-use invivo_tbon::node::Seat;
+use invivo_tbon::node::Position;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -20,13 +20,13 @@ use std::sync::atomic::AtomicBool;
 /// When MPI refuses.
 pub fn run(
     mut link: Link,
-    seat: Seat,
+    position: Position,
     parent: WorldRank,
     guard: Guard,
     asked_to_end: &Arc<AtomicBool>,
 ) -> Result<Exit, LinkError> {
-    let children = seat.children.len();
-    let mut branch = Branch::new(monotonic_ns(), seat);
+    let children = position.children.len();
+    let mut branch = Branch::new(monotonic_ns(), position);
     let exit = drive(&mut link, &mut branch, parent, children, guard)?;
     leave(link, exit == Exit::Finalize, asked_to_end)?;
     Ok(exit)

@@ -1,9 +1,9 @@
 use super::*;
 use crate::ending;
 use invivo_proto::control::encode;
-use invivo_proto::control::last::{Last, Piece, Position};
 use invivo_proto::control::link::Response;
 use invivo_proto::control::results::{Ledger, Traffic};
+use invivo_proto::control::timeline::{Piece, Timeline, TimelinePosition};
 use invivo_proto::control::tree::{Acks, Command, Ended, Verb};
 use invivo_proto::ids::{CommandId, Rank, WaveId};
 use invivo_tbon::layout::Layout;
@@ -28,14 +28,14 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("link.sock");
         let layout = "3:4:tail".parse::<Layout>().unwrap();
-        let seat = Seat::of(&layout, layout.root()).unwrap();
-        let job = Job {
+        let position = Position::of(&layout, layout.root()).unwrap();
+        let job = JobDescription {
             id: "test".into(),
             ranks: 3,
-            ..Job::default()
+            ..JobDescription::default()
         };
         let listening = Gateway::listen(&path).unwrap();
-        let mut station = Station::new(0, seat, job, JobInfo::default(), Some(listening));
+        let mut station = Station::new(0, position, job, JobInfo::default(), Some(listening));
         assert_eq!(
             station.take_actions()[0],
             Action::Send(PLACE, Down::Heartbeat)
@@ -106,8 +106,8 @@ impl Scene {
             Query::Messages => Partial::Messages(Box::default()),
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
-            Query::Last { from, .. } => Partial::Last(piece(from)),
-            Query::Waits { .. } => Partial::Waits(Box::default()),
+            Query::Timeline { from, .. } => Partial::Timeline(piece(from)),
+            Query::Hang { .. } => Partial::Hang(Box::default()),
             Query::Stacks { .. } => Partial::Stacks(Box::default()),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
@@ -143,14 +143,14 @@ impl Scene {
 }
 
 /// A page of one rank.
-fn piece(from: Position) -> Last {
+fn piece(from: TimelinePosition) -> Timeline {
     let piece = Piece {
         location: from.location,
         ..Piece::default()
     };
-    Last {
+    Timeline {
         pieces: vec![piece],
-        next: Position::of(from.location.rank.0 + 1, 3),
+        next: TimelinePosition::of(from.location.rank.0 + 1, 3),
         clock_error_ns: 5,
     }
 }
@@ -411,7 +411,7 @@ fn a_death_is_in_the_result_and_its_supervisor_leaves_after_it() {
             [],
             "nothing more is asked for before it has been taken"
         );
-        pages.push(page.last.pieces[0].location.rank.0);
+        pages.push(page.timeline.pieces[0].location.rank.0);
         scene.station.page_taken(scene.now_ns);
         let actions = scene.tick(1);
         waves = Scene::waves(&actions);
@@ -496,7 +496,7 @@ fn in_a_hurry_the_result_is_made_without_the_place_and_again_when_the_ranks_are_
 
 #[test]
 fn the_watchdog_asks_and_says_what_it_found() {
-    use invivo_proto::control::waits::{Doing, Pending, Waits};
+    use invivo_proto::control::hang::{Doing, Hang, Pending};
     use invivo_proto::ids::RegionId;
     let mut scene = Scene::new();
     scene.station = scene.station.watched_by(Watchdog::new(0, 4000 * MS));
@@ -510,8 +510,8 @@ fn the_watchdog_asks_and_says_what_it_found() {
         passed: BTreeMap::new(),
         site: None,
     };
-    let mut waits = Waits::default();
-    (0..3).for_each(|rank| invivo_analysis::waits::add_pending(&mut waits, stands(rank)));
+    let mut waits = Hang::default();
+    (0..3).for_each(|rank| invivo_analysis::hang::add_pending(&mut waits, stands(rank)));
     let mut said = Vec::new();
     for _ in 0..3 {
         let actions = scene.tick(4000);
@@ -520,13 +520,13 @@ fn the_watchdog_asks_and_says_what_it_found() {
         };
         assert_eq!(
             query,
-            Query::Waits {
+            Query::Hang {
                 older_ns: 4000 * MS
             }
         );
         scene.up(Up::Partial {
             wave,
-            partial: Partial::Waits(Box::new(waits.clone())),
+            partial: Partial::Hang(Box::new(waits.clone())),
             coverage: Coverage::default(),
             missing: Vec::new(),
         });
@@ -535,18 +535,18 @@ fn the_watchdog_asks_and_says_what_it_found() {
     let line = "no progress for 5.0 s: nobody is known to wait in vain: 3 ranks are in MPI_Recv";
     assert_eq!(said, [Action::Say(line.into())]);
     // Whoever asks is told the same.
-    scene.ask(1, LinkAsk::Query(Query::Waits { older_ns: 7 }));
+    scene.ask(1, LinkAsk::Query(Query::Hang { older_ns: 7 }));
     let actions = scene.tick(1);
     let Some(Action::Send(_, Down::Query { wave, .. })) = actions.first() else {
         panic!("no question but {actions:?}")
     };
     scene.up(Up::Partial {
         wave: *wave,
-        partial: Partial::Waits(Box::new(waits.clone())),
+        partial: Partial::Hang(Box::new(waits.clone())),
         coverage: Coverage::default(),
         missing: Vec::new(),
     });
-    let Answer::Waits(found, _) = scene.answer().answer else {
+    let Answer::Hang(found, _) = scene.answer().answer else {
         panic!("no answer")
     };
     assert!(line.ends_with(&found.0.sentence), "{}", found.0.sentence);

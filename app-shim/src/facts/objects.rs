@@ -7,7 +7,7 @@ use crate::requests::{self, Posted};
 use crate::{process, real, sizes};
 use core::ffi::c_char;
 use invivo_proto::ids::CommLocal;
-use invivo_proto::record::{Facts, Kind};
+use invivo_proto::record::{Facts, RecordKind};
 
 impl Call {
     /// A communicator is about to be made.
@@ -43,7 +43,7 @@ impl Call {
             request,
             Posted {
                 facts: Facts {
-                    kind: Kind::CompletedCollective,
+                    kind: RecordKind::CompletedCollective,
                     ..self.facts
                 },
                 request: number,

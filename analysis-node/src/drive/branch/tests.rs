@@ -27,8 +27,8 @@ impl Scene {
     fn new() -> (Scene, Branch) {
         let layout: Layout = "2048:64,16:tail".parse().unwrap();
         let node = WorldRank(2048 + 32);
-        let seat = Seat::of(&layout, node).unwrap();
-        let children: Vec<WorldRank> = seat.children.iter().map(|&(child, _)| child).collect();
+        let position = Position::of(&layout, node).unwrap();
+        let children: Vec<WorldRank> = position.children.iter().map(|&(child, _)| child).collect();
         assert_eq!(children.len(), 16);
         let scene = Scene {
             parent: layout.parent(node).unwrap(),
@@ -39,7 +39,7 @@ impl Scene {
             from_node: BTreeMap::new(),
             read: 0,
         };
-        (scene, Branch::new(0, seat))
+        (scene, Branch::new(0, position))
     }
 
     fn say(&mut self, child: WorldRank, message: &Up) {

@@ -141,7 +141,7 @@ impl Sleeper {
         process::stat(self.child.id() as i32).map_or('X', |stat| stat.state)
     }
 
-    fn look(&self) -> Walked {
+    fn look(&self) -> UnwoundThread {
         let mut all = walk(self.pid(), self.memory.region().page(), false, WITHIN);
         assert_eq!(all.len(), 1);
         all.remove(0)
@@ -175,7 +175,7 @@ impl Drop for Sleeper {
 }
 
 /// The names of a path's functions, where it is first.
-fn functions(walked: &Walked) -> Vec<String> {
+fn functions(walked: &UnwoundThread) -> Vec<String> {
     let mut names = Names::default();
     let steps = walked.path.iter().flat_map(|step| match step {
         Step::Code { module, offset } => {
@@ -187,7 +187,7 @@ fn functions(walked: &Walked) -> Vec<String> {
 }
 
 /// The path is that of the program, and the last is what nobody calls.
-fn is_right(walked: &Walked) {
+fn is_right(walked: &UnwoundThread) {
     let functions = functions(walked);
     let own: Vec<&str> = functions
         .iter()
@@ -325,7 +325,7 @@ fn traced<T>(sleeper: &Sleeper, look: impl FnOnce() -> T) -> T {
     });
     // The kernel lets go when the thread is gone, which is a moment after it is waited for.
     let since = Instant::now();
-    while why(sleeper.pid(), Refused::Forbidden) == Reason::Traced
+    while why(sleeper.pid(), Refused::Forbidden) == UnstoppedReason::Traced
         && since.elapsed() < Duration::from_secs(10)
     {
         std::thread::yield_now();
@@ -337,12 +337,12 @@ fn traced<T>(sleeper: &Sleeper, look: impl FnOnce() -> T) -> T {
 fn what_another_program_traces_is_not_stopped() {
     let mut sleeper = Sleeper::new("computes");
     let walked = traced(&sleeper, || sleeper.look());
-    assert_eq!(walked, nothing(Reason::Traced));
+    assert_eq!(walked, UnwoundThread::unknown(UnstoppedReason::Traced));
     assert_eq!(sleeper.look().way, Way::Stopped, "it traces it no more");
     sleeper.end();
     let mut sleeper = Sleeper::new("nanosleep");
     let walked = traced(&sleeper, || sleeper.look());
-    assert_eq!(walked.way, Way::Unstopped(Reason::Traced));
+    assert_eq!(walked.way, Way::Unstopped(UnstoppedReason::Traced));
     is_right(&walked);
     sleeper.end();
 }
@@ -397,14 +397,14 @@ fn where_ptrace_is_forbidden_sleepers_are_still_read() {
     let mut sleeper = Sleeper::new("nanosleep");
     let (pid, page) = (sleeper.pid(), sleeper.memory.region().page());
     let walked = without_ptrace(|| walk(pid, page, false, WITHIN)).remove(0);
-    assert_eq!(walked.way, Way::Unstopped(Reason::Forbidden));
+    assert_eq!(walked.way, Way::Unstopped(UnstoppedReason::Forbidden));
     is_right(&walked);
     sleeper.end();
     let mut sleeper = Sleeper::new("computes");
     let (pid, page) = (sleeper.pid(), sleeper.memory.region().page());
     assert_eq!(
         without_ptrace(|| walk(pid, page, false, WITHIN)),
-        [nothing(Reason::Forbidden)]
+        [UnwoundThread::unknown(UnstoppedReason::Forbidden)]
     );
     sleeper.end();
 }
@@ -428,7 +428,7 @@ fn a_process_that_ends_meanwhile_ends_as_it_would() {
         loop {
             let walked = sleeper.look();
             match walked.way {
-                Way::Missing(Reason::Ended) => break,
+                Way::Missing(UnstoppedReason::Ended) => break,
                 Way::Stopped | Way::Asleep => {}
                 other => panic!("{other:?}"),
             }
@@ -456,8 +456,14 @@ fn a_process_that_is_gone_has_ended() {
     while sleeper.state() != 'Z' && since.elapsed() < Duration::from_secs(10) {
         std::thread::yield_now();
     }
-    assert_eq!(sleeper.look(), nothing(Reason::Ended));
+    assert_eq!(
+        sleeper.look(),
+        UnwoundThread::unknown(UnstoppedReason::Ended)
+    );
     sleeper.child.wait().expect("its end");
     let page = sleeper.memory.region().page();
-    assert_eq!(walk(pid, page, true, WITHIN), [nothing(Reason::Ended)]);
+    assert_eq!(
+        walk(pid, page, true, WITHIN),
+        [UnwoundThread::unknown(UnstoppedReason::Ended)]
+    );
 }

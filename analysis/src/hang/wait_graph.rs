@@ -2,14 +2,14 @@
 
 mod findings;
 
-use super::explain::{SETTLED_NS, Surroundings};
-use super::graph::Node;
+use super::and_or_graph::Node;
 use super::pairs;
+use super::surroundings::{SETTLED_NS, Surroundings};
 use crate::groups::Members;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
-use invivo_proto::control::waits::{Doing, Meeting, Operation, Partner, Pending, Side, Waits};
+use invivo_proto::control::hang::{CollectiveCall, Doing, Hang, Operation, Partner, Pending, Side};
 use invivo_proto::ids::{CommId, Rank};
 use invivo_proto::mpi;
 
@@ -19,8 +19,8 @@ const MEMBERS_MAX: u64 = 4096;
 
 /// The graph and what its nodes stand for: first the pending calls, then somebody who may come,
 /// somebody who never will, and the collectives.
-pub(super) struct Case<'a> {
-    waits: &'a Waits,
+pub(super) struct WaitGraph<'a> {
+    waits: &'a Hang,
     paired: Vec<Vec<bool>>,
     at: BTreeMap<Rank, usize>,
     finished: BTreeSet<Rank>,
@@ -57,11 +57,11 @@ impl Communicator {
     }
 }
 
-impl<'a> Case<'a> {
-    pub(super) fn new(waits: &'a Waits, around: &Surroundings<'_>) -> Case<'a> {
+impl<'a> WaitGraph<'a> {
+    pub(super) fn new(waits: &'a Hang, around: &Surroundings<'_>) -> WaitGraph<'a> {
         let pending = &waits.pending;
         let finished = waits.classes.get(&Doing::Finished);
-        let mut case = Case {
+        let mut graph = WaitGraph {
             waits,
             paired: pairs::paired(pending),
             at: pending
@@ -75,13 +75,13 @@ impl<'a> Case<'a> {
             communicators: BTreeMap::new(),
             nodes: Vec::new(),
         };
-        case.learn(around);
-        let mut meetings = BTreeMap::new();
+        graph.learn(around);
+        let mut collectives = BTreeMap::new();
         for one in pending {
-            if let Doing::Collective(meeting) = one.doing {
-                let next = pending.len() + 2 + meetings.len();
-                meetings
-                    .entry((meeting, case.part(meeting, one.rank)))
+            if let Doing::Collective(collective) = one.doing {
+                let next = pending.len() + 2 + collectives.len();
+                collectives
+                    .entry((collective, graph.part(collective, one.rank)))
                     .or_insert(next);
             }
         }
@@ -92,25 +92,25 @@ impl<'a> Case<'a> {
                 Doing::Messages(_) | Doing::Collective(_) if one.since_ns < SETTLED_NS => {
                     Node::Free
                 }
-                Doing::Collective(meeting) => Node::Waits(vec![vec![
-                    meetings[&(meeting, case.part(meeting, one.rank))],
+                Doing::Collective(collective) => Node::Waits(vec![vec![
+                    collectives[&(collective, graph.part(collective, one.rank))],
                 ]]),
-                Doing::Messages(_) => case.messages(n, one),
+                Doing::Messages(_) => graph.messages(n, one),
                 Doing::Finished => Node::Gone,
                 _ => Node::Free,
             })
             .collect();
         nodes.extend([Node::Free, Node::Gone]);
-        let mut in_order: Vec<(usize, (Meeting, Part))> =
-            meetings.into_iter().map(|(what, n)| (n, what)).collect();
+        let mut in_order: Vec<(usize, (CollectiveCall, CollectivePart))> =
+            collectives.into_iter().map(|(what, n)| (n, what)).collect();
         in_order.sort_unstable();
         nodes.extend(
             in_order
                 .into_iter()
-                .map(|(_, (meeting, part))| case.meeting(meeting, part)),
+                .map(|(_, (collective, part))| graph.collective(collective, part)),
         );
-        case.nodes = nodes;
-        case
+        graph.nodes = nodes;
+        graph
     }
 
     /// Takes over what is known of the communicators that come up.
@@ -118,7 +118,7 @@ impl<'a> Case<'a> {
         for one in &self.waits.pending {
             let of_calls = one.operations.iter().map(|operation| operation.comm);
             let of_collective = match one.doing {
-                Doing::Collective(meeting) => Some(meeting.comm),
+                Doing::Collective(collective) => Some(collective.comm),
                 _ => None,
             };
             for comm in of_calls.chain(of_collective) {
@@ -213,27 +213,29 @@ impl<'a> Case<'a> {
     }
 
     /// What a rank's part in a collective is.
-    fn part(&self, meeting: Meeting, rank: Rank) -> Part {
-        let is_root = self.communicators[&meeting.comm].rank(meeting.root) == Some(rank);
-        match (shape(meeting), is_root) {
-            (Shape::AllToAll, _) | (Shape::AllToOne, true) => Part::Everybody,
-            (Shape::OneToAll, false) => Part::Root,
-            (Shape::OneToAll, true) | (Shape::AllToOne, false) | (Shape::Chain, _) => {
-                Part::Somebody
+    fn part(&self, collective: CollectiveCall, rank: Rank) -> CollectivePart {
+        let is_root = self.communicators[&collective.comm].rank(collective.root) == Some(rank);
+        match (shape(collective), is_root) {
+            (CollectiveShape::AllToAll, _) | (CollectiveShape::AllToOne, true) => {
+                CollectivePart::Everybody
             }
+            (CollectiveShape::OneToAll, false) => CollectivePart::Root,
+            (CollectiveShape::OneToAll, true)
+            | (CollectiveShape::AllToOne, false)
+            | (CollectiveShape::Chain, _) => CollectivePart::Somebody,
         }
     }
 
     /// What a part in a collective needs of those who have not come.
-    fn meeting(&self, meeting: Meeting, part: Part) -> Node {
-        let comm = &self.communicators[&meeting.comm];
+    fn collective(&self, collective: CollectiveCall, part: CollectivePart) -> Node {
+        let comm = &self.communicators[&collective.comm];
         let free = vec![self.free()];
-        if let (Part::Root, Some(root)) = (part, comm.rank(meeting.root))
-            && let Some(node) = self.lacks(meeting, root)
+        if let (CollectivePart::Root, Some(root)) = (part, comm.rank(collective.root))
+            && let Some(node) = self.lacks(collective, root)
         {
             return Node::Waits(vec![vec![node]]);
         }
-        if part == Part::Everybody {
+        if part == CollectivePart::Everybody {
             let told = self
                 .waits
                 .pending
@@ -242,29 +244,31 @@ impl<'a> Case<'a> {
                 .chain(self.finished.iter().copied());
             let lacking = told
                 .filter(|&rank| comm.has(rank))
-                .filter_map(|rank| self.lacks(meeting, rank));
+                .filter_map(|rank| self.lacks(collective, rank));
             return Node::Waits(lacking.map(|node| vec![node]).collect());
         }
         // Whoever still stands there needs at least one of those who have not come; nobody knows
         // which. Where all have come it is on its way.
         let members = comm.members.iter().flatten();
         let lacking: Vec<usize> = members
-            .filter_map(|&rank| self.lacks(meeting, rank))
+            .filter_map(|&rank| self.lacks(collective, rank))
             .collect();
         let unknown = lacking.is_empty();
         Node::Waits(vec![if unknown { free } else { lacking }])
     }
 
     /// The node of a rank that a collective lacks, or nothing where it has come.
-    fn lacks(&self, meeting: Meeting, rank: Rank) -> Option<usize> {
+    fn lacks(&self, collective: CollectiveCall, rank: Rank) -> Option<usize> {
         match self.at.get(&rank) {
-            Some(&at) => match has_come(meeting, &self.waits.pending[at]) {
+            Some(&at) => match has_come(collective, &self.waits.pending[at]) {
                 Some(true) => None,
                 Some(false) => Some(at),
                 None => Some(self.free()),
             },
             // Out of a rooted one it may have gone long ago.
-            None if self.finished.contains(&rank) && shape(meeting) != Shape::AllToAll => {
+            None if self.finished.contains(&rank)
+                && shape(collective) != CollectiveShape::AllToAll =>
+            {
                 Some(self.free())
             }
             None => Some(self.node(rank)),
@@ -283,7 +287,7 @@ impl<'a> Case<'a> {
 
 /// Who needs whom in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
+enum CollectiveShape {
     OneToAll,
     AllToOne,
     AllToAll,
@@ -293,31 +297,31 @@ enum Shape {
 
 /// What one rank needs in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum CollectivePart {
     Everybody,
     Root,
     Somebody,
 }
 
-fn shape(meeting: Meeting) -> Shape {
-    let name = mpi::name(meeting.region);
+fn shape(collective: CollectiveCall) -> CollectiveShape {
+    let name = mpi::name(collective.region);
     match name.strip_suffix("_c").unwrap_or(name) {
-        "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => Shape::OneToAll,
-        "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => Shape::AllToOne,
-        "MPI_Scan" | "MPI_Exscan" => Shape::Chain,
-        _ => Shape::AllToAll,
+        "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => CollectiveShape::OneToAll,
+        "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => CollectiveShape::AllToOne,
+        "MPI_Scan" | "MPI_Exscan" => CollectiveShape::Chain,
+        _ => CollectiveShape::AllToAll,
     }
 }
 
 /// Whether a rank has come to a collective, or been there; nothing where that is not known.
-fn has_come(meeting: Meeting, one: &Pending) -> Option<bool> {
-    if one.doing == Doing::Collective(meeting) {
+fn has_come(collective: CollectiveCall, one: &Pending) -> Option<bool> {
+    if one.doing == Doing::Collective(collective) {
         return Some(true);
     }
-    match one.passed.get(&meeting.comm) {
-        Some(&next) => Some(next > meeting.ordinal),
+    match one.passed.get(&collective.comm) {
+        Some(&next) => Some(next > collective.ordinal),
         // From some collectives ranks leave before others come; from those of all to all nobody
         // does.
-        None => (shape(meeting) == Shape::AllToAll).then_some(false),
+        None => (shape(collective) == CollectiveShape::AllToAll).then_some(false),
     }
 }

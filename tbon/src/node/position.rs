@@ -6,7 +6,7 @@ use invivo_proto::ids::WorldRank;
 
 /// Where a node stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct Position {
     /// The node itself.
     pub me: WorldRank,
     /// Layers from the ranks up to it: 1 a place.
@@ -17,14 +17,14 @@ pub struct Seat {
     pub children: Vec<(WorldRank, u32)>,
 }
 
-impl Seat {
-    /// The seat of a tool process; nothing for a rank of the application.
-    pub fn of(layout: &Layout, me: WorldRank) -> Option<Seat> {
+impl Position {
+    /// The position of a tool process; nothing for a rank of the application.
+    pub fn of(layout: &Layout, me: WorldRank) -> Option<Position> {
         let ranks = |world| layout.ranks_of(world).len() as u32;
         let height = layout.height(me)?;
         match height {
             0 => None,
-            1 => Some(Seat {
+            1 => Some(Position {
                 me,
                 height,
                 local: Some(ranks(me)),
@@ -35,7 +35,7 @@ impl Seat {
                     .children(me)
                     .map(|child| (child, ranks(child)))
                     .collect();
-                Some(Seat {
+                Some(Position {
                     me,
                     height,
                     local: None,

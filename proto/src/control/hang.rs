@@ -40,12 +40,12 @@ pub enum Doing {
     /// In a call that waits for messages or requests.
     Messages(RegionId),
     /// In a blocking collective.
-    Collective(Meeting),
+    Collective(CollectiveCall),
 }
 
 /// A collective as one of its ranks called it. Ranks that called the same one agree in everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub struct Meeting {
+pub struct CollectiveCall {
     /// On which communicator.
     pub comm: CommId,
     /// Its number among the collectives on this communicator.
@@ -58,7 +58,7 @@ pub struct Meeting {
 
 /// Ranks that do the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Class {
+pub struct RankClass {
     /// How many.
     pub ranks: u32,
     /// The lowest of them, [`NAMED_MAX`] at most.
@@ -136,9 +136,9 @@ pub enum Partner {
 
 /// What some ranks wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Waits {
+pub struct Hang {
     /// Ranks by what they do, [`CLASSES_MAX`] at most: the first in their order.
-    pub classes: BTreeMap<Doing, Class>,
+    pub classes: BTreeMap<Doing, RankClass>,
     /// Pending calls, [`PENDING_MAX`] at most.
     pub pending: Vec<Pending>,
     /// Ranks that this tells of, those in no class included.
@@ -224,7 +224,7 @@ pub enum Finding {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Called {
     /// What.
-    pub meeting: Meeting,
+    pub collective: CollectiveCall,
     /// How many ranks.
     pub ranks: u32,
     /// The lowest of them, [`NAMED_MAX`] at most.

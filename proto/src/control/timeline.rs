@@ -2,7 +2,7 @@
 //! bounded size, and the next is asked for when the page before has been dealt with. So nothing on
 //! the way holds more than a page, however many ranks there are.
 
-use super::buffers::{Books, Class, Cursor, Label, Loss, Reason, Row};
+use super::buffers::{BufferCounters, Cursor, Label, Loss, LossReason, RecordClass, Row};
 use super::results::{Ledger, RankState};
 use crate::ids::{CommId, CommLocal, LocationId, Rank, RegionId};
 use alloc::collections::BTreeMap;
@@ -10,23 +10,23 @@ use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
 /// Calls and parts of calls in one page: its message stays below 4 MiB.
-pub const LAST_PAGE_MAX: u32 = 16_384;
+pub const TIMELINE_PAGE_MAX: u32 = 16_384;
 /// Locations in one page: what each says beside its calls takes some 300 bytes, its peers apart.
-pub const LAST_LOCATIONS_MAX: usize = 1024;
+pub const TIMELINE_LOCATIONS_MAX: usize = 1024;
 
 /// Where a page begins: in the order of locations, and in one of them in the order of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub struct Position {
+pub struct TimelinePosition {
     /// The location.
     pub location: LocationId,
     /// Behind which of its calls; nothing is before the first.
     pub after: Option<Cursor>,
 }
 
-impl Position {
+impl TimelinePosition {
     /// The first location of a rank, if the job has such a rank.
-    pub fn of(rank: u32, ranks: u32) -> Option<Position> {
-        (rank < ranks).then_some(Position {
+    pub fn of(rank: u32, ranks: u32) -> Option<TimelinePosition> {
+        (rank < ranks).then_some(TimelinePosition {
             location: LocationId {
                 rank: Rank(rank),
                 thread: 0,
@@ -38,9 +38,9 @@ impl Position {
     /// Where the page behind the one begins that was asked for from here; nothing behind the last.
     /// Where nobody answered, because the place is silent or gone, the next rank may be another
     /// place's. A page that leads back is a fault that must not make this endless.
-    pub fn behind(self, page: &Last, ranks: u32) -> Option<Position> {
+    pub fn behind(self, page: &Timeline, ranks: u32) -> Option<TimelinePosition> {
         if page.pieces.is_empty() {
-            return Position::of(self.location.rank.0.saturating_add(1), ranks);
+            return TimelinePosition::of(self.location.rank.0.saturating_add(1), ranks);
         }
         page.next.filter(|next| *next > self)
     }
@@ -48,11 +48,11 @@ impl Position {
 
 /// A page, or nothing from those who do not have the location that it begins at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Last {
+pub struct Timeline {
     /// Neighbouring locations, in their order.
     pub pieces: Vec<Piece>,
     /// Where the next page begins; nothing behind the job's last location.
-    pub next: Option<Position>,
+    pub next: Option<TimelinePosition>,
     /// How far job time may be off at that place, in ns.
     pub clock_error_ns: u64,
 }
@@ -78,9 +78,9 @@ pub struct Piece {
     /// Where its calls are, from the wrappers' entries on.
     pub ledger: Ledger,
     /// Where the buffer's calls are.
-    pub books: Books,
+    pub counters: BufferCounters,
     /// What the buffer lost, by level, class and reason.
-    pub losses: BTreeMap<(Label, Class, Reason), Loss>,
+    pub losses: BTreeMap<(Label, RecordClass, LossReason), Loss>,
     /// Of what ended later than this nothing is missing, in job time; nothing where the buffer
     /// never gave anything up.
     pub gone_until_ns: Option<u64>,

@@ -106,10 +106,10 @@ impl Process {
         self.at == self.steps.len() && self.open.is_empty()
     }
 
-    fn meeting(&self) -> Option<Meeting> {
+    fn collective(&self) -> Option<CollectiveCall> {
         match self.steps.get(self.at) {
             Some(Step::Collective { region: name, root }) if self.posted => {
-                Some(meeting(name, self.collectives, *root))
+                Some(collective(name, self.collectives, *root))
             }
             _ => None,
         }
@@ -124,7 +124,7 @@ impl Process {
 }
 
 /// Who has come to which collective, and left it since.
-type Come = Vec<Vec<Meeting>>;
+type Come = Vec<Vec<CollectiveCall>>;
 
 fn moves(all: &[Process], come: &Come) -> Vec<Move> {
     let mut possible = Vec::new();
@@ -160,7 +160,7 @@ fn moves(all: &[Process], come: &Come) -> Vec<Move> {
                 !waits || (*any && one.one_done)
             }
             Some(Step::Collective { region, root }) => {
-                let here = one.meeting();
+                let here = one.collective();
                 let has_come = |rank: usize| here.is_some_and(|here| come[rank].contains(&here));
                 match *region {
                     "MPI_Bcast" => *root == rank as i32 || has_come(*root as usize),
@@ -185,7 +185,7 @@ fn make(all: &mut [Process], come: &mut Come, what: &Move) {
             if let Step::Messages { operations, .. } = &one.steps[one.at] {
                 one.open.extend(operations.iter().copied());
             }
-            come[rank].extend(one.meeting());
+            come[rank].extend(one.collective());
         }
         Move::Match((from, n), (to, m)) => {
             for (rank, at) in [(from, n), (to, m)] {
@@ -201,7 +201,7 @@ fn make(all: &mut [Process], come: &mut Come, what: &Move) {
         }
         Move::Leave(rank) => {
             let one = &mut all[rank];
-            one.collectives += u64::from(one.meeting().is_some());
+            one.collectives += u64::from(one.collective().is_some());
             one.at += 1;
             one.posted = false;
             // What was not waited for is waited for in the end.
@@ -215,8 +215,8 @@ fn make(all: &mut [Process], come: &mut Come, what: &Move) {
 
 /// What a place would say of this moment. Calls that could come back just now have not been pending
 /// for long.
-fn seen(all: &[Process], come: &Come) -> Waits {
-    let mut waits = Waits::default();
+fn seen(all: &[Process], come: &Come) -> Hang {
+    let mut waits = Hang::default();
     let leaving: Vec<usize> = moves(all, come)
         .iter()
         .filter_map(|what| match what {
@@ -227,8 +227,8 @@ fn seen(all: &[Process], come: &Come) -> Waits {
     for (rank, one) in all.iter().enumerate() {
         let doing = if one.is_finished() {
             Doing::Finished
-        } else if let Some(meeting) = one.meeting() {
-            Doing::Collective(meeting)
+        } else if let Some(collective) = one.collective() {
+            Doing::Collective(collective)
         } else if one.open.iter().any(|operation| operation.waited)
             && (one.posted || one.at == one.steps.len())
         {

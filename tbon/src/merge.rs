@@ -3,14 +3,14 @@
 use alloc::boxed::Box;
 use core::fmt;
 use invivo_proto::control::buffers::{Buffers, Records};
-use invivo_proto::control::last::Last;
 use invivo_proto::control::results::{FunctionTable, JobStatus, Matrix};
+use invivo_proto::control::timeline::Timeline;
 use invivo_proto::control::tree::{Partial, Query};
 
 /// Merges partial results. The merge is associative and commutative up to rounding, because results
-/// come in any order from any depth. A function like `invivo_analysis::law::merge` is a law as it
+/// come in any order from any depth. A function like `invivo_analysis::merge::merge` is one as it
 /// stands.
-pub trait Law {
+pub trait Merge {
     /// Adds `from` to `into`.
     ///
     /// # Errors
@@ -18,7 +18,7 @@ pub trait Law {
     fn merge(&self, into: &mut Partial, from: Partial) -> Result<(), Mismatch>;
 }
 
-impl<F, E> Law for F
+impl<F, E> Merge for F
 where
     F: Fn(&mut Partial, Partial) -> Result<(), E>,
 {
@@ -51,8 +51,8 @@ pub(crate) fn nothing(query: Query) -> Partial {
         Query::Messages => Partial::Messages(Box::default()),
         Query::Buffers => Partial::Buffers(Buffers::default()),
         Query::Records { .. } => Partial::Records(Records::default()),
-        Query::Last { .. } => Partial::Last(Last::default()),
-        Query::Waits { .. } => Partial::Waits(Box::default()),
+        Query::Timeline { .. } => Partial::Timeline(Timeline::default()),
+        Query::Hang { .. } => Partial::Hang(Box::default()),
         Query::Stacks { .. } => Partial::Stacks(Box::default()),
     }
 }

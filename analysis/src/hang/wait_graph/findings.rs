@@ -1,22 +1,22 @@
 //! What is found in the wait-for graph: what keeps ranks from going on, and who is to blame.
 
-use super::super::explain::SETTLED_NS;
-use super::super::graph::{self, Node};
-use super::{Case, Shape, has_come, shape};
+use super::super::and_or_graph::{self, Node};
+use super::super::surroundings::SETTLED_NS;
+use super::{CollectiveShape, WaitGraph, has_come, shape};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use invivo_proto::control::waits::{
-    Called, Class, Doing, FINDINGS_MAX, Finding, LINKS_MAX, Link, Meeting, NAMED_MAX, Operation,
-    Partner, Pending,
+use invivo_proto::control::hang::{
+    Called, CollectiveCall, Doing, FINDINGS_MAX, Finding, LINKS_MAX, Link, NAMED_MAX, Operation,
+    Partner, Pending, RankClass,
 };
 use invivo_proto::ids::{CommId, Rank};
 
-impl Case<'_> {
+impl WaitGraph<'_> {
     /// Different calls in the same place of a communicator's order.
     pub(in super::super) fn mismatches(&self, stuck: &[bool], findings: &mut Vec<Finding>) {
-        let mut by_place: BTreeMap<(CommId, u64), BTreeSet<Meeting>> = BTreeMap::new();
+        let mut by_place: BTreeMap<(CommId, u64), BTreeSet<CollectiveCall>> = BTreeMap::new();
         for (_, one) in self
             .waits
             .pending
@@ -24,32 +24,35 @@ impl Case<'_> {
             .enumerate()
             .filter(|(n, _)| stuck[*n])
         {
-            if let Doing::Collective(meeting) = one.doing {
+            if let Doing::Collective(collective) = one.doing {
                 by_place
-                    .entry((meeting.comm, meeting.ordinal))
+                    .entry((collective.comm, collective.ordinal))
                     .or_default()
-                    .insert(meeting);
+                    .insert(collective);
             }
         }
-        for meetings in by_place.into_values().filter(|meetings| meetings.len() > 1) {
-            let mut calls: Vec<Called> = meetings
+        for collectives in by_place
+            .into_values()
+            .filter(|collectives| collectives.len() > 1)
+        {
+            let mut calls: Vec<Called> = collectives
                 .into_iter()
-                .map(|meeting| self.called(meeting))
+                .map(|collective| self.called(collective))
                 .collect();
             calls.sort_by_key(|called| (Reverse(called.ranks), called.named.first().copied()));
             findings.push(Finding::Mismatch { calls });
         }
     }
 
-    fn called(&self, meeting: Meeting) -> Called {
-        let nobody = Class::default();
+    fn called(&self, collective: CollectiveCall) -> Called {
+        let nobody = RankClass::default();
         let class = self
             .waits
             .classes
-            .get(&Doing::Collective(meeting))
+            .get(&Doing::Collective(collective))
             .unwrap_or(&nobody);
         Called {
-            meeting,
+            collective,
             ranks: class.ranks,
             named: class.named.clone(),
             site: class.site.as_ref().map(|(_, site)| site.clone()),
@@ -69,19 +72,19 @@ impl Case<'_> {
             let is_gone =
                 |targets: &[usize]| targets.iter().all(|&to| self.nodes[to] == Node::Gone);
             let node = match one.doing {
-                Doing::Collective(_) => graph::hopeless(&self.nodes, stuck, n)
+                Doing::Collective(_) => and_or_graph::hopeless(&self.nodes, stuck, n)
                     .flatten()
                     .next()
                     .copied(),
                 _ => None,
             };
-            if !graph::hopeless(&self.nodes, stuck, node.unwrap_or(n)).any(is_gone) {
+            if !and_or_graph::hopeless(&self.nodes, stuck, node.unwrap_or(n)).any(is_gone) {
                 continue;
             }
             let link = match one.doing {
-                Doing::Collective(meeting) => {
-                    let comm = &self.communicators[&meeting.comm];
-                    let lacks = |rank: &&Rank| self.lacks(meeting, **rank).is_some();
+                Doing::Collective(collective) => {
+                    let comm = &self.communicators[&collective.comm];
+                    let lacks = |rank: &&Rank| self.lacks(collective, **rank).is_some();
                     let absent = self
                         .finished
                         .iter()
@@ -128,7 +131,7 @@ impl Case<'_> {
     pub(in super::super) fn cycles(&self, stuck: &[bool], findings: &mut Vec<Finding>) {
         let mut skip = vec![false; self.nodes.len()];
         while findings.len() < FINDINGS_MAX
-            && let Some(cycle) = graph::cycle(&self.nodes, stuck, &skip)
+            && let Some(cycle) = and_or_graph::cycle(&self.nodes, stuck, &skip)
         {
             for &at in &cycle {
                 skip[at] = true;
@@ -162,29 +165,29 @@ impl Case<'_> {
     pub(in super::super) fn missing(&self, findings: &mut Vec<Finding>) {
         let mut found: Vec<Finding> = Vec::new();
         for (doing, class) in &self.waits.classes {
-            let Doing::Collective(meeting) = *doing else {
+            let Doing::Collective(collective) = *doing else {
                 continue;
             };
             let Some(comm) = self
                 .communicators
-                .get(&meeting.comm)
+                .get(&collective.comm)
                 .filter(|_| class.shortest_ns >= SETTLED_NS)
             else {
                 continue;
             };
             let passed = self
-                .members_told(meeting.comm)
-                .filter(|one| one.doing != *doing && has_come(meeting, one) == Some(true));
+                .members_told(collective.comm)
+                .filter(|one| one.doing != *doing && has_come(collective, one) == Some(true));
             let come = u64::from(class.ranks) + passed.count() as u64;
             let missing = comm.size.map_or(0, |size| size.saturating_sub(come)) as u32;
             let mut absent: Vec<Link> = self
-                .others(meeting)
+                .others(collective)
                 .filter(|link| comm.has(link.rank))
                 .collect();
             // Where all need the root it is the one to ask for.
             if let Some(root) = comm
-                .rank(meeting.root)
-                .filter(|_| shape(meeting) == Shape::OneToAll)
+                .rank(collective.root)
+                .filter(|_| shape(collective) == CollectiveShape::OneToAll)
                 && let Some(at) = absent.iter().position(|link| link.rank == root)
             {
                 absent = vec![absent.swap_remove(at)];
@@ -193,7 +196,7 @@ impl Case<'_> {
             absent.truncate(NAMED_MAX);
             if missing > 0 && !absent.is_empty() {
                 found.push(Finding::Missing {
-                    called: self.called(meeting),
+                    called: self.called(collective),
                     missing,
                     absent,
                 });
@@ -208,7 +211,7 @@ impl Case<'_> {
 
     /// Ranks that have not come to a collective and do not wait themselves, as far as they are
     /// named.
-    fn others(&self, meeting: Meeting) -> impl Iterator<Item = Link> {
+    fn others(&self, collective: CollectiveCall) -> impl Iterator<Item = Link> {
         let waiting = |doing: &Doing| {
             matches!(
                 doing,
@@ -227,7 +230,7 @@ impl Case<'_> {
                 .filter_map(move |&rank| match self.at.get(&rank) {
                     Some(&at) => {
                         let one = &self.waits.pending[at];
-                        (has_come(meeting, one) == Some(false)).then(|| link(one, None, None))
+                        (has_come(collective, one) == Some(false)).then(|| link(one, None, None))
                     }
                     None => Some(Link {
                         rank,
@@ -243,7 +246,7 @@ impl Case<'_> {
 
     /// What a rank does, where it is named.
     fn doing(&self, rank: Rank) -> Option<Doing> {
-        let of_class = |(doing, class): (&Doing, &Class)| {
+        let of_class = |(doing, class): (&Doing, &RankClass)| {
             class.named.binary_search(&rank).is_ok().then_some(*doing)
         };
         match self.at.get(&rank) {
@@ -302,12 +305,14 @@ fn link(one: &Pending, operation: Option<Operation>, waits_for: Option<Rank>) ->
 /// Whether a cycle is only that of different collectives which are told already.
 fn is_said(findings: &[Finding], links: &[Link]) -> bool {
     let of = |link: &Link| match link.doing {
-        Doing::Collective(meeting) => Some(meeting),
+        Doing::Collective(collective) => Some(collective),
         _ => None,
     };
     findings.iter().any(|finding| match finding {
         Finding::Mismatch { calls } => links.iter().all(|link| {
-            of(link).is_some_and(|meeting| calls.iter().any(|called| called.meeting == meeting))
+            of(link).is_some_and(|collective| {
+                calls.iter().any(|called| called.collective == collective)
+            })
         }),
         _ => false,
     })

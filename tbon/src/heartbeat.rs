@@ -5,15 +5,15 @@ use crate::limits::{SILENCE_NS_MAX, START_NS_MAX};
 /// Listens to what comes from above: all of it begins at the root. Before its first word silence
 /// means nothing yet: the root may be slow to start, which has a patience of its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Pulse {
+pub(crate) struct Heartbeat {
     deadline_ns: u64,
     lost: bool,
 }
 
-impl Pulse {
+impl Heartbeat {
     /// Nothing has come yet.
-    pub fn new(now_ns: u64) -> Pulse {
-        Pulse {
+    pub fn new(now_ns: u64) -> Heartbeat {
+        Heartbeat {
             deadline_ns: now_ns.saturating_add(START_NS_MAX),
             lost: false,
         }
@@ -21,7 +21,7 @@ impl Pulse {
 
     /// Something came from above; a root that was only slow is not lost any more.
     pub fn hear(&mut self, now_ns: u64) {
-        *self = Pulse {
+        *self = Heartbeat {
             deadline_ns: now_ns.saturating_add(SILENCE_NS_MAX),
             lost: false,
         };

@@ -1,13 +1,13 @@
-//! Where the two halves of a message meet: each new half is put together with the first that waits
-//! in its channel, or waits itself. Halves that cannot have another half are told apart here and
-//! given up; the head of `messages.rs` says why by what is known of time.
+//! Where the two endpoints of a message meet: each new endpoint is put together with the first that
+//! waits in its channel, or waits itself. Endpoints that cannot have another endpoint are told
+//! apart here and given up; the head of `messages.rs` says why by what is known of time.
 
-use super::books::{Books, Reason};
-use super::waiting::{Channel, Half, Side, Verdict, Waiting};
+use super::counters::{Counters, UnmatchedReason};
+use super::waiting::{Channel, Endpoint, Side, Verdict, Waiting};
 use alloc::vec::Vec;
 
-/// Halves that wait at one place for their other halves: seconds of a busy place. When more would
-/// wait, the older half of them is given up.
+/// Endpoints that wait at one place for their other endpoints: seconds of a busy place. When more
+/// would wait, the older half of them is given up.
 pub const WAITING_MAX: usize = 1 << 18;
 /// The same for the blocks of memory that they lie in, one for each channel at least: with the
 /// table of channels some 50 MB.
@@ -15,14 +15,14 @@ pub const BLOCKS_MAX: usize = 1 << 17;
 
 /// See the module's head.
 #[derive(Clone, Debug, Default)]
-pub struct Meeting {
+pub struct Matcher {
     waiting: Waiting,
     /// Receives that ended by then may have been given up, so sends that began by then are.
     given_up_ns: u64,
 }
 
-impl Meeting {
-    /// The halves that wait.
+impl Matcher {
+    /// The endpoints that wait.
     #[cfg(test)]
     pub fn waiting(&self) -> &Waiting {
         &self.waiting
@@ -35,41 +35,41 @@ impl Meeting {
         }
     }
 
-    /// The halves that wait, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Half> {
+    /// The endpoints that wait, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Endpoint> {
         self.waiting.iter_mut()
     }
 
-    /// Takes in a half of a message whose receiver lost records until `lost_ns`.
+    /// Takes in an endpoint of a message whose receiver lost records until `lost_ns`.
     pub fn meet(
         &mut self,
         channel: Channel,
         side: Side,
-        half: Half,
+        endpoint: Endpoint,
         lost_ns: u64,
-        books: &mut Books,
+        counters: &mut Counters,
     ) {
-        if side == Side::Send && half.begin_ns <= lost_ns {
-            return books.unmatched(&half, Reason::Missing);
+        if side == Side::Send && endpoint.begin_ns <= lost_ns {
+            return counters.unmatched(&endpoint, UnmatchedReason::Missing);
         }
-        if side == Side::Send && half.begin_ns <= self.given_up_ns {
-            return books.unmatched(&half, Reason::Limit);
+        if side == Side::Send && endpoint.begin_ns <= self.given_up_ns {
+            return counters.unmatched(&endpoint, UnmatchedReason::Limit);
         }
         if self.waiting.len() >= WAITING_MAX || self.waiting.blocks() >= BLOCKS_MAX {
-            self.make_room(books);
+            self.make_room(counters);
         }
-        self.waiting.meet(channel, side, half, |other| {
+        self.waiting.meet(channel, side, endpoint, |other| {
             let (send, receive) = match side {
-                Side::Send => (&half, other),
-                Side::Receive => (other, &half),
+                Side::Send => (&endpoint, other),
+                Side::Receive => (other, &endpoint),
             };
             match impossible(send, receive, lost_ns) {
                 None => {
-                    books.pair(channel.destination, send, receive);
+                    counters.pair(channel.destination, send, receive);
                     Verdict::Pair
                 }
                 Some((without, reason)) => {
-                    books.unmatched(if without == Side::Send { send } else { receive }, reason);
+                    counters.unmatched(if without == Side::Send { send } else { receive }, reason);
                     if without == side {
                         Verdict::Leave
                     } else {
@@ -82,26 +82,31 @@ impl Meeting {
 
     /// Gives up the older half of what waits.
     #[cold]
-    fn make_room(&mut self, books: &mut Books) {
+    fn make_room(&mut self, counters: &mut Counters) {
         let mut ends: Vec<u64> = self
             .waiting
             .iter()
-            .map(|(_, _, half)| half.end_ns)
+            .map(|(_, _, endpoint)| endpoint.end_ns)
             .collect();
         let middle = ends.len() / 2;
         let until_ns = *ends.select_nth_unstable(middle).1;
         self.given_up_ns = self.given_up_ns.max(until_ns);
-        self.waiting
-            .drop_until(until_ns, |half| books.unmatched(half, Reason::Limit));
+        self.waiting.drop_until(until_ns, |endpoint| {
+            counters.unmatched(endpoint, UnmatchedReason::Limit)
+        });
     }
 }
 
-/// Which of two halves that stand first cannot have another half, and why, if they cannot be a
-/// pair.
+/// Which of two endpoints that stand first cannot have another endpoint, and why, if they cannot be
+/// a pair.
 #[inline]
-fn impossible(send: &Half, receive: &Half, lost_ns: u64) -> Option<(Side, Reason)> {
+fn impossible(
+    send: &Endpoint,
+    receive: &Endpoint,
+    lost_ns: u64,
+) -> Option<(Side, UnmatchedReason)> {
     if send.begin_ns <= lost_ns {
-        return Some((Side::Send, Reason::Missing));
+        return Some((Side::Send, UnmatchedReason::Missing));
     }
     if send.epoch != receive.epoch {
         let older = if send.epoch < receive.epoch {
@@ -109,22 +114,22 @@ fn impossible(send: &Half, receive: &Half, lost_ns: u64) -> Option<(Side, Reason
         } else {
             Side::Receive
         };
-        return Some((older, Reason::Cut));
+        return Some((older, UnmatchedReason::Cut));
     }
     let error_ns = u64::from(send.error_ns) + u64::from(receive.error_ns);
     let received_first = receive.end_ns.saturating_add(error_ns) < send.begin_ns;
-    received_first.then_some((Side::Receive, Reason::Missing))
+    received_first.then_some((Side::Receive, UnmatchedReason::Missing))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_proto::control::peer::Standing;
+    use invivo_proto::control::peer::Clipping;
     use invivo_proto::ids::{CommId, Rank};
 
     #[test]
     fn channels_in_which_one_waits_are_bounded_too() {
-        let (mut meeting, mut books) = (Meeting::default(), Books::default());
+        let (mut matcher, mut counters) = (Matcher::default(), Counters::default());
         let total = (BLOCKS_MAX + 1000) as u64;
         for at in 1..=total {
             let channel = Channel {
@@ -133,21 +138,21 @@ mod tests {
                 source: 1,
                 tag: at as i32,
             };
-            let half = Half {
+            let endpoint = Endpoint {
                 begin_ns: 10 * at,
                 end_ns: 10 * at + 5,
                 bytes: 8,
                 epoch: 0,
                 error_ns: 0,
-                standing: Standing::Whole,
+                clipping: Clipping::Whole,
             };
-            meeting.meet(channel, Side::Receive, half, 0, &mut books);
+            matcher.meet(channel, Side::Receive, endpoint, 0, &mut counters);
         }
-        let waiting = meeting.waiting().len();
+        let waiting = matcher.waiting().len();
         assert!(
             waiting <= BLOCKS_MAX && waiting > BLOCKS_MAX / 3,
             "{waiting}"
         );
-        assert_eq!(books.sums.unmatched.limit + waiting as u64, total);
+        assert_eq!(counters.sums.unmatched.limit + waiting as u64, total);
     }
 }

@@ -2,22 +2,22 @@
 
 use crate::plant::Plant;
 use invivo_proto::control::tree::Partial;
-use invivo_tbon::law::{Law, Mismatch};
+use invivo_tbon::merge::{Merge, Mismatch};
 
 /// The law that simulated nodes merge by.
 #[derive(Clone, Copy, Debug)]
-pub struct SimLaw {
+pub struct SimMerge {
     plant: Option<Plant>,
 }
 
-impl SimLaw {
+impl SimMerge {
     /// The analyses' law, spoilt by `plant` if that is a bug of merging.
-    pub fn new(plant: Option<Plant>) -> SimLaw {
-        SimLaw { plant }
+    pub fn new(plant: Option<Plant>) -> SimMerge {
+        SimMerge { plant }
     }
 }
 
-impl Law for SimLaw {
+impl Merge for SimMerge {
     fn merge(&self, into: &mut Partial, mut from: Partial) -> Result<(), Mismatch> {
         match (self.plant, &mut from) {
             (Some(Plant::LoseCall), Partial::Functions(table)) => {
@@ -26,10 +26,10 @@ impl Law for SimLaw {
                 }
             }
             (Some(Plant::CountTwice), _) => {
-                invivo_analysis::law::merge.merge(into, from.clone())?
+                invivo_analysis::merge::merge.merge(into, from.clone())?
             }
             _ => {}
         }
-        invivo_analysis::law::merge.merge(into, from)
+        invivo_analysis::merge::merge.merge(into, from)
     }
 }

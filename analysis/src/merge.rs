@@ -2,7 +2,7 @@
 //! commutative, up to the rounding of means and variances, so partial results may be joined in any
 //! order at any depth.
 
-use crate::{buffers, functions, last, matrix, messages, records, stacks, status, waits};
+use crate::{buffers, functions, hang, matrix, messages, records, stacks, status, timeline};
 use invivo_proto::control::tree::Partial;
 
 /// Two partial results that answer different questions: one of them is a fault of this program or
@@ -44,8 +44,8 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         (Partial::Messages(into), Partial::Messages(from)) => messages::merge(into, &from),
         (Partial::Buffers(into), Partial::Buffers(from)) => buffers::merge(into, from),
         (Partial::Records(into), Partial::Records(from)) => records::merge(into, from),
-        (Partial::Last(into), Partial::Last(from)) => last::merge(into, from),
-        (Partial::Waits(into), Partial::Waits(from)) => waits::merge(into, *from),
+        (Partial::Timeline(into), Partial::Timeline(from)) => timeline::merge(into, from),
+        (Partial::Hang(into), Partial::Hang(from)) => hang::merge(into, *from),
         (Partial::Stacks(into), Partial::Stacks(from)) => stacks::merge(into, *from),
         (into, from) => {
             return Err(Mismatch {
@@ -65,8 +65,8 @@ fn question(of: &Partial) -> &'static str {
         Partial::Messages(_) => "messages",
         Partial::Buffers(_) => "buffers",
         Partial::Records(_) => "records",
-        Partial::Last(_) => "the last seconds",
-        Partial::Waits(_) => "what ranks wait for",
+        Partial::Timeline(_) => "the last seconds",
+        Partial::Hang(_) => "what ranks wait for",
         Partial::Stacks(_) => "where ranks are",
     }
 }
@@ -177,16 +177,16 @@ mod tests {
 
         #[test]
         fn any_tree_over_waits_gives_the_same(
-            all in prop::collection::vec(crate::waits::tests::of_place(), 1..12),
+            all in prop::collection::vec(crate::hang::tests::of_place(), 1..12),
             shuffle in prop::collection::vec(0usize..1000, 12),
         ) {
             let places = || {
-                let waits = all.iter().enumerate().map(|(place, said)| crate::waits::tests::waits_of(place, said));
-                waits.map(|waits| Partial::Waits(alloc::boxed::Box::new(waits))).collect::<Vec<_>>()
+                let waits = all.iter().enumerate().map(|(place, said)| crate::hang::tests::hang_of(place, said));
+                waits.map(|waits| Partial::Hang(alloc::boxed::Box::new(waits))).collect::<Vec<_>>()
             };
             let joined = join(places(), &shuffle);
             prop_assert_eq!(&joined, &join(places(), &[]));
-            let with_nobody = places().into_iter().chain([Partial::Waits(Default::default())]).collect();
+            let with_nobody = places().into_iter().chain([Partial::Hang(Default::default())]).collect();
             prop_assert_eq!(joined, join(with_nobody, &shuffle));
         }
 

@@ -1,10 +1,10 @@
 //! What is counted of messages, and the merge of it.
 
 use super::UNKNOWN_NS;
-use super::waiting::Half;
+use super::waiting::Endpoint;
 use crate::moments;
 use crate::pauses::Pauses;
-use invivo_proto::control::peer::Standing;
+use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::{Messages, Traffic, Unmatched};
 use invivo_proto::ids::Rank;
 
@@ -30,23 +30,23 @@ const NO_TRAFFIC: Traffic = Traffic {
     bytes: 0,
 };
 
-/// Why a half will never be matched; see [`Unmatched`].
+/// Why an endpoint will never be matched; see [`Unmatched`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum UnmatchedReason {
     /// Nobody knows the peer.
     Unresolved,
     /// No room.
     Limit,
-    /// The other half is not counted.
+    /// The other endpoint is not counted.
     Cut,
-    /// The record of the other half is missing.
+    /// The record of the other endpoint is missing.
     Missing,
 }
 
-/// Sums over the halves that are counted: those that are not outside of what is recorded by their
-/// own rank's cuts, and ended behind the last reset.
+/// Sums over the endpoints that are counted: those that are not outside of what is recorded by
+/// their own rank's cuts, and ended behind the last reset.
 #[derive(Clone, Debug)]
-pub struct Books {
+pub struct Counters {
     /// The last reset, in job time; 0 without one.
     pub reset_ns: u64,
     /// Pauses of the application, in job time.
@@ -55,9 +55,9 @@ pub struct Books {
     pub sums: Messages,
 }
 
-impl Default for Books {
+impl Default for Counters {
     fn default() -> Self {
-        Books {
+        Counters {
             reset_ns: 0,
             pauses: Pauses::default(),
             sums: EMPTY,
@@ -65,50 +65,51 @@ impl Default for Books {
     }
 }
 
-impl Books {
-    /// Whether a half is counted. Of one by another clock than job time its standing alone tells.
+impl Counters {
+    /// Whether an endpoint is counted. Of one by another clock than job time its standing alone
+    /// tells.
     #[inline]
-    pub fn counts(&self, half: &Half) -> bool {
-        let is_behind = half.error_ns == UNKNOWN_NS || half.end_ns > self.reset_ns;
-        half.standing != Standing::Outside && is_behind
+    pub fn counts(&self, endpoint: &Endpoint) -> bool {
+        let is_behind = endpoint.error_ns == UNKNOWN_NS || endpoint.end_ns > self.reset_ns;
+        endpoint.clipping != Clipping::Outside && is_behind
     }
 
     /// A message was sent.
     #[inline]
-    pub fn sent(&mut self, half: &Half) {
-        if self.counts(half) {
-            add(&mut self.sums.sent, one(half));
+    pub fn sent(&mut self, endpoint: &Endpoint) {
+        if self.counts(endpoint) {
+            add(&mut self.sums.sent, one(endpoint));
         }
     }
 
     /// A message was received.
     #[inline]
-    pub fn received(&mut self, half: &Half) {
-        if self.counts(half) {
-            add(&mut self.sums.received, one(half));
+    pub fn received(&mut self, endpoint: &Endpoint) {
+        if self.counts(endpoint) {
+            add(&mut self.sums.received, one(endpoint));
         }
     }
 
-    /// A half will never be matched.
-    pub fn unmatched(&mut self, half: &Half, reason: Reason) {
-        if self.counts(half) {
+    /// An endpoint will never be matched.
+    pub fn unmatched(&mut self, endpoint: &Endpoint, reason: UnmatchedReason) {
+        if self.counts(endpoint) {
             let unmatched = &mut self.sums.unmatched;
             *match reason {
-                Reason::Unresolved => &mut unmatched.unresolved,
-                Reason::Limit => &mut unmatched.limit,
-                Reason::Cut => &mut unmatched.cut,
-                Reason::Missing => &mut unmatched.missing,
+                UnmatchedReason::Unresolved => &mut unmatched.unresolved,
+                UnmatchedReason::Limit => &mut unmatched.limit,
+                UnmatchedReason::Cut => &mut unmatched.cut,
+                UnmatchedReason::Missing => &mut unmatched.missing,
             } += 1;
         }
     }
 
     /// A send and its receive by `receiver`.
     #[inline]
-    pub fn pair(&mut self, receiver: Rank, send: &Half, receive: &Half) {
+    pub fn pair(&mut self, receiver: Rank, send: &Endpoint, receive: &Endpoint) {
         if !(self.counts(send) && self.counts(receive)) {
             // At most one of them is counted, and that one for good without the other.
-            self.unmatched(send, Reason::Cut);
-            self.unmatched(receive, Reason::Cut);
+            self.unmatched(send, UnmatchedReason::Cut);
+            self.unmatched(receive, UnmatchedReason::Cut);
             return;
         }
         add(&mut self.sums.matched, one(send));
@@ -116,9 +117,10 @@ impl Books {
         let end_ns = receive.end_ns.max(send.begin_ns);
         let clipped = [send, receive]
             .iter()
-            .any(|half| half.standing == Standing::Clipped);
+            .any(|endpoint| endpoint.clipping == Clipping::Clipped);
         let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
-        // Two halves of a time before job time was known are by the same clock, that of their node.
+        // Two endpoints of a time before job time was known are by the same clock, that of their
+        // node.
         let timeless = (send.error_ns == UNKNOWN_NS) != (receive.error_ns == UNKNOWN_NS);
         if clipped || timeless || pause.paused != 0 || !pause.exact {
             self.sums.untimed += 1;
@@ -136,10 +138,10 @@ impl Books {
     }
 }
 
-fn one(half: &Half) -> Traffic {
+fn one(endpoint: &Endpoint) -> Traffic {
     Traffic {
         messages: 1,
-        bytes: half.bytes,
+        bytes: endpoint.bytes,
     }
 }
 

@@ -3,32 +3,34 @@
 //!
 //! ```text
 //! rank     a pending call with its operations                    told by its place
-//! Waits    classes of ranks, pending calls of the first so many  merged in the tree
+//! Hang    classes of ranks, pending calls of the first so many  merged in the tree
 //! graph    for each rank what must happen before it goes on      at the root: `explain`
 //! ```
 //!
 //! Lists are merged as sorted sets of which the first so many stay, so the shape of the tree makes
 //! no difference.
 
-mod case;
+mod and_or_graph;
 mod explain;
-mod graph;
 mod pairs;
 mod sentence;
+mod surroundings;
+mod wait_graph;
 
-pub use explain::{SETTLED_NS, Surroundings, explain};
+pub use explain::explain;
+pub use surroundings::{SETTLED_NS, Surroundings};
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use invivo_proto::control::waits::{
-    CLASSES_MAX, Class, Doing, NAMED_MAX, OPERATIONS_MAX, PASSED_MAX, PENDING_MAX, Pending,
-    SITE_BYTES_MAX, Waits,
+use invivo_proto::control::hang::{
+    CLASSES_MAX, Doing, Hang, NAMED_MAX, OPERATIONS_MAX, PASSED_MAX, PENDING_MAX, Pending,
+    RankClass, SITE_BYTES_MAX,
 };
 use invivo_proto::ids::Rank;
 
 /// Adds a rank that does this for so long.
-pub fn add(into: &mut Waits, rank: Rank, doing: Doing, since_ns: u64) {
-    let class = Class {
+pub fn add(into: &mut Hang, rank: Rank, doing: Doing, since_ns: u64) {
+    let class = RankClass {
         ranks: 1,
         named: [rank].into(),
         shortest_ns: since_ns,
@@ -41,7 +43,7 @@ pub fn add(into: &mut Waits, rank: Rank, doing: Doing, since_ns: u64) {
 }
 
 /// Adds a rank whose call is told in full, cut to what an answer has room for.
-pub fn add_pending(into: &mut Waits, mut pending: Pending) {
+pub fn add_pending(into: &mut Hang, mut pending: Pending) {
     if let Some(site) = &mut pending.site {
         let mut bytes = SITE_BYTES_MAX;
         while !site.is_char_boundary(bytes.min(site.len())) {
@@ -57,7 +59,7 @@ pub fn add_pending(into: &mut Waits, mut pending: Pending) {
     while pending.passed.len() > PASSED_MAX {
         pending.passed.pop_last();
     }
-    let class = Class {
+    let class = RankClass {
         ranks: 1,
         named: [pending.rank].into(),
         shortest_ns: pending.since_ns,
@@ -72,7 +74,7 @@ pub fn add_pending(into: &mut Waits, mut pending: Pending) {
 }
 
 /// Adds what `from` says of other ranks.
-pub fn merge(into: &mut Waits, from: Waits) {
+pub fn merge(into: &mut Hang, from: Hang) {
     into.ranks = into.ranks.saturating_add(from.ranks);
     for (doing, class) in from.classes {
         add_class(into, doing, class);
@@ -82,7 +84,7 @@ pub fn merge(into: &mut Waits, from: Waits) {
     keep_first(&mut into.pending);
 }
 
-fn add_class(into: &mut Waits, doing: Doing, from: Class) {
+fn add_class(into: &mut Hang, doing: Doing, from: RankClass) {
     let Some(class) = into.classes.get_mut(&doing) else {
         into.classes.insert(doing, from);
         return;
@@ -100,7 +102,7 @@ fn add_class(into: &mut Waits, doing: Doing, from: Class) {
     };
 }
 
-fn keep_first_classes(waits: &mut Waits) {
+fn keep_first_classes(waits: &mut Hang) {
     while waits.classes.len() > CLASSES_MAX {
         waits.classes.pop_last();
     }

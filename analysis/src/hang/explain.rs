@@ -1,41 +1,27 @@
 //! From pending calls to what is the matter: the wait-for graph of the ranks that are told in full,
 //! and everybody else taken for somebody who may still come.
 
-use super::case::Case;
-use super::{graph, sentence};
-use crate::groups::Members;
+use super::surroundings::Surroundings;
+use super::wait_graph::WaitGraph;
+use super::{and_or_graph, sentence};
 use alloc::string::String;
 use alloc::vec::Vec;
-use invivo_proto::control::waits::{Diagnosis, Doing, FINDINGS_MAX, Finding, Verdict, Waits};
-use invivo_proto::ids::CommId;
-
-/// Ranks are looked at one after the other. Calls that have all been pending for so long were
-/// pending together, as a wave takes far less; younger ones may be over by the time that the next
-/// rank is looked at.
-pub const SETTLED_NS: u64 = 1_000_000_000;
-
-/// What else is known of the job.
-pub struct Surroundings<'a> {
-    /// Ranks of the application.
-    pub ranks: u32,
-    /// Who is in a communicator, as far as was told.
-    pub members: &'a dyn Fn(CommId) -> Option<Members>,
-}
+use invivo_proto::control::hang::{Diagnosis, Doing, FINDINGS_MAX, Finding, Hang, Verdict};
 
 /// What is the matter.
-pub fn explain(waits: &Waits, around: &Surroundings<'_>) -> Diagnosis {
-    let case = Case::new(waits, around);
-    let stuck = graph::stuck(&case.nodes);
+pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
+    let graph = WaitGraph::new(waits, around);
+    let stuck = and_or_graph::stuck(&graph.nodes);
     let is_stuck = |at: &usize| stuck[*at];
     let mut findings = Vec::new();
     let all = (0..waits.pending.len()).filter(is_stuck).count() as u32;
     if all > 0 {
-        case.mismatches(&stuck, &mut findings);
-        case.gone(&stuck, &mut findings);
-        case.cycles(&stuck, &mut findings);
+        graph.mismatches(&stuck, &mut findings);
+        graph.gone(&stuck, &mut findings);
+        graph.cycles(&stuck, &mut findings);
     } else {
-        case.missing(&mut findings);
-        case.unmatched(&mut findings);
+        graph.missing(&mut findings);
+        graph.unmatched(&mut findings);
     }
     findings.truncate(FINDINGS_MAX);
     let waits_for_someone = findings.iter().any(is_for_somebody_at_work);

@@ -1,10 +1,10 @@
 //! Examples of who waits for whom.
 
-use invivo_proto::control::local::{Need, Seen, SeenOperation};
-use invivo_proto::control::waits::*;
+use invivo_proto::control::hang::*;
+use invivo_proto::control::local::{Need, PendingCall, PendingOperation};
 use invivo_proto::ids::{CommId, CommLocal, Rank, RegionId};
 
-const BARRIER: Meeting = Meeting {
+const BARRIER: CollectiveCall = CollectiveCall {
     comm: CommId {
         leader: Rank(300),
         counter: 2,
@@ -23,8 +23,8 @@ const RECEIVE: Operation = Operation {
 };
 
 /// What some ranks wait for.
-pub fn waits() -> Waits {
-    let class = |rank, site: Option<&str>| Class {
+pub fn hang() -> Hang {
+    let class = |rank, site: Option<&str>| RankClass {
         ranks: 1,
         named: vec![Rank(rank)],
         shortest_ns: 31_000_000_000,
@@ -32,7 +32,7 @@ pub fn waits() -> Waits {
         site: site.map(|site| (Rank(rank), site.to_owned())),
     };
     let receives = Doing::Messages(RegionId(2));
-    Waits {
+    Hang {
         classes: [
             (Doing::Computing, class(3, None)),
             (receives, class(2, Some("solve.c:42"))),
@@ -75,7 +75,7 @@ fn link(rank: u32, doing: Doing) -> Link {
 /// What follows from it, with a finding of each kind.
 pub fn diagnosis() -> Diagnosis {
     let called = Called {
-        meeting: BARRIER,
+        collective: BARRIER,
         ranks: 1,
         named: vec![Rank(1)],
         site: None,
@@ -112,15 +112,15 @@ pub fn diagnosis() -> Diagnosis {
 }
 
 /// What a supervisor saw.
-pub fn seen() -> Seen {
-    Seen {
+pub fn seen() -> PendingCall {
+    PendingCall {
         entered_at: 1_000_000,
         need: Need::Collective {
             comm: CommLocal(2),
             ordinal: 17,
             root: 0,
         },
-        operations: vec![SeenOperation {
+        operations: vec![PendingOperation {
             waited: false,
             side: Side::Probe,
             peer: -2,

@@ -3,7 +3,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use invivo_proto::control::waits::{Operation, Partner, Pending, Side};
+use invivo_proto::control::hang::{Operation, Partner, Pending, Side};
 use invivo_proto::ids::Rank;
 use invivo_proto::mpi::ANY_TAG;
 

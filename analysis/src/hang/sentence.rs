@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
-use invivo_proto::control::waits::{
-    Called, Diagnosis, Doing, Finding, Link, Operation, Partner, Side, Verdict, Waits,
+use invivo_proto::control::hang::{
+    Called, Diagnosis, Doing, Finding, Hang, Link, Operation, Partner, Side, Verdict,
 };
 use invivo_proto::ids::{CommId, Rank};
 use invivo_proto::mpi::{self, ANY_TAG};
@@ -16,7 +16,7 @@ const LISTED_MAX: usize = 6;
 const LINKS_SPELT_MAX: usize = 4;
 
 /// The sentence. It begins in lower case and has no full stop: it stands behind a prefix.
-pub fn of(diagnosis: &Diagnosis, waits: &Waits) -> String {
+pub fn of(diagnosis: &Diagnosis, waits: &Hang) -> String {
     let first = diagnosis
         .findings
         .first()
@@ -30,14 +30,14 @@ pub fn of(diagnosis: &Diagnosis, waits: &Waits) -> String {
     }
 }
 
-fn of_finding(finding: &Finding, waits: &Waits) -> String {
+fn of_finding(finding: &Finding, waits: &Hang) -> String {
     match finding {
         Finding::Mismatch { calls } => {
             let place = calls.first().map_or(String::new(), |called| {
                 format!(
                     " as collective {} of {}",
-                    called.meeting.ordinal + 1,
-                    communicator(called.meeting.comm)
+                    called.collective.ordinal + 1,
+                    communicator(called.collective.comm)
                 )
             });
             let calls: Vec<String> = calls.iter().map(called).collect();
@@ -67,7 +67,7 @@ fn of_finding(finding: &Finding, waits: &Waits) -> String {
             missing,
             absent,
         } => {
-            let of = if what.meeting.comm == CommId::WORLD {
+            let of = if what.collective.comm == CommId::WORLD {
                 format!("{} of {} ranks", what.ranks, waits.ranks)
             } else {
                 count(u64::from(what.ranks), "rank")
@@ -82,7 +82,7 @@ fn of_finding(finding: &Finding, waits: &Waits) -> String {
             };
             format!(
                 "{of} {verb} in {}{} for {}{does}",
-                call(what.meeting.region.0, what.meeting.root),
+                call(what.collective.region.0, what.collective.root),
                 at(what.site.as_deref()),
                 ranks(&named, *missing as usize),
             )
@@ -106,7 +106,7 @@ fn likewise(ranks: u32) -> String {
 /// "rank 0 waits in MPI_Recv (a.c:7) for a message of rank 1 with tag 3".
 fn waiting(link: &Link) -> String {
     let (region, root) = match link.doing {
-        Doing::Collective(meeting) => (meeting.region.0, meeting.root),
+        Doing::Collective(collective) => (collective.region.0, collective.root),
         Doing::Messages(region) | Doing::InMpi(region) => (region.0, mpi::peer::NONE),
         _ => (0, mpi::peer::NONE),
     };
@@ -145,7 +145,7 @@ fn message(operation: &Operation, to: Option<Rank>) -> String {
 fn called(called: &Called) -> String {
     format!(
         "{} of {}{}",
-        call(called.meeting.region.0, called.meeting.root),
+        call(called.collective.region.0, called.collective.root),
         ranks(&called.named, called.ranks as usize),
         at(called.site.as_deref())
     )
@@ -202,14 +202,14 @@ fn does(doing: Doing, many: bool) -> String {
         Doing::InMpi(region) | Doing::Messages(region) => {
             format!("{} in {}", pick("is", "are"), mpi::name(region))
         }
-        Doing::Collective(meeting) => {
-            format!("{} in {}", pick("is", "are"), mpi::name(meeting.region))
+        Doing::Collective(collective) => {
+            format!("{} in {}", pick("is", "are"), mpi::name(collective.region))
         }
     }
 }
 
 /// Who does what, where nothing is the matter.
-fn doing(waits: &Waits) -> String {
+fn doing(waits: &Hang) -> String {
     let mut by: Vec<(u32, String)> = Vec::new();
     for (doing, class) in &waits.classes {
         by.push((

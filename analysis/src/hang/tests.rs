@@ -2,7 +2,7 @@ use super::*;
 use crate::groups::Members;
 use alloc::string::{String, ToString};
 use alloc::vec;
-use invivo_proto::control::waits::{Finding, Meeting, Operation, Partner, Side, Verdict};
+use invivo_proto::control::hang::{CollectiveCall, Finding, Operation, Partner, Side, Verdict};
 use invivo_proto::ids::{CommId, RegionId};
 use invivo_proto::mpi::{ANY_TAG, FUNCTIONS, peer};
 use proptest::prelude::*;
@@ -14,8 +14,8 @@ pub fn region(name: &str) -> RegionId {
     RegionId(at.expect("a function of MPI") as u16)
 }
 
-fn meeting(name: &str, ordinal: u64, root: i32) -> Meeting {
-    Meeting {
+fn collective(name: &str, ordinal: u64, root: i32) -> CollectiveCall {
+    CollectiveCall {
         comm: CommId::WORLD,
         ordinal,
         region: region(name),
@@ -54,8 +54,8 @@ fn message(rank: u32, name: &str, side: Side, peer: u32, tag: i32) -> Pending {
     }
 }
 
-fn of(all: impl IntoIterator<Item = Pending>, others: &[(u32, Doing)]) -> Waits {
-    let mut waits = Waits::default();
+fn of(all: impl IntoIterator<Item = Pending>, others: &[(u32, Doing)]) -> Hang {
+    let mut waits = Hang::default();
     for one in all {
         add_pending(&mut waits, one);
     }
@@ -65,7 +65,7 @@ fn of(all: impl IntoIterator<Item = Pending>, others: &[(u32, Doing)]) -> Waits 
     waits
 }
 
-fn diagnose(waits: &Waits) -> invivo_proto::control::waits::Diagnosis {
+fn diagnose(waits: &Hang) -> invivo_proto::control::hang::Diagnosis {
     let around = Surroundings {
         ranks: waits.ranks,
         members: &|_| None::<Members>,
@@ -74,7 +74,7 @@ fn diagnose(waits: &Waits) -> invivo_proto::control::waits::Diagnosis {
 }
 
 #[track_caller]
-fn says(waits: &Waits, verdict: Verdict, sentence: &str) {
+fn says(waits: &Hang, verdict: Verdict, sentence: &str) {
     let found = diagnose(waits);
     assert_eq!(
         (found.verdict, found.sentence.as_str()),
@@ -127,7 +127,7 @@ fn a_message_under_way_is_no_deadlock() {
 
 #[test]
 fn a_missing_participant() {
-    let barrier = Doing::Collective(meeting("MPI_Barrier", 0, peer::NONE));
+    let barrier = Doing::Collective(collective("MPI_Barrier", 0, peer::NONE));
     let waits = of(
         [0, 1, 3].map(|rank| pending(rank, barrier)),
         &[(2, Doing::Computing)],
@@ -150,7 +150,7 @@ fn a_missing_participant() {
 
 #[test]
 fn a_mismatched_root() {
-    let gather = |root| Doing::Collective(meeting("MPI_Gather", 3, root));
+    let gather = |root| Doing::Collective(collective("MPI_Gather", 3, root));
     let mut all = vec![pending(0, gather(0)), pending(1, gather(1))];
     for one in &mut all {
         one.passed = [(CommId::WORLD, 3)].into();
@@ -158,7 +158,7 @@ fn a_mismatched_root() {
     for rank in [2, 3] {
         let mut one = pending(
             rank,
-            Doing::Collective(meeting("MPI_Barrier", 4, peer::NONE)),
+            Doing::Collective(collective("MPI_Barrier", 4, peer::NONE)),
         );
         one.passed = [(CommId::WORLD, 4)].into();
         all.push(one);
@@ -190,7 +190,10 @@ fn a_receive_without_a_send() {
         "no deadlock is known: rank 0 waits in MPI_Recv (a.c:7) for a message of rank 1 with tag 9, \
          and rank 1 computes",
     );
-    let barrier = pending(1, Doing::Collective(meeting("MPI_Barrier", 0, peer::NONE)));
+    let barrier = pending(
+        1,
+        Doing::Collective(collective("MPI_Barrier", 0, peer::NONE)),
+    );
     says(
         &of([recv, barrier], &[]),
         Verdict::Deadlock,
@@ -282,7 +285,7 @@ fn doing() -> impl Strategy<Value = Doing> {
         Just(Doing::Computing),
         Just(Doing::Finished),
         Just(Doing::Messages(RegionId(1))),
-        (0u64..3).prop_map(|ordinal| Doing::Collective(Meeting {
+        (0u64..3).prop_map(|ordinal| Doing::Collective(CollectiveCall {
             comm: CommId::WORLD,
             ordinal,
             region: RegionId(9),
@@ -300,8 +303,8 @@ pub fn of_place() -> impl Strategy<Value = Vec<(Doing, u64, bool, Option<u8>)>> 
 }
 
 /// Adds what places say, each its own ranks.
-pub fn waits_of(place: usize, said: &[(Doing, u64, bool, Option<u8>)]) -> Waits {
-    let mut waits = Waits::default();
+pub fn hang_of(place: usize, said: &[(Doing, u64, bool, Option<u8>)]) -> Hang {
+    let mut waits = Hang::default();
     for (n, (doing, since_ns, in_full, site)) in said.iter().enumerate() {
         let rank = Rank((n * 16 + place) as u32);
         if *in_full {
@@ -322,12 +325,12 @@ pub fn waits_of(place: usize, said: &[(Doing, u64, bool, Option<u8>)]) -> Waits 
 
 #[test]
 fn what_is_told_is_bounded() {
-    let mut all = Waits::default();
+    let mut all = Hang::default();
     for rank in 0..3000u32 {
         let ordinal = u64::from(rank % 300);
         let mut one = pending(
             rank,
-            Doing::Collective(meeting("MPI_Barrier", ordinal, peer::NONE)),
+            Doing::Collective(collective("MPI_Barrier", ordinal, peer::NONE)),
         );
         one.site = Some("ä".repeat(1000));
         one.operations = vec![operation(Side::Recv, Partner::Any, 1); 100];
@@ -342,7 +345,7 @@ fn what_is_told_is_bounded() {
                 )
             })
             .collect();
-        let mut next = Waits::default();
+        let mut next = Hang::default();
         add_pending(&mut next, one);
         merge(&mut all, next);
     }

@@ -2,12 +2,12 @@
 //! something.
 
 use core::mem;
-use invivo_proto::control::last::Last;
+use invivo_proto::control::timeline::Timeline;
 
 /// Takes over what `from` says, if it is the one who knows. Two who know are a fault of this
 /// program; then the one with more is believed.
-pub fn merge(into: &mut Last, mut from: Last) {
-    let weight = |last: &Last| {
+pub fn merge(into: &mut Timeline, mut from: Timeline) {
+    let weight = |last: &Timeline| {
         let rows = last
             .pieces
             .iter()
@@ -28,18 +28,18 @@ pub fn merge(into: &mut Last, mut from: Last) {
 mod tests {
     use super::*;
     use alloc::vec;
-    use invivo_proto::control::last::Piece;
+    use invivo_proto::control::timeline::Piece;
 
     #[test]
     fn whoever_has_the_locations_is_believed_in_either_order() {
-        let known = Last {
+        let known = Timeline {
             pieces: vec![Piece::default()],
             clock_error_ns: 7,
-            ..Last::default()
+            ..Timeline::default()
         };
         for (mut into, from) in [
-            (known.clone(), Last::default()),
-            (Last::default(), known.clone()),
+            (known.clone(), Timeline::default()),
+            (Timeline::default(), known.clone()),
         ] {
             merge(&mut into, from);
             assert_eq!(into, known);
