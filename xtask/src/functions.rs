@@ -1,5 +1,5 @@
-//! The manual's table of functions and MPIs, `docs/manual/functions.md`: what becomes of a function
-//! is the table's word, what was tested is what the end-to-end tests saw (`target/seen`, see
+//! The manual's table of functions and MPIs, `docs/manual/reference/functions.md`: what becomes of
+//! a function is the table's word, what was tested is what the end-to-end tests saw (`target/seen`, see
 //! `tests/e2e/src/seen.rs`).
 
 use crate::generate::{TABLE, parse};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-const PAGE: &str = "docs/manual/functions.md";
+const PAGE: &str = "docs/manual/reference/functions.md";
 /// The columns: as the tests call each MPI, and as its makers do.
 const MPIS: [(&str, &str); 5] = [
     ("ompi", "Open MPI 4.1"),

@@ -10,6 +10,7 @@ mod generate;
 mod release;
 mod run;
 mod setup;
+mod structure;
 mod suite;
 mod test;
 mod zig;
@@ -78,6 +79,12 @@ enum Task {
     },
     /// Run the generators: what is generated is checked in, and a test compares.
     Generate,
+    /// Print circles of files, forbidden crate edges, excesses of size, and figures about all files.
+    Structure {
+        /// Another source tree than this one.
+        #[arg(long, value_name = "FOLDER")]
+        tree: Option<std::path::PathBuf>,
+    },
     /// Write the manual's table of functions of what the end-to-end tests saw.
     Functions,
 }
@@ -102,6 +109,7 @@ fn main() -> ExitCode {
             prepared.and_then(|()| bench::run(name, full))
         }
         Task::Generate => generate::run(run::root()),
+        Task::Structure { tree } => structure::print(tree.as_deref().unwrap_or(run::root())),
         Task::Functions => functions::run(run::root()),
     };
     match result {

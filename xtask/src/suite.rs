@@ -2,7 +2,7 @@
 
 use crate::build::{self, Linked};
 use crate::run::{FAMILIES, Family, allow_root, beside, cargo, check, dist, python, root};
-use crate::{functions, fuzz, generate, release};
+use crate::{functions, fuzz, generate, release, structure};
 use anyhow::{Result, ensure};
 use std::process::Command;
 
@@ -88,6 +88,12 @@ pub const CHECKS: &[Check] = &[
         about: "rustfmt",
         needs: None,
         run: |_| passed(check(cargo().args(["fmt", "--all", "--check"]))),
+    },
+    Check {
+        name: "structure",
+        about: "no circles of files, crate edges as mapped, limits of size",
+        needs: None,
+        run: |_| passed(structure::check(root())),
     },
     Check {
         name: "generated",

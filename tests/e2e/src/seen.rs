@@ -1,5 +1,5 @@
-//! What the tests have seen of each MPI's functions, for the table in `docs/manual/functions.md`:
-//! files in `target/seen`. A function counts as tested there when a program called it under Invivo,
+//! What the tests have seen of each MPI's functions, for the table in
+//! `docs/manual/reference/functions.md`: files in `target/seen`. A function counts as tested there when a program called it under Invivo,
 //! did what it did without, and the report's number of its calls was an independent counter's.
 
 use crate::counts::Calls;

@@ -1,7 +1,7 @@
 //! Every end that a job can have, with and without Invivo, in C and in Fortran: the same status,
 //! the same output, nothing left, soon; and what had been recorded before the end is in the report.
-//! The table of `docs/manual/ends.md` is what these tests find: `INVIVO_BLESS=1` writes it. Usually
-//! a part of the ends are looked at, in C; the long tests look at all of them, in both languages,
+//! The table of `docs/manual/reference/job-ends.md` is what these tests find: `INVIVO_BLESS=1`
+//! writes it. Usually a part of the ends are looked at, in C; the long tests look at all of them, in both languages,
 //! and repeat those of which bare runs themselves end in several ways.
 
 use invivo_e2e::apps::{Language, in_language};
@@ -399,7 +399,7 @@ fn ends(family: Family, language: Language, which: fn(&End) -> bool) {
         cells.extend(other.join().expect("the other half"));
     });
     let column = Column {
-        page: "ends.md",
+        page: "reference/job-ends.md",
         rows: "end",
         name: &format!("{}, {language:?}", family.title()),
         cells: &cells,

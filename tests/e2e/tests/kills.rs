@@ -1,6 +1,6 @@
 //! Random kills and stops of every process of a job, at random moments. `cargo xtask kills` runs
 //! other campaigns than these two, and single cases of them again. The table of
-//! `docs/manual/deaths.md` is what a campaign finds: `INVIVO_BLESS=1` writes it.
+//! `docs/manual/reference/process-failures.md` is what a campaign finds: `INVIVO_BLESS=1` writes it.
 
 use invivo_e2e::asked;
 use invivo_e2e::family::Family;
@@ -106,8 +106,8 @@ fn campaign(number: usize) {
                 .map(|(kind, cell)| (kind.as_str(), cell.clone()))
                 .collect();
             same_column(&Column {
-                page: "deaths.md",
-                rows: "who, and how",
+                page: "reference/process-failures.md",
+                rows: "process: signal",
                 name: family.title(),
                 cells: &cells,
             });
@@ -145,7 +145,8 @@ fn a_thousand_random_kills_and_stops() {
 
 #[test]
 fn the_manual_has_every_kind_of_death() {
-    let page = std::fs::read_to_string(root().join("docs/manual/deaths.md")).expect("the page");
+    let page = std::fs::read_to_string(root().join("docs/manual/reference/process-failures.md"))
+        .expect("the page");
     for (victim, way) in Victim::ALL
         .iter()
         .flat_map(|victim| Way::ALL.map(|way| (*victim, way)))

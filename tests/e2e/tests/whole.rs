@@ -386,7 +386,7 @@ fn programs_that_load_an_unexpected_mpi_are_told_so() {
 /// The manual's table is the one that is tested here. INVIVO_BLESS=1 writes it.
 #[test]
 fn the_manual_has_the_table() {
-    const PAGE: &str = "docs/manual/whole.md";
+    const PAGE: &str = "docs/manual/reference/mpi-features.md";
     const MARKS: [&str; 2] = [
         "<!-- table: made by tests/e2e/tests/whole.rs -->\n",
         "<!-- end of the table -->\n",

@@ -17,11 +17,11 @@ const OPENS: &str = "<!-- made by cargo xtask bench page: ";
 const CLOSES: &str = "<!-- end -->";
 
 fn page() -> PathBuf {
-    root().join("docs/manual/performance.md")
+    root().join("docs/manual/reference/performance.md")
 }
 
 fn figures() -> PathBuf {
-    root().join("docs/manual/performance")
+    root().join("docs/manual/reference/performance")
 }
 
 /// A bench's runs, the newest last.
@@ -51,7 +51,7 @@ pub fn write() -> Result<()> {
             std::fs::write(figures().join(name), chart.svg())?;
         }
     }
-    let text = std::fs::read_to_string(page()).context("docs/manual/performance.md")?;
+    let text = std::fs::read_to_string(page()).context("docs/manual/reference/performance.md")?;
     std::fs::write(page(), made(&text)?)?;
     println!("{}", page().display());
     Ok(())

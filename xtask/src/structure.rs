@@ -1,0 +1,160 @@
+//! `cargo xtask structure`: no circles of files, no forbidden crate edges, limits of size.
+
+mod circles;
+mod edges;
+mod limits;
+mod modules;
+mod names;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod tokens;
+mod tree;
+
+use anyhow::{Result, ensure};
+use std::path::Path;
+use tree::Tree;
+
+/// What is still allowed to break a rule, by the folder of the crate.
+const ALLOWED: &[(Rule, &str)] = &[
+    (Rule::Circle, "analysis"),
+    (Rule::Circle, "app-shim"),
+    (Rule::Circle, "cli"),
+    (Rule::Circle, "mpi-link"),
+    (Rule::Circle, "otfx"),
+    (Rule::Circle, "proto"),
+    (Rule::Circle, "tbon"),
+    (Rule::Circle, "tests/e2e"),
+    (Rule::Circle, "tests/sim"),
+    (Rule::Circle, "tool-place"),
+    (Rule::Circle, "ui-gateway"),
+    (Rule::Circle, "xtask"),
+    (Rule::FileLength, "analysis-node"),
+    (Rule::FileLength, "cli"),
+    (Rule::FileLength, "otfx"),
+    (Rule::FileLength, "proto"),
+    (Rule::FileLength, "tbon"),
+    (Rule::FileLength, "ui-gateway"),
+    (Rule::LineWidth, "analysis"),
+    (Rule::LineWidth, "analysis-node"),
+    (Rule::LineWidth, "app-shim"),
+    (Rule::LineWidth, "cli"),
+    (Rule::LineWidth, "mpi-link"),
+    (Rule::LineWidth, "otfx"),
+    (Rule::LineWidth, "proto"),
+    (Rule::LineWidth, "proto/grpc"),
+    (Rule::LineWidth, "tbon"),
+    (Rule::LineWidth, "tests/e2e"),
+    (Rule::LineWidth, "tests/sim"),
+    (Rule::LineWidth, "tool-place"),
+    (Rule::LineWidth, "ui-gateway"),
+    (Rule::LineWidth, "xtask"),
+    (Rule::TestName, "analysis"),
+    (Rule::TestName, "analysis-node"),
+    (Rule::TestName, "archive"),
+    (Rule::TestName, "cli"),
+    (Rule::TestName, "mpi-link"),
+    (Rule::TestName, "proto"),
+    (Rule::TestName, "proto/grpc"),
+    (Rule::TestName, "tbon"),
+    (Rule::TestName, "tests/e2e"),
+    (Rule::TestName, "tests/sim"),
+    (Rule::TestName, "tool-place"),
+    (Rule::TestName, "ui-gateway"),
+    (Rule::TestName, "xtask"),
+];
+
+/// What a finding breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    Circle,
+    CrateEdge,
+    FileLength,
+    LineWidth,
+    TestName,
+}
+
+/// Something that breaks a rule.
+struct Finding {
+    rule: Rule,
+    /// The folder of the crate; empty outside of crates.
+    place: String,
+    text: String,
+}
+
+/// The check of the test suite: an error that names everything that breaks a rule.
+pub fn check(root: &Path) -> Result<()> {
+    let tree = Tree::read(root)?;
+    let findings = findings(&tree)?;
+    let is_allowed = |finding: &Finding| {
+        ALLOWED
+            .iter()
+            .any(|(rule, place)| *rule == finding.rule && *place == finding.place)
+    };
+    let broken: Vec<String> = findings
+        .iter()
+        .filter(|finding| !is_allowed(finding))
+        .map(|finding| format!("{:?}: {}", finding.rule, finding.text))
+        .collect();
+    ensure!(
+        broken.is_empty(),
+        "{} findings\n{}",
+        broken.len(),
+        broken.join("\n")
+    );
+    Ok(())
+}
+
+/// Prints all findings, allowed ones too, and figures about the files; for any tree.
+pub fn print(root: &Path) -> Result<()> {
+    let tree = Tree::read(root)?;
+    for finding in findings(&tree)? {
+        println!("{:?}: {}", finding.rule, finding.text);
+    }
+    println!("\n{}", statistics::table(&tree));
+    Ok(())
+}
+
+fn findings(tree: &Tree) -> Result<Vec<Finding>> {
+    let mut found = Vec::new();
+    for folder in &tree.crates {
+        for circle in circles::circles(&tree.root.join(folder))? {
+            let root = format!("{}/", tree.root.display());
+            let ties = circle.ties.join("\n    ").replace(&root, "");
+            found.push(Finding {
+                rule: Rule::Circle,
+                place: folder.display().to_string(),
+                text: format!(
+                    "{} files of {} use each other in a circle\n    {ties}",
+                    circle.files.len(),
+                    folder.display()
+                ),
+            });
+        }
+    }
+    for text in edges::differences(tree) {
+        found.push(Finding {
+            rule: Rule::CrateEdge,
+            place: String::new(),
+            text,
+        });
+    }
+    let limited = [
+        (Rule::FileLength, limits::long_files(tree)),
+        (Rule::LineWidth, limits::wide_lines(tree)),
+        (Rule::TestName, limits::long_test_names(tree)),
+    ];
+    for (rule, excesses) in limited {
+        for excess in excesses {
+            let place = tree
+                .crate_of(Path::new(&excess.file))
+                .unwrap_or(Path::new(""));
+            found.push(Finding {
+                rule,
+                place: place.display().to_string(),
+                text: format!("{}: {}", excess.file, excess.text),
+            });
+        }
+    }
+    Ok(found)
+}
