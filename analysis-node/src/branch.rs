@@ -1,8 +1,11 @@
-//! An inner node: between its parent and its children, with no gateway and nothing to report. Knows
-//! no MPI: its driver carries messages to and fro and tells the time.
+//! An inner node of the tree: merges what its children answer, and passes on what its parent asks.
+//!
+//! It has no gateway and reports to nobody but its parent. Knows no MPI and no clock: its role
+//! carries messages and passes the time.
 
-use crate::own::Own;
-use crate::station::Merge;
+use crate::self_stats::SelfStats;
+use invivo_analysis::law::Mismatch;
+use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
 use invivo_proto::control::results::NOTES_MAX;
 use invivo_proto::control::tree::{Command, Down, Partial, Up, Verb};
@@ -12,35 +15,27 @@ use invivo_tbon::node::{Action as NodeAction, Input, Node, Seat};
 /// How long a node whose ranks are through waits for a lost root to come back.
 pub const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
 
-/// What the driver has to do.
+/// Messages of partial results become one by this law.
+type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+
+/// What the node's role has to send.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(
     clippy::large_enum_variant,
     reason = "messages are moved once or twice, a box would cost more than the copy"
 )]
-pub enum Action {
+pub enum BranchAction {
     /// Send to a child.
     Down(WorldRank, Down),
     /// Send to the parent.
     Up(Up),
 }
 
-/// How the node is to leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Finalise MPI.
-    Finalize,
-    /// Leave MPI as it is: a process of the job has died, and finalising would wait for it.
-    Abandon,
-    /// The same, and say by the exit status that the root was lost.
-    RootLost,
-}
-
-/// See the module's head.
+/// An inner node, without its transport.
 pub struct Branch {
     me: WorldRank,
     node: Node<Merge>,
-    own: Own,
+    stats: SelfStats,
     /// Messages of the parent that could not be read.
     unreadable: u64,
     abnormal: bool,
@@ -50,7 +45,7 @@ pub struct Branch {
     shutting_down: Option<CommandId>,
     shut_down: bool,
     exit: Option<Exit>,
-    actions: Vec<Action>,
+    actions: Vec<BranchAction>,
 }
 
 impl Branch {
@@ -59,7 +54,7 @@ impl Branch {
         Branch {
             me: seat.me,
             node: Node::new(now_ns, seat, invivo_analysis::law::merge as Merge),
-            own: Own::default(),
+            stats: SelfStats::default(),
             unreadable: 0,
             abnormal: false,
             drained: false,
@@ -71,7 +66,7 @@ impl Branch {
         }
     }
 
-    /// The parent says something.
+    /// A message of the parent.
     pub fn down(&mut self, now_ns: u64, bytes: &[u8]) {
         match decode::<Down>(bytes) {
             Ok(message) => {
@@ -88,7 +83,7 @@ impl Branch {
         }
     }
 
-    /// A child says something.
+    /// A message of a child.
     pub fn up(&mut self, now_ns: u64, from: WorldRank, bytes: &[u8]) {
         let input = match decode::<Up>(bytes) {
             Ok(message) => Input::Up { from, message },
@@ -98,17 +93,17 @@ impl Branch {
     }
 
     /// Time passes, and everything that has come was handed in.
-    pub fn tick(&mut self, now_ns: u64, own: Own) {
-        self.pass_time(now_ns, own, Input::Tick);
+    pub fn tick(&mut self, now_ns: u64, stats: SelfStats) {
+        self.pass_time(now_ns, stats, Input::Tick);
     }
 
     /// Time passes, and what the children say waits, because the parent takes no more.
-    pub fn backlog(&mut self, now_ns: u64, own: Own) {
-        self.pass_time(now_ns, own, Input::Backlog);
+    pub fn backlog(&mut self, now_ns: u64, stats: SelfStats) {
+        self.pass_time(now_ns, stats, Input::Backlog);
     }
 
-    fn pass_time(&mut self, now_ns: u64, own: Own, input: Input) {
-        self.own = own;
+    fn pass_time(&mut self, now_ns: u64, stats: SelfStats, input: Input) {
+        self.stats = stats;
         self.run(now_ns, input);
         let lost = |since_ns| now_ns.saturating_sub(since_ns) > WITHOUT_ROOT_NS;
         if self.drained && self.root_lost_ns.is_some_and(lost) {
@@ -117,7 +112,7 @@ impl Branch {
     }
 
     /// What is to be done now.
-    pub fn take_actions(&mut self) -> Vec<Action> {
+    pub fn take_actions(&mut self) -> Vec<BranchAction> {
         std::mem::take(&mut self.actions)
     }
 
@@ -134,10 +129,12 @@ impl Branch {
     fn run(&mut self, now_ns: u64, input: Input) {
         for action in self.node.step(now_ns, input) {
             match action {
-                NodeAction::Down { to, message } => self.actions.push(Action::Down(to, message)),
+                NodeAction::Down { to, message } => {
+                    self.actions.push(BranchAction::Down(to, message))
+                }
                 NodeAction::Up(message) => {
-                    let message = self.with_own(message);
-                    self.actions.push(Action::Up(message));
+                    let message = self.with_stats(message);
+                    self.actions.push(BranchAction::Up(message));
                 }
                 NodeAction::RootLost => self.root_lost_ns = Some(now_ns),
                 NodeAction::Local(message) => self.hear(message),
@@ -168,12 +165,12 @@ impl Branch {
     }
 
     /// Adds to what goes up what the node knows of itself.
-    fn with_own(&mut self, mut message: Up) -> Up {
+    fn with_stats(&mut self, mut message: Up) -> Up {
         match &mut message {
             Up::Partial {
                 partial, coverage, ..
             } => {
-                coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.own.cpu_ns);
+                coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
                 if let Partial::Status(status) = partial {
                     status.notes.extend(self.notes());
                     status.notes.truncate(NOTES_MAX);
@@ -199,7 +196,7 @@ impl Branch {
                 self.me, self.unreadable
             )
         });
-        unreadable.into_iter().chain(self.own.notes(self.me))
+        unreadable.into_iter().chain(self.stats.notes(self.me))
     }
 }
 

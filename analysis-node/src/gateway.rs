@@ -4,7 +4,7 @@
 //! A gateway that dies is noticed by its closed connection, and the next one is accepted. One that
 //! talks garbage or does not read loses its connection; the measurement goes on.
 
-use crate::frames::{Unframe, frame};
+use invivo_proto::control::framing::{Unframe, frame};
 use invivo_proto::control::link::{Answer, Request, Response};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode, encode};
 use invivo_proto::ids::WorldRank;

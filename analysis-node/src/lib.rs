@@ -1,27 +1,25 @@
-//! An analysis node: the root, or a node between the root and the places.
+//! Analysis nodes: the root of the tree, and the inner nodes between the root and the tool places.
 //!
 //! ```text
-//! children -- MPI -- [drive::root] -- Root (tbon) -- Station -- gateway's link (Unix socket)
+//! children -- MPI -- roles::root --- Root (tbon) --- RootServer -- gateway's link (Unix socket)
 //!                                                       |
-//!                                                    Ending -- result for the supervisor
+//!                                                    Shutdown -- result for the supervisor
 //!
-//! children -- MPI -- [drive::branch] -- Node (tbon) -- Branch -- MPI -- parent
+//! children -- MPI -- roles::branch - Node (tbon) --- Branch -- MPI -- parent
 //! ```
 //!
-//! The tree's logic is `invivo_tbon`'s, merging `invivo_analysis`'s. The station knows who asked
-//! what and makes answers of partial results; the ending says what has to happen in which order
-//! when ranks end or the measurement is shut down; the watchdog asks now and then what the ranks
-//! wait for, and speaks when the job stands still. Neither these nor the branch know MPI or the
-//! time; [`drive`] does.
+//! The tree's logic is `invivo_tbon`'s, merging `invivo_analysis`'s. The root server keeps who asked
+//! what and makes answers of partial results; the shutdown decides what has to happen in which
+//! order when ranks end or the measurement is shut down; the watchdog asks now and then what the
+//! ranks wait for, and reports a job without progress. Neither these nor the branch know MPI or the
+//! time; the [`roles`] do.
 #![deny(unsafe_code)]
 
 pub mod branch;
-pub mod drive;
-pub mod ending;
-pub mod frames;
 pub mod gateway;
-pub mod own;
 pub mod report;
-pub mod saving;
-pub mod station;
+pub mod roles;
+pub mod root_server;
+pub mod self_stats;
+pub mod shutdown;
 pub mod watchdog;

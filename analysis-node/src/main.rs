@@ -3,14 +3,14 @@
 #![deny(unsafe_code)]
 
 use clap::{Parser, ValueEnum};
-use invivo_analysis_node::branch::Exit;
-use invivo_analysis_node::drive;
 use invivo_analysis_node::gateway::Gateway;
 use invivo_analysis_node::report::Report;
-use invivo_analysis_node::station::Station;
+use invivo_analysis_node::roles::{BranchRole, RootRole};
+use invivo_analysis_node::root_server::RootServer;
 use invivo_analysis_node::watchdog::Watchdog;
 use invivo_mpi_link::clock::monotonic_ns;
-use invivo_mpi_link::guard::{Guard, tell_panics};
+use invivo_mpi_link::panics::{PanicGuard, report_panics};
+use invivo_mpi_link::runtime::{self, Exit};
 use invivo_mpi_link::{Link, signals};
 use invivo_proto::control::link::Job;
 use invivo_proto::control::strategy::Strategy;
@@ -28,6 +28,7 @@ struct Args {
     #[arg(long)]
     layout: Layout,
     /// Panic when this file appears; for tests.
+    #[cfg(feature = "test-hooks")]
     #[arg(long)]
     panic_when: Option<PathBuf>,
     #[command(flatten)]
@@ -88,7 +89,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let asked_to_end = signals::asked_to_end()?;
+    let end_asked = signals::end_asked()?;
+    // First of all, before anything else can have opened a descriptor of this number.
     let report = args.root.report_fd.map(Report::inherited).transpose()?;
     let layout = args.layout;
     let link = Link::start()?;
@@ -101,30 +103,37 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
             link.size()
         )
     })?;
-    let what = if report.is_some() {
+
+    let name = if report.is_some() {
         "the root"
     } else {
         "analysis node"
     };
-    tell_panics(format!("{what} {me}"));
-    let guard = Guard::new(args.panic_when);
-    match (layout.parent(me), report) {
-        (Some(parent), _) => Ok(
-            match drive::branch::run(link, seat, parent, guard, &asked_to_end)? {
-                Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
-                Exit::RootLost => ExitCode::FAILURE,
-            },
-        ),
-        (None, Some(report)) => {
-            let station = station(&link, &layout, seat, args.root);
-            drive::root::run(link, station, report, guard, &asked_to_end)?;
-            Ok(ExitCode::SUCCESS)
+    report_panics(format!("{name} {me}"));
+    #[cfg(feature = "test-hooks")]
+    let guard = PanicGuard::panic_when(args.panic_when);
+    #[cfg(not(feature = "test-hooks"))]
+    let guard = PanicGuard::new();
+
+    let exit = match (layout.parent(me), report) {
+        (Some(parent), _) => {
+            let role = BranchRole::new(seat, parent, monotonic_ns);
+            runtime::run(link, role, guard, &end_asked)?
         }
-        (None, None) => Err("the root needs --report-fd".into()),
-    }
+        (None, Some(report)) => {
+            let server = root_server(&link, &layout, seat, args.root);
+            let role = RootRole::new(server, report);
+            runtime::run(link, role, guard, &end_asked)?
+        }
+        (None, None) => return Err("the root needs --report-fd".into()),
+    };
+    Ok(match exit {
+        Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
+        Exit::RootLost => ExitCode::FAILURE,
+    })
 }
 
-fn station(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Station {
+fn root_server(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> RootServer {
     let job = Job {
         id: args.job.clone(),
         ranks: layout.app(),
@@ -143,7 +152,7 @@ fn station(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Station 
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);
-    Station::new(monotonic_ns(), seat, job, info, gateway).watched_by(watchdog)
+    RootServer::new(monotonic_ns(), seat, job, info, gateway).watched_by(watchdog)
 }
 
 fn listen(path: &Path) -> Option<Gateway> {

@@ -1,9 +1,11 @@
-//! The last seconds and the result on their way to our supervisor: written to the descriptor that
-//! it gave us, without waiting, until it has dealt with it, which it tells by a byte when more may
-//! come, and by closing its end else. All unsafe code of this crate is here.
+//! Sends the result and the last seconds of the job to our supervisor, without waiting.
+//!
+//! They are written to the descriptor that the supervisor gave us, until it has dealt with them: it
+//! answers with a byte when more may come, and closes its end else. All unsafe code of this crate is
+//! here.
 #![allow(unsafe_code)]
 
-use crate::frames::frame;
+use invivo_proto::control::framing::frame;
 use invivo_proto::control::link::{AtEnd, Final, Page};
 use invivo_proto::control::{ControlError, encode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -77,12 +79,12 @@ impl Report {
         self.bytes.drain(..self.sent);
         self.sent = 0;
         self.bytes.extend(bytes);
-        self.look();
+        self.progress();
         Ok(())
     }
 
     /// Goes on sending. Whether the other side has just dealt with the last result, or never will.
-    pub fn look(&mut self) -> bool {
+    pub fn progress(&mut self) -> bool {
         while !self.closed && self.sent < self.bytes.len() {
             match rustix::io::write(&self.descriptor, &self.bytes[self.sent..]) {
                 Ok(written) => self.sent += written,
@@ -150,7 +152,7 @@ mod tests {
         let mut bytes = Vec::new();
         let mut piece = vec![0; 1 << 16];
         loop {
-            assert!(!report.look(), "nobody has closed anything yet");
+            assert!(!report.progress(), "nobody has closed anything yet");
             let read = theirs.read(&mut piece).unwrap();
             bytes.extend_from_slice(&piece[..read]);
             if bytes.len() >= 4
@@ -161,9 +163,9 @@ mod tests {
         }
         let received = decode::<AtEnd>(&bytes[4..]).unwrap();
         assert_eq!(received, AtEnd::Result(Box::new(expected)));
-        assert!(!report.look());
+        assert!(!report.progress());
         drop(theirs);
-        assert!(report.look());
+        assert!(report.progress());
     }
 
     #[test]
@@ -171,7 +173,7 @@ mod tests {
         let (mut report, mut theirs) = pair();
         for early in [true, false] {
             report.write(Box::new(result(1)), early).unwrap();
-            assert!(!report.look());
+            assert!(!report.progress());
             let mut length = [0; 4];
             theirs.read_exact(&mut length).unwrap();
             let mut bytes = vec![0; u32::from_le_bytes(length) as usize];
@@ -179,15 +181,15 @@ mod tests {
             let is_early = matches!(decode(&bytes).unwrap(), AtEnd::Early(_));
             assert_eq!(is_early, early);
             theirs.write_all(&[1]).unwrap();
-            assert!(report.look() && !report.look());
+            assert!(report.progress() && !report.progress());
         }
         for early in [true, false] {
             report.write(Box::new(result(1)), early).unwrap();
         }
         theirs.write_all(&[1]).unwrap();
-        assert!(!report.look(), "that was for the first one");
+        assert!(!report.progress(), "that was for the first one");
         drop(theirs);
-        assert!(report.look());
+        assert!(report.progress());
     }
 
     #[test]
@@ -195,7 +197,7 @@ mod tests {
         let (mut report, theirs) = pair();
         drop(theirs);
         report.write(Box::new(result(10)), true).unwrap();
-        assert!(report.look());
+        assert!(report.progress());
         assert!(Report::inherited(987_654).is_err() && Report::inherited(1).is_err());
     }
 }

@@ -1,6 +1,7 @@
-//! The watchdog: asks the tree now and then what the ranks wait for, and says in one sentence when
-//! a job stands still. It never does anything about it. Pure: time is an argument, a sentence comes
-//! out.
+//! The watchdog: asks the tree now and then what the ranks wait for, and reports a job without
+//! progress in one sentence. It never does anything about it.
+//!
+//! Pure: time is an argument, a sentence comes out.
 
 use invivo_proto::control::waits::{Diagnosis, Doing, Verdict, Waits};
 
@@ -11,7 +12,7 @@ const LOOKS: u64 = 4;
 /// outside for it; and no less often, so that what is said is said soon.
 const EVERY_NS: std::ops::RangeInclusive<u64> = 250_000_000..=2_000_000_000;
 
-/// See the module's head.
+/// What was asked, found and reported last.
 pub struct Watchdog {
     after_ns: u64,
     next_ns: u64,

@@ -8,7 +8,7 @@
 //! writes behind our back are heap memory that only the owner of the request frees, after the
 //! request is complete; where that cannot be had, they are leaked.
 
-use crate::LinkError;
+use crate::error::LinkError;
 use invivo_proto::packet::PACKET_BYTES;
 use invivo_proto::{channel, ids::WorldRank};
 use mpi::ffi;
@@ -186,7 +186,7 @@ impl Tools {
 
     /// Begins to wait for every other tool process to do the same: a send that carries nothing,
     /// done when all have begun.
-    pub(crate) fn meet(&self) -> Result<Send, LinkError> {
+    pub(crate) fn barrier(&self) -> Result<Send, LinkError> {
         let mut request = MaybeUninit::uninit();
         // SAFETY: see the module.
         let request = unsafe {

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 ///
 /// # Errors
 /// When the kernel refuses.
-pub fn asked_to_end() -> std::io::Result<Arc<AtomicBool>> {
+pub fn end_asked() -> std::io::Result<Arc<AtomicBool>> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
         register(signal, asked.clone())?;

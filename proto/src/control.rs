@@ -3,6 +3,7 @@
 //! the ADR on bincode).
 
 pub mod buffers;
+pub mod framing;
 pub mod last;
 pub mod link;
 pub mod local;

@@ -1,6 +1,6 @@
 //! The active analyses of one place: fed with every call of every rank, asked by waves.
 
-use crate::moment::{Moment, Now};
+use crate::time_point::{Now, TimePoint};
 use crate::traffic::{Traffic, When};
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::Functions;
@@ -77,7 +77,8 @@ impl Analyses {
 
     /// Time has passed; job time is known as well as it can be now.
     pub fn set_time(&mut self, now: Now, job: &JobClock) {
-        self.traffic.set_time(&Moment::new(now, &self.clock, job));
+        self.traffic
+            .set_time(&TimePoint::new(now, &self.clock, job));
     }
 
     /// Messages on their way to other places.

@@ -13,7 +13,6 @@ mod waits;
 
 use crate::analyses::{Analyses, Merge};
 use crate::cuts::Cuts;
-use crate::moment::{Moment, Now};
 use crate::notes::{Notes, Trouble};
 use crate::pause::Pauses;
 use crate::process::Process;
@@ -21,8 +20,9 @@ use crate::rank::{Eagerness, Feed, LATENCY_NS, RankRecords};
 use crate::recording::Recording;
 use crate::store::Budget;
 use crate::supervisors::Supervisors;
-use crate::tap::Taps;
+use crate::time_point::{Now, TimePoint};
 use invivo_mpi_link::clock::{self, NodeClock};
+use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
 use invivo_proto::control::tree::{Down, Ended, RankEnded, Up};
 use invivo_proto::ids::{Rank, WorldRank};
@@ -31,8 +31,6 @@ use invivo_proto::shm::phase;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::{Input, Node, Seat};
 use rustix::event::PollFd;
-use std::num::NonZeroU64;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// Between two looks at all packets of all ranks: a tenth of the latency bound.
@@ -56,17 +54,6 @@ const PEERS_NS: u64 = 500_000_000;
 const LEAVING_NS: u64 = 5_000_000_000;
 /// How long a place whose ranks are through waits for a lost root to come back.
 const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
-
-/// How the place is to leave.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Finalise MPI.
-    Finalize,
-    /// Leave MPI as it is: a process of the job has died, and finalising would wait for it.
-    Abandon,
-    /// The same, and say by the exit status that the root was lost.
-    RootLost,
-}
 
 /// Where a rank is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,18 +180,20 @@ impl Place {
         Some(place)
     }
 
+    #[cfg(any(test, feature = "test-hooks"))]
     /// Every location makes samples up, one for so many calls; see [`crate::generator`].
-    pub fn make_samples(&mut self, every: NonZeroU64) {
+    pub fn make_samples(&mut self, every: std::num::NonZeroU64) {
         self.feed.budget.make_samples(every);
         self.feed.notes.add(Trouble::Samples, || {
             format!("INVIVO_SAMPLES is set: buffers hold samples that are made up, one for {every} calls; for tests alone")
         });
     }
 
+    #[cfg(any(test, feature = "test-hooks"))]
     /// Writes all that it takes to this directory as well; see [`crate::tap`].
-    pub fn tap(&mut self, directory: PathBuf) {
-        let taps = Taps::new(directory);
-        taps.tell(&mut self.feed.notes);
+    pub fn tap(&mut self, directory: std::path::PathBuf) {
+        let taps = crate::tap::Taps::new(directory);
+        taps.note(&mut self.feed.notes);
         self.feed.taps = Some(taps);
     }
 
@@ -315,7 +304,7 @@ impl Place {
 
     /// Looks after the supervisors; to be called when something came from them. Whether something
     /// had.
-    pub fn hear_supervisors(&mut self, now: Now) -> bool {
+    pub fn poll_supervisors(&mut self, now: Now) -> bool {
         let events = self
             .supervisors
             .as_mut()

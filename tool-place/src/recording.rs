@@ -18,7 +18,7 @@ mod asked;
 mod plan;
 
 use crate::cuts::{Change, CutNumber, Cuts};
-use crate::moment::Moment;
+use crate::time_point::TimePoint;
 use asked::{Asked, Wait, fail};
 use invivo_proto::control::results::{RecordingStatus, WindowStatus};
 use invivo_proto::control::tree::{Acks, Command, Verb};
@@ -121,7 +121,7 @@ impl Recording {
 
     /// The job begins, recorded or not. What was recorded before the ranks could be told is
     /// forgotten.
-    pub fn begin(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, on: bool) -> Vec<Action> {
+    pub fn begin(&mut self, moment: &TimePoint<'_>, cuts: &mut Cuts, on: bool) -> Vec<Action> {
         if !on {
             begin_unobserved(moment.ticks(), cuts);
         }
@@ -152,7 +152,7 @@ impl Recording {
     /// A command came from the root: one of [`Recording::takes`].
     pub fn command(
         &mut self,
-        moment: &Moment<'_>,
+        moment: &TimePoint<'_>,
         cuts: &mut Cuts,
         command: &Command,
     ) -> Vec<Action> {
@@ -165,7 +165,7 @@ impl Recording {
         actions
     }
 
-    fn apply(&mut self, moment: &Moment<'_>, cuts: &mut Cuts, command: &Command) -> Vec<Action> {
+    fn apply(&mut self, moment: &TimePoint<'_>, cuts: &mut Cuts, command: &Command) -> Vec<Action> {
         if self.shut_down {
             return vec![Action::Ack {
                 command: command.id,
@@ -238,7 +238,7 @@ impl Recording {
     /// The ranks record since this moment at the latest. Where they could not be told before a
     /// beginning, that lies here now, and its command says so. Gives whether an epoch has begun:
     /// the job's first one has not, it is what ranks are in before they are told anything.
-    pub fn switched(&mut self, moment: &Moment<'_>, cuts: &mut Cuts) -> bool {
+    pub fn switched(&mut self, moment: &TimePoint<'_>, cuts: &mut Cuts) -> bool {
         let begins_epoch = std::mem::take(&mut self.begins_epoch);
         if !std::mem::take(&mut self.began) {
             return begins_epoch;
@@ -263,7 +263,7 @@ impl Recording {
     }
 
     /// Time has passed.
-    pub fn step(&mut self, moment: &Moment<'_>, cuts: &mut Cuts) -> Vec<Action> {
+    pub fn step(&mut self, moment: &TimePoint<'_>, cuts: &mut Cuts) -> Vec<Action> {
         let mut actions = Vec::new();
         if moment.is_known() {
             for command in std::mem::take(&mut self.early) {
@@ -288,7 +288,7 @@ impl Recording {
     }
 
     /// The looks that are due. Each is answered by [`Recording::seen`] for its ranks.
-    pub fn looks(&self, moment: &Moment<'_>) -> Vec<Look> {
+    pub fn looks(&self, moment: &TimePoint<'_>) -> Vec<Look> {
         let due = |asked: &&Asked| asked.wait != Wait::Cut && moment.job_ns() >= asked.due_job_ns;
         let look = |asked: &Asked| Look {
             command: asked.command,
@@ -300,7 +300,7 @@ impl Recording {
     }
 
     /// A rank was looked at.
-    pub fn seen(&mut self, moment: &Moment<'_>, command: CommandId, rank: Rank, seen: Seen) {
+    pub fn seen(&mut self, moment: &TimePoint<'_>, command: CommandId, rank: Rank, seen: Seen) {
         let Some(asked) = self.asked.iter_mut().find(|asked| asked.command == command) else {
             return;
         };
@@ -326,13 +326,13 @@ impl Recording {
     }
 
     /// Answers what is done.
-    pub fn conclude(&mut self, moment: &Moment<'_>) -> Vec<Action> {
+    pub fn conclude(&mut self, moment: &TimePoint<'_>) -> Vec<Action> {
         let done = self.asked.extract_if(.., |asked| asked.waiting.is_empty());
         done.map(|asked| asked.answer(moment)).collect()
     }
 
     /// For a status, of so many ranks.
-    pub fn status(&self, moment: &Moment<'_>, cuts: &Cuts, ranks: u32) -> RecordingStatus {
+    pub fn status(&self, moment: &TimePoint<'_>, cuts: &Cuts, ranks: u32) -> RecordingStatus {
         let (on, off) = if cuts.is_on() { (ranks, 0) } else { (0, ranks) };
         RecordingStatus {
             on,
@@ -350,7 +350,7 @@ impl Recording {
     /// first.
     fn interrupt(
         &mut self,
-        moment: &Moment<'_>,
+        moment: &TimePoint<'_>,
         cuts: &mut Cuts,
         by: CommandId,
         at_ns: u64,

@@ -121,6 +121,7 @@ impl Budget {
     }
 
     /// Locations that come make samples up, one for so many calls.
+    #[cfg(any(test, feature = "test-hooks"))]
     pub fn make_samples(&mut self, every: NonZeroU64) {
         self.sample_every = Some(every);
     }
@@ -196,7 +197,7 @@ impl Store {
             buffer: None,
             ends_iteration: None,
             apart: Ledger::default(),
-            generator: budget.sample_every.map(Generator::new),
+            generator: Generator::every(budget.sample_every),
         };
         store.adopt(budget);
         store

@@ -1,112 +1,15 @@
-//! A tap for developers: everything that the place takes is written to files as well, as the
-//! packets that it came in, so that tests and benchmarks know the full record of a run. Off unless
-//! asked for: it writes without bounds.
+//! A tap for tests: everything that the place takes is written to files as well.
 //!
-//! ```text
-//! DIR/rank-R.thread-T.packets    packet* (header and payload, see `wire.md`), each behind the one before
-//! ```
+//! Tests and benchmarks so know the full record of a run. It writes without bounds, and is there
+//! only with the feature `test-hooks`: without it there is no value of [`Tap`], and the compiler
+//! leaves out what would be done with one.
 
-use crate::notes::{Notes, Trouble};
-use invivo_proto::ids::LocationId;
-use invivo_proto::packet::{HEADER_BYTES, Header, PACKET_BYTES};
-use std::fs::File;
-use std::io::Write;
-use std::path::PathBuf;
+#[cfg(not(any(test, feature = "test-hooks")))]
+mod absent;
+#[cfg(any(test, feature = "test-hooks"))]
+mod files;
 
-/// Where the files go.
-#[derive(Clone, Debug)]
-pub struct Taps(PathBuf);
-
-impl Taps {
-    /// Into this directory, which is there.
-    pub fn new(directory: PathBuf) -> Taps {
-        Taps(directory)
-    }
-
-    /// That of one location.
-    pub fn of(&self, location: LocationId) -> Tap {
-        let name = format!("rank-{}.thread-{}.packets", location.rank, location.thread);
-        Tap {
-            location,
-            file: File::create(self.0.join(name)).ok(),
-            header: Header::default(),
-            next: 0,
-            payload: Vec::with_capacity(PACKET_BYTES),
-        }
-    }
-
-    /// Says loudly that it is on.
-    pub fn tell(&self, notes: &mut Notes) {
-        notes.add(Trouble::Tap, || {
-            format!(
-                "INVIVO_TAP is set: every record is written to {} as well, without bounds; for tests alone",
-                self.0.display()
-            )
-        });
-    }
-}
-
-/// See the module's head.
-#[derive(Debug)]
-pub struct Tap {
-    location: LocationId,
-    /// Nothing where it cannot be written any more.
-    file: Option<File>,
-    header: Header,
-    /// The number of the packet under way, if none is missing before it.
-    next: u64,
-    /// What was taken of the packet under way.
-    payload: Vec<u8>,
-}
-
-impl Tap {
-    /// More of the packet under way: whole records, so many calls, the last of which ended at
-    /// `last_time`.
-    pub fn add(
-        &mut self,
-        first_time: u64,
-        next_request: u64,
-        bytes: &[u8],
-        calls: u64,
-        last_time: u64,
-    ) {
-        if self.payload.is_empty() {
-            self.header = Header {
-                location: self.location,
-                first_time,
-                next_request,
-                ..Header::default()
-            };
-        }
-        self.header.records += calls as u32;
-        self.header.last_time = last_time;
-        self.payload.extend_from_slice(bytes);
-    }
-
-    /// The packet under way was number `sequence`, and is over.
-    pub fn close(&mut self, sequence: u64) {
-        self.next = sequence + 1;
-        if self.payload.is_empty() {
-            return;
-        }
-        self.header.sequence = sequence;
-        self.header.length = self.payload.len() as u32;
-        let mut head = [0; HEADER_BYTES];
-        self.header.encode(&self.payload, &mut head);
-        let written = self.file.as_mut().map(|file| {
-            file.write_all(&head)
-                .and_then(|()| file.write_all(&self.payload))
-        });
-        if written.is_some_and(|written| written.is_err()) {
-            self.file = None;
-        }
-        self.payload.clear();
-    }
-}
-
-impl Drop for Tap {
-    /// A rank that ended leaves its last packet open.
-    fn drop(&mut self) {
-        self.close(self.next);
-    }
-}
+#[cfg(not(any(test, feature = "test-hooks")))]
+pub use absent::{Tap, Taps};
+#[cfg(any(test, feature = "test-hooks"))]
+pub use files::{Tap, Taps};

@@ -1,7 +1,7 @@
 //! Messages of this place's ranks on their way to where they are matched: job time and definitions
 //! are put to them here, what comes from other places is read, and what goes there is written.
 
-use crate::moment::Moment;
+use crate::time_point::TimePoint;
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::messages::{Messages, Of, PlaceOf};
 use invivo_mpi_link::clock::NodeClock;
@@ -66,7 +66,7 @@ impl Traffic {
     }
 
     /// Time has passed; job time is known as well as it can be now.
-    pub fn set_time(&mut self, moment: &Moment<'_>) {
+    pub fn set_time(&mut self, moment: &TimePoint<'_>) {
         if !self.is_known {
             let since_ns = moment
                 .is_known()

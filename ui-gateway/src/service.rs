@@ -397,7 +397,7 @@ impl v1::invivo_server::Invivo for Service {
         let max = or_default(asked.max, limits::PAGE_DEFAULT, limits::PAGE_MAX);
         let share = self.large.share(max as usize * limits::PAGE_ROW_BYTES)?;
         let reply = self
-            .query(convert::buffers::records_query(asked, max)?)
+            .query(convert::buffers::records_query(asked, max).map_err(Status::invalid_argument)?)
             .await?;
         let Answer::Records(records, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());

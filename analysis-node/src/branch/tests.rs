@@ -14,19 +14,19 @@ fn branch() -> Branch {
     Branch::new(0, Seat::of(&layout, WorldRank(12)).unwrap())
 }
 
-fn down(branch: &mut Branch, message: Down) -> Vec<Action> {
+fn down(branch: &mut Branch, message: Down) -> Vec<BranchAction> {
     branch.down(5, &encode(&message).unwrap());
     branch.take_actions()
 }
 
-fn up(branch: &mut Branch, from: WorldRank, message: Up) -> Vec<Action> {
+fn up(branch: &mut Branch, from: WorldRank, message: Up) -> Vec<BranchAction> {
     branch.up(5, from, &encode(&message).unwrap());
     branch.take_actions()
 }
 
-fn to_all(message: Down) -> Vec<Action> {
+fn to_all(message: Down) -> Vec<BranchAction> {
     PLACES
-        .map(|place| Action::Down(place, message.clone()))
+        .map(|place| BranchAction::Down(place, message.clone()))
         .to_vec()
 }
 
@@ -36,15 +36,15 @@ fn it_merges_what_its_places_say_and_adds_itself() {
     branch.down(0, &[0xff; 3]);
     branch.tick(
         1,
-        Own {
+        SelfStats {
             cpu_ns: 30,
             refused_sends: 1,
-            stumbles: 0,
+            panics: 0,
         },
     );
     assert_eq!(
         branch.take_actions(),
-        [Action::Up(Up::WhatTime { asked_ns: 1 })]
+        [BranchAction::Up(Up::WhatTime { asked_ns: 1 })]
     );
     let query = Down::Query {
         wave: WaveId(3),
@@ -68,7 +68,7 @@ fn it_merges_what_its_places_say_and_adds_itself() {
     assert_eq!(up(&mut branch, PLACES[0], answer(1)), []);
     let actions = up(&mut branch, PLACES[1], answer(2));
     let [
-        Action::Up(Up::Partial {
+        BranchAction::Up(Up::Partial {
             partial: Partial::Status(status),
             coverage,
             ..
@@ -124,22 +124,22 @@ fn after_a_death_nobody_finalises() {
 #[test]
 fn without_a_root_it_leaves_once_its_ranks_are_through() {
     let mut branch = branch();
-    let own = Own::default();
-    branch.tick(SILENCE_NS_MAX, own);
-    branch.tick(SILENCE_NS_MAX + 100 * WITHOUT_ROOT_NS, own);
+    let stats = SelfStats::default();
+    branch.tick(SILENCE_NS_MAX, stats);
+    branch.tick(SILENCE_NS_MAX + 100 * WITHOUT_ROOT_NS, stats);
     assert_eq!(branch.exit(), None, "its ranks run on");
     // A root that comes back is not lost.
     down(&mut branch, Down::Heartbeat);
     for place in PLACES {
         up(&mut branch, place, Up::Drained);
     }
-    branch.tick(SILENCE_NS_MAX, own);
+    branch.tick(SILENCE_NS_MAX, stats);
     assert_eq!(branch.exit(), None);
     let lost_ns = 200 * WITHOUT_ROOT_NS;
-    branch.tick(lost_ns, own);
-    branch.tick(lost_ns + WITHOUT_ROOT_NS, own);
+    branch.tick(lost_ns, stats);
+    branch.tick(lost_ns + WITHOUT_ROOT_NS, stats);
     assert_eq!(branch.exit(), None);
-    branch.tick(lost_ns + WITHOUT_ROOT_NS + 1, own);
+    branch.tick(lost_ns + WITHOUT_ROOT_NS + 1, stats);
     assert_eq!(branch.exit(), Some(Exit::RootLost));
 }
 
@@ -162,7 +162,7 @@ fn it_rests_once_a_shutdown_is_acknowledged_that_was_done() {
         };
         assert_eq!(up(&mut branch, PLACES[0], ack(2, done)), []);
         assert!(!branch.is_shut_down());
-        let all = [Action::Up(ack(4, done))];
+        let all = [BranchAction::Up(ack(4, done))];
         assert_eq!(up(&mut branch, PLACES[1], ack(2, 0)), all);
         assert_eq!(branch.is_shut_down(), done > 0);
     }

@@ -10,8 +10,8 @@ use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::{Down, JobInfo, Partial, Query, Up};
 use invivo_proto::ids::{WaveId, WorldRank};
 use invivo_tbon::layout::{FanIn, Layout, Policy};
-use invivo_tool_place::moment::Now;
 use invivo_tool_place::place::Place;
+use invivo_tool_place::time_point::Now;
 
 /// When the place begins, in ns and in ticks.
 const START: u64 = 1 << 40;

@@ -6,17 +6,17 @@ use super::{Life, OneRank, Place};
 use crate::analyses::Analyses;
 use crate::cuts::Cuts;
 use crate::gates;
-use crate::moment::Now;
 use crate::notes::Trouble;
 use crate::rank::{Feed, RankRecords};
 use crate::recording::Recording;
 use crate::store::Budget;
+use crate::time_point::Now;
 use std::sync::atomic::Ordering;
 
 impl Place {
     /// The end of the job is asked for, and whoever asked may kill us next: the way to us is
     /// removed where all ranks are here.
-    pub fn asked_to_end(&mut self) {
+    pub fn end_asked(&mut self) {
         let all_are_here = self.ranks.iter().all(|one| one.life != Life::Absent);
         if let Some(supervisors) = self.supervisors.as_mut().filter(|_| all_are_here) {
             supervisors.withdraw();

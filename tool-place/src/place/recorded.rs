@@ -1,7 +1,7 @@
 //! The place and its ranks' recording: commands on their way to the cuts, the ranks' switches, and
 //! the looks behind a cut.
 
-use super::{Life, Moment, Now, Place};
+use super::{Life, Now, Place, TimePoint};
 use crate::gates;
 use crate::recording::{Action, Look, Seen};
 use invivo_proto::control::tree::{Command, Up};
@@ -9,20 +9,20 @@ use invivo_proto::ids::Rank;
 use invivo_tbon::node::Input;
 
 impl Place {
-    pub(super) fn moment(&self, now: Now) -> Moment<'_> {
-        Moment::new(now, self.feed.analyses.clock(), self.node.clock())
+    pub(super) fn moment(&self, now: Now) -> TimePoint<'_> {
+        TimePoint::new(now, self.feed.analyses.clock(), self.node.clock())
     }
 
     /// The job begins, recorded or not.
     pub(super) fn begin_recording(&mut self, now: Now, on: bool) {
-        let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
+        let moment = TimePoint::new(now, self.feed.analyses.clock(), self.node.clock());
         let actions = self.recording.begin(&moment, &mut self.feed.cuts, on);
         self.act_recording(now, actions);
     }
 
     /// A command about recording.
     pub(super) fn command_recording(&mut self, now: Now, command: &Command) {
-        let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
+        let moment = TimePoint::new(now, self.feed.analyses.clock(), self.node.clock());
         let actions = self
             .recording
             .command(&moment, &mut self.feed.cuts, command);
@@ -32,14 +32,14 @@ impl Place {
     /// Lets cuts pass, looks at ranks behind them, and answers what is done. Whether there was
     /// something to do.
     pub(super) fn record(&mut self, now: Now) -> bool {
-        let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
+        let moment = TimePoint::new(now, self.feed.analyses.clock(), self.node.clock());
         let mut actions = self.recording.step(&moment, &mut self.feed.cuts);
         for look in self.recording.looks(&moment) {
             for &rank in &look.ranks {
                 self.look_behind(now, &look, rank);
             }
         }
-        let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
+        let moment = TimePoint::new(now, self.feed.analyses.clock(), self.node.clock());
         actions.extend(self.recording.conclude(&moment));
         let worked = !actions.is_empty();
         self.act_recording(now, actions);
@@ -64,7 +64,7 @@ impl Place {
                     .look(look.at, &look.cuts, now.ns, now.ticks, &mut self.feed)
             }
         };
-        let moment = Moment::new(now, self.feed.analyses.clock(), self.node.clock());
+        let moment = TimePoint::new(now, self.feed.analyses.clock(), self.node.clock());
         self.recording.seen(&moment, look.command, rank, seen);
     }
 
@@ -96,7 +96,7 @@ impl Place {
         // We may have stood still between the command, or the last look at the clock, and the last
         // rank.
         let behind = self.read_now.as_ref().map_or(now, |read| read());
-        let moment = Moment::new(behind, self.feed.analyses.clock(), self.node.clock());
+        let moment = TimePoint::new(behind, self.feed.analyses.clock(), self.node.clock());
         let begins_epoch = self.recording.switched(&moment, &mut self.feed.cuts);
         self.feed.analyses.set_time(behind, self.node.clock());
         // Places do not switch at the same time: what reached a rank of ours before it recorded was

@@ -1,9 +1,9 @@
 //! The place as a node of the tree: what its parent says is done or answered.
 
 use super::{Exit, Life, Place, WANT_GROUPS_NS, WANT_LAST_GROUPS_NS};
-use crate::moment::Now;
 use crate::pause::Pauses;
 use crate::recording::Recording;
+use crate::time_point::Now;
 use invivo_proto::control::local::ToSupervisor;
 use invivo_proto::control::tree::{
     Acks, Command, Down, FAILURES_MAX, JobInfo, Partial, Query, Up, Verb,

@@ -2,8 +2,8 @@
 
 use super::RankRecords;
 use crate::location::Location;
-use crate::moment::Moment;
 use crate::store::Keeping;
+use crate::time_point::TimePoint;
 use invivo_analysis::buffers::{
     add_halvings, add_span, keep_worst, merge_capped, merge_level, merge_losses,
 };
@@ -42,7 +42,7 @@ impl RankRecords {
     }
 
     /// Adds its buffers to an answer.
-    pub fn add_buffers(&self, moment: &Moment<'_>, sum: &mut Buffers) {
+    pub fn add_buffers(&self, moment: &TimePoint<'_>, sum: &mut Buffers) {
         for (thread, location) in self.locations.iter().enumerate() {
             let halvings = location.store.halvings().map(|buffer| Halvings {
                 buffer,
@@ -59,7 +59,7 @@ impl RankRecords {
     /// A page of what one of its buffers keeps; nothing where it has no such location.
     pub fn page(
         &self,
-        moment: &Moment<'_>,
+        moment: &TimePoint<'_>,
         thread: u16,
         job_ns: Range<u64>,
         after: Option<Cursor>,
@@ -103,7 +103,7 @@ fn add_buffer(
     location: LocationId,
     buffer: &Buffer,
     halvings: Option<Halvings>,
-    moment: &Moment<'_>,
+    moment: &TimePoint<'_>,
     sum: &mut Buffers,
 ) {
     let (books, fill) = (books(buffer), buffer.fill());
@@ -165,7 +165,7 @@ fn add_buffer(
 fn fill(
     records: &mut Records,
     buffer: &Buffer,
-    moment: &Moment<'_>,
+    moment: &TimePoint<'_>,
     job_ns: Range<u64>,
     after: Option<Cursor>,
     max: u32,
@@ -213,7 +213,7 @@ fn fill(
     }
 }
 
-fn sample(contents: &Contents, moment: &Moment<'_>) -> Option<SampleRow> {
+fn sample(contents: &Contents, moment: &TimePoint<'_>) -> Option<SampleRow> {
     let Head::Sample {
         time,
         ordinal,
@@ -232,7 +232,7 @@ fn sample(contents: &Contents, moment: &Moment<'_>) -> Option<SampleRow> {
 }
 
 /// A call, or what is left of one. Of regions and counters by themselves there are none yet.
-pub(super) fn row(contents: &Contents, moment: &Moment<'_>) -> Option<Row> {
+pub(super) fn row(contents: &Contents, moment: &TimePoint<'_>) -> Option<Row> {
     let mut row = match &contents.head {
         Head::Call(call) => Row {
             facts: (&call.facts).into(),
@@ -287,7 +287,7 @@ pub(super) fn books(buffer: &Buffer) -> Books {
 
 pub(super) fn losses(
     buffer: &Buffer,
-    moment: &Moment<'_>,
+    moment: &TimePoint<'_>,
 ) -> impl Iterator<Item = ((Label, Class, Reason), Loss)> {
     buffer.losses().map(|loss| {
         let key = (label(loss.level), class(loss.class), reason(loss.reason));

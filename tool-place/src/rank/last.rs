@@ -4,7 +4,7 @@
 use super::RankRecords;
 use super::account::region;
 use super::kept::{books, losses, row};
-use crate::moment::Moment;
+use crate::time_point::TimePoint;
 use invivo_analysis::buffers::merge_losses;
 use invivo_analysis::communicators::Communicators;
 use invivo_otfx::{BinError, Buffer, Contents, Head};
@@ -46,7 +46,7 @@ impl RankRecords {
     pub fn piece(
         &self,
         thread: usize,
-        moment: &Moment<'_>,
+        moment: &TimePoint<'_>,
         communicators: &Communicators,
         wanted: &Wanted,
     ) -> (Piece, Option<Cursor>) {
@@ -146,7 +146,7 @@ fn open(status: &Status, last_begin: Option<u64>, before: u64) -> Option<(Region
 fn fill(
     piece: &mut Piece,
     buffer: &Buffer,
-    moment: &Moment<'_>,
+    moment: &TimePoint<'_>,
     wanted: &Wanted,
 ) -> Result<Option<Cursor>, BinError> {
     let ticks = moment.ticks_of(wanted.job_ns.start)..moment.ticks_of(wanted.job_ns.end);

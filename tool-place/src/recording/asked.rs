@@ -2,7 +2,7 @@
 
 use super::Action;
 use crate::cuts::CutNumber;
-use crate::moment::Moment;
+use crate::time_point::TimePoint;
 use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
 use invivo_proto::ids::{CommandId, Rank};
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ impl Asked {
     }
 
     /// Until a cut has passed it moves with what is known of job time, and so does its error.
-    pub fn refine(&mut self, moment: &Moment<'_>) {
+    pub fn refine(&mut self, moment: &TimePoint<'_>) {
         let cuts = self.acks.from.iter_mut().chain(&mut self.acks.to);
         for cut in cuts.filter(|cut| moment.job_ns() <= cut.latest_ns) {
             cut.error_ns = moment.error_ns();
@@ -72,7 +72,7 @@ impl Asked {
         self.wait == Wait::Glance || self.window_to_ns.is_some()
     }
 
-    pub fn answer(mut self, moment: &Moment<'_>) -> Action {
+    pub fn answer(mut self, moment: &TimePoint<'_>) -> Action {
         if self.acks.to.is_some() {
             self.acks.complete_ns = moment.job_ns();
         }

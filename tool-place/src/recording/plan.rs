@@ -1,12 +1,12 @@
 //! From job time to cuts.
 
 use crate::cuts::{Change, Cuts, Planned};
-use crate::moment::Moment;
+use crate::time_point::TimePoint;
 use invivo_proto::control::tree::Cut;
 
 /// Plans changes at a point in job time, or at once where it has passed; behind what is planned.
 /// Where they lie.
-pub(super) fn plan(moment: &Moment<'_>, cuts: &mut Cuts, at_ns: u64, changes: &[Change]) -> Cut {
+pub(super) fn plan(moment: &TimePoint<'_>, cuts: &mut Cuts, at_ns: u64, changes: &[Change]) -> Cut {
     let now_ns = moment.job_ns();
     let at_ns = at_ns.max(cuts.planned_until_ns().unwrap_or(0));
     let (job_ns, ticks) = if at_ns > now_ns {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cuts::Verdict;
-use crate::moment::Now;
+use crate::time_point::Now;
 use invivo_mpi_link::clock::{NodeClock, Reading};
 use invivo_proto::control::tree::Cut;
 use invivo_tbon::clock::{DRIFT_PPM, JobClock};
@@ -42,12 +42,12 @@ impl Scene {
         scene
     }
 
-    fn with<T>(&mut self, work: impl FnOnce(&mut Recording, &Moment<'_>, &mut Cuts) -> T) -> T {
+    fn with<T>(&mut self, work: impl FnOnce(&mut Recording, &TimePoint<'_>, &mut Cuts) -> T) -> T {
         let now = Now {
             ns: self.now_ns,
             ticks: self.now_ns,
         };
-        let moment = Moment::new(now, &self.node, &self.job);
+        let moment = TimePoint::new(now, &self.node, &self.job);
         work(&mut self.recording, &moment, &mut self.cuts)
     }
 

@@ -187,10 +187,9 @@ pub(super) fn losses(
 ///
 /// # Errors
 /// When there can be no such thread.
-pub fn records_query(asked: &v1::RecordsRequest, max: u32) -> Result<Query, tonic::Status> {
+pub fn records_query(asked: &v1::RecordsRequest, max: u32) -> Result<Query, &'static str> {
     let thread = u16::try_from(asked.thread);
-    let thread =
-        thread.map_err(|_| tonic::Status::invalid_argument("threads have numbers below 65536"))?;
+    let thread = thread.map_err(|_| "threads have numbers below 65536")?;
     Ok(Query::Records {
         location: LocationId {
             rank: Rank(asked.rank),

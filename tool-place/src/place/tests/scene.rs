@@ -132,7 +132,7 @@ impl Scene {
     pub(super) fn step(&mut self, ms: u64) -> Vec<Up> {
         self.now.ns += ms * MS;
         self.now.ticks += ms * MS;
-        self.place.hear_supervisors(self.now);
+        self.place.poll_supervisors(self.now);
         self.place.step(self.now);
         self.said()
     }

@@ -1,0 +1,128 @@
+//! The role of the root: reads its children, the gateway's socket and the supervisor's descriptor.
+
+use super::tree_messages::{at_a_time, send_down};
+use crate::gateway::Gateway;
+use crate::report::Report;
+use crate::root_server::{RootServer, ServerAction};
+use crate::self_stats::SelfStats;
+use invivo_mpi_link::Transport;
+use invivo_mpi_link::clock::monotonic_ns;
+use invivo_mpi_link::panics::PanicGuard;
+use invivo_mpi_link::runtime::{Exit, Role};
+use invivo_proto::channel::TAG_UP;
+use rustix::event::PollFd;
+use std::time::Duration;
+
+/// The root on a transport.
+pub struct RootRole {
+    server: RootServer,
+    report: Report,
+    /// The supervisor has not dealt with the result that was written last.
+    is_reporting: bool,
+    /// It has not taken the page that was written last.
+    is_paging: bool,
+    exit: Option<Exit>,
+}
+
+impl RootRole {
+    pub fn new(server: RootServer, report: Report) -> RootRole {
+        RootRole {
+            server,
+            report,
+            is_reporting: false,
+            is_paging: false,
+            exit: None,
+        }
+    }
+
+    /// Goes on with the result and the pages on their way to the supervisor.
+    fn go_on_reporting(&mut self, guard: &mut PanicGuard) {
+        // Pages are sent by this, too.
+        let is_done = (self.is_reporting || self.is_paging) && self.report.progress();
+        if self.is_reporting && is_done {
+            self.is_reporting = false;
+            self.server.report_done();
+        }
+        if self.is_paging && self.report.is_taken() {
+            self.is_paging = false;
+            guard.run(|| self.server.page_taken(monotonic_ns()));
+        }
+    }
+}
+
+impl Role for RootRole {
+    const FLUSH_MAX: Duration = Duration::from_millis(500);
+
+    fn receive<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        guard: &mut PanicGuard,
+    ) -> Result<bool, T::Error> {
+        let mut worked = false;
+        for _ in 0..at_a_time(self.server.children()) {
+            let Some(message) = transport.receive(TAG_UP)? else {
+                break;
+            };
+            worked = true;
+            guard.run(|| self.server.up(monotonic_ns(), message.from, &message.bytes));
+        }
+        Ok(worked)
+    }
+
+    fn end_asked(&mut self, _: &mut PanicGuard) {
+        self.server.end_asked(monotonic_ns());
+    }
+
+    fn tick<T: Transport>(&mut self, transport: &T, guard: &mut PanicGuard) -> bool {
+        self.go_on_reporting(guard);
+        let asked = guard.run(|| self.server.poll_gateway(monotonic_ns()));
+        let stats = SelfStats::now(transport.refused_sends(), guard.panics());
+        guard.run(|| self.server.tick(monotonic_ns(), stats));
+        asked.unwrap_or(true)
+    }
+
+    fn send<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        _: &mut PanicGuard,
+    ) -> Result<bool, T::Error> {
+        let actions = self.server.take_actions();
+        let acted = !actions.is_empty();
+        for action in actions {
+            match action {
+                ServerAction::Send(to, message) => send_down(transport, to, &message)?,
+                ServerAction::Page(page) => {
+                    // One that cannot be encoded is a fault of ours: it is missing, and the next
+                    // one may not be.
+                    self.is_paging = true;
+                    let _ = self.report.page(*page);
+                }
+                ServerAction::Report { result, early } => {
+                    self.is_reporting = true;
+                    if let Err(error) = self.report.write(result, early) {
+                        eprintln!("invivo: the report cannot be made: {error}");
+                        self.server.report_done();
+                    }
+                }
+                ServerAction::Print(line) => eprintln!("invivo: {line}"),
+                ServerAction::Leave { finalize: true } => self.exit = Some(Exit::Finalize),
+                ServerAction::Leave { finalize: false } => self.exit = Some(Exit::Abandon),
+            }
+        }
+        Ok(acted)
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        self.exit
+    }
+
+    fn is_shut_down(&self) -> bool {
+        self.server.is_shut_down()
+    }
+
+    fn descriptors(&self) -> Vec<PollFd<'_>> {
+        // Whatever it reports, everything is looked at in the next turn.
+        let gateway = self.server.gateway().map(Gateway::poll_fd);
+        gateway.into_iter().collect()
+    }
+}

@@ -1,0 +1,46 @@
+//! Sending the tree's messages: which may be replaced by a newer one, and which must arrive.
+
+use invivo_mpi_link::Transport;
+use invivo_mpi_link::credit::CREDITS;
+use invivo_proto::channel::{TAG_DOWN, TAG_UP};
+use invivo_proto::control::encode;
+use invivo_proto::control::tree::{Down, Up};
+use invivo_proto::ids::WorldRank;
+use invivo_tbon::latest::{kind_of_down, kind_of_up, must_arrive};
+
+/// Messages that are read at a time where so many processes send: all that can have come before the
+/// first of them is read, so that nothing that has come is taken for late, and whoever goes on
+/// sending keeps nobody else waiting.
+pub fn at_a_time(senders: usize) -> usize {
+    CREDITS as usize * senders
+}
+
+/// Sends to a child. Results have a bounded size: what cannot be encoded is a fault that the other
+/// side sees as silence. What a child does not take is counted; it is asked for again, or the child
+/// is named as missing.
+pub fn send_down<T: Transport>(
+    transport: &mut T,
+    to: WorldRank,
+    message: &Down,
+) -> Result<(), T::Error> {
+    match encode(message) {
+        Ok(bytes) if must_arrive(message) => transport.send_surely(to, TAG_DOWN, bytes),
+        Ok(bytes) => transport
+            .send_latest(to, TAG_DOWN, kind_of_down(message), bytes)
+            .map(drop),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Sends to the parent. Nothing of it is lost, but for what only the newest counts of.
+pub fn send_up<T: Transport>(
+    transport: &mut T,
+    to: WorldRank,
+    message: &Up,
+) -> Result<(), T::Error> {
+    match (encode(message), kind_of_up(message)) {
+        (Ok(bytes), kind @ Some(_)) => transport.send_latest(to, TAG_UP, kind, bytes).map(drop),
+        (Ok(bytes), None) => transport.send_surely(to, TAG_UP, bytes),
+        (Err(_), _) => Ok(()),
+    }
+}

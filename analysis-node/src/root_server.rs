@@ -1,0 +1,473 @@
+//! The root as its surroundings see it: who asked what, answers made of partial results, the end.
+//!
+//! Knows no MPI and no clock: its role carries messages and passes the time.
+
+mod final_result;
+mod last_seconds;
+
+use crate::gateway::{ConnectionId, Gateway};
+use crate::self_stats::SelfStats;
+use crate::shutdown::{Shutdown, Step};
+use crate::watchdog::Watchdog;
+use final_result::FinalResult;
+pub use final_result::{ENDED_MAX, LAST_MATRIX_SIDE, LAST_RANK_ROWS};
+use invivo_analysis::groups::Members;
+use invivo_analysis::law::Mismatch;
+use invivo_analysis::waits::{Surroundings, explain};
+use invivo_proto::control::decode;
+use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Page, Request};
+use invivo_proto::control::results::{Coverage, NOTES_MAX};
+use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
+use invivo_proto::ids::{CommandId, WorldRank};
+use invivo_tbon::node::Seat;
+use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
+use last_seconds::LastSeconds;
+use std::collections::BTreeMap;
+
+/// Questions and commands of gateways under way in the tree; fewer than it takes, so that the
+/// root's own find room at the end.
+pub const ASKED_MAX: usize = 32;
+
+// The last questions, and one each for what ranks wait for and for the last seconds.
+const _: () = assert!(
+    ASKED_MAX + final_result::QUESTIONS.len() + 1 < invivo_tbon::limits::WAVES_MAX,
+    "the tree has room for the root's own questions"
+);
+
+/// Partial results become one by this law.
+type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+
+/// Who asked.
+#[derive(Clone, Copy, Debug)]
+enum Asker {
+    Gateway(ConnectionId, u64),
+    /// A gateway that ends the measurement: over as soon as it is answered.
+    Shutdown(ConnectionId, u64),
+    /// The root itself, for the result.
+    Result,
+    /// The root itself, for the last seconds.
+    LastSeconds,
+    Watchdog,
+    /// The root itself, which needs no answer.
+    Nobody,
+}
+
+/// The only command of the root's own. Others have the ids that their clients gave them, at random.
+const RESUME_TO_END: CommandId = CommandId(u64::MAX);
+
+/// What the root's role has to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ServerAction {
+    /// Send to a child.
+    Send(WorldRank, Down),
+    /// Hand a page of the last seconds to our supervisor, and say when it is taken.
+    Page(Box<Page>),
+    /// Say this to the user, as one line on standard error.
+    Print(String),
+    /// Hand the result to our supervisor.
+    Report {
+        /// The result.
+        result: Box<Final>,
+        /// Another one follows, should the job come to its end.
+        early: bool,
+    },
+    /// Leave, finalising MPI or not.
+    Leave {
+        /// Whether MPI can be finalised.
+        finalize: bool,
+    },
+}
+
+/// The root, without its transport.
+pub struct RootServer {
+    root: Root<Merge>,
+    me: WorldRank,
+    children: usize,
+    job: Job,
+    gateway: Option<Gateway>,
+    asked: BTreeMap<AskId, Asker>,
+    next_ask: u64,
+    shutdown: Shutdown,
+    watchdog: Watchdog,
+    result: FinalResult,
+    /// The last seconds, while they are asked for.
+    last_seconds: Option<LastSeconds>,
+    /// When the first thing went wrong, in ns of the node.
+    wrong_ns: Option<u64>,
+    stats: SelfStats,
+    actions: Vec<ServerAction>,
+}
+
+impl RootServer {
+    /// The root at its seat. The tree learns the job with the first action.
+    pub fn new(
+        now_ns: u64,
+        seat: Seat,
+        job: Job,
+        info: JobInfo,
+        gateway: Option<Gateway>,
+    ) -> RootServer {
+        let mut server = RootServer {
+            me: seat.me,
+            children: seat.children.len(),
+            shutdown: Shutdown::new(seat.height, job.ranks),
+            root: Root::new(now_ns, seat, invivo_analysis::law::merge as Merge),
+            gateway,
+            asked: BTreeMap::new(),
+            next_ask: 0,
+            watchdog: Watchdog::new(now_ns, 0),
+            result: FinalResult::new(job.clone()),
+            last_seconds: None,
+            job,
+            wrong_ns: None,
+            stats: SelfStats::default(),
+            actions: Vec::new(),
+        };
+        server.run(now_ns, RootInput::Job(info));
+        server
+    }
+
+    /// With a watchdog that reports a job without progress.
+    pub fn watched_by(mut self, watchdog: Watchdog) -> RootServer {
+        self.watchdog = watchdog;
+        self
+    }
+
+    /// Tool processes that report to it.
+    pub fn children(&self) -> usize {
+        self.children
+    }
+
+    /// The link to the gateway, for waiting.
+    pub fn gateway(&self) -> Option<&Gateway> {
+        self.gateway.as_ref()
+    }
+
+    /// A message of a child.
+    pub fn up(&mut self, now_ns: u64, from: WorldRank, bytes: &[u8]) {
+        let input = match decode::<Up>(bytes) {
+            Ok(message) => RootInput::Up { from, message },
+            Err(_) => RootInput::Garbage(from),
+        };
+        self.run(now_ns, input);
+    }
+
+    /// Takes the gateway's requests. Whether there were any.
+    pub fn poll_gateway(&mut self, now_ns: u64) -> bool {
+        let requests = self.gateway.as_mut().map(Gateway::poll).unwrap_or_default();
+        let worked = !requests.is_empty();
+        for (connection, request) in requests {
+            self.request(now_ns, connection, request);
+        }
+        worked
+    }
+
+    /// The launcher asks for the end, or somebody else does.
+    pub fn end_asked(&mut self, now_ns: u64) {
+        if self.shutdown.is_hurried() {
+            return;
+        }
+        self.wrong_ns.get_or_insert(now_ns);
+        self.shutdown.end_asked(now_ns);
+        // Ranks that are held may have something to do before they end, and nobody else can let
+        // them go now.
+        let ask = self.new_ask(Asker::Nobody);
+        let what = Ask::Command {
+            id: RESUME_TO_END,
+            order: Order::Resume,
+        };
+        self.run(now_ns, RootInput::Ask { ask, what });
+    }
+
+    /// Our supervisor has dealt with the result, or never will.
+    pub fn report_done(&mut self) {
+        self.shutdown.report_done();
+    }
+
+    /// Our supervisor has taken a page of the last seconds.
+    pub fn page_taken(&mut self, now_ns: u64) {
+        if let Some(last_seconds) = &mut self.last_seconds
+            && last_seconds.page_taken()
+        {
+            self.ask_next_page(now_ns);
+        }
+    }
+
+    /// Whether nothing is measured any more and only the job's end is waited for.
+    pub fn is_shut_down(&self) -> bool {
+        self.shutdown.is_idle()
+    }
+
+    /// Time passes.
+    pub fn tick(&mut self, now_ns: u64, stats: SelfStats) {
+        self.stats = stats;
+        self.run(now_ns, RootInput::Tick);
+        self.watch(now_ns);
+        while let Some(step) = self.shutdown.next(now_ns) {
+            match step {
+                Step::Ask => self.ask_for_result(now_ns),
+                Step::Write => self.write_result(now_ns),
+                Step::CloseGateway => self.gateway = None,
+                Step::Release => self.run(now_ns, RootInput::Release),
+                Step::Leave { finalize } => {
+                    self.run(now_ns, RootInput::Shutdown);
+                    self.actions.push(ServerAction::Leave { finalize });
+                }
+            }
+        }
+    }
+
+    /// What is to be done now.
+    pub fn take_actions(&mut self) -> Vec<ServerAction> {
+        std::mem::take(&mut self.actions)
+    }
+
+    fn request(&mut self, now_ns: u64, connection: ConnectionId, request: Request) {
+        let Request { id, ask } = request;
+        let mut asker = Asker::Gateway(connection, id);
+        let what = match ask {
+            LinkAsk::Job => {
+                return self.answer(connection, id, Answer::Job(self.job.clone()), Vec::new());
+            }
+            LinkAsk::Query(query) => Ask::Query(query),
+            LinkAsk::Command { id: command, order } => {
+                if order == Order::Shutdown {
+                    asker = Asker::Shutdown(connection, id);
+                }
+                Ask::Command { id: command, order }
+            }
+        };
+        if let Some(why) = self.refusal() {
+            return self.answer(connection, id, Answer::Refused(why), Vec::new());
+        }
+        let ask = self.new_ask(asker);
+        self.run(now_ns, RootInput::Ask { ask, what });
+    }
+
+    /// Why nothing is answered now.
+    fn refusal(&self) -> Option<String> {
+        if self.shutdown.is_measurement_over() {
+            Some("the measurement was shut down: the job runs on unobserved".into())
+        } else if self.shutdown.has_begun() {
+            Some("the job is ending; its report comes next".into())
+        } else if self.asked.len() >= ASKED_MAX {
+            Some(format!(
+                "{ASKED_MAX} questions are being answered already; ask again when one of them is"
+            ))
+        } else {
+            None
+        }
+    }
+
+    /// Lets the watchdog ask, if it is time and nothing has begun to end.
+    fn watch(&mut self, now_ns: u64) {
+        if self.shutdown.has_begun() || self.shutdown.is_measurement_over() {
+            return;
+        }
+        if let Some(older_ns) = self.watchdog.asks(now_ns) {
+            let ask = self.new_ask(Asker::Watchdog);
+            let what = Ask::Query(Query::Waits { older_ns });
+            self.run(now_ns, RootInput::Ask { ask, what });
+        }
+    }
+
+    fn ask_for_result(&mut self, now_ns: u64) {
+        // Supervisors look at their ranks for what these wait for, which takes longer than there is
+        // in a hurry.
+        let has_time = !self.shutdown.is_hurried() && !self.shutdown.is_measurement_over();
+        for query in self.result.begin(has_time) {
+            let ask = self.new_ask(Asker::Result);
+            let what = Ask::Query(query);
+            self.run(now_ns, RootInput::Ask { ask, what });
+        }
+
+        // After a shutdown the job goes on: nothing has happened to it. Nor has it where it came
+        // through when it was asked to end: its last seconds are those before that.
+        let went_well = self.shutdown.is_measurement_over() || self.shutdown.is_second_in_health();
+        if self.shutdown.is_abnormal() && !went_well {
+            let since_ns = self.wrong_ns.unwrap_or(now_ns);
+            self.last_seconds = Some(LastSeconds::begin(self.root.ranks(), since_ns, now_ns));
+            self.ask_next_page(now_ns);
+        }
+    }
+
+    /// Asks for the next page of the last seconds, if there is one.
+    fn ask_next_page(&mut self, now_ns: u64) {
+        match self.last_seconds.as_ref().and_then(LastSeconds::next) {
+            Some(query) => {
+                let ask = self.new_ask(Asker::LastSeconds);
+                let what = Ask::Query(query);
+                self.run(now_ns, RootInput::Ask { ask, what });
+            }
+            None => self.conclude_answers(),
+        }
+    }
+
+    fn page_answered(&mut self, answer: Answer, missing: Vec<WorldRank>) {
+        let Some(last_seconds) = &mut self.last_seconds else {
+            return;
+        };
+        match answer {
+            Answer::Last(last, _) => {
+                let page = Box::new(last_seconds.page(last, missing));
+                self.actions.push(ServerAction::Page(page));
+            }
+            _ => {
+                last_seconds.give_up();
+                self.conclude_answers();
+            }
+        }
+    }
+
+    /// Goes on with the shutdown once all that belongs to the result is here.
+    fn conclude_answers(&mut self) {
+        let has_pages = self.last_seconds.as_ref().is_none_or(LastSeconds::is_over);
+        if self.result.is_answered() && has_pages {
+            self.shutdown.all_answered();
+        }
+    }
+
+    fn write_result(&mut self, now_ns: u64) {
+        // Pages that have not come by now are missing there.
+        self.last_seconds = None;
+        if !self.result.is_answered() {
+            // Who has not answered is named then, and what the others said is there.
+            self.run(now_ns, RootInput::Enough);
+        }
+        // Late answers must not be taken for those to what a second result is made of.
+        let ours = |asker: &Asker| matches!(asker, Asker::Result | Asker::LastSeconds);
+        self.asked.retain(|_, asker| !ours(asker));
+
+        let early = self.shutdown.is_early();
+        let result = self
+            .result
+            .written(self.shutdown.is_measurement_over(), early);
+        if early {
+            // What goes wrong from here on is what the last seconds of the second one lead to.
+            self.wrong_ns = None;
+        }
+        self.actions.push(ServerAction::Report { result, early });
+    }
+
+    fn new_ask(&mut self, asker: Asker) -> AskId {
+        self.next_ask += 1;
+        let ask = AskId(self.next_ask);
+        self.asked.insert(ask, asker);
+        ask
+    }
+
+    fn answer(
+        &mut self,
+        connection: ConnectionId,
+        id: u64,
+        answer: Answer,
+        missing: Vec<WorldRank>,
+    ) {
+        if let Some(gateway) = &mut self.gateway {
+            gateway.answer(connection, id, answer, missing);
+        }
+    }
+
+    /// Lets something happen to the root, and does what it asks for.
+    fn run(&mut self, now_ns: u64, input: RootInput) {
+        for action in self.root.step(now_ns, input) {
+            match action {
+                RootAction::Down { to, message } => {
+                    self.actions.push(ServerAction::Send(to, message))
+                }
+                RootAction::Answer {
+                    ask,
+                    partial,
+                    coverage,
+                    missing,
+                } => {
+                    let answer = self.present(partial, coverage);
+                    self.answered(ask, answer, missing);
+                }
+                RootAction::Acked { ask, acks } => {
+                    let missing = acks.missing.clone();
+                    self.answered(ask, Answer::Command(acks), missing);
+                }
+                RootAction::Refused { ask, refusal } => {
+                    self.answered(ask, Answer::Refused(refusal.to_string()), Vec::new());
+                }
+                RootAction::Present { .. } => {}
+                RootAction::RankEnded(ended) => self.rank_ended(now_ns, ended),
+                RootAction::Drained => self.shutdown.all_drained(),
+            }
+        }
+    }
+
+    fn rank_ended(&mut self, now_ns: u64, ended: RankEnded) {
+        self.result.rank_ended(ended);
+        self.wrong_ns.get_or_insert(now_ns);
+        self.shutdown.rank_ended(now_ns);
+    }
+
+    /// Makes an answer of what the tree found.
+    fn present(&self, partial: Partial, mut coverage: Coverage) -> Answer {
+        coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
+        match partial {
+            Partial::Functions(table) => Answer::Functions(table, coverage),
+            Partial::Matrix(matrix) => Answer::Matrix(matrix, coverage),
+            Partial::Messages(messages) => Answer::Messages(*messages, coverage),
+            Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
+            Partial::Records(records) => Answer::Records(records, coverage),
+            Partial::Last(last) => Answer::Last(last, coverage),
+            Partial::Waits(waits) => {
+                let around = Surroundings {
+                    ranks: self.job.ranks,
+                    members: &|comm| self.root.group(comm).map(Members::of),
+                };
+                Answer::Waits(Box::new((explain(&waits, &around), *waits)), coverage)
+            }
+            Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
+            Partial::Status(mut status) => {
+                status.notes.extend(self.own_notes());
+                status.notes.truncate(NOTES_MAX);
+                Answer::Status(status, coverage)
+            }
+        }
+    }
+
+    /// What went wrong at the root itself.
+    fn own_notes(&self) -> impl Iterator<Item = String> {
+        let refusals = self.gateway.as_ref().and_then(Gateway::refusals);
+        let closed = refusals.map(|(count, why)| {
+            format!("{count} connections of a gateway were closed, the first because {why}")
+        });
+        closed.into_iter().chain(self.stats.notes(self.me))
+    }
+
+    /// An answer for whoever asked.
+    fn answered(&mut self, ask: AskId, answer: Answer, missing: Vec<WorldRank>) {
+        match self.asked.remove(&ask) {
+            Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer, missing),
+            Some(Asker::Shutdown(connection, id)) => {
+                // Where no rank has done it, nothing is over: whoever asked sees why, and may ask
+                // again.
+                let over = matches!(&answer, Answer::Command(acks) if acks.done > 0);
+                self.answer(connection, id, answer, missing);
+                if over {
+                    self.shutdown.measurement_shut_down();
+                }
+            }
+            Some(Asker::Result) => {
+                self.result.answer(answer, self.watchdog.last_words());
+                self.conclude_answers();
+            }
+            Some(Asker::LastSeconds) => self.page_answered(answer, missing),
+            Some(Asker::Watchdog) => match answer {
+                Answer::Waits(found, _) => {
+                    let line = self.watchdog.hears(&found.0, &found.1);
+                    self.actions.extend(line.map(ServerAction::Print));
+                }
+                _ => self.watchdog.unanswered(),
+            },
+            Some(Asker::Nobody) | None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

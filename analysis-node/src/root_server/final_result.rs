@@ -1,0 +1,122 @@
+//! The result of a job: the last questions, and what was answered to them.
+
+use crate::shutdown::QUIET_NS;
+use invivo_proto::control::link::{Answer, Final, Job};
+use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
+use invivo_proto::control::tree::{Query, RankEnded};
+
+/// Deaths that the result names. A report shows the first few; more than so many die together of
+/// one cause.
+pub const ENDED_MAX: usize = 1024;
+/// Rows by rank in the result: all of them up to some hundred ranks, the worst ones of more.
+pub const LAST_RANK_ROWS: u32 = 4096;
+/// Side of the matrix in the result: exact up to so many ranks, and readable as a picture beyond.
+pub const LAST_MATRIX_SIDE: u32 = 256;
+/// What the result is made of.
+pub(super) const QUESTIONS: [Query; 3] = [
+    Query::Functions {
+        rank_rows_max: LAST_RANK_ROWS,
+    },
+    Query::Matrix {
+        side_max: LAST_MATRIX_SIDE,
+    },
+    Query::Status,
+];
+/// What is asked for after a death as well. A rank that waits for a dead one has done so for most
+/// of the quiet that precedes.
+pub(super) const WHO_WAITS: Query = Query::Waits {
+    older_ns: QUIET_NS / 2,
+};
+
+/// The result, as far as it is known.
+pub(super) struct FinalResult {
+    result: Final,
+    /// The table that was asked for last is in it.
+    has_table: bool,
+    unanswered: usize,
+}
+
+impl FinalResult {
+    pub fn new(job: Job) -> FinalResult {
+        FinalResult {
+            result: Final {
+                job,
+                functions: FunctionTable::default(),
+                matrix: Matrix::default(),
+                status: JobStatus::default(),
+                coverage: Coverage::default(),
+                ended: Vec::new(),
+                waits: Box::default(),
+                shut_down: false,
+            },
+            has_table: false,
+            unanswered: 0,
+        }
+    }
+
+    /// A rank died.
+    pub fn rank_ended(&mut self, ended: RankEnded) {
+        if self.result.ended.len() < ENDED_MAX {
+            self.result.ended.push(ended);
+        }
+    }
+
+    /// The questions that are to be asked now. `has_time` says whether supervisors may be asked
+    /// about their ranks.
+    pub fn begin(&mut self, has_time: bool) -> impl Iterator<Item = Query> + use<> {
+        let who_waits = (has_time && !self.result.ended.is_empty()).then_some(WHO_WAITS);
+        self.unanswered = QUESTIONS.len() + usize::from(who_waits.is_some());
+        QUESTIONS.into_iter().chain(who_waits)
+    }
+
+    /// Whether all questions are answered.
+    pub fn is_answered(&self) -> bool {
+        self.unanswered == 0
+    }
+
+    /// An answer came. `last_words` is what the watchdog said last.
+    pub fn answer(&mut self, answer: Answer, last_words: Option<&str>) {
+        match answer {
+            // The counters are of the moment of the table: the job may run on while it is asked.
+            Answer::Functions(functions, coverage) => {
+                self.result.functions = functions;
+                self.result.coverage = coverage;
+                self.has_table = true;
+            }
+            Answer::Matrix(matrix, _) => self.result.matrix = matrix,
+            Answer::Status(mut status, coverage) => {
+                status.notes.truncate(NOTES_MAX - 1);
+                status.notes.extend(last_words.map(str::to_owned));
+                self.result.status = status;
+                if !self.has_table {
+                    self.result.coverage = coverage;
+                }
+            }
+            Answer::Waits(found, _) => *self.result.waits = found.1,
+            // The tree is shut down only after the result; nothing to take over.
+            Answer::Refused(_)
+            | Answer::Job(_)
+            | Answer::Command(_)
+            | Answer::Messages(..)
+            | Answer::Buffers(..)
+            | Answer::Records(..)
+            | Answer::Last(..)
+            | Answer::Stacks(..) => {}
+        }
+        self.unanswered = self.unanswered.saturating_sub(1);
+    }
+
+    /// The result as it is to be written. Behind an early one follows another, whose coverage is
+    /// that of its own table.
+    pub fn written(&mut self, shut_down: bool, early: bool) -> Box<Final> {
+        self.result.shut_down = shut_down;
+        let mut result = Box::new(self.result.clone());
+        if early {
+            let note = "the end of the job was asked for: this is as it was then";
+            result.status.notes.insert(0, note.to_owned());
+            result.status.notes.truncate(NOTES_MAX);
+            self.has_table = false;
+        }
+        result
+    }
+}

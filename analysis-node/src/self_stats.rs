@@ -1,0 +1,43 @@
+//! What an analysis node reports about itself, beside what it reports about the tree.
+
+use invivo_mpi_link::clock::cpu_ns;
+use invivo_proto::ids::WorldRank;
+
+/// Counters of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SelfStats {
+    /// Processor time so far, in ns.
+    pub cpu_ns: u64,
+    /// Messages that could not be sent because the other side took none.
+    pub refused_sends: u64,
+    /// Panics that were survived.
+    pub panics: u64,
+}
+
+impl SelfStats {
+    /// As they are now.
+    pub fn now(refused_sends: u64, panics: u64) -> SelfStats {
+        SelfStats {
+            cpu_ns: cpu_ns(),
+            refused_sends,
+            panics,
+        }
+    }
+
+    /// The sentences for a status, where something is wrong.
+    pub fn notes(&self, me: WorldRank) -> impl Iterator<Item = String> {
+        let refused = (self.refused_sends > 0).then(|| {
+            format!(
+                "tool process {me} could not send {} messages: the other side takes none",
+                self.refused_sends
+            )
+        });
+        let panicked = (self.panics > 0).then(|| {
+            format!(
+                "tool process {me} failed in itself, {} times, and went on: an answer may be missing",
+                self.panics
+            )
+        });
+        refused.into_iter().chain(panicked)
+    }
+}

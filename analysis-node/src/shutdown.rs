@@ -1,0 +1,265 @@
+//! The shutdown at the end of a job: what has to happen in which order.
+//!
+//! Pure: time is an argument, steps come out.
+//!
+//! ```text
+//! Observing -- a rank died --> Settling -- quiet --> Asking --> Reporting --> Reported --> Left
+//!     |                                                ^
+//!     +-- all drained, somebody asks for the end,      |
+//!         or the measurement is shut down -------------+
+//!                                                      |
+//!                     all drained, early result -------+
+//! ```
+//!
+//! *Reported* is where the ranks' supervisors and the tool processes may leave: before that, the last
+//! questions are answered and the result is with our supervisor, so that a launcher may kill
+//! everybody. After a death the rest of the job may go on for a while, if its launcher lets it;
+//! there is one result all the same. So it is after a shutdown, where the rest of the job is all of
+//! it: the gateway is closed then, and nobody leaves before the ranks do.
+//!
+//! Who asks for the end (SIGTERM) may kill soon after, so the result is made early. But a program
+//! may save its work first, for as long as it is let: nobody leaves before the ranks do then
+//! either, and when they are through there is a second result in place of the early one.
+
+use invivo_tbon::limits::WAVE_NS_PER_LAYER;
+
+/// How long no further rank must have died before the result is made: ranks that die together (a
+/// signal to all, an assertion that all reach) do so within some tens of milliseconds.
+pub const QUIET_NS: u64 = 250_000_000;
+/// The longest that the result waits for further deaths; supervisors wait ten seconds.
+pub const SETTLE_NS_MAX: u64 = 2_000_000_000;
+/// The longest that the last answers may take in a tree of few layers.
+pub const ANSWERS_NS_MAX: u64 = 5_000_000_000;
+/// The longest that our supervisor may take to deal with the result.
+pub const REPORT_NS_MAX: u64 = 5_000_000_000;
+/// How long the last answers may take once the end was asked for: launchers kill after a few
+/// seconds, MPICH's after less.
+pub const HURRY_NS: u64 = 450_000_000;
+/// How long the last questions wait then for the ranks, which are told to end, too.
+pub const HURRIED_QUIET_NS: u64 = 100_000_000;
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Ask the last questions.
+    Ask,
+    /// Write the result, with the answers that came.
+    Write,
+    /// Nothing is measured any more: let the gateway go.
+    CloseGateway,
+    /// Let the supervisors of dead ranks leave.
+    Release,
+    /// Let every tool process leave, and leave.
+    Leave {
+        /// Through `MPI_Finalize`: nobody died, so nobody is missing there.
+        finalize: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Observing,
+    Settling { first_ns: u64, last_ns: u64 },
+    Asking { until_ns: u64 },
+    Reporting { until_ns: u64 },
+    Reported,
+    Left,
+}
+
+/// Where the root is in the shutdown, and what it waits for.
+#[derive(Debug)]
+pub struct Shutdown {
+    phase: Phase,
+    abnormal: bool,
+    /// Ranks that died.
+    died: u32,
+    /// Ranks of the job.
+    ranks: u32,
+    drained: bool,
+    hurried_ns: Option<u64>,
+    /// The result under way, or the last one, is the early one.
+    early: bool,
+    /// The result under way, or the last one, follows an early one.
+    second: bool,
+    answered: bool,
+    answers_ns_max: u64,
+    report_done: bool,
+    release: bool,
+    shut_down: bool,
+    gateway_closed: bool,
+}
+
+impl Shutdown {
+    /// Of a tree of this height over so many ranks: it gives up on silent members after a second
+    /// per layer, and the answers of the others are waited for.
+    pub fn new(height: u32, ranks: u32) -> Shutdown {
+        let layers_ns = WAVE_NS_PER_LAYER.saturating_mul(u64::from(height) + 1);
+        Shutdown {
+            phase: Phase::Observing,
+            abnormal: false,
+            died: 0,
+            ranks,
+            drained: false,
+            hurried_ns: None,
+            early: false,
+            second: false,
+            answered: false,
+            answers_ns_max: ANSWERS_NS_MAX.max(layers_ns),
+            report_done: false,
+            release: false,
+            shut_down: false,
+            gateway_closed: false,
+        }
+    }
+
+    /// Whether the last questions have been asked: no others are answered any more.
+    pub fn has_begun(&self) -> bool {
+        !matches!(self.phase, Phase::Observing | Phase::Settling { .. })
+    }
+
+    /// A rank died.
+    pub fn rank_ended(&mut self, now_ns: u64) {
+        self.abnormal = true;
+        self.died += 1;
+        self.release = true;
+        self.phase = match self.phase {
+            Phase::Observing => Phase::Settling {
+                first_ns: now_ns,
+                last_ns: now_ns,
+            },
+            Phase::Settling { first_ns, .. } => Phase::Settling {
+                first_ns,
+                last_ns: now_ns,
+            },
+            later => later,
+        };
+    }
+
+    /// Whether somebody died, or the end was asked for.
+    pub fn is_abnormal(&self) -> bool {
+        self.abnormal
+    }
+
+    /// Whether the end was asked for.
+    pub fn is_hurried(&self) -> bool {
+        self.hurried_ns.is_some()
+    }
+
+    /// Every rank is through.
+    pub fn all_drained(&mut self) {
+        self.drained = true;
+    }
+
+    /// The end is asked for.
+    pub fn end_asked(&mut self, now_ns: u64) {
+        if self.hurried_ns.is_some() {
+            return;
+        }
+        self.hurried_ns = Some(now_ns);
+        self.abnormal = true;
+        if let Phase::Asking { until_ns } = &mut self.phase {
+            *until_ns = (*until_ns).min(now_ns + HURRY_NS);
+        }
+    }
+
+    /// Whether the last questions were asked because the end was asked for, while ranks were alive:
+    /// once all are through, there is a second result.
+    pub fn is_early(&self) -> bool {
+        self.early
+    }
+
+    /// Whether the result under way follows an early one, of a job that came through all the same.
+    pub fn is_second_in_health(&self) -> bool {
+        self.second && self.died == 0
+    }
+
+    /// The measurement is over, the job goes on.
+    pub fn measurement_shut_down(&mut self) {
+        self.shut_down = true;
+    }
+
+    /// Whether the measurement was shut down.
+    pub fn is_measurement_over(&self) -> bool {
+        self.shut_down
+    }
+
+    /// Whether there is nothing to do any more but to wait for the ranks' end.
+    pub fn is_idle(&self) -> bool {
+        self.gateway_closed
+    }
+
+    /// All last questions are answered.
+    pub fn all_answered(&mut self) {
+        self.answered = true;
+    }
+
+    /// Our supervisor has dealt with the result, or never will.
+    pub fn report_done(&mut self) {
+        // A late word on the early result is none on the second.
+        self.report_done |= matches!(self.phase, Phase::Reporting { .. });
+    }
+
+    /// The next step, if it is time for one.
+    pub fn next(&mut self, now_ns: u64) -> Option<Step> {
+        match self.phase {
+            Phase::Observing if self.drained || self.is_late(now_ns) || self.shut_down => {
+                Some(self.ask(now_ns))
+            }
+            Phase::Settling { first_ns, last_ns } => {
+                let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
+                    || now_ns.saturating_sub(first_ns) >= SETTLE_NS_MAX;
+                (settled || self.drained || self.is_late(now_ns) || self.shut_down)
+                    .then(|| self.ask(now_ns))
+            }
+            Phase::Asking { until_ns } if self.answered || now_ns >= until_ns => {
+                self.phase = Phase::Reporting {
+                    until_ns: now_ns + REPORT_NS_MAX,
+                };
+                Some(Step::Write)
+            }
+            Phase::Reporting { until_ns } if self.report_done || now_ns >= until_ns => {
+                self.phase = Phase::Reported;
+                self.next(now_ns)
+            }
+            Phase::Reported if self.shut_down && !self.gateway_closed => {
+                self.gateway_closed = true;
+                Some(Step::CloseGateway)
+            }
+            Phase::Reported if std::mem::take(&mut self.release) => Some(Step::Release),
+            Phase::Reported if self.drained && self.early => {
+                (self.answered, self.report_done, self.second) = (false, false, true);
+                Some(self.ask(now_ns))
+            }
+            Phase::Reported if self.drained => {
+                self.phase = Phase::Left;
+                Some(Step::Leave {
+                    finalize: self.died == 0,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the ranks have had their time since the end was asked for.
+    fn is_late(&self, now_ns: u64) -> bool {
+        self.hurried_ns
+            .is_some_and(|since| now_ns.saturating_sub(since) >= HURRIED_QUIET_NS)
+    }
+
+    fn ask(&mut self, now_ns: u64) -> Step {
+        self.early = self.is_hurried() && !self.drained && self.died < self.ranks;
+        self.phase = Phase::Asking {
+            until_ns: now_ns + self.bound(self.answers_ns_max),
+        };
+        Step::Ask
+    }
+
+    fn bound(&self, usual_ns: u64) -> u64 {
+        // Ranks that went on when they were asked to end, and came through, wait in `MPI_Finalize`.
+        let has_time = !self.is_hurried() || self.is_second_in_health();
+        if has_time { usual_ns } else { HURRY_NS }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! The time by all of its names: the node's two clocks, and the job's.
+
+use invivo_mpi_link::clock::NodeClock;
+use invivo_tbon::clock::JobClock;
+
+/// The time, by the node's two clocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Now {
+    /// `CLOCK_MONOTONIC`.
+    pub ns: u64,
+    /// The ranks' ticks.
+    pub ticks: u64,
+}
+
+/// A point in time, with what is needed to name others.
+#[derive(Clone, Copy)]
+pub struct TimePoint<'a> {
+    now: Now,
+    node: &'a NodeClock,
+    job: &'a JobClock,
+}
+
+impl<'a> TimePoint<'a> {
+    /// Now, by these clocks.
+    pub fn new(now: Now, node: &'a NodeClock, job: &'a JobClock) -> TimePoint<'a> {
+        TimePoint { now, node, job }
+    }
+
+    /// In ns of the node.
+    pub fn ns(&self) -> u64 {
+        self.now.ns
+    }
+
+    /// In ticks.
+    pub fn ticks(&self) -> u64 {
+        self.now.ticks
+    }
+
+    /// Whether job time is known at all; else the node's is taken for it.
+    pub fn is_known(&self) -> bool {
+        self.job.is_known()
+    }
+
+    /// In job time.
+    pub fn job_ns(&self) -> u64 {
+        self.job.job_ns(self.now.ns)
+    }
+
+    /// How far job time may be off, in ns.
+    pub fn error_ns(&self) -> u64 {
+        self.job.error_ns(self.now.ns)
+    }
+
+    /// Another point in ticks, in job time.
+    pub fn job_of_ticks(&self, ticks: u64) -> u64 {
+        let job_ns = self.job_ns();
+        if ticks >= self.now.ticks {
+            job_ns.saturating_add(self.node.duration_ns(ticks - self.now.ticks))
+        } else {
+            job_ns.saturating_sub(self.node.duration_ns(self.now.ticks - ticks))
+        }
+    }
+
+    /// How long a tick takes, in picoseconds.
+    pub fn tick_ps(&self) -> u64 {
+        // Of so many ticks that its digits are seen.
+        const MANY: u64 = 1_000_000;
+        self.node.duration_ns(MANY * 1000) / MANY
+    }
+
+    /// The node's clock.
+    pub fn node(&self) -> &NodeClock {
+        self.node
+    }
+
+    /// Another point in job time, in ticks. Counted from now, so that errors of rates weigh least
+    /// on what is near.
+    pub fn ticks_of(&self, job_ns: u64) -> u64 {
+        let ns = self.job.from_job(job_ns);
+        if ns >= self.now.ns {
+            self.now
+                .ticks
+                .saturating_add(self.node.duration_ticks(ns - self.now.ns))
+        } else {
+            self.now
+                .ticks
+                .saturating_sub(self.node.duration_ticks(self.now.ns - ns))
+        }
+    }
+}
