@@ -8,8 +8,8 @@ use invivo_proto::control::link::Page;
 use invivo_proto::ids::{CommId, CommLocal};
 
 /// A page.
-pub fn page(page: &Page, ranks: u32) -> v1::LastPage {
-    v1::LastPage {
+pub fn page(page: &Page, ranks: u32) -> v1::TimelinePage {
+    v1::TimelinePage {
         from_ns: page.from_ns,
         to_ns: page.to_ns,
         ranks,

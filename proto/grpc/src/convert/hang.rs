@@ -9,14 +9,14 @@ use invivo_proto::ids::{CommId, Rank, RegionId};
 use invivo_proto::mpi::ANY_TAG;
 
 /// The whole answer.
-pub fn reply(diagnosis: &Diagnosis, waits: &Waits, coverage: v1::Coverage) -> v1::WaitsReply {
+pub fn reply(diagnosis: &Diagnosis, waits: &Waits, coverage: v1::Coverage) -> v1::HangReply {
     let verdict = match diagnosis.verdict {
         Verdict::Computing => "computing",
         Verdict::Moving => "moving",
         Verdict::Waiting => "waiting",
         Verdict::Deadlock => "deadlock",
     };
-    v1::WaitsReply {
+    v1::HangReply {
         coverage: Some(coverage),
         verdict: verdict.to_owned(),
         sentence: diagnosis.sentence.clone(),
@@ -31,7 +31,7 @@ pub fn reply(diagnosis: &Diagnosis, waits: &Waits, coverage: v1::Coverage) -> v1
     }
 }
 
-fn finding(of: &Finding) -> v1::WaitsFinding {
+fn finding(of: &Finding) -> v1::HangFinding {
     let (kind, collectives, ranks, count) = match of {
         Finding::Mismatch { calls } => (
             "mismatch",
@@ -60,7 +60,7 @@ fn finding(of: &Finding) -> v1::WaitsFinding {
             ("unmatched", Vec::new(), vec![link(one)], *ranks)
         }
     };
-    v1::WaitsFinding {
+    v1::HangFinding {
         kind: kind.to_owned(),
         collectives,
         ranks,
@@ -68,9 +68,9 @@ fn finding(of: &Finding) -> v1::WaitsFinding {
     }
 }
 
-fn called(of: &Called) -> v1::WaitsCollective {
+fn called(of: &Called) -> v1::HangCollective {
     let CommId { leader, counter } = of.meeting.comm;
-    v1::WaitsCollective {
+    v1::HangCollective {
         communicator: if of.meeting.comm == CommId::WORLD {
             "MPI_COMM_WORLD".to_owned()
         } else {
@@ -85,9 +85,9 @@ fn called(of: &Called) -> v1::WaitsCollective {
     }
 }
 
-fn link(of: &Link) -> v1::WaitsRank {
+fn link(of: &Link) -> v1::HangRank {
     let (doing, region) = words(of.doing);
-    v1::WaitsRank {
+    v1::HangRank {
         rank: of.rank.0,
         doing: doing.to_owned(),
         function: function_name(region),
@@ -98,14 +98,14 @@ fn link(of: &Link) -> v1::WaitsRank {
     }
 }
 
-fn message(of: &Operation) -> v1::WaitsMessage {
+fn message(of: &Operation) -> v1::HangMessage {
     let side = match of.side {
         Side::Send => "send",
         Side::Recv => "receive",
         Side::Probe => "probe",
         Side::Other => "other",
     };
-    v1::WaitsMessage {
+    v1::HangMessage {
         side: side.to_owned(),
         peer: match of.peer {
             Partner::Rank(rank) => Some(rank.0),
@@ -115,9 +115,9 @@ fn message(of: &Operation) -> v1::WaitsMessage {
     }
 }
 
-fn of_class(doing: Doing, class: &Class) -> v1::WaitsClass {
+fn of_class(doing: Doing, class: &Class) -> v1::HangClass {
     let (doing, region) = words(doing);
-    v1::WaitsClass {
+    v1::HangClass {
         doing: doing.to_owned(),
         function: function_name(region),
         ranks: class.ranks,
