@@ -38,7 +38,7 @@ impl TimelinePages {
     }
 
     /// Adds a page.
-    pub fn add(&mut self, page: &v1::LastPage) {
+    pub fn add(&mut self, page: &v1::TimelinePage) {
         let of = &mut self.observation;
         (of.from_ns, of.to_ns) = (page.from_ns, page.to_ns);
         of.ranks = page.ranks;

@@ -28,10 +28,10 @@ struct Pages {
 /// When the time is too long, or the root does not say what time it is.
 pub async fn pages(
     link: Link,
-    request: &v1::LastRequest,
-) -> Result<impl Stream<Item = Result<v1::LastPage, Status>> + use<>, Status> {
+    request: &v1::TimelineRequest,
+) -> Result<impl Stream<Item = Result<v1::TimelinePage, Status>> + use<>, Status> {
     let length = match request.length_ns {
-        0 => limits::LAST_DEFAULT,
+        0 => limits::TIMELINE_LENGTH_DEFAULT,
         ns => Duration::from_nanos(ns),
     };
     if length > limits::WINDOW_MAX {
@@ -40,8 +40,8 @@ pub async fn pages(
         ));
     }
     let calls_max = match request.calls_max {
-        0 => limits::LAST_CALLS_DEFAULT,
-        calls => calls.min(limits::LAST_CALLS_MAX),
+        0 => limits::TIMELINE_CALLS_DEFAULT,
+        calls => calls.min(limits::TIMELINE_CALLS_MAX),
     };
     let reply = link
         .ask(Ask::Query(Query::Status), limits::QUERY_TIME_MAX)
@@ -68,7 +68,7 @@ pub async fn pages(
 }
 
 impl Pages {
-    async fn page(&mut self) -> Result<Option<v1::LastPage>, Status> {
+    async fn page(&mut self) -> Result<Option<v1::TimelinePage>, Status> {
         let Some(from) = self.next else {
             return Ok(None);
         };
@@ -93,6 +93,6 @@ impl Pages {
             timeline: last,
             missing: reply.missing,
         };
-        Ok(Some(convert::last::page(&page, self.ranks)))
+        Ok(Some(convert::timeline::page(&page, self.ranks)))
     }
 }

@@ -29,7 +29,7 @@ impl LastSeconds {
     /// A page came.
     pub fn add(&mut self, page: &TimelinePage, ranks: u32) {
         let gathered = self.gathered.get_or_insert_default();
-        gathered.add(&convert::last::page(page, ranks));
+        gathered.add(&convert::timeline::page(page, ranks));
     }
 
     /// The result came: writes the timeline. Nothing where there were no pages; where there were
