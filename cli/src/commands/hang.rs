@@ -32,10 +32,10 @@ pub struct Args {
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let request = v1::WaitsRequest {
+    let request = v1::HangRequest {
         older_ns: u64::try_from(args.older.0.as_nanos()).unwrap_or(u64::MAX),
     };
-    let reply = patiently(&job, async || client.clone().waits(request).await).await?;
+    let reply = patiently(&job, async || client.clone().hang(request).await).await?;
     if args.target.json {
         print_json(&reply)?;
     } else {

@@ -53,11 +53,11 @@ fn seconds(text: &str) -> Result<Time, String> {
 /// Why it cannot be shown.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let (job, client) = args.target.client(Scope::View)?;
-    let request = v1::LastRequest {
+    let request = v1::TimelineRequest {
         length_ns: args.seconds.ns(),
         calls_max: args.calls,
     };
-    let mut pages = patiently(&job, async || client.clone().last(request).await).await?;
+    let mut pages = patiently(&job, async || client.clone().timeline(request).await).await?;
     let mut gathered = TimelinePages::new(&job.job);
     while let Some(page) = pages
         .message()

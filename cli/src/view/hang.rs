@@ -1,6 +1,6 @@
 //! The text of `invivo hang`: the sentence, then the ranks by what they do.
 
-use invivo_grpc::v1::{WaitsClass, WaitsReply};
+use invivo_grpc::v1::{HangClass, HangReply};
 use invivo_report::table::{Side, Table};
 use invivo_report::units::{count, duration};
 
@@ -8,7 +8,7 @@ use invivo_report::units::{count, duration};
 const LISTED_MAX: usize = 8;
 
 /// The whole answer.
-pub fn text(hang: &WaitsReply) -> String {
+pub fn text(hang: &HangReply) -> String {
     let mut text = format!("{}\n\n", hang.sentence);
     let heads = ["doing", "in", "ranks", "for", "where", "which"];
     let sides = [
@@ -27,7 +27,7 @@ pub fn text(hang: &WaitsReply) -> String {
     text
 }
 
-fn row(class: &WaitsClass) -> [String; 6] {
+fn row(class: &HangClass) -> [String; 6] {
     let or_none = |text: &str| {
         if text.is_empty() {
             "-".to_owned()
@@ -62,7 +62,7 @@ mod tests {
     fn the_sentence_and_who_does_what() {
         let class =
             |doing: &str, function: &str, named: Vec<u32>, ranks, longest_ns, site: &str| {
-                WaitsClass {
+                HangClass {
                     doing: doing.into(),
                     function: function.into(),
                     ranks,
@@ -72,7 +72,7 @@ mod tests {
                     site: site.into(),
                 }
             };
-        let hang = WaitsReply {
+        let hang = HangReply {
             sentence: "3 ranks wait".into(),
             classes: vec![
                 class("computing", "", vec![2], 1, 5_000_000_000, ""),
@@ -85,7 +85,7 @@ mod tests {
                     "a.c:7",
                 ),
             ],
-            ..WaitsReply::default()
+            ..HangReply::default()
         };
         assert_eq!(
             text(&hang),

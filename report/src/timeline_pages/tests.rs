@@ -58,8 +58,8 @@ fn piece(rank: u32, calls: Vec<v1::CallRecord>, complete: bool) -> v1::LocationP
     }
 }
 
-fn page(pieces: Vec<v1::LocationPiece>) -> v1::LastPage {
-    v1::LastPage {
+fn page(pieces: Vec<v1::LocationPiece>) -> v1::TimelinePage {
+    v1::TimelinePage {
         from_ns: 0,
         to_ns: 1000,
         ranks: 2,
@@ -92,7 +92,7 @@ fn a_location_may_go_on_over_pages_and_messages_find_their_other_sides() {
         (open.function.as_deref(), open.begin_ns),
         (Some("MPI_Barrier"), 300)
     );
-    let messages = gathered.halves.messages(of);
+    let messages = gathered.endpoints.messages(of);
     let pairs: Vec<_> = messages
         .iter()
         .map(|m| (m.send.call, m.receive.call))
@@ -104,7 +104,7 @@ fn a_location_may_go_on_over_pages_and_messages_find_their_other_sides() {
 fn silent_processes_are_told_once() {
     let mut gathered = TimelinePages::new("j");
     for missing in [vec![7, 5], vec![5]] {
-        gathered.add(&v1::LastPage {
+        gathered.add(&v1::TimelinePage {
             missing,
             ..page(Vec::new())
         });
