@@ -1,8 +1,8 @@
 //! A client of a job's gateway: over its Unix socket, or with TLS from another host.
 
-use crate::connect::Connect;
 use invivo_grpc::channel::Way;
 use invivo_grpc::v1::invivo_client::InvivoClient;
+use invivo_jobdir::Connect;
 use std::time::Duration;
 use tokio::time::Instant;
 use tonic::metadata::{Ascii, MetadataValue};

@@ -6,8 +6,8 @@ pub mod buffers;
 pub mod config;
 pub mod control;
 pub mod functions;
+pub mod hang;
 pub mod invite;
-pub mod last;
 pub mod list;
 pub mod matrix;
 pub mod messages;
@@ -20,7 +20,7 @@ pub mod stacks;
 pub mod status;
 pub mod strategy;
 pub mod target;
-pub mod waits;
+pub mod timeline;
 pub mod watch;
 
 use serde::Serialize;

@@ -1,30 +1,26 @@
-//! The `invivo` command: starting jobs (`launch`), finding them (`connect`), asking and steering
-//! them over their gateway (`client`, `steer`, `commands`), doing so by a script (`session`), which
-//! options hold (`config`), a screen for it (`top`), and how all that looks (`view`, `report`).
+//! The client of a running job: commands that look at it and steer it (`commands`), scripts
+//! (`session`), a screen (`top`), and how answers look (`view`). Jobs are found by the crate
+//! `jobdir` and reached over their gateway (`client`).
 //!
-//! Not here: MPI (processes of the job are started, not linked), and anything that only the root
-//! knows.
+//! This crate owns the whole command line of `invivo`, for help, completions and manual pages; the
+//! verbs that start jobs are the launcher's.
+//!
+//! Not here: MPI, and anything that only the root knows.
 
 pub mod client;
 pub mod commands;
-pub mod config;
-pub mod connect;
-pub mod last;
-pub mod launch;
-pub mod report;
+mod help;
 pub mod session;
 pub mod steer;
-pub mod toml_file;
 pub mod top;
 pub mod view;
-mod whole_file;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Watch and steer a running MPI job, unmodified.
 #[derive(Debug, Parser)]
-#[command(name = "invivo", version, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "invivo", bin_name = "invivo", version, after_help = EXAMPLES, max_term_width = 110)]
 pub struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -39,14 +35,8 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run an MPI job under Invivo: puts the extra ranks into the launcher's command line
-    Run(launch::RunArgs),
-    /// Start one process of a job; the launcher runs this once per rank
-    Exec(launch::ExecArgs),
-    /// Print how many ranks to ask for
-    Plan(launch::PlanArgs),
-    /// Check what would get in a job's way
-    Doctor(launch::DoctorArgs),
+    #[command(flatten)]
+    Launch(invivo_launcher::Verb),
     /// List the running jobs
     List(commands::list::Args),
     /// Show what the ranks are doing now
@@ -61,16 +51,16 @@ enum Verb {
     Matrix(commands::matrix::Args),
     /// Show messages: sends matched with receives, their times, and waiting for late senders
     Messages(commands::messages::Args),
-    /// Show who waits for whom, and which ranks can never go on
-    Waits(commands::waits::Args),
+    /// Show who waits for whom, and whether that can end
+    Hang(commands::hang::Args),
     /// Show where the ranks are: their call paths, merged into one tree
     Stacks(commands::stacks::Args),
     /// Show what the event buffers hold, and what they gave up
     Buffers(commands::buffers::Args),
     /// Show the calls and samples that a rank's buffer keeps
     Records(commands::records::Args),
-    /// Show what every rank did last, as a picture and as a timeline
-    Last(commands::last::Args),
+    /// Show what every rank did, call by call, in the last seconds
+    Timeline(commands::timeline::Args),
     /// Show or change what buffers keep when not everything fits
     Strategy(commands::strategy::Args),
     /// Let the application stand still, for a limited time
@@ -100,13 +90,20 @@ enum Verb {
 }
 
 impl Cli {
+    /// The command line of this process; ends it where there is a mistake, or help was asked for.
+    pub fn of_this_process() -> Cli {
+        let matches = help::grouped(Cli::command()).get_matches();
+        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
     /// Does what was asked for.
     pub fn run(self) -> ExitCode {
         match self.verb {
-            Verb::Run(args) => launch::run(args),
-            Verb::Exec(args) => launch::exec(args),
-            Verb::Plan(args) => launch::plan(args),
-            Verb::Doctor(args) => launch::doctor(args),
+            Verb::Launch(verb) => {
+                let name = verb.name();
+                eprintln!("invivo: this program starts no jobs; type: invivo {name}");
+                ExitCode::from(2)
+            }
             Verb::List(args) => commands::finish(commands::list::run(&args)),
             Verb::Status(args) => commands::block_on(commands::status::run(args)),
             Verb::Watch(args) => commands::block_on(commands::watch::run(args)),
@@ -114,11 +111,11 @@ impl Cli {
             Verb::Functions(args) => commands::block_on(commands::functions::run(args)),
             Verb::Matrix(args) => commands::block_on(commands::matrix::run(args)),
             Verb::Messages(args) => commands::block_on(commands::messages::run(args)),
-            Verb::Waits(args) => commands::block_on(commands::waits::run(args)),
+            Verb::Hang(args) => commands::block_on(commands::hang::run(args)),
             Verb::Stacks(args) => commands::block_on(commands::stacks::run(args)),
             Verb::Buffers(args) => commands::block_on(commands::buffers::run(args)),
             Verb::Records(args) => commands::block_on(commands::records::run(args)),
-            Verb::Last(args) => commands::block_on(commands::last::run(args)),
+            Verb::Timeline(args) => commands::block_on(commands::timeline::run(args)),
             Verb::Strategy(args) => commands::block_on(commands::strategy::run(args)),
             Verb::Pause(args) => commands::block_on(commands::control::pause(args)),
             Verb::Resume(args) => commands::block_on(commands::control::resume(args)),

@@ -1,8 +1,7 @@
-//! `invivo`: see lib.rs for what is where.
+//! The client program: every verb of `invivo` that does not start jobs.
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    invivo_cli::Cli::parse().run()
+    invivo_cli::Cli::of_this_process().run()
 }

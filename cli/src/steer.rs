@@ -1,12 +1,12 @@
 //! What can be done to a job, whoever asks for it: a command, a scripted session, a screen.
 
 use crate::client::{CallError, Client, patiently};
-use crate::connect::Connect;
 use crate::view::command;
 use invivo_grpc::v1::{
     CommandReply, HelloRequest, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest,
     ResetRequest, ResumeRequest, SetStrategyRequest, ShutdownRequest,
 };
+use invivo_jobdir::Connect;
 use invivo_proto::control::strategy::Strategy;
 use std::time::Duration;
 

@@ -30,7 +30,7 @@ fn top(
     all.extend(environment);
     let arguments = [&["top", "--interval", "100ms"], arguments].concat();
     Terminal::start(
-        Path::new(env!("CARGO_BIN_EXE_invivo")),
+        Path::new(env!("CARGO_BIN_EXE_invivo-client")),
         &arguments,
         &all,
         size,

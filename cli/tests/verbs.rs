@@ -4,7 +4,7 @@ mod house;
 
 use house::User;
 use house::scripted_root::{Reply, acks, known};
-use invivo_grpc::connect::Connect;
+use invivo_jobdir::Connect;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::{JobStatus, RecordingStatus, WindowStatus};
 use invivo_proto::control::tree::{Acks, Cut, Order, Query};
@@ -178,7 +178,7 @@ async fn every_command_has_help_with_examples() {
         "watch",
         "functions",
         "matrix",
-        "waits",
+        "hang",
         "stacks",
         "list",
     ] {

@@ -12,7 +12,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // For reflection.
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("gateway.bin"), descriptors.encode_to_vec())?;
+    // A reader of messages needs neither client nor server.
+    let transport = "#[cfg(feature = \"transport\")]";
     tonic_prost_build::configure()
+        .client_mod_attribute(".", transport)
+        .server_mod_attribute(".", transport)
         .type_attribute(".", "#[derive(serde::Serialize)]")
         .field_attribute(
             ".invivo.v1.RankStatus.state",

@@ -43,7 +43,7 @@ use invivo_proto::control::tree::{
 };
 use invivo_proto::ids::{Rank, WaveId, WorldRank};
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::{Input, Seat};
+use invivo_tbon::node::{Input, Position};
 use job_end::JobEnd;
 use local_rank::Life;
 use local_ranks::LocalRanks;
@@ -84,7 +84,7 @@ impl Place {
         clock: NodeClock,
         now: Now,
     ) -> Option<Place> {
-        let seat = Seat::of(&layout, me).filter(|seat| seat.local.is_some())?;
+        let position = Position::of(&layout, me).filter(|position| position.local.is_some())?;
         let local = LocalRanks::new(layout, me, supervisors, clock);
         let ranks = local.len() as u32;
         let mut place = Place {
@@ -94,7 +94,7 @@ impl Place {
             stacks: StackQueries::default(),
             groups: GroupExchange::default(),
             recycling: Recycling::default(),
-            tree: TreeSide::new(now, seat),
+            tree: TreeSide::new(now, position),
             end: JobEnd::new(now.ns),
             is_ready: false,
             looks: Every::new(LOOK_NS, now.ns),
@@ -359,7 +359,7 @@ impl Place {
         let local = &mut self.local;
         let clock = self.tree.clock();
         let partial = match query {
-            Query::Waits { older_ns } => {
+            Query::Hang { older_ns } => {
                 let is_paused = self.commands.is_paused(now);
                 return self.hang.begin(now, wave, older_ns, is_paused, local);
             }
@@ -389,7 +389,7 @@ impl Place {
                 after,
                 max,
             )),
-            Query::Last {
+            Query::Timeline {
                 from,
                 from_ns,
                 to_ns,
@@ -404,7 +404,7 @@ impl Place {
                 };
                 let is_paused = self.commands.is_paused(now);
                 let is_over = self.commands.recording.is_over();
-                Partial::Last(timeline::page(now, query, clock, is_paused, is_over, local))
+                Partial::Timeline(timeline::page(now, query, clock, is_paused, is_over, local))
             }
         };
         Some(Up::Partial {
@@ -462,12 +462,16 @@ impl Place {
                     self.local.ranks[index].process_ended(how, true);
                 }
             }
-            FromSupervisor::Seen { look, seen } => {
-                self.hang.seen(rank, look, seen);
+            FromSupervisor::Inspected { inspection, call } => {
+                self.hang.inspected(rank, inspection, call);
                 self.answer_due_queries(now);
             }
-            FromSupervisor::Walked { walk, walked, rest } => {
-                self.stacks.walked(rank, walk, walked, rest);
+            FromSupervisor::Unwound {
+                unwinding,
+                thread,
+                rest,
+            } => {
+                self.stacks.unwound(rank, unwinding, thread, rest);
                 self.answer_due_queries(now);
             }
             FromSupervisor::Named { module, named } => {

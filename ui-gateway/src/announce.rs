@@ -72,7 +72,7 @@ fn exchange(new: &Path, path: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_grpc::connect::Connect;
+    use invivo_jobdir::Connect;
     use std::os::unix::fs::PermissionsExt;
 
     fn file(dir: &Path) -> std::path::PathBuf {

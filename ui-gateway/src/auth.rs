@@ -80,11 +80,11 @@ const VIEW_METHODS: [&str; 13] = [
     "/invivo.v1.Invivo/Functions",
     "/invivo.v1.Invivo/Matrix",
     "/invivo.v1.Invivo/Messages",
-    "/invivo.v1.Invivo/Waits",
+    "/invivo.v1.Invivo/Hang",
     "/invivo.v1.Invivo/Stacks",
     "/invivo.v1.Invivo/Buffers",
     "/invivo.v1.Invivo/Records",
-    "/invivo.v1.Invivo/Last",
+    "/invivo.v1.Invivo/Timeline",
     "/invivo.v1.Invivo/Audit",
     "/invivo.v1.Invivo/Invite",
 ];

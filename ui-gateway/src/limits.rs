@@ -64,14 +64,14 @@ pub const PAGE_MAX: u32 = invivo_proto::control::buffers::PAGE_MAX;
 /// Bytes of one of them, as a message.
 pub const PAGE_ROW_BYTES: usize = 200;
 /// The last seconds, unless a client says how many.
-pub const LAST_DEFAULT: Duration = Duration::from_secs(5);
+pub const TIMELINE_LENGTH_DEFAULT: Duration = Duration::from_secs(5);
 /// Calls of all locations in the last seconds, unless a client says: some 50 MB.
-pub const LAST_CALLS_DEFAULT: u64 = 500_000;
+pub const TIMELINE_CALLS_DEFAULT: u64 = 500_000;
 /// The same at most.
-pub const LAST_CALLS_MAX: u64 = 2_000_000;
+pub const TIMELINE_CALLS_MAX: u64 = 2_000_000;
 /// Bytes of a page of the last seconds, as a message: there is one at a time in each stream.
-pub const LAST_PAGE_BYTES: usize =
-    invivo_proto::control::last::LAST_PAGE_MAX as usize * PAGE_ROW_BYTES;
+pub const TIMELINE_PAGE_BYTES: usize =
+    invivo_proto::control::timeline::TIMELINE_PAGE_MAX as usize * PAGE_ROW_BYTES;
 /// Watchers at once, over all connections: each holds at most one snapshot.
 pub const WATCHERS_MAX: usize = 128;
 /// Followers of the audit log at once, over all connections.
@@ -134,7 +134,7 @@ pub const RANK_ROWS_MAX: u32 = 65536;
 pub const RANK_ROW_BYTES: usize = 128;
 /// Ranks that have done nothing new for so long are looked at for what they wait for, in ns, when
 /// the question names no time: a person who asks has waited for longer.
-pub const WAITS_OLDER_NS_DEFAULT: u64 = 1_000_000_000;
+pub const HANG_OLDER_NS_DEFAULT: u64 = 1_000_000_000;
 /// Rows and columns of a matrix when the question names no number: what a terminal or a page can
 /// show.
 pub const MATRIX_SIDE_DEFAULT: u32 = 64;

@@ -17,8 +17,8 @@ use crate::tls;
 use anyhow::Context;
 use futures_util::future::Either;
 use invivo_grpc::DESCRIPTORS;
-use invivo_grpc::connect::{Connect, Liveness};
 use invivo_grpc::v1::invivo_server::{InvivoServer, SERVICE_NAME};
+use invivo_jobdir::{Connect, Liveness};
 use std::future::Future;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
@@ -157,11 +157,7 @@ async fn listen(
     job: &str,
 ) -> anyhow::Result<(Tls, (TcpListener, TlsAcceptor))> {
     let listener = tcp::bind(address).await?;
-    let names = tcp::names(
-        address,
-        listener.local_addr()?,
-        &invivo_grpc::connect::host(),
-    );
+    let names = tcp::names(address, listener.local_addr()?, &invivo_jobdir::host());
     let identity = tls::identity(job, &names.certified)?;
     let at = Tls::At {
         url: names.url,

@@ -30,7 +30,7 @@ pub const CAPABILITIES: [&str; 20] = [
     "functions",
     "matrix",
     "messages",
-    "waits",
+    "hang",
     "stacks",
     "pause",
     "resume",
@@ -42,7 +42,7 @@ pub const CAPABILITIES: [&str; 20] = [
     "strategy",
     "buffers",
     "records",
-    "last",
+    "timeline",
     "audit",
     "invite",
 ];
@@ -260,20 +260,20 @@ impl v1::invivo_server::Invivo for Service {
         Ok(Response::new(convert::messages_reply(messages, coverage)))
     }
 
-    async fn waits(
+    async fn hang(
         &self,
-        request: Request<v1::WaitsRequest>,
-    ) -> Result<Response<v1::WaitsReply>, Status> {
+        request: Request<v1::HangRequest>,
+    ) -> Result<Response<v1::HangReply>, Status> {
         let older_ns = match request.get_ref().older_ns {
-            0 => limits::WAITS_OLDER_NS_DEFAULT,
+            0 => limits::HANG_OLDER_NS_DEFAULT,
             ns => ns,
         };
-        let reply = self.query(Query::Waits { older_ns }).await?;
-        let Answer::Waits(found, coverage) = &reply.answer else {
+        let reply = self.query(Query::Hang { older_ns }).await?;
+        let Answer::Hang(found, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
         let coverage = convert::coverage(coverage, &reply.missing);
-        Ok(Response::new(convert::waits::reply(
+        Ok(Response::new(convert::hang::reply(
             &found.0, &found.1, coverage,
         )))
     }
@@ -397,7 +397,7 @@ impl v1::invivo_server::Invivo for Service {
         let max = or_default(asked.max, limits::PAGE_DEFAULT, limits::PAGE_MAX);
         let share = self.large.share(max as usize * limits::PAGE_ROW_BYTES)?;
         let reply = self
-            .query(convert::buffers::records_query(asked, max)?)
+            .query(convert::buffers::records_query(asked, max).map_err(Status::invalid_argument)?)
             .await?;
         let Answer::Records(records, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
@@ -416,13 +416,13 @@ impl v1::invivo_server::Invivo for Service {
         Ok(large(message, share))
     }
 
-    type LastStream = BoxStream<'static, Result<v1::LastPage, Status>>;
+    type TimelineStream = BoxStream<'static, Result<v1::TimelinePage, Status>>;
 
-    async fn last(
+    async fn timeline(
         &self,
-        request: Request<v1::LastRequest>,
-    ) -> Result<Response<Self::LastStream>, Status> {
-        let share = self.large.share(limits::LAST_PAGE_BYTES)?;
+        request: Request<v1::TimelineRequest>,
+    ) -> Result<Response<Self::TimelineStream>, Status> {
+        let share = self.large.share(limits::TIMELINE_PAGE_BYTES)?;
         let pages = last::pages(self.link.clone(), request.get_ref()).await?;
         // The client may be slow, and the job's end does not wait for it.
         let mut closing = self.closing.clone();

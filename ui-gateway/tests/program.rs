@@ -90,7 +90,7 @@ async fn its_log_is_private_whoever_opened_it_and_warns_of_all_addresses() {
     assert!(!text.contains(&house.connect.view) && !text.contains("PRIVATE KEY"));
     let url = house.published().url.expect("a URL");
     assert!(
-        url.starts_with(&format!("https://{}:", invivo_grpc::connect::host())),
+        url.starts_with(&format!("https://{}:", invivo_jobdir::host())),
         "{url}"
     );
 }

@@ -1,7 +1,7 @@
 //! The relocatable tree in `target/dist`:
 //!
 //! ```text
-//! bin/invivo  bin/ui-gateway
+//! bin/invivo  bin/ui-gateway  lib/invivo/client
 //! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node,self-test}  lib/invivo/abi/libinvivo_shim.so
 //! share/man/man1/  share/{bash-completion,zsh,fish}/...
 //! ```
@@ -73,15 +73,22 @@ pub fn run(family: Option<&str>, linked: Linked, json: bool) -> Result<()> {
 
 /// What is outside of MPI.
 fn programs(linked: Linked) -> Result<Vec<PathBuf>> {
-    let step = Step::begin("building bin/invivo and bin/ui-gateway");
+    let step = Step::begin("building bin/invivo, bin/ui-gateway and lib/invivo/client");
     let mut build = linked.build()?;
-    build.args(["--release", "-p", "invivo-cli", "-p", "invivo-ui-gateway"]);
+    build.arg("--release");
+    for package in ["invivo-launcher", "invivo-cli", "invivo-ui-gateway"] {
+        build.args(["-p", package]);
+    }
     step.end(check(&mut build))?;
     let mut files = Vec::new();
-    for name in ["invivo", "ui-gateway"] {
+    for (name, place) in [
+        ("invivo", "bin/invivo"),
+        ("ui-gateway", "bin/ui-gateway"),
+        ("invivo-client", "lib/invivo/client"),
+    ] {
         files.push(install(
             &linked.made(&root().join("target"), "release").join(name),
-            &dist().join("bin").join(name),
+            &dist().join(place),
         )?);
     }
     files.extend(share()?);

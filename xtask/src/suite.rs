@@ -49,10 +49,15 @@ const PLAIN_FEATURES: [&str; 2] = [
 ];
 /// Crates whose tests start real launchers, servers and terminals, which lose signals and patience
 /// when crowded; and what they share.
-const ALONE: [&str; 4] = [
+const ALONE: [&str; 9] = [
     "invivo-grpc",
     "invivo-archive",
+    "invivo-jobdir",
+    "invivo-config",
+    "invivo-report",
+    "invivo-inspect",
     "invivo-ui-gateway",
+    "invivo-launcher",
     "invivo-cli",
 ];
 /// Crates that link MPI.

@@ -3,8 +3,9 @@
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::view::{buffers, coverage};
+use crate::view::buffers;
 use invivo_grpc::v1;
+use invivo_report::coverage;
 
 /// Options of `invivo buffers`.
 #[derive(Clone, Debug, clap::Args)]

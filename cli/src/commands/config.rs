@@ -1,8 +1,8 @@
 //! `invivo config`: which options hold, and who said so.
 
 use super::{Outcome, print, print_json};
-use crate::config::{self, Flags};
-use crate::view::table::{Side, Table};
+use invivo_config::Flags;
+use invivo_report::table::{Side, Table};
 use serde_json::json;
 
 /// Options of `invivo config`.
@@ -28,12 +28,12 @@ pub struct Args {
 /// # Errors
 /// What is wrong with a layer.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let effective = config::effective(&args.flags)?;
+    let effective = invivo_config::effective(&args.flags)?;
     let rows = effective.rows();
     let paths = if args.flags.no_config {
         Vec::new()
     } else {
-        config::paths()
+        invivo_config::paths()
     };
     if args.json {
         let settings = rows.iter().map(

@@ -5,11 +5,11 @@ use super::progress::Progress;
 use super::target::Target;
 use super::{Outcome, note, print, print_json};
 use crate::client::Scope;
-use crate::config::{Time, Value};
 use crate::steer::Order;
 use crate::view::command::{complete, failures};
-use crate::view::units::duration;
+use invivo_config::{Time, Value};
 use invivo_grpc::v1::CommandReply;
+use invivo_report::units::duration;
 
 /// Options of `invivo pause`.
 #[derive(Clone, Debug, clap::Args)]

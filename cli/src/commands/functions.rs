@@ -3,8 +3,8 @@
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::view::{coverage, functions};
 use invivo_grpc::v1;
+use invivo_report::{coverage, functions};
 
 /// Options of `invivo functions`.
 #[derive(Clone, Debug, clap::Args)]

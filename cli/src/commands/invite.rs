@@ -3,8 +3,8 @@
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::view::units::duration;
 use invivo_grpc::v1::InviteRequest;
+use invivo_report::units::duration;
 
 /// Options of `invivo invite`.
 #[derive(Clone, Debug, clap::Args)]

@@ -1,9 +1,9 @@
 //! `invivo list`.
 
 use super::{Outcome, print, print_json, target};
-use crate::connect::{self, Connect, Liveness};
-use crate::view::table::{Side, Table};
-use crate::view::units::duration;
+use invivo_jobdir::{Connect, Liveness};
+use invivo_report::table::{Side, Table};
+use invivo_report::units::duration;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -39,7 +39,7 @@ struct Row<'a> {
 /// # Errors
 /// When the state directory cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let jobs = connect::jobs()?;
+    let jobs = invivo_jobdir::jobs()?;
     target::tell_leftovers(&jobs);
     if args.json {
         print_json(&jobs.running.iter().map(row).collect::<Vec<_>>())?;

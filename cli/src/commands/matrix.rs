@@ -3,8 +3,8 @@
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::view::{coverage, matrix};
 use invivo_grpc::v1;
+use invivo_report::{coverage, matrix};
 
 /// Options of `invivo matrix`.
 #[derive(Clone, Debug, clap::Args)]

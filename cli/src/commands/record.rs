@@ -5,10 +5,10 @@ use super::progress::Progress;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::config::{Time, Value};
 use crate::steer::Order;
-use crate::view::units::counted;
+use invivo_config::{Time, Value};
 use invivo_grpc::v1::{CommandReply, FunctionsRequest};
+use invivo_report::units::counted;
 use serde::Serialize;
 
 /// Options of `invivo record`.

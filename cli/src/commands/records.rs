@@ -3,10 +3,10 @@
 use super::target::Target;
 use super::{Outcome, note, print, print_json};
 use crate::client::{Client, Scope, patiently};
-use crate::config::{Time, Value};
-use crate::connect::Connect;
 use crate::view::records;
+use invivo_config::{Time, Value};
 use invivo_grpc::v1;
+use invivo_jobdir::Connect;
 
 /// Options of `invivo records`.
 #[derive(Clone, Debug, clap::Args)]

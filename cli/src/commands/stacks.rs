@@ -3,8 +3,9 @@
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::view::{coverage, stacks};
+use crate::view::stacks;
 use invivo_grpc::v1;
+use invivo_report::coverage;
 
 /// Options of `invivo stacks`.
 #[derive(Clone, Debug, clap::Args)]

@@ -4,9 +4,9 @@ use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
 use crate::steer::hello;
-use crate::view::units::{counted, duration};
-use crate::view::{coverage, status};
 use invivo_grpc::v1;
+use invivo_report::units::{counted, duration};
+use invivo_report::{coverage, status};
 use serde::Serialize;
 
 /// Options of `invivo status`.

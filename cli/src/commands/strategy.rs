@@ -4,9 +4,9 @@ use super::control::carry_out;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::config::Value;
 use crate::steer::Order;
 use crate::view::buffers;
+use invivo_config::Value;
 use invivo_grpc::v1;
 use invivo_proto::control::strategy::Strategy;
 

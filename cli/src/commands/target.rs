@@ -1,7 +1,7 @@
 //! Which job a command means.
 
 use crate::client::{self, Client, Scope};
-use crate::connect::{self, Connect, Jobs, Liveness};
+use invivo_jobdir::{Connect, Jobs, Liveness};
 use std::fmt::Write;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ impl Target {
         if let Some(path) = &self.connect {
             return named(path, self.job.as_deref());
         }
-        let jobs = connect::jobs()?;
+        let jobs = invivo_jobdir::jobs()?;
         tell(&jobs);
         select(jobs, self.job.as_deref())
     }

@@ -3,9 +3,9 @@
 use super::target::{Job, Target};
 use super::{Outcome, note, print, print_json};
 use crate::client::{Client, PATIENCE, Scope, explained};
-use crate::config::{self, Time, Value};
-use crate::view::status;
+use invivo_config::{Time, Value};
 use invivo_grpc::v1::{Snapshot, WatchRequest};
+use invivo_report::status;
 use std::io::IsTerminal;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -39,7 +39,7 @@ pub struct Args {
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     let interval = match args.interval {
         Some(interval) => interval,
-        None => config::of_client()?.interval.value,
+        None => invivo_config::of_client()?.interval.value,
     };
     let (job, client) = args.target.client(Scope::View)?;
     let request = WatchRequest {

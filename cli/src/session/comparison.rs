@@ -1,7 +1,7 @@
 //! Comparisons of an answer's numbers with values.
 
 use super::field::{Answer, Field, Kind, Part, Unit};
-use crate::config::{Bytes, Time, Value};
+use invivo_config::{Bytes, Time, Value};
 use std::fmt::{Display, Formatter};
 
 /// How two numbers are compared.
@@ -134,7 +134,7 @@ pub fn value_in(unit: Unit, text: &str) -> Result<f64, String> {
 
 /// A number in a field's unit, as people read it.
 pub fn shown(unit: Unit, number: f64) -> String {
-    use crate::view::units;
+    use invivo_report::units;
     match unit {
         // Counts are whole.
         Unit::Count => units::count(number as u64),

@@ -1,7 +1,7 @@
 //! What is told about a session.
 
 use super::script::Action;
-use crate::view::units::{counted, duration};
+use invivo_report::units::{counted, duration};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 use super::comparison::Comparison;
 use super::field::Kind;
 use crate::steer::Order;
-use crate::view::units::counted;
 use invivo_grpc::v1::{RankCounts, RankState};
+use invivo_report::units::counted;
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
 use std::time::Duration;

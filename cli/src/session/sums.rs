@@ -1,8 +1,8 @@
 //! Parts of tables put together.
 
 use super::field::Part;
-use crate::view::{functions, recording};
 use invivo_grpc::v1::{FunctionRow, FunctionsReply, JobStatus, MatrixReply, Traffic};
+use invivo_report::{functions, recording};
 
 /// Rows of a function table together.
 #[derive(Default)]

@@ -2,8 +2,8 @@
 
 use crate::steer::Order;
 use crate::view::command;
-use crate::view::units::{counted, duration};
 use invivo_grpc::v1::CommandReply;
+use invivo_report::units::{counted, duration};
 use std::time::Duration;
 
 /// The question before an order is given to a job of `ranks` ranks.

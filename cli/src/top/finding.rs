@@ -1,11 +1,11 @@
 //! One sentence about the job: of all that could be said, what matters most.
 
 use super::model::Picture;
-use crate::view::functions::observed_mpi_ns;
-use crate::view::recording::span_ns;
-use crate::view::units::{count, counted, duration, share};
 use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{Coverage, FunctionRow, JobStatus, RankState, RankStatus, Snapshot};
+use invivo_report::functions::observed_mpi_ns;
+use invivo_report::recording::span_ns;
+use invivo_report::units::{count, counted, duration, share};
 
 /// A call that lasts longer than this is worth a sentence, in ns: ordinary waits are far shorter.
 const LONG_CALL_NS: u64 = 5_000_000_000;

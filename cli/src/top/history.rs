@@ -1,8 +1,8 @@
 //! Rates between snapshots, and as many of them as a wide terminal can show.
 
-use crate::view::functions::observed_mpi_ns;
-use crate::view::recording::span_ns;
 use invivo_grpc::v1::Snapshot;
+use invivo_report::functions::observed_mpi_ns;
+use invivo_report::recording::span_ns;
 use std::collections::VecDeque;
 
 /// Rates kept: more columns than terminals have.

@@ -1,9 +1,9 @@
 //! The terminal: taken over when the screen opens, and given back as it was whatever happens - at
 //! the end, at a signal, and at a panic.
 
-use super::look::Look;
 use super::model::Model;
 use super::view;
+use invivo_report::glyphs::Look;
 use ratatui::DefaultTerminal;
 use ratatui::layout::Size;
 use std::future::poll_fn;

@@ -23,8 +23,9 @@ mod tests;
 pub use matrix::side as matrix_side;
 
 use super::asking;
-use super::look::Look;
 use super::model::{Line, Model, Page};
+use crate::top::palette::Palette;
+use invivo_report::glyphs::Look;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};

@@ -1,8 +1,8 @@
 //! What the buffers hold and what they gave up.
 
-use super::table::{Side, Table};
-use super::units::{bytes, count, counted, duration, share};
 use invivo_grpc::v1::{BuffersReply, Location, LocationBuffer, Spans, ThinnedSamples};
+use invivo_report::table::{Side, Table};
+use invivo_report::units::{bytes, count, counted, duration, share};
 
 /// Locations shown of those that an answer names.
 const NAMED_TEXT: usize = 8;

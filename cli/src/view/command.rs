@@ -1,7 +1,7 @@
 //! How a command went.
 
-use super::units::{counted, duration};
 use invivo_grpc::v1::{CommandReply, Cut};
+use invivo_report::units::{counted, duration};
 
 /// Whether every rank has acknowledged, and there was one.
 pub fn complete(reply: &CommandReply) -> bool {

@@ -1,9 +1,9 @@
 //! Point-to-point messages: how many were matched, how long they took, and how long receivers
 //! waited for them.
 
-use super::table::{Side, Table};
-use super::units::{bytes, count, counted, duration, duration_f64};
 use invivo_grpc::v1::{Durations, MessagesReply, Traffic, Unmatched};
+use invivo_report::table::{Side, Table};
+use invivo_report::units::{bytes, count, counted, duration, duration_f64};
 
 /// What was sent, received and matched, why not all of it was, then the times with the error of the
 /// clocks.

@@ -1,7 +1,7 @@
 //! The calls and samples that a buffer keeps, one line each.
 
-use super::units::{bytes, count, counted, duration};
 use invivo_grpc::v1::{CallFacts, CallRecord, RecordsReply, SampleRecord};
+use invivo_report::units::{bytes, count, counted, duration};
 
 /// What stands above the page: whose they are, and what is missing.
 pub fn head(page: &RecordsReply) -> String {

@@ -1,8 +1,8 @@
 //! Where the ranks are: a tree of functions below their callers, and how that was seen.
 
-use super::table::{Side, Table};
-use super::units::{count, counted, duration};
 use invivo_grpc::v1::{StacksNode, StacksReply, StacksWay};
+use invivo_report::table::{Side, Table};
+use invivo_report::units::{count, counted, duration};
 
 /// Characters of a list of ranks in a line.
 const WHICH_CHARS_MAX: usize = 20;

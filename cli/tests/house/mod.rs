@@ -4,7 +4,7 @@
 #[path = "../../../ui-gateway/tests/scripted_root/mod.rs"]
 pub mod scripted_root;
 
-use invivo_grpc::connect::Connect;
+use invivo_jobdir::Connect;
 use invivo_proto::control::link::Ask;
 use invivo_ui_gateway::server::{self, Config, Options};
 use scripted_root::{Reply, ScriptedRoot};
@@ -35,7 +35,7 @@ impl User {
     }
 
     pub fn invivo(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_invivo"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_invivo-client"));
         command
             .args(arguments)
             .env("XDG_STATE_HOME", self.home.path())

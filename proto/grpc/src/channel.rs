@@ -2,8 +2,8 @@
 //! authority from elsewhere. Nothing goes through a proxy, whatever the environment says, and no
 //! other authority is trusted.
 
-use crate::connect::{Connect, host};
 use hyper_util::rt::TokioIo;
+use invivo_jobdir::{Connect, host};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::UnixStream;

@@ -1,17 +1,17 @@
 //! The gateway interface as Rust: generated from `proto/gateway.proto`, with the conversions from
-//! what the tree answers; `connect.json`, which says where a job's gateway is; and the way there.
+//! what the tree answers, and the way to a job's gateway. Without the feature `transport` there are
+//! only the messages: the launcher writes reports with them and links no gRPC.
 //!
 //! Not here: any server, any rule about who may do what.
 
+#[cfg(feature = "transport")]
 pub mod channel;
-pub mod connect;
 pub mod convert;
-pub mod private;
 
 /// The generated messages, client and server.
 pub mod v1 {
     #![allow(missing_docs, clippy::all, reason = "generated")]
-    tonic::include_proto!("invivo.v1");
+    include!(concat!(env!("OUT_DIR"), "/invivo.v1.rs"));
 }
 
 /// The compiled descriptors of the interface, for reflection.

@@ -43,13 +43,13 @@ fn alarms(lines: &[String]) -> usize {
         .count()
 }
 
-/// Waits for the watchdog's line, which comes soon; then what `invivo waits` says.
+/// Waits for the watchdog's line, which comes soon; then what `invivo hang` says.
 fn told(family: Family, language: Language, way: &str) -> (Running, String, Value) {
     let command = in_language(family, "hang", language, &[way]);
     let mut running = watched(family, &command, AFTER).start();
     running.wait_for_answers();
     let stands_since = running.until("a rank that stands still", |job| {
-        let waits = job.client().try_json(&["waits", "--older", "500ms"])?;
+        let waits = job.client().try_json(&["hang", "--older", "500ms"])?;
         (waits["verdict"] != "computing").then(Instant::now)
     });
     let said = |job: &Running| {
@@ -59,7 +59,7 @@ fn told(family: Family, language: Language, way: &str) -> (Running, String, Valu
     let first = running.until("the watchdog's line", said);
     let took = stands_since.elapsed();
     assert!(took < AFTER + SOON, "{family:?} {way}: it took {took:?}");
-    let waits = running.client().json(&["waits"]);
+    let waits = running.client().json(&["hang"]);
     (running, first, waits)
 }
 
@@ -251,7 +251,7 @@ fn a_job_that_computes_for_long_is_healthy() {
         let mut running = watched(family, &command, AFTER).start();
         running.wait_for_answers();
         let waits = running.until("ranks that compute", |job| {
-            let waits = job.client().try_json(&["waits"])?;
+            let waits = job.client().try_json(&["hang"])?;
             (number(&waits, "/quiet_ns") > 2 * AFTER.as_nanos() as u64).then_some(waits)
         });
         assert_eq!(waits["verdict"], "computing", "{waits}");
@@ -269,7 +269,7 @@ fn is_healthy_however_often_asked(family: Family) {
     running.wait_for_answers();
     let since = Instant::now();
     while since.elapsed() < 2 * AFTER {
-        let waits = running.client().json(&["waits", "--older", "1ms"]);
+        let waits = running.client().json(&["hang", "--older", "1ms"]);
         let verdict = waits["verdict"].as_str().unwrap_or_default();
         assert!(
             !matches!(verdict, "deadlock" | "waiting"),

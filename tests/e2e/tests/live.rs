@@ -30,7 +30,7 @@ fn assert_nearly_conserved(answer: &Value) {
 /// The last moments of a job whose ranks talk all the time: as JSON, as a picture, and as a
 /// timeline.
 fn last_seconds(client: &Client, ranks: u32) {
-    let pages = client.json_stream(&["last", "--seconds", SECONDS]);
+    let pages = client.json_stream(&["timeline", "--seconds", SECONDS]);
     let mut calls: BTreeMap<u64, usize> = BTreeMap::new();
     for page in &pages {
         let (from_ns, to_ns) = (number(page, "/from_ns"), number(page, "/to_ns"));
@@ -50,7 +50,7 @@ fn last_seconds(client: &Client, ranks: u32) {
     let folder = tempfile::tempdir().expect("a directory");
     let path = folder.path().join("last.pftrace");
     let picture = client.run(&[
-        "last",
+        "timeline",
         "--seconds",
         SECONDS,
         "--ascii",

@@ -7,11 +7,11 @@
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use crate::time_point::Now;
-use invivo_analysis::waits as analysis;
-use invivo_proto::control::local::{Need, Seen, SeenOperation, ToSupervisor};
+use invivo_analysis::hang as analysis;
+use invivo_proto::control::hang::{CollectiveCall, Doing, Hang, Operation, Partner, Pending};
+use invivo_proto::control::local::{Need, PendingCall, PendingOperation, ToSupervisor};
 use invivo_proto::control::results::RankState;
 use invivo_proto::control::tree::{Partial, Up};
-use invivo_proto::control::waits::{Doing, Meeting, Operation, Partner, Pending, Waits};
 use invivo_proto::ids::{CommId, CommLocal, Rank, RegionId, WaveId};
 use invivo_proto::mpi::peer;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +34,7 @@ struct HangQuery {
     older_ns: u64,
     begun_ns: u64,
     awaited: BTreeSet<Rank>,
-    seen: BTreeMap<Rank, Seen>,
+    seen: BTreeMap<Rank, PendingCall>,
 }
 
 impl HangQueries {
@@ -64,7 +64,14 @@ impl HangQueries {
                 matches!(doing, Doing::InMpi(_) | Doing::Computing) && since_ns >= older_ns;
             // One that has left MPI may have left collectives that others are still in.
             let has_left = doing == Doing::Finished && local.ranks[index].ended.is_none();
-            if (stands || has_left) && local.tell(rank, &ToSupervisor::Look { look: look.id }) {
+            if (stands || has_left)
+                && local.tell(
+                    rank,
+                    &ToSupervisor::Inspect {
+                        inspection: look.id,
+                    },
+                )
+            {
                 look.awaited.insert(rank);
             }
         }
@@ -76,7 +83,7 @@ impl HangQueries {
     }
 
     /// A supervisor has looked.
-    pub fn seen(&mut self, rank: Rank, id: u32, seen: Option<Seen>) {
+    pub fn inspected(&mut self, rank: Rank, id: u32, seen: Option<PendingCall>) {
         let Some(look) = self.under_way.iter_mut().find(|look| look.id == id) else {
             return;
         };
@@ -98,7 +105,7 @@ impl HangQueries {
 }
 
 fn answer(now: Now, look: &HangQuery, is_paused: bool, local: &mut LocalRanks) -> Up {
-    let mut waits = Waits::default();
+    let mut hang = Hang::default();
     for index in 0..local.len() {
         let rank = local.rank(index);
         let (doing, since_ns) = doing(now, index, is_paused, local);
@@ -111,14 +118,14 @@ fn answer(now: Now, look: &HangQuery, is_paused: bool, local: &mut LocalRanks) -
         match seen {
             Some(seen) if since_ns >= look.older_ns || doing == Doing::Finished => {
                 let pending = pending(rank, doing, since_ns, seen, local);
-                analysis::add_pending(&mut waits, pending);
+                analysis::add_pending(&mut hang, pending);
             }
-            _ => analysis::add(&mut waits, rank, doing, since_ns),
+            _ => analysis::add(&mut hang, rank, doing, since_ns),
         }
     }
     Up::Partial {
         wave: look.wave,
-        partial: Partial::Waits(Box::new(waits)),
+        partial: Partial::Hang(Box::new(hang)),
         coverage: local.coverage(now),
         missing: Vec::new(),
     }
@@ -149,7 +156,7 @@ fn pending(
     rank: Rank,
     doing: Doing,
     since_ns: u64,
-    seen: &Seen,
+    seen: &PendingCall,
     local: &mut LocalRanks,
 ) -> Pending {
     let region = match doing {
@@ -168,7 +175,7 @@ fn pending(
             ordinal,
             root,
         } if is_inside => of(local, comm).map(|comm| {
-            Doing::Collective(Meeting {
+            Doing::Collective(CollectiveCall {
                 comm,
                 ordinal,
                 region,
@@ -198,7 +205,7 @@ fn pending(
     }
 }
 
-fn pending_operation(rank: Rank, seen: &SeenOperation, local: &mut LocalRanks) -> Operation {
+fn pending_operation(rank: Rank, seen: &PendingOperation, local: &mut LocalRanks) -> Operation {
     let analyses = &mut local.feed.analyses;
     let peer = match seen.peer {
         peer::ANY => Partner::Any,

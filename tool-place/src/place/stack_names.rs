@@ -1,7 +1,7 @@
 //! Functions and lines at addresses of the program's files, as supervisors have named them.
 
 use invivo_analysis::stacks::{Path, Thread};
-use invivo_proto::control::local::{Module, Named, Step, Walked};
+use invivo_proto::control::local::{Module, Named, Step, UnwoundThread};
 use invivo_proto::control::stacks::Frame;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub struct StackNames {
 }
 
 /// The file and the address of a step.
-pub fn code(walked: &Walked, step: Step) -> Option<(&Module, u64)> {
+pub fn code(walked: &UnwoundThread, step: Step) -> Option<(&Module, u64)> {
     match step {
         Step::Code { module, offset } => Some((walked.modules.get(usize::from(module))?, offset)),
         Step::Nowhere | Step::LeftOut => None,
@@ -75,7 +75,7 @@ impl StackNames {
     }
 
     /// What was seen of a thread, with names.
-    pub fn thread(&self, walked: Walked) -> Thread {
+    pub fn thread(&self, walked: UnwoundThread) -> Thread {
         let mut path = Path::new();
         let mut unnamed = false;
         if !walked.path.is_empty() && !walked.is_whole {

@@ -7,7 +7,7 @@
 //! tool process, and the answer that climbs holds functions.
 //!
 //! ```text
-//! Query -> Walk to each supervisor -> Walked of each thread -> Name what is new -> Named -> the answer
+//! Query -> Unwind to each supervisor -> UnwoundThread of each thread -> Name what is new -> Named -> the answer
 //! ```
 //!
 //! Who does not answer in time is reported as silent; a name that comes too late is in the next
@@ -18,8 +18,10 @@ use super::local_ranks::LocalRanks;
 use super::stack_names::{StackNames, code};
 use crate::time_point::Now;
 use invivo_analysis::stacks as analysis;
-use invivo_proto::control::local::{Module, Named, OFFSETS_MAX, THREADS_MAX, ToSupervisor, Walked};
-use invivo_proto::control::stacks::{Chosen, Reason, Stacks, Way};
+use invivo_proto::control::local::{
+    Module, Named, OFFSETS_MAX, THREADS_MAX, ToSupervisor, UnwoundThread,
+};
+use invivo_proto::control::stacks::{Chosen, Stacks, UnstoppedReason};
 use invivo_proto::control::tree::{Partial, Up};
 use invivo_proto::ids::{Rank, WaveId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +56,7 @@ struct Walk {
 /// What a supervisor has told so far.
 #[derive(Default)]
 struct SeenRank {
-    threads: Vec<Walked>,
+    threads: Vec<UnwoundThread>,
     /// Threads that are to come.
     rest: u32,
 }
@@ -87,8 +89,8 @@ impl StackQueries {
             if !is_over
                 && local.tell(
                     rank,
-                    &ToSupervisor::Walk {
-                        walk: walk.id,
+                    &ToSupervisor::Unwind {
+                        unwinding: walk.id,
                         threads,
                     },
                 )
@@ -97,12 +99,12 @@ impl StackQueries {
                 continue;
             }
             let why = match local.ranks[index].life {
-                _ if is_over => Reason::Ended,
-                Life::Absent => Reason::Starting,
-                Life::Finished => Reason::Ended,
-                Life::Alive | Life::Ending => Reason::Silent,
+                _ if is_over => UnstoppedReason::Ended,
+                Life::Absent => UnstoppedReason::Starting,
+                Life::Finished => UnstoppedReason::Ended,
+                Life::Alive | Life::Ending => UnstoppedReason::Silent,
             };
-            let threads = vec![missing(why)];
+            let threads = vec![UnwoundThread::unknown(why)];
             walk.seen.insert(rank, SeenRank { threads, rest: 0 });
         }
         if walk.awaited.is_empty() {
@@ -113,7 +115,7 @@ impl StackQueries {
     }
 
     /// A supervisor has seen a thread.
-    pub fn walked(&mut self, rank: Rank, id: u32, walked: Walked, rest: u32) {
+    pub fn unwound(&mut self, rank: Rank, id: u32, walked: UnwoundThread, rest: u32) {
         let Some(walk) = self.under_way.iter_mut().find(|walk| walk.id == id) else {
             return;
         };
@@ -212,7 +214,10 @@ impl StackQueries {
                 analysis::add(
                     &mut stacks,
                     rank,
-                    vec![self.names.thread(missing(Reason::Silent))],
+                    vec![
+                        self.names
+                            .thread(UnwoundThread::unknown(UnstoppedReason::Silent)),
+                    ],
                     0,
                 );
             }
@@ -233,17 +238,5 @@ impl StackQueries {
             coverage: local.coverage(now),
             missing: Vec::new(),
         }
-    }
-}
-
-/// A thread of which nothing is known.
-fn missing(why: Reason) -> Walked {
-    Walked {
-        way: Way::Missing(why),
-        stop_ns: 0,
-        modules: Vec::new(),
-        path: Vec::new(),
-        is_whole: false,
-        left_out: 0,
     }
 }

@@ -5,14 +5,16 @@ use super::local_ranks::LocalRanks;
 use crate::rank::Eagerness;
 use crate::rank::last::Wanted;
 use crate::time_point::Now;
-use invivo_proto::control::last::{LAST_LOCATIONS_MAX, LAST_PAGE_MAX, Last, Position};
+use invivo_proto::control::timeline::{
+    TIMELINE_LOCATIONS_MAX, TIMELINE_PAGE_MAX, Timeline, TimelinePosition,
+};
 use invivo_tbon::clock::JobClock;
 use std::ops::Range;
 
 /// What a page of the timeline is asked for with.
 #[derive(Clone, Debug)]
 pub struct PageQuery {
-    pub from: Position,
+    pub from: TimelinePosition,
     /// The stretch of job time.
     pub job_ns: Range<u64>,
     /// The newest calls of each location, at most.
@@ -30,7 +32,7 @@ pub fn page(
     is_paused: bool,
     is_over: bool,
     local: &mut LocalRanks,
-) -> Last {
+) -> Timeline {
     let PageQuery {
         from,
         job_ns,
@@ -38,20 +40,21 @@ pub fn page(
         max,
     } = query;
     let Some(first) = local.index(from.location.rank) else {
-        return Last::default();
+        return Timeline::default();
     };
-    let mut last = Last {
+    let mut timeline = Timeline {
         clock_error_ns: local.time_point(now, clock).error_ns(),
-        ..Last::default()
+        ..Timeline::default()
     };
-    let mut room = max.clamp(1, LAST_PAGE_MAX) as usize;
+    let mut room = max.clamp(1, TIMELINE_PAGE_MAX) as usize;
     for index in first..local.ranks.len() {
         let rank = local.rank(index).0;
-        let Some(mut begin) = Position::of(rank, local.layout.app()).map(|start| start.max(from))
+        let Some(mut begin) =
+            TimelinePosition::of(rank, local.layout.app()).map(|start| start.max(from))
         else {
             continue;
         };
-        // What the rank has written belongs to its last seconds, whether it has been read
+        // What the rank has written belongs to its timeline seconds, whether it has been read
         // before or not. Ranks that end are read by everything else.
         if begin.after.is_none() && local.ranks[index].life == Life::Alive && !is_over {
             local.ranks[index]
@@ -61,9 +64,9 @@ pub fn page(
         let one = &local.ranks[index];
         for thread in usize::from(begin.location.thread)..one.records.threads() {
             begin.location.thread = thread as u16;
-            if room == 0 || last.pieces.len() == LAST_LOCATIONS_MAX {
-                last.next = Some(begin);
-                return last;
+            if room == 0 || timeline.pieces.len() == TIMELINE_LOCATIONS_MAX {
+                timeline.next = Some(begin);
+                return timeline;
             }
             let wanted = Wanted {
                 job_ns: job_ns.clone(),
@@ -81,17 +84,17 @@ pub fn page(
             piece.state = one.state(piece.state, is_paused);
             let rows = piece.rows.iter();
             room = room.saturating_sub(rows.map(|row| 1 + row.parts.len()).sum());
-            last.pieces.push(piece);
+            timeline.pieces.push(piece);
             if next.is_some() {
-                last.next = Some(Position {
+                timeline.next = Some(TimelinePosition {
                     after: next,
                     ..begin
                 });
-                return last;
+                return timeline;
             }
         }
     }
     let behind = local.rank(local.len()).0;
-    last.next = Position::of(behind, local.layout.app());
-    last
+    timeline.next = TimelinePosition::of(behind, local.layout.app());
+    timeline
 }

@@ -1,13 +1,13 @@
 //! The place as a node of the tree: what comes from its parent, and what goes there.
 
 use crate::time_point::Now;
-use invivo_analysis::law::Mismatch;
+use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::tree::{Down, Partial, Up};
 use invivo_tbon::clock::JobClock;
-use invivo_tbon::node::{Action, Input, Node, Seat};
+use invivo_tbon::node::{Action, Input, Node, Position};
 
 /// Partial results become one by this law.
-type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// What the tree hands to the place.
 #[derive(Debug)]
@@ -19,14 +19,14 @@ pub enum FromTree {
 
 /// The place's node, and what waits for the parent.
 pub struct TreeSide {
-    node: Node<Merge>,
+    node: Node<MergeFn>,
     up: Vec<Up>,
 }
 
 impl TreeSide {
-    pub fn new(now: Now, seat: Seat) -> TreeSide {
+    pub fn new(now: Now, position: Position) -> TreeSide {
         TreeSide {
-            node: Node::new(now.ns, seat, invivo_analysis::law::merge as Merge),
+            node: Node::new(now.ns, position, invivo_analysis::merge::merge as MergeFn),
             up: Vec::new(),
         }
     }

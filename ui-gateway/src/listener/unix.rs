@@ -10,7 +10,7 @@ use tokio::net::{UnixListener, UnixStream};
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ListenError {
     #[error(transparent)]
-    NotPrivate(#[from] invivo_grpc::private::NotPrivate),
+    NotPrivate(#[from] invivo_jobdir::NotPrivate),
     #[error("{} is served by another gateway already", path.display())]
     Served { path: PathBuf },
     #[error("{} is there and is no socket: not touched", path.display())]
@@ -38,7 +38,7 @@ impl Listener {
             path: path.to_owned(),
             source,
         };
-        invivo_grpc::private::check_dir(path.parent().unwrap_or(path))?;
+        invivo_jobdir::check_dir(path.parent().unwrap_or(path))?;
         match std::fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),

@@ -3,8 +3,8 @@
 
 use hyper_util::rt::TokioIo;
 use invivo_grpc::channel::Way;
-use invivo_grpc::connect::Connect;
 use invivo_grpc::v1::invivo_client::InvivoClient;
+use invivo_jobdir::Connect;
 use invivo_ui_gateway::server::{self, Config, Options};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};

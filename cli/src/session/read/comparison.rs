@@ -3,7 +3,7 @@
 use super::super::comparison::{Comparison, Op, value_in};
 use super::super::field::{FIELDS, Field, Part};
 use super::{Read, Reader, Spot};
-use crate::toml_file::{get, plain, unknown_of_many};
+use invivo_config::toml_file::{get, plain, unknown_of_many};
 use toml::de::DeTable;
 
 /// The keys of an assertion.

@@ -4,7 +4,7 @@ use super::super::field::Kind;
 use super::super::script::{Action, Wait};
 use super::super::{Script, read};
 use crate::steer::Order;
-use crate::toml_file::{FileError, Source};
+use invivo_config::toml_file::{FileError, Source};
 use std::path::Path;
 use std::time::Duration;
 

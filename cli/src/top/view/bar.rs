@@ -1,12 +1,13 @@
 //! What is always there: which job, whether it is live, and how much of the truth the numbers are.
 
 use crate::top::finding::dropped;
-use crate::top::look::Look;
 use crate::top::model::{Connection, Model};
-use crate::view::recording;
-use crate::view::status::library;
-use crate::view::units::{counted, duration, share};
+use crate::top::palette::Palette;
 use invivo_grpc::v1::{Coverage, JobStatus};
+use invivo_report::glyphs::Look;
+use invivo_report::recording;
+use invivo_report::status::library;
+use invivo_report::units::{counted, duration, share};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
@@ -181,7 +182,7 @@ fn losses(coverage: &Coverage, status: &JobStatus) -> [(String, Mood); 3] {
     } else {
         let text = format!(
             "dropped {} ({})",
-            crate::view::units::count(lost),
+            invivo_report::units::count(lost),
             share(lost as f64, ledger.entered as f64)
         );
         (text, Mood::Warning)

@@ -1,9 +1,10 @@
 //! Where the records are, and what the measurement costs.
 
-use crate::top::look::Look;
 use crate::top::model::Picture;
-use crate::view::units::{bytes, count, counted, duration, duration_f64, share};
+use crate::top::palette::Palette;
 use invivo_grpc::v1::{Coverage, JobStatus, Ledger};
+use invivo_report::glyphs::Look;
+use invivo_report::units::{bytes, count, counted, duration, duration_f64, share};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Style;

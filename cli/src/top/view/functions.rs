@@ -1,10 +1,10 @@
 //! The MPI function table, the function with the most time first.
 
 use super::table;
-use crate::top::look::Look;
 use crate::top::model::Picture;
-use crate::view::table::Side;
-use crate::view::units::{bytes, count, duration, duration_f64, share};
+use invivo_report::glyphs::Look;
+use invivo_report::table::Side;
+use invivo_report::units::{bytes, count, duration, duration_f64, share};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,6 +1,6 @@
 //! The keys, explained.
 
-use crate::top::look::Look;
+use invivo_report::glyphs::Look;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;

@@ -1,9 +1,10 @@
 //! The communication matrix as shades: senders down, receivers across.
 
-use crate::top::look::Look;
 use crate::top::model::Picture;
-use crate::view::units::{bytes, counted};
+use crate::top::palette::Palette;
 use invivo_grpc::v1::{MatrixReply, Traffic};
+use invivo_report::glyphs::Look;
+use invivo_report::units::{bytes, counted};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;

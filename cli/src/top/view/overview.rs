@@ -3,11 +3,12 @@
 
 use crate::top::finding::{Weight, finding, observed};
 use crate::top::history::Sample;
-use crate::top::look::Look;
 use crate::top::model::Picture;
-use crate::view::functions::observed_mpi_ns;
-use crate::view::units::{count, share};
+use crate::top::palette::Palette;
 use invivo_grpc::v1::{FunctionRow, RankCounts};
+use invivo_report::functions::observed_mpi_ns;
+use invivo_report::glyphs::Look;
+use invivo_report::units::{count, share};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;

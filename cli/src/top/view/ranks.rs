@@ -2,13 +2,14 @@
 //! other end.
 
 use super::table;
-use crate::top::look::Look;
 use crate::top::model::Picture;
-use crate::view::recording::span_ns;
-use crate::view::table::Side;
-use crate::view::units::{count, duration, share};
+use crate::top::palette::Palette;
 use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{RankState, RankStatus, Snapshot};
+use invivo_report::glyphs::Look;
+use invivo_report::recording::span_ns;
+use invivo_report::table::Side;
+use invivo_report::units::{count, duration, share};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::collections::BTreeMap;

@@ -1,8 +1,9 @@
 //! Tables that scroll: a head that stays, columns that are left out from the end where there is no
 //! room.
 
-use crate::top::look::Look;
-use crate::view::table::Side;
+use crate::top::palette::Palette;
+use invivo_report::glyphs::Look;
+use invivo_report::table::Side;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

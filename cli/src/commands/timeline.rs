@@ -1,0 +1,115 @@
+//! `invivo timeline`: what every rank did, call by call, as a picture and a Perfetto trace.
+
+use super::target::Target;
+use super::{Outcome, note, print, print_json};
+use crate::client::{Scope, explained, patiently};
+use invivo_config::{Time, Value};
+use invivo_grpc::v1;
+use invivo_report::glyphs::Look;
+use invivo_report::timeline;
+use invivo_report::timeline_pages::TimelinePages;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+/// Options of `invivo timeline`.
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = "\
+The picture has a row for each rank, the worst first where there are many. The file is a Perfetto trace: drop it onto
+https://ui.perfetto.dev, which reads it in the browser and sends it nowhere. With --json each line is a page: some ranks with
+their calls.
+
+Examples:
+  invivo timeline
+  invivo timeline --seconds 0.5 -o job.pftrace
+  invivo timeline --json | jq -c '.pieces[] | {rank: .location.rank, open: .open.function}'")]
+pub struct Args {
+    /// How far back, in seconds or as 500ms
+    #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "5")]
+    seconds: Time,
+    /// Write a Perfetto trace
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The newest calls of all ranks together, at most
+    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=2_000_000))]
+    calls: u64,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    ascii: bool,
+    #[command(flatten)]
+    target: Target,
+}
+
+/// A number of seconds, or a time with its unit.
+fn seconds(text: &str) -> Result<Time, String> {
+    let with_unit = text
+        .parse::<f64>()
+        .map(|seconds| format!("{}ms", (seconds * 1e3).round()));
+    Time::parse(with_unit.as_deref().unwrap_or(text))
+}
+
+/// Shows what every rank did last.
+///
+/// # Errors
+/// Why it cannot be shown.
+pub async fn run(args: Args) -> anyhow::Result<Outcome> {
+    let (job, client) = args.target.client(Scope::View)?;
+    let request = v1::TimelineRequest {
+        length_ns: args.seconds.ns(),
+        calls_max: args.calls,
+    };
+    let mut pages = patiently(&job, async || client.clone().timeline(request).await).await?;
+    let mut gathered = TimelinePages::new(&job.job);
+    while let Some(page) = pages
+        .message()
+        .await
+        .map_err(|status| explained(&job, &status))?
+    {
+        if args.target.json {
+            print_json(&page)?;
+        }
+        gathered.add(&page);
+    }
+    if let Some(path) = &args.output {
+        gathered
+            .save(path)
+            .map_err(|error| anyhow::anyhow!("cannot write {}: {error}", path.display()))?;
+    }
+    if !args.target.json {
+        let mut look = Look::of(args.ascii, |name| std::env::var_os(name));
+        look.color &= std::io::stdout().is_terminal();
+        print(&timeline::text(&gathered.observation, look))?;
+        if let Some(path) = &args.output {
+            print(&format!(
+                "the timeline is in {}: drop it onto https://ui.perfetto.dev\n",
+                path.display()
+            ))?;
+        }
+    }
+    let missing = gathered.observation.missing.len();
+    if missing > 0 {
+        note(&format!(
+            "{} did not answer: the ranks below are missing",
+            if missing == 1 {
+                "1 tool process".to_owned()
+            } else {
+                format!("{missing} tool processes")
+            }
+        ));
+        return Ok(Outcome::Incomplete);
+    }
+    Ok(Outcome::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_may_have_a_unit_or_none() {
+        let ns = |text| seconds(text).map(|time| time.ns()).map_err(drop);
+        assert_eq!(ns("5"), Ok(5_000_000_000));
+        assert_eq!(ns("0.25"), Ok(250_000_000));
+        assert_eq!(ns("20ms"), Ok(20_000_000));
+        assert_eq!(ns("soon"), Err(()));
+    }
+}

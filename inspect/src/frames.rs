@@ -1,0 +1,225 @@
+//! From the registers of a thread up through its callers.
+
+use crate::mapped::MappedFile;
+use crate::memory::ProcessMemory;
+use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
+use framehop::{FrameAddress, Unwinder};
+use std::collections::BTreeMap;
+
+/// Registers that say where a thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// The instruction.
+    pub code: u64,
+    /// The end of its stack.
+    pub stack: u64,
+    /// The frame pointer, where it is known.
+    pub frame: Option<u64>,
+}
+
+/// What an unknown frame pointer counts as: nothing lies there, so that no path is followed by it.
+const NOWHERE: u64 = 1;
+
+/// Longest instruction of a call: `call` of an address in memory with an index and a wide offset.
+const CALL_BYTES_MAX: u64 = 7;
+/// What a signal's handler returns to, which no call stands before: `mov $15, %rax; syscall`.
+const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+
+/// A file with code, where it is mapped.
+#[derive(Clone, Debug)]
+pub struct Place<'a> {
+    /// Its path in the list of mappings.
+    pub path: &'a str,
+    /// How far its addresses are from those that it was linked for; nothing where it cannot be
+    /// read.
+    pub bias: Option<u64>,
+    /// Tells it from others of its name; may be empty.
+    pub build_id: Vec<u8>,
+}
+
+/// An unwinder with the files that it has met.
+pub struct Frames<'a> {
+    memory: &'a ProcessMemory,
+    files: &'a BTreeMap<&'a str, MappedFile<'a>>,
+    unwinder: UnwinderX86_64<Vec<u8>>,
+    cache: CacheX86_64,
+    met: BTreeMap<&'a str, Place<'a>>,
+}
+
+/// A frame of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At<'a> {
+    /// The file with its code; nothing for code in none.
+    pub path: Option<&'a str>,
+    /// The instruction, or one within the call that the frame waits for.
+    pub address: u64,
+}
+
+/// What comes of a frame of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Go {
+    /// Look at its caller.
+    On,
+    /// It was the one.
+    Found,
+}
+
+impl<'a> Frames<'a> {
+    pub fn new(
+        memory: &'a ProcessMemory,
+        files: &'a BTreeMap<&'a str, MappedFile<'a>>,
+    ) -> Frames<'a> {
+        Frames {
+            memory,
+            files,
+            unwinder: UnwinderX86_64::new(),
+            cache: CacheX86_64::new(),
+            met: BTreeMap::new(),
+        }
+    }
+
+    /// What is known of a file that was met.
+    pub fn place(&self, path: &str) -> Option<&Place<'a>> {
+        self.met.get(path)
+    }
+
+    /// Shows each frame from the innermost on, `frames_max` at most; true when the last one has no
+    /// caller. `read` is one word of the stack.
+    pub fn unwind(
+        &mut self,
+        from: Registers,
+        is_return: bool,
+        frames_max: usize,
+        mut read: impl FnMut(u64) -> Option<u64>,
+        mut each: impl FnMut(At<'a>) -> Go,
+    ) -> bool {
+        let mut registers =
+            UnwindRegsX86_64::new(from.code, from.stack, from.frame.unwrap_or(NOWHERE));
+        let mut read = |at: u64| read(at).ok_or(());
+        let first = if is_return {
+            FrameAddress::from_return_address(from.code)
+        } else {
+            Some(FrameAddress::from_instruction_pointer(from.code))
+        };
+        let Some(mut address) = first else {
+            return false;
+        };
+        for _ in 0..frames_max {
+            let at = address.address_for_lookup();
+            let path = self.meet(at);
+            if each(At { path, address: at }) == Go::Found || path.is_none() {
+                return false;
+            }
+            match self
+                .unwinder
+                .unwind_frame(address, &mut registers, &mut self.cache, &mut read)
+            {
+                Ok(None) => return true,
+                // Where nothing tells how to go on, the unwinder guesses; a wrong path is worse
+                // than a short one.
+                Ok(Some(next)) if self.is_called_from(next) => {
+                    match FrameAddress::from_return_address(next) {
+                        Some(next) => address = next,
+                        None => return false,
+                    }
+                }
+                Ok(Some(_)) | Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// The file with code at this address, made known to the unwinder.
+    fn meet(&mut self, address: u64) -> Option<&'a str> {
+        let file = self.files.values().find(|file| file.holds(address))?;
+        if !self.met.contains_key(file.path) {
+            let image = file.image(self.memory);
+            let place = Place {
+                path: file.path,
+                bias: image.as_ref().map(|image| image.bias),
+                build_id: image
+                    .as_ref()
+                    .map(|image| image.build_id.clone())
+                    .unwrap_or_default(),
+            };
+            self.met.insert(file.path, place);
+            if let Some(unwinding) = image.and_then(|image| image.unwinding) {
+                self.unwinder.add_module(unwinding);
+            }
+        }
+        Some(file.path)
+    }
+
+    /// Whether what stands before this address in the process' code is a call.
+    fn is_called_from(&self, address: u64) -> bool {
+        let bytes = |from: u64, count: u64| self.memory.read(from, count as usize);
+        let is_call = address
+            .checked_sub(CALL_BYTES_MAX)
+            .and_then(|from| bytes(from, CALL_BYTES_MAX))
+            .is_some_and(|before| ends_in_call(&before));
+        is_call
+            || bytes(address, SIGNAL_RETURN.len() as u64).is_some_and(|code| code == SIGNAL_RETURN)
+    }
+}
+
+/// Whether code ends in a call: of a place so far away (`e8`), or of an address in a register or in
+/// memory (`ff /2`).
+fn ends_in_call(code: &[u8]) -> bool {
+    let is_far_away = code.iter().rev().nth(4) == Some(&0xe8);
+    let is_indirect = (2..=code.len()).any(|length| match code[code.len() - length..] {
+        [0xff, mode, ..] => {
+            mode >> 3 & 7 == 2
+                && length == indirect_length(mode, code[code.len() - length..].get(2))
+        }
+        _ => false,
+    });
+    is_far_away || is_indirect
+}
+
+/// Bytes of an indirect call with this mode, and the byte behind it.
+fn indirect_length(mode: u8, scale: Option<&u8>) -> usize {
+    let (addressing, register) = (mode >> 6, mode & 7);
+    let with_scale = usize::from(addressing != 3 && register == 4);
+    let offset = match (addressing, register) {
+        (3, _) => 0,
+        (0, 5) => 4,
+        (0, 4) if scale.is_some_and(|scale| scale & 7 == 5) => 4,
+        (0, _) => 0,
+        (1, _) => 1,
+        _ => 4,
+    };
+    2 + with_scale + offset
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_from_other_code() {
+        for code in [
+            &[0x90, 0x90, 0xe8, 1, 2, 3, 4][..],
+            // call *%rax, *%r11 (with a prefix before), *(%rax), *8(%rbx), *0x1234(%rip),
+            // *(%rax,%rbx,8), *0x100(%rsp)
+            &[0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0],
+            &[0x90, 0x90, 0x90, 0x90, 0x41, 0xff, 0xd3],
+            &[0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x10],
+            &[0x90, 0x90, 0x90, 0x90, 0xff, 0x53, 8],
+            &[0x90, 0xff, 0x15, 0x34, 0x12, 0, 0],
+            &[0x90, 0x90, 0x90, 0x90, 0xff, 0x14, 0xd8],
+            &[0xff, 0x94, 0x24, 0, 1, 0, 0],
+        ] {
+            assert!(ends_in_call(code), "{code:02x?}");
+        }
+        for code in [
+            &[0x90; 7][..],
+            // jmp *%rax, push (%rax), a return
+            &[0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xe0],
+            &[0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0x30],
+            &[0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3],
+            &[],
+        ] {
+            assert!(!ends_in_call(code), "{code:02x?}");
+        }
+    }
+}

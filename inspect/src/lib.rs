@@ -1,0 +1,28 @@
+//! Call stacks and pending MPI calls of another process, read from outside through the kernel.
+//!
+//! ```text
+//! pending_call <- site, memory, names      a rank that waits in MPI: what the call was given
+//! unwind <- tracer, blocked_thread         the call path of each thread
+//! frames <- mapped, memory                 from registers up through the callers
+//! names                                    functions and source lines of addresses
+//! process_stat                             parents, groups and thread states from /proc
+//! panic_guard                              a fault in a reader of foreign files ends nothing
+//! ```
+//!
+//! Not here: the launcher, and any wire.
+
+mod blocked_thread;
+mod frames;
+mod mapped;
+mod memory;
+mod names;
+pub mod panic_guard;
+pub mod pending_call;
+pub mod process_stat;
+mod site;
+#[cfg(test)]
+mod test_memory;
+mod tracer;
+pub mod unwind;
+
+pub use names::Names;

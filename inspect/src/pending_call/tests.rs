@@ -1,0 +1,225 @@
+use super::*;
+use crate::test_memory;
+use invivo_proto::handles::{Entry, NONE, Slot, home};
+use invivo_proto::mpi::FUNCTIONS;
+use invivo_proto::record::Facts;
+use invivo_proto::shm::{Handles, PACKETS_DEFAULT, Region, phase};
+
+/// This process as a rank: its page, and the tables that the page tells of.
+struct Rank {
+    memory: Region,
+    comms: Lying<Known>,
+    requests: Lying<Posted>,
+}
+
+const SLOTS: usize = 8;
+
+/// A table as the shim lays it.
+struct Lying<T> {
+    slots: Vec<Slot>,
+    entries: Vec<Entry<T>>,
+}
+
+impl<T> Lying<T> {
+    fn new() -> Lying<T> {
+        let free = Slot { key: 0, last: NONE };
+        Lying {
+            slots: vec![free; SLOTS],
+            // It does not move.
+            entries: Vec::with_capacity(SLOTS),
+        }
+    }
+
+    fn put(&mut self, key: u64, value: T) {
+        let mut at = home(key, SLOTS);
+        while self.slots[at].last != NONE && self.slots[at].key != key {
+            at = (at + 1) % SLOTS;
+        }
+        let new = self.entries.len() as u32;
+        let mut next = new;
+        if let Some(last) = self.entries.get_mut(self.slots[at].last as usize) {
+            next = std::mem::replace(&mut last.next, new);
+        }
+        self.entries.push(Entry { value, next });
+        self.slots[at] = Slot { key, last: new };
+    }
+
+    fn tell(&self, told: &Handles) {
+        let entries = (self.entries.as_ptr() as u64, self.entries.len() as u64);
+        told.lie((self.slots.as_ptr() as u64, SLOTS as u64), entries);
+    }
+}
+
+impl Rank {
+    fn new() -> Rank {
+        let memory = test_memory::region();
+        assert_eq!(memory.packets(), PACKETS_DEFAULT);
+        let mut rank = Rank {
+            memory,
+            comms: Lying::new(),
+            requests: Lying::new(),
+        };
+        let world = Known {
+            ordinal: 12,
+            members: 4,
+            peers: 4,
+            ..Known::default()
+        };
+        rank.comms.put(0x44, world);
+        let page = rank.page();
+        page.phase.store(phase::RUNNING, Ordering::Relaxed);
+        page.locations.store(1, Ordering::Relaxed);
+        let library = &page.library;
+        library.any_source.store(-2i32 as u32, Ordering::Relaxed);
+        library.proc_null.store(-1i32 as u32, Ordering::Relaxed);
+        library.request_bytes.store(8, Ordering::Relaxed);
+        rank.comms.tell(&library.comms);
+        rank
+    }
+
+    fn page(&self) -> &'static Page {
+        self.memory.page()
+    }
+
+    /// Stands in a call that was given this.
+    fn stands(&self, function: &str, handle: u64, numbers: [i32; 4]) {
+        let region = FUNCTIONS.iter().position(|f| f.name == function);
+        let status = &self.page().status[0];
+        let region = region.expect("a function") as u32;
+        status.region.store(region, Ordering::Relaxed);
+        status.entered_at.store(77, Ordering::Relaxed);
+        status.handle.store(handle, Ordering::Relaxed);
+        for (noted, number) in status.numbers.iter().zip(numbers) {
+            noted.store(number as u32, Ordering::Relaxed);
+        }
+        status.inside.store(inside::MPI, Ordering::Release);
+    }
+
+    fn post(&mut self, handle: u64, kind: RecordKind, peer: i32, active: bool) {
+        let facts = Facts {
+            kind,
+            peer,
+            tag: 9,
+            ..Facts::default()
+        };
+        let posted = Posted {
+            facts,
+            active,
+            ..Posted::default()
+        };
+        self.requests.put(handle, posted);
+        self.requests.tell(&self.page().library.requests);
+    }
+
+    fn inspect(&self) -> PendingCall {
+        inspect(
+            rustix::process::getpid(),
+            self.page(),
+            &mut Names::default(),
+        )
+        .expect("we may read ourselves")
+    }
+}
+
+fn operation(waited: bool, side: Side, peer: i32, tag: i32) -> PendingOperation {
+    PendingOperation {
+        waited,
+        side,
+        peer,
+        comm: CommLocal(0),
+        tag,
+    }
+}
+
+#[test]
+fn a_message_is_told_by_what_the_call_was_given() {
+    let rank = Rank::new();
+    rank.stands("MPI_Sendrecv", 0x44, [3, 7, -2, -1]);
+    let seen = rank.inspect();
+    assert_eq!((seen.entered_at, seen.need), (77, Need::All));
+    assert_eq!(
+        seen.operations,
+        [
+            operation(true, Side::Send, 3, 7),
+            operation(true, Side::Recv, peer::ANY, ANY_TAG)
+        ]
+    );
+    assert_eq!(seen.passed, [(CommLocal(0), 12)]);
+}
+
+#[test]
+fn a_collective_is_told_with_its_number_and_root() {
+    let rank = Rank::new();
+    let of = |root| Need::Collective {
+        comm: CommLocal(0),
+        ordinal: 12,
+        root,
+    };
+    rank.stands("MPI_Gather", 0x44, [2, 0, 0, 0]);
+    assert_eq!(rank.inspect().need, of(2));
+    rank.stands("MPI_Allreduce", 0x44, [2, 0, 0, 0]);
+    assert_eq!(rank.inspect().need, of(peer::NONE));
+    // A communicator that nobody knows.
+    rank.stands("MPI_Allreduce", 0x45, [0; 4]);
+    assert_eq!(rank.inspect().need, Need::Unknown);
+}
+
+#[test]
+fn requests_are_looked_up_by_their_handles() {
+    let mut rank = Rank::new();
+    rank.post(0x1000, RecordKind::CompletedSend, 1, true);
+    rank.post(0x2000, RecordKind::CompletedRecv, 2, true);
+    rank.post(0x3000, RecordKind::CompletedRecv, 3, false);
+    let handles: [u64; 4] = [0x2000, 0, 0x3000, 0x4000];
+    rank.stands("MPI_Waitany", handles.as_ptr() as u64, [4, 0, 0, 0]);
+    let seen = rank.inspect();
+    assert_eq!(seen.need, Need::Any);
+    // What is complete, inactive or nobody's is not waited for; what else is posted is told behind.
+    assert_eq!(
+        seen.operations,
+        [
+            operation(true, Side::Recv, 2, 9),
+            operation(false, Side::Send, 1, 9)
+        ]
+    );
+    assert!(!seen.more_operations);
+}
+
+#[test]
+fn all_requests_of_one_handle_are_told() {
+    let mut rank = Rank::new();
+    for peer in 1..4 {
+        rank.post(0x1000, RecordKind::CompletedSend, peer, true);
+    }
+    rank.stands("MPI_Barrier", 0x44, [0; 4]);
+    let told = [1, 2, 3].map(|peer| operation(false, Side::Send, peer, 9));
+    assert_eq!(rank.inspect().operations, told);
+}
+
+#[test]
+fn memory_that_is_not_there_tells_nothing() {
+    let rank = Rank::new();
+    rank.stands("MPI_Waitall", 8, [4, 0, 0, 0]);
+    assert_eq!(rank.inspect().need, Need::Unknown);
+    rank.page().library.comms.slots.store(8, Ordering::Relaxed);
+    rank.stands("MPI_Ssend", 0x44, [3, 7, 0, 0]);
+    let seen = rank.inspect();
+    assert_eq!(
+        (seen.need, seen.operations.len(), seen.passed.len()),
+        (Need::Unknown, 0, 0)
+    );
+}
+
+#[test]
+fn a_rank_with_several_threads_in_mpi_is_not_told() {
+    let rank = Rank::new();
+    rank.page().locations.store(2, Ordering::Relaxed);
+    assert_eq!(
+        inspect(
+            rustix::process::getpid(),
+            rank.page(),
+            &mut Names::default()
+        ),
+        None
+    );
+}

@@ -1,0 +1,115 @@
+//! Where in the source a pending call stands: from the wrapper's frame, whose registers the shim
+//! notes at each call, up to the first frame that is the application's own. Frames of the MPI
+//! library (its Fortran layer) are passed by.
+
+use crate::frames::{At, Frames, Go, Registers};
+use crate::mapped::{self, MappedFile, is_mpi, is_shim};
+use crate::memory::ProcessMemory;
+use crate::names::Names;
+use invivo_proto::shm::Status;
+use rustix::process::Pid;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+/// Frames between the wrapper and the application: a language's layer has one or two.
+const FRAMES_MAX: usize = 16;
+/// Words below the wrapper's stack in which the way back is searched: no function of MPI has more
+/// arguments that do not fit into registers.
+const PASSED_ON_STACK_MAX: u64 = 12;
+
+/// Where the call of this thread stands.
+pub fn site(
+    names: &mut Names,
+    pid: Pid,
+    memory: &ProcessMemory,
+    status: &Status,
+) -> Option<String> {
+    let mappings = mapped::mappings(pid)?;
+    let files = mapped::files(&mappings);
+    let (path, address) = caller(memory, &files, status)?;
+    let bias = files.get(path).and_then(MappedFile::bias).unwrap_or(0);
+    Some(names.text(path, address.wrapping_sub(bias)))
+}
+
+/// The first frame that is not the shim's nor the MPI library's: its file, and the address of its
+/// call.
+fn caller<'a>(
+    memory: &'a ProcessMemory,
+    files: &'a BTreeMap<&'a str, MappedFile<'a>>,
+    status: &Status,
+) -> Option<(&'a str, u64)> {
+    let registers = noted(memory, files, status)?;
+    let mut found = None;
+    let read = |at: u64| memory.word(at);
+    Frames::new(memory, files).unwind(registers, true, FRAMES_MAX, read, |At { path, address }| {
+        match path.filter(|path| !is_mpi(path)) {
+            Some(path) => {
+                found = Some((path, address));
+                Go::Found
+            }
+            None => Go::On,
+        }
+    });
+    found
+}
+
+/// The registers with which the MPI library comes back to the shim, as the shim noted them at the
+/// call: the first word below the wrapper's stack that points into the shim, below the arguments
+/// that did not fit into registers.
+pub fn noted(
+    memory: &ProcessMemory,
+    files: &BTreeMap<&str, MappedFile<'_>>,
+    status: &Status,
+) -> Option<Registers> {
+    let stack = status.stack.load(Ordering::Relaxed);
+    let lowest = stack.checked_sub(8 * PASSED_ON_STACK_MAX)?;
+    let words = memory.read(lowest, 8 * PASSED_ON_STACK_MAX as usize)?;
+    let shims: Vec<&MappedFile<'_>> = files.values().filter(|file| is_shim(file.path)).collect();
+    let (mut words, mut at) = (words.as_chunks::<8>().0.iter().rev(), stack);
+    words.find_map(|word| {
+        let address = u64::from_ne_bytes(*word);
+        at -= 8;
+        let code = shims.iter().any(|shim| shim.holds(address));
+        code.then_some(Registers {
+            code: address,
+            stack: at + 8,
+            frame: Some(status.frame.load(Ordering::Relaxed)),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::local::Module;
+
+    #[test]
+    fn our_own_addresses_are_found_in_our_own_file() {
+        let mappings = mapped::mappings(rustix::process::getpid()).expect("proc is there");
+        let files = mapped::files(&mappings);
+        let here = our_own_addresses_are_found_in_our_own_file as fn() as usize as u64;
+        let file = files
+            .values()
+            .find(|file| file.holds(here))
+            .expect("we are mapped");
+        let at = here - file.bias().expect("a program");
+        let mut names = Names::default();
+        let text = names.text(file.path, at);
+        assert!(text.starts_with("site.rs:"), "{text}");
+        let of = |path: &str, build_id: &[u8]| Module {
+            path: path.to_owned(),
+            build_id: build_id.to_vec(),
+        };
+        let named = names.functions(&of(file.path, &[]), at);
+        let outermost = named.last().expect("a function");
+        assert!(
+            outermost
+                .function
+                .ends_with("our_own_addresses_are_found_in_our_own_file")
+                && outermost.line == text,
+            "{named:?}"
+        );
+        assert_eq!(names.functions(&of("/nowhere", &[]), at), []);
+        assert_eq!(names.functions(&of(file.path, b"another"), at), []);
+    }
+}

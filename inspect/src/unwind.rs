@@ -1,0 +1,256 @@
+//! Where a rank is: the call path of its threads, taken from outside.
+//!
+//! ```text
+//! runs, or sleeps in a call that begins again   stopped for a moment: `tracer`
+//! sleeps in a call that would notice            read as it lies: `standing`
+//! may not be stopped                            read as it lies; or up from its MPI call, as the shim noted that
+//! ```
+//!
+//! The rank does nothing for it: there is no handler of ours in it that would walk its stack. Steps
+//! are files and addresses in them; the place asks for the names of those that it has not had yet,
+//! of one of its supervisors (`look::names`).
+
+use crate::blocked_thread::{BlockedThread, Sleep};
+use crate::frames::{At, Frames, Go, Registers};
+use crate::mapped::{self, MappedFile, is_shim};
+use crate::memory::ProcessMemory;
+use crate::process_stat;
+use crate::site::noted;
+use crate::tracer::{self, Copied, Refused};
+use invivo_proto::control::local::{
+    BUILD_ID_BYTES_MAX, MODULES_MAX, Module, PATH_BYTES_MAX, Step, THREADS_MAX, UnwoundThread,
+};
+use invivo_proto::control::stacks::{DEPTH_MAX, UnstoppedReason, Way};
+use invivo_proto::shm::{Page, Status, inside};
+use rustix::process::Pid;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Frames that a path is followed through: deeper ones are told as paths of which the callers are
+/// not known.
+const FRAMES_MAX: usize = 4096;
+/// Times that a sleeping thread is read before it is said to move too much for it.
+const TRIES: usize = 3;
+/// For how long threads are begun with: the supervisor has other things to do, and its place waits
+/// a little longer only.
+pub const WITHIN: Duration = Duration::from_millis(300);
+
+/// Where the threads of a process are, at least one line: the first, and the others, as far as
+/// `within` reaches, where all `threads` are asked for.
+pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<UnwoundThread> {
+    let since = Instant::now();
+    let mut tids: Vec<Pid> = process_stat::threads(pid.as_raw_nonzero().get())
+        .into_iter()
+        .filter(|(_, state)| !matches!(state, 'Z' | 'X'))
+        .filter_map(|(tid, _)| Pid::from_raw(tid as i32))
+        .collect();
+    tids.sort_unstable_by_key(|tid| tid.as_raw_nonzero());
+    // The first thread has the process' number, and the others mostly higher ones.
+    tids.retain(|tid| threads || *tid == pid);
+    let found = tids.len();
+    tids.truncate(THREADS_MAX);
+    if tids.is_empty() {
+        return vec![UnwoundThread::unknown(UnstoppedReason::Ended)];
+    }
+    let (memory, mappings) = (ProcessMemory::of(pid), mapped::mappings(pid));
+    let (Some(memory), Some(mappings)) = (memory, mappings) else {
+        return vec![UnwoundThread::unknown(why(pid, Refused::Forbidden))];
+    };
+    let files = mapped::files(&mappings);
+    let mut rank = Rank {
+        pid,
+        page,
+        memory: &memory,
+        files: &files,
+        frames: Frames::new(&memory, &files),
+    };
+    let mut all: Vec<UnwoundThread> = Vec::new();
+    for tid in tids {
+        if all.is_empty() || since.elapsed() < within {
+            all.push(rank.unwind(tid));
+        }
+    }
+    let left_out = found - all.len();
+    // Threads come and go.
+    all.retain(|walked| walked.way != Way::Missing(UnstoppedReason::Ended));
+    match all.first_mut() {
+        Some(first) => first.left_out = left_out as u32,
+        None => all.push(UnwoundThread::unknown(UnstoppedReason::Ended)),
+    }
+    all
+}
+
+/// Why a thread was not stopped.
+fn why(tid: Pid, refused: Refused) -> UnstoppedReason {
+    let tid = tid.as_raw_nonzero();
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let mut tracer = status
+        .lines()
+        .filter_map(|line| line.strip_prefix("TracerPid:"));
+    // One that is about to end has given its memory back before it says so.
+    let has_memory = match std::fs::read(format!("/proc/{tid}/maps")) {
+        Ok(mappings) => !mappings.is_empty(),
+        Err(error) => error.kind() == std::io::ErrorKind::PermissionDenied,
+    };
+    let has_ended = !has_memory
+        || process_stat::stat(tid.get()).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'));
+    match refused {
+        _ if has_ended => UnstoppedReason::Ended,
+        Refused::Gone => UnstoppedReason::Ended,
+        Refused::InKernel => UnstoppedReason::InKernel,
+        Refused::Forbidden if tracer.any(|tracer| tracer.trim() != "0") => UnstoppedReason::Traced,
+        Refused::Forbidden => UnstoppedReason::Forbidden,
+    }
+}
+
+struct Rank<'a> {
+    pid: Pid,
+    page: &'a Page,
+    memory: &'a ProcessMemory,
+    files: &'a BTreeMap<&'a str, MappedFile<'a>>,
+    frames: Frames<'a>,
+}
+
+impl<'a> Rank<'a> {
+    fn unwind(&mut self, tid: Pid) -> UnwoundThread {
+        let mut standing = crate::blocked_thread::look(self.pid, tid);
+        for _ in 0..TRIES {
+            match standing {
+                BlockedThread::Sleeps(sleep) if !sleep.may_be_stopped(self.pid) => {
+                    if let Some(copied) = self.asleep(tid, &sleep) {
+                        return self.path(Way::Asleep, &copied);
+                    }
+                }
+                _ => break,
+            }
+            standing = crate::blocked_thread::look(self.pid, tid);
+        }
+        if let BlockedThread::Sleeps(sleep) = &standing
+            && !sleep.may_be_stopped(self.pid)
+        {
+            return UnwoundThread::unknown(UnstoppedReason::InKernel);
+        }
+        let refused = match tracer::copy(self.pid, tid, self.memory) {
+            Ok(copied) => return self.path(Way::Stopped, &copied),
+            Err(refused) => refused,
+        };
+        let why = why(tid, refused);
+        if why == UnstoppedReason::Ended {
+            return UnwoundThread::unknown(why);
+        }
+        let asleep = match crate::blocked_thread::look(self.pid, tid) {
+            BlockedThread::Sleeps(sleep) => self.asleep(tid, &sleep),
+            BlockedThread::Runs => None,
+        };
+        asleep
+            .map(|copied| self.path(Way::Unstopped(why), &copied))
+            .or_else(|| self.in_mpi(tid, why))
+            .unwrap_or_else(|| UnwoundThread::unknown(why))
+    }
+
+    /// A thread as it lies asleep; nothing where it woke meanwhile.
+    fn asleep(&self, tid: Pid, sleep: &Sleep) -> Option<Copied> {
+        let mut stack = tracer::room();
+        let copied = self.memory.read_some(sleep.registers.stack, &mut stack);
+        stack.truncate(copied);
+        let is_same =
+            crate::blocked_thread::look(self.pid, tid) == BlockedThread::Sleeps(sleep.clone());
+        is_same.then_some(Copied {
+            registers: sleep.registers,
+            stack,
+            stopped: Default::default(),
+        })
+    }
+
+    /// A thread's path to the MPI call that it is in, if it is in one and stays there.
+    fn in_mpi(&mut self, tid: Pid, why: UnstoppedReason) -> Option<UnwoundThread> {
+        let status = self.status(tid)?;
+        let entered = status.entered.load(Ordering::Acquire);
+        let registers = noted(self.memory, self.files, status)?;
+        let memory = self.memory;
+        let walked = self.follow(Way::Unstopped(why), registers, true, |at| memory.word(at));
+        let is_inside = status.inside.load(Ordering::Acquire) == inside::MPI;
+        let is_same = is_inside && status.entered.load(Ordering::Acquire) == entered;
+        is_same.then_some(walked)
+    }
+
+    fn status(&self, tid: Pid) -> Option<&'a Status> {
+        let page = self.page;
+        let locations = (page.locations.load(Ordering::Acquire) as usize).min(page.status.len());
+        let mut own = page.status[..locations].iter();
+        own.find(|status| status.tid.load(Ordering::Acquire) == tid.as_raw_nonzero().get() as u32)
+    }
+
+    fn path(&mut self, way: Way, copied: &Copied) -> UnwoundThread {
+        let mut walked = self.follow(way, copied.registers, false, |at| copied.word(at));
+        walked.stop_ns = u64::try_from(copied.stopped.as_nanos()).unwrap_or(u64::MAX);
+        walked
+    }
+
+    fn follow(
+        &mut self,
+        way: Way,
+        from: Registers,
+        is_return: bool,
+        read: impl FnMut(u64) -> Option<u64>,
+    ) -> UnwoundThread {
+        let mut path: Vec<At<'a>> = Vec::new();
+        let is_whole = self.frames.unwind(from, is_return, FRAMES_MAX, read, |at| {
+            // Our wrapper stands between the application and the library, and is neither.
+            if path.is_empty() || !at.path.is_some_and(is_shim) {
+                path.push(at);
+            }
+            Go::On
+        });
+        let mut walked = UnwoundThread {
+            way,
+            is_whole,
+            ..UnwoundThread::unknown(UnstoppedReason::Ended)
+        };
+        let is_deep = path.len() > DEPTH_MAX;
+        let inner = DEPTH_MAX / 4;
+        let outer = path.len().saturating_sub(DEPTH_MAX - 1 - inner);
+        for (at, step) in path.iter().enumerate() {
+            if is_deep && at == inner {
+                walked.path.push(Step::LeftOut);
+            }
+            if !is_deep || at < inner || at >= outer {
+                let step = self.step(&mut walked.modules, *step);
+                walked.path.push(step);
+            }
+        }
+        walked
+    }
+
+    /// A frame as it travels.
+    fn step(&self, modules: &mut Vec<Module>, at: At<'a>) -> Step {
+        let place = at.path.and_then(|path| self.frames.place(path));
+        let Some((place, bias)) = place.and_then(|place| Some((place, place.bias?))) else {
+            return Step::Nowhere;
+        };
+        let known = modules.iter().position(|module| module.path == place.path);
+        let fits = place.path.len() <= PATH_BYTES_MAX && modules.len() < MODULES_MAX;
+        let module = match known {
+            Some(module) => module,
+            None if fits => {
+                let mut build_id = place.build_id.clone();
+                build_id.truncate(BUILD_ID_BYTES_MAX);
+                modules.push(Module {
+                    path: place.path.to_owned(),
+                    build_id,
+                });
+                modules.len() - 1
+            }
+            None => return Step::Nowhere,
+        };
+        Step::Code {
+            // Below `MODULES_MAX`.
+            module: module as u8,
+            offset: at.address.wrapping_sub(bias),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

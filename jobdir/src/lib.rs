@@ -1,0 +1,19 @@
+//! The directories of jobs on a host: `connect.json` in the state directory, sockets in the runtime
+//! directory, and files that are written whole.
+//!
+//! ```text
+//! connect <- directories      connect.json; the list of running jobs; runtime directories
+//! private                     is a directory its user's alone
+//! whole_file                  a file is replaced at once, or stays as it was
+//! ```
+//!
+//! The supervisors of a job write them, the gateway and clients read them.
+
+mod connect;
+mod directories;
+mod private;
+pub mod whole_file;
+
+pub use connect::{Connect, ConnectError, FILE_NAME, Liveness, host};
+pub use directories::*;
+pub use private::{NotPrivate, check_dir};

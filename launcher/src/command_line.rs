@@ -1,0 +1,9 @@
+//! The user's side of a job's start: `invivo plan`, `invivo run`, and what they read of a launcher's
+//! command line.
+
+pub mod binding;
+pub mod launchers;
+pub mod machine;
+pub mod plan;
+pub mod run;
+pub mod slots;

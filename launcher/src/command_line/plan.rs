@@ -1,0 +1,215 @@
+//! `invivo plan`: how many processes to ask for.
+
+use crate::output::print;
+use crate::output::say;
+use clap::Args;
+use invivo_config::{Flags, Value};
+use invivo_tbon::layout::{FanIn, Layout, Policy};
+use serde_json::json;
+use std::process::ExitCode;
+
+/// Print how many processes each layer needs and the total to ask for.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:
+  invivo plan -n 128
+  invivo plan -n 128 --nodes 4       with the lines of a host file for Open MPI and MPICH
+  sbatch --ntasks=$(invivo plan -n 128 --json | jq .total) job.sh")]
+pub struct PlanArgs {
+    /// Ranks of the application.
+    #[arg(short = 'n', long = "ranks", value_name = "N")]
+    ranks: u32,
+    /// Ranks per tool place, then members per analysis node; the last number repeats [default:
+    /// 4,16]
+    #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
+    fan_in: Option<FanIn>,
+    /// Nodes of the job.
+    #[arg(long, value_name = "H", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    nodes: u32,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn plan(args: PlanArgs) -> ExitCode {
+    match layout(&args) {
+        Ok(layout) if args.json => print(&format!("{}\n", as_json(&layout))),
+        Ok(layout) => print(&as_text(&layout)),
+        Err(why) => {
+            say(&why);
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// With the fan-in that a job would have that is started here.
+fn layout(args: &PlanArgs) -> Result<Layout, String> {
+    let flags = Flags {
+        fan_in: args.fan_in,
+        ..Flags::default()
+    };
+    let config = invivo_config::effective(&flags).map_err(|error| error.to_string())?;
+    let policy = match args.nodes {
+        1 => Policy::Tail,
+        hosts => Policy::PerNode { hosts },
+    };
+    Layout::for_app(args.ranks, *config.fan_in, policy).map_err(|error| error.to_string())
+}
+
+/// A number of things: `1 rank`, `2 ranks`.
+pub fn counted(number: u32, singular: &str) -> String {
+    format!("{number} {singular}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `4 ranks + 1 tool place + 1 root`.
+pub fn sum(layout: &Layout) -> String {
+    let inner = match layout.nodes() - 1 {
+        0 => String::new(),
+        nodes => format!(" + {}", counted(nodes, "analysis node")),
+    };
+    format!(
+        "{} + {}{inner} + 1 root",
+        counted(layout.app(), "rank"),
+        counted(layout.places(), "tool place")
+    )
+}
+
+/// Nodes whose lines of a host file are all printed; of more, the first and the last.
+const LINES_MAX: u32 = 8;
+
+fn as_text(layout: &Layout) -> String {
+    let mut text = String::new();
+    for layer in layout.layers() {
+        text += &format!(
+            "layer {}  {:<18}{:>10}\n",
+            layer.number, layer.name, layer.processes
+        );
+    }
+    text += &format!("total    {:<18}{:>10}\n\n", "to ask for", layout.total());
+    let mut options = String::new();
+    if layout.fan_in() != FanIn::default() {
+        options += &format!(" --fan-in {}", layout.fan_in());
+    }
+    let mut launcher = "mpiexec".to_owned();
+    if layout.hosts() > 1 {
+        text += &host_files(layout);
+        options += &format!(" --nodes {}", layout.hosts());
+        launcher += " --hostfile FILE";
+    }
+    text += &format!(
+        "invivo run{options} -- {launcher} -n {} ./app\n",
+        layout.app()
+    );
+    text += &format!(
+        "{launcher} -n {} invivo exec{options} -- ./app\n",
+        layout.total()
+    );
+    text
+}
+
+/// Processes of every node but the last one, and of the last one.
+fn per_node(layout: &Layout) -> (u32, u32) {
+    let each = layout.processes_per_host();
+    (each, layout.total() - each * (layout.hosts() - 1))
+}
+
+/// Lines of a host file, one node after the other.
+fn host_files(layout: &Layout) -> String {
+    let (hosts, (each, last)) = (layout.hosts(), per_node(layout));
+    let columns = |left: String, right: String| format!("{left:<34}{right}\n");
+    let line = |node: u32| {
+        let processes = if node == hosts { last } else { each };
+        columns(
+            format!("NODE{node} slots={processes}"),
+            format!("NODE{node}:{processes}"),
+        )
+    };
+    let mut text = columns(
+        "host file for Open MPI:".into(),
+        "for MPICH (-f FILE):".into(),
+    );
+    if hosts <= LINES_MAX {
+        text.extend((1..=hosts).map(line));
+    } else {
+        let others = format!("... the same for NODE2 to NODE{}", hosts - 1);
+        text += &format!("{}{others}\n{}", line(1), line(hosts));
+    }
+    text + "\n"
+}
+
+fn as_json(layout: &Layout) -> serde_json::Value {
+    let (each, last) = per_node(layout);
+    json!({
+        "ranks": layout.app(),
+        "tool_places": layout.places(),
+        "analysis_nodes": layout.nodes(),
+        "total": layout.total(),
+        "fan_in": layout.fan_in().to_string(),
+        "nodes": layout.hosts(),
+        "processes_per_node": each,
+        "processes_on_last_node": last,
+        "layers": layout.layers().map(|layer| json!({
+            "layer": layer.number, "name": layer.name, "processes": layer.processes,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(ranks: u32, fan_in: &str, nodes: u32) -> Layout {
+        let policy = match nodes {
+            1 => Policy::Tail,
+            hosts => Policy::PerNode { hosts },
+        };
+        Layout::for_app(ranks, fan_in.parse().expect("a fan-in"), policy).expect("a layout")
+    }
+
+    #[test]
+    fn a_plan_names_every_layer_and_both_commands() {
+        let text = as_text(&layout(8, "4", 1));
+        for part in [
+            "application ranks          8\n",
+            "tool places                2\n",
+            "11\n",
+            "invivo run -- mpiexec -n 8 ./app",
+            "mpiexec -n 11 invivo exec -- ./app",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+        assert_eq!(sum(&layout(8, "4", 1)), "8 ranks + 2 tool places + 1 root");
+        assert_eq!(sum(&layout(1, "4", 1)), "1 rank + 1 tool place + 1 root");
+        assert_eq!(
+            sum(&layout(8, "2,2", 1)),
+            "8 ranks + 4 tool places + 2 analysis nodes + 1 root"
+        );
+        let json = as_json(&layout(128, "16", 1));
+        assert_eq!(
+            (json["total"].as_u64(), json["tool_places"].as_u64()),
+            (Some(137), Some(8))
+        );
+    }
+
+    #[test]
+    fn several_nodes_are_planned_with_their_host_files() {
+        let text = as_text(&layout(8, "2,2", 2));
+        for part in [
+            "NODE1 slots=7                     NODE1:7\n",
+            "NODE2 slots=8                     NODE2:8\n",
+            "invivo run --fan-in 2,2 --nodes 2 -- mpiexec --hostfile FILE -n 8 ./app",
+            "mpiexec --hostfile FILE -n 15 invivo exec --fan-in 2,2 --nodes 2 -- ./app",
+        ] {
+            assert!(text.contains(part), "{part:?} is not in\n{text}");
+        }
+        let many = as_text(&layout(4000, "4", 1000));
+        assert!(
+            many.contains("NODE2 to NODE999") && many.lines().count() < 20,
+            "{many}"
+        );
+        let json = as_json(&layout(8, "2,2", 2));
+        assert_eq!(json["processes_per_node"], 7);
+        assert_eq!(json["processes_on_last_node"], 8);
+    }
+}

@@ -1,0 +1,267 @@
+//! The machine: directories, memory, kernel, cores.
+
+use super::bounded;
+use super::finding::Finding;
+use crate::command_line::machine::{cores, is_managed};
+use crate::job::environment::Environment;
+use crate::rank::shared_memory::{RankIdentity, SharedMemory, StartState};
+use invivo_jobdir::PlaceError;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use rustix::thread::{MembarrierCommand, membarrier_query};
+use std::io::IoSliceMut;
+use std::process::Command;
+use std::time::Duration;
+
+/// What MPI itself keeps in /dev/shm for a few ranks, in bytes: containers that give less (64 MiB
+/// is usual) make it fail with a bus error.
+const SHM_ENOUGH: u64 = 128 << 20;
+/// Where Linux says who may look into whose memory.
+const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
+
+/// Looks at everything.
+pub fn look(environment: &Environment) -> Vec<Finding> {
+    vec![
+        directory("sockets", "XDG_RUNTIME_DIR", |id| {
+            let dir = invivo_jobdir::runtime_dir(id)?;
+            invivo_jobdir::remove_runtime_dir(&dir)?;
+            Ok(dir.with_file_name(""))
+        }),
+        directory("state", "XDG_STATE_HOME", |id| {
+            let dir = invivo_jobdir::job_dir(id)?;
+            invivo_jobdir::remove_runtime_dir(&dir)?;
+            Ok(dir.with_file_name(""))
+        }),
+        memory(),
+        shared_memory(),
+        barrier(),
+        single_copy(
+            std::fs::read_to_string(PTRACE_SCOPE).ok().as_deref(),
+            can_copy(),
+        ),
+        c_library(),
+        slots(cores(), is_managed(environment)),
+    ]
+}
+
+/// Makes and removes a directory as a job does: it must be ours, private, and short enough for
+/// sockets.
+fn directory(
+    check: &'static str,
+    variable: &str,
+    make: impl FnOnce(&str) -> Result<std::path::PathBuf, PlaceError>,
+) -> Finding {
+    let id = invivo_jobdir::job_id(&format!("doctor-{}", std::process::id()));
+    match make(&id) {
+        Ok(parent) => Finding::good(
+            check,
+            format!(
+                "{} is ours alone, and paths in it are short enough",
+                parent.display()
+            ),
+        ),
+        Err(error) => Finding::failed(
+            check,
+            error.to_string(),
+            format!("set {variable} to a directory of your own with mode 0700"),
+        ),
+    }
+}
+
+/// The memory that a rank shares with its supervisor and its place.
+fn memory() -> Finding {
+    let identity = RankIdentity {
+        rank: 0,
+        ranks: 1,
+        place: 1,
+    };
+    match SharedMemory::create(identity, StartState::default()) {
+        Ok(memory) => Finding::good(
+            "memory",
+            format!(
+                "ranks can share memory, {} packets each (memfd, sealed)",
+                memory.region().packets()
+            ),
+        ),
+        Err(error) => Finding::failed(
+            "memory",
+            format!("a rank's shared memory cannot be made: {error}"),
+            "ask for more memory, or for a kernel with memfd_create (3.17)",
+        ),
+    }
+}
+
+/// MPI's own: we do not use it.
+fn shared_memory() -> Finding {
+    let check = "dev-shm";
+    match rustix::fs::statvfs("/dev/shm") {
+        Ok(stat) if stat.f_bavail * stat.f_frsize >= SHM_ENOUGH => Finding::good(
+            check,
+            format!(
+                "{} MiB are free for MPI",
+                (stat.f_bavail * stat.f_frsize) >> 20
+            ),
+        ),
+        Ok(stat) => Finding::note(
+            check,
+            format!(
+                "only {} MiB of /dev/shm are free: MPI itself may die of a bus error (Invivo does not use it)",
+                (stat.f_bavail * stat.f_frsize) >> 20
+            ),
+            "give the container more, as with docker run --shm-size=1g",
+        ),
+        Err(error) => Finding::note(
+            check,
+            format!("/dev/shm: {error}: MPI itself may not start (Invivo does not use it)"),
+            "mount a tmpfs there",
+        ),
+    }
+}
+
+/// What lets a pause cost nothing while there is none.
+fn barrier() -> Finding {
+    let query = membarrier_query();
+    let has = [
+        MembarrierCommand::GlobalExpedited,
+        MembarrierCommand::RegisterGlobalExpedited,
+    ];
+    if has
+        .into_iter()
+        .all(|command| query.contains_command(command))
+    {
+        Finding::good("membarrier", "a pause reaches every processor at once")
+    } else {
+        Finding::note(
+            "membarrier",
+            "the kernel has no expedited membarrier (4.16): a pause may catch a rank one MPI call later",
+            "nothing; or a newer kernel, or a container that does not forbid the call",
+        )
+    }
+}
+
+/// Whether processes may copy from each other's memory, as MPI does between ranks of a node.
+/// Nothing of ours needs it, and nothing needs ptrace.
+fn single_copy(scope: Option<&str>, can_copy: bool) -> Finding {
+    let check = "single-copy";
+    let scope = scope.map(str::trim);
+    if !can_copy {
+        return Finding::note(
+            check,
+            "the container forbids process_vm_readv: MPI copies large messages twice, and full packets of events move \
+             only while a rank is in MPI",
+            "nothing; or allow it, as with docker run --cap-add=SYS_PTRACE",
+        );
+    }
+    match scope {
+        None | Some("0") => Finding::good(check, "MPI may copy between ranks of this node"),
+        Some(scope) => Finding::note(
+            check,
+            format!(
+                "{PTRACE_SCOPE} is {scope}: MPI may fall back to copying large messages twice, and full packets of events \
+                 move only while a rank is in MPI"
+            ),
+            "nothing; or sysctl kernel.yama.ptrace_scope=0 where that is allowed",
+        ),
+    }
+}
+
+/// Reads a byte of our own memory the way MPI reads another rank's.
+fn can_copy() -> bool {
+    let source = [42_u8];
+    let mut target = [0_u8];
+    let remote = RemoteIoVec {
+        base: source.as_ptr() as usize,
+        len: source.len(),
+    };
+    let copied = process_vm_readv(
+        nix::unistd::Pid::this(),
+        &mut [IoSliceMut::new(&mut target)],
+        &[remote],
+    );
+    copied == Ok(1) && target == source
+}
+
+/// Which C library it is. Whether it is new enough shows when the shim is preloaded.
+fn c_library() -> Finding {
+    let asked = bounded::run(
+        Command::new("getconf").arg("GNU_LIBC_VERSION"),
+        Duration::from_secs(5),
+    );
+    match asked {
+        Ok(done) if done.well() && !done.stdout.trim().is_empty() => {
+            Finding::good("c-library", done.stdout.trim().to_owned())
+        }
+        _ => Finding::note(
+            "c-library",
+            "this is no GNU C library: programs of another one cannot be preloaded with ours",
+            "run programs that are linked with the GNU C library",
+        ),
+    }
+}
+
+/// How many processes fit.
+fn slots(cores: Option<u32>, managed: bool) -> Finding {
+    let check = "slots";
+    let Some(cores) = cores.filter(|_| !managed) else {
+        return Finding::good(check, "a resource manager says how many processes fit");
+    };
+    match cores {
+        0..=2 => Finding::note(
+            check,
+            format!(
+                "{cores} cores: 1 rank, its tool place and the root are more processes than that"
+            ),
+            "with Open MPI type --oversubscribe behind mpiexec; expect waiting ranks and tools to slow each other down",
+        ),
+        cores => Finding::good(
+            check,
+            format!(
+                "{cores} cores: up to {} ranks beside their tool processes; `invivo plan -n N` has the numbers",
+                fitting(cores)
+            ),
+        ),
+    }
+}
+
+/// The most ranks whose whole tree has a core for every process.
+fn fitting(cores: u32) -> u32 {
+    use invivo_tbon::layout::{FanIn, Layout, Policy};
+    let fits = |ranks: &u32| {
+        Layout::for_app(*ranks, FanIn::default(), Policy::Tail)
+            .is_ok_and(|layout| layout.total() <= cores)
+    };
+    (1..cores).rev().find(fits).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Level;
+    use super::*;
+
+    #[test]
+    fn this_machine_can_do_what_tests_need() {
+        assert!(can_copy(), "process_vm_readv of ourselves");
+        assert_eq!(memory().level, Level::Good);
+    }
+
+    #[test]
+    fn what_only_costs_is_no_failure() {
+        assert_eq!(single_copy(Some("0\n"), true).level, Level::Good);
+        assert_eq!(single_copy(None, true).level, Level::Good);
+        assert_eq!(single_copy(Some("1\n"), true).level, Level::Note);
+        assert_eq!(single_copy(Some("0"), false).level, Level::Note);
+        assert_eq!(slots(Some(2), false).level, Level::Note);
+        assert_eq!(slots(Some(2), true).level, Level::Good);
+        assert!(slots(Some(16), false).what.contains("up to 12 ranks"));
+    }
+
+    #[test]
+    fn a_directory_that_is_not_ours_alone_is_a_failure_with_a_way_out() {
+        let finding = directory("state", "XDG_STATE_HOME", |_| Err(PlaceError::NoHome));
+        assert_eq!(finding.level, Level::Failed);
+        assert!(
+            finding
+                .next
+                .is_some_and(|next| next.contains("XDG_STATE_HOME"))
+        );
+    }
+}

@@ -1,0 +1,383 @@
+//! `invivo exec`: what every process of the job starts as. It finds its place in the world and
+//! takes its role.
+
+use crate::command_line::launchers;
+use crate::job::artefacts::Artefacts;
+use crate::job::environment::{self, Environment, Family, World};
+use crate::job::job_id::Job;
+use crate::job::job_options::{JobArgs, JobOptions, Switch};
+use crate::job::placement::{self, Host};
+use crate::job::preflight;
+use crate::mpi::library::{self, Library};
+use crate::mpi::preload::Preload;
+use crate::mpi::program;
+use crate::mpi::shim_copy::shim_for;
+use crate::output::say;
+use crate::output::say_for_all;
+use crate::process::child::{self, Ended};
+use crate::process::signals::Signals;
+use crate::rank::shared_memory::{RankIdentity, StartState};
+use crate::rank::supervisor::{RankAssignment, supervise};
+use crate::root::assignment::RootAssignment;
+use crate::root::supervisor as root_supervisor;
+use crate::tool::command::{loaded, tool_on};
+use crate::tool::process_proxy::continue_behind_proxy;
+use crate::tool::startup_barrier::{Stage, StartupBarrier, poll_interval};
+use crate::tool::{test_hooks, tool_supervisor};
+use clap::Args;
+use invivo_proto::ids::{Rank, WorldRank};
+use invivo_tbon::layout::{Layout, Role};
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// The variable that names the MPI library of a program that loads it late, where the likely one is
+/// wrong.
+const MPI: &str = "INVIVO_MPI";
+
+/// Start one process of a job under Invivo; the launcher's total counts application ranks and tool
+/// processes.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Examples:
+  mpiexec -n 6 invivo exec -- ./app        4 ranks, 1 tool place, 1 root (see invivo plan)
+  mpiexec -n 9 invivo exec --app 6 -- ./app
+  mpiexec -n 6 invivo exec --report report.json -- ./app
+
+The last processes (of each node) become the tools; the application sees a world without them.")]
+pub struct ExecArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// Ranks of the application, where the total alone does not say it.
+    #[arg(long, value_name = "N")]
+    app: Option<u32>,
+    /// What the job is called; `invivo run` says so.
+    #[arg(long = "job", value_name = "ID", hide = true)]
+    called: Option<String>,
+    /// A terminal waits for the report; `invivo run` says so.
+    #[arg(long, hide = true)]
+    terminal: bool,
+    /// The application with its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// Does it. For the application's ranks it does not return: the process leaves as the application
+/// left.
+pub fn exec(args: ExecArgs) -> ExitCode {
+    let environment: Environment = std::env::vars_os().collect();
+    let world = match environment::world(&environment) {
+        Ok(world) => world,
+        Err(error) => {
+            // Singletons do not know of each other, but Slurm numbers them.
+            let speaks = environment
+                .get(OsStr::new("SLURM_PROCID"))
+                .is_none_or(|number| number == "0");
+            say_for_all(
+                speaks,
+                &wrong_side(&args.program).unwrap_or_else(|| error.to_string()),
+            );
+            return ExitCode::from(2);
+        }
+    };
+    match start(args, environment, world) {
+        Ok(never) => match never {},
+        Err(why) => {
+            say_for_all(world.speaks(), &why);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The corrected line, when the program is itself a launcher.
+fn wrong_side(program: &[OsString]) -> Option<String> {
+    let line = || {
+        program
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    launchers::is_launcher(program.first()?).then(|| {
+        format!(
+            "`invivo exec` stands behind the launcher, not before it; type: invivo run -- {}",
+            line()
+        )
+    })
+}
+
+fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infallible, String> {
+    let options = args.job.resolve()?;
+    let layout = placement::layout(&world, options.tree_request(args.app))
+        .map_err(|error| error.to_string())?;
+    let me = WorldRank(world.rank);
+    let (Some(role), Some(host)) = (layout.role(me), layout.host_of(me)) else {
+        return Err("the layout has no such process".to_owned());
+    };
+    let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
+    let library = library(&args.program, &environment, &world)?;
+    let name = args.program.first().map_or(OsStr::new(""), |name| name);
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    if program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)) {
+        return Err(program::static_mpi(name));
+    }
+    let foreign = foreign(&library, &world, &environment);
+    if foreign && world.by_srun {
+        return Err(singletons(name, &library));
+    }
+    preflight::addresses()?;
+    artefacts
+        .check(library.family)
+        .map_err(|error| error.to_string())?;
+    if let (true, Some((_, here)), false) = (world.speaks(), world.local, *options.config.quiet)
+        && let Some(warning) = preflight::shared_memory(here)
+    {
+        say(&warning);
+    }
+    let job = Job::of_this_process(args.called.as_deref());
+    let host = Host::of(&layout, host);
+    // Where the launcher does not say who is on this node, nobody can wait for them.
+    let barrier = match world.local {
+        Some(_) => Some(StartupBarrier::new(&runtime_dir(&job)?, host.ranks)),
+        None => None,
+    };
+    let process = Process {
+        options,
+        layout,
+        host,
+        world,
+        artefacts,
+        library,
+        foreign,
+        job,
+        barrier,
+    };
+    match role {
+        Role::Application(rank) => process.rank(rank, args.program, environment),
+        Role::Root => process.root(&args.program, args.terminal),
+        Role::Place { .. } => process.place(),
+        Role::Node { .. } => process.node(),
+    }
+}
+
+fn runtime_dir(job: &Job) -> Result<PathBuf, String> {
+    job.runtime_dir().map_err(|error| error.to_string())
+}
+
+/// What every process of the job knows before it takes its role.
+struct Process {
+    options: JobOptions,
+    layout: Layout,
+    /// The part of the tree on this host.
+    host: Host,
+    world: World,
+    artefacts: Artefacts,
+    /// The MPI that the program will load, as far as that can be told before.
+    library: Library,
+    /// The program is of another MPI than the launcher: each of its processes is a world of its
+    /// own.
+    foreign: bool,
+    job: Job,
+    /// How to wait for the application; nothing where it cannot be told.
+    barrier: Option<StartupBarrier>,
+}
+
+impl Process {
+    fn rank(
+        self,
+        rank: Rank,
+        program: Vec<OsString>,
+        environment: Environment,
+    ) -> Result<Infallible, String> {
+        if rank.0 == 0 && self.foreign {
+            let name = program.first().map_or(OsStr::new(""), |name| name);
+            warn_of_mismatch(name, &self.library, self.world);
+        }
+        let preload = (!self.foreign).then(|| {
+            let shim = self.artefacts.shim(self.library.family);
+            let shim = shim_for(&shim, &self.library.file, || {
+                invivo_jobdir::preload_dir().ok()
+            });
+            let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+            let file = program.first().and_then(|name| program::find(name, path));
+            let first = file.and_then(|file| library::comes_first(&file, &environment));
+            Preload { shim, first }
+        });
+        let assignment = RankAssignment {
+            identity: RankIdentity {
+                rank: rank.0,
+                ranks: self.layout.app(),
+                place: self.layout.place_of(rank).0,
+            },
+            start_state: StartState {
+                held: self.options.hold_lease_ns() > 0,
+                recording: self.options.recording == Switch::On,
+                back_pressure: *self.options.config.back_pressure,
+            },
+            on_host: self.host.ranks,
+            hosts: self.layout.hosts(),
+            world: self.world,
+            environment,
+            program,
+            preload,
+            barrier: self.barrier,
+        };
+        child::leave_as(supervise(&assignment, let_go_of_standard_streams))
+    }
+
+    fn root(self, program: &[OsString], terminal: bool) -> Result<Infallible, String> {
+        let signals = apart()?;
+        let command = program
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned());
+        let assignment = RootAssignment {
+            others_here: self.host.tools() - 1,
+            layout: self.layout,
+            artefacts: self.artefacts,
+            library: self.library,
+            job: self.job,
+            barrier: self.barrier,
+            options: self.options,
+            terminal,
+            command: command.collect(),
+        };
+        child::leave_as(root_supervisor::supervise(&assignment, signals)?)
+    }
+
+    fn place(self) -> Result<Infallible, String> {
+        let mut command = Command::new(self.artefacts.tool_place(self.library.family));
+        command.arg("--runtime-dir").arg(runtime_dir(&self.job)?);
+        test_hooks::add(&mut command, "place");
+        self.tool(command, "the tool place")
+    }
+
+    fn node(self) -> Result<Infallible, String> {
+        let mut command = Command::new(self.artefacts.analysis_node(self.library.family));
+        test_hooks::add(&mut command, "node");
+        self.tool(command, "the analysis node")
+    }
+
+    /// Starts a tool process once the application has called MPI.
+    fn tool(self, mut command: Command, what: &str) -> Result<Infallible, String> {
+        command.arg("--layout").arg(self.layout.to_string());
+        let keeps = self.host.keeper == WorldRank(self.world.rank);
+        // While it waits, signals to the application must not end it; those that ask for the end
+        // act later.
+        let signals = apart()?;
+        let parent = std::os::unix::process::parent_id();
+        if let Some(barrier) = &self.barrier
+            && wait_for_ranks(barrier, parent) == Stage::Over
+        {
+            barrier.left(self.world.rank);
+            if keeps {
+                barrier.close(self.host.tools(), parent);
+            }
+            child::leave_as(Ended::Code(0));
+        }
+        let cannot = |error: std::io::Error| format!("cannot start {what}: {error}");
+        tool_on(&mut command, &loaded(self.barrier.as_ref(), self.library));
+        let dir = keeps.then(|| runtime_dir(&self.job)).transpose()?;
+        child::leave_as(tool_supervisor::supervise(command, dir, signals).map_err(cannot)?)
+    }
+}
+
+/// Takes the signals of a process that becomes a tool, and goes on where no launcher kills it at
+/// once.
+fn apart() -> Result<Signals, String> {
+    let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
+    continue_behind_proxy(&signals);
+    Ok(signals)
+}
+
+/// Waits until a rank is in `MPI_Init`, or none can be any more.
+fn wait_for_ranks(barrier: &StartupBarrier, parent: u32) -> Stage {
+    let since = Instant::now();
+    loop {
+        match barrier.stage() {
+            // A launcher that was killed would leave us here for ever.
+            Stage::Waiting if std::os::unix::process::parent_id() == parent => {
+                std::thread::sleep(poll_interval(since))
+            }
+            Stage::Waiting => return Stage::Over,
+            stage => return stage,
+        }
+    }
+}
+
+/// When the application closes its input or output, whoever is at the other end should notice.
+fn let_go_of_standard_streams() {
+    // Where there is no /dev/null, the streams stay open a little longer than without us.
+    if let Ok(null) = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+    {
+        let _ = rustix::stdio::dup2_stdin(&null);
+        let _ = rustix::stdio::dup2_stdout(&null);
+    }
+}
+
+/// The MPI that the user names, that the program is linked with, will find, or should have by its
+/// launcher.
+fn library(
+    program: &[OsString],
+    environment: &Environment,
+    world: &World,
+) -> Result<Library, String> {
+    if let Some(named) = environment
+        .get(OsStr::new(MPI))
+        .filter(|name| !name.is_empty())
+    {
+        return library::named(Path::new(named));
+    }
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let file = program.first().and_then(|name| program::find(name, path));
+    Ok(file
+        .as_ref()
+        .and_then(|file| library::of_program(file, environment))
+        .or_else(|| library::expected(file.as_deref(), world.family, environment))
+        .unwrap_or_else(|| Library::anywhere(world.family)))
+}
+
+/// Whether the launcher speaks another protocol than the program's MPI, unless the user has said
+/// which MPI it is.
+fn foreign(library: &Library, world: &World, environment: &Environment) -> bool {
+    let said = environment
+        .get(OsStr::new(MPI))
+        .is_some_and(|name| !name.is_empty());
+    !said && library.family.launched_by() != world.family
+}
+
+/// MPI itself breaks when launcher and program are of different families; the user should know why.
+fn warn_of_mismatch(program: &OsStr, library: &Library, world: World) {
+    let launched_by = library.family.launched_by();
+    say(&format!(
+        "{} was built for {}, but the launcher is {}'s: every process is a world of its own, and nothing is observed; \
+         use the launcher of {}",
+        program.display(),
+        launched_by.title(),
+        world.family.title(),
+        launched_by.title(),
+    ));
+}
+
+/// Slurm starts such processes without a word, and each ends well.
+fn singletons(program: &OsStr, library: &Library) -> String {
+    let family = library.family.launched_by();
+    format!(
+        "{} was built for {}, and srun speaks another protocol to it: every task would be a world of its own; type \
+         srun --mpi={}",
+        program.display(),
+        family.title(),
+        slurm_protocol(family),
+    )
+}
+
+/// What `srun --mpi` is to be told for an MPI.
+fn slurm_protocol(family: Family) -> &'static str {
+    match family {
+        Family::Ompi => "pmix",
+        Family::Mpich | Family::Abi => "pmi2",
+    }
+}

@@ -1,0 +1,8 @@
+//! What every process of a job knows before it takes its role: options, numbers, names, files.
+
+pub mod artefacts;
+pub mod environment;
+pub mod job_id;
+pub mod job_options;
+pub mod placement;
+pub mod preflight;

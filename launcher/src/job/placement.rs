@@ -1,0 +1,192 @@
+//! On which host of the job this process runs, and whether the launcher has put everybody where the
+//! layout says. Pure: the layout is arithmetic, the launcher's numbers are given.
+//!
+//! With several hosts each process knows only its own host's numbers. That is enough: the layout
+//! says which process is the first of which host and how many each host has, so every process
+//! checks its own host, and together they check all. Where nobody says how many hosts there are,
+//! they follow from the same numbers, unless two answers fit.
+
+use crate::job::environment::World;
+use invivo_proto::ids::WorldRank;
+use invivo_tbon::layout::{FanIn, Layout, LayoutError, Policy};
+use std::ops::Range;
+
+/// What was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct TreeRequest {
+    /// Ranks per place, members per node.
+    pub fan_in: FanIn,
+    /// Hosts of the job, where the user says so.
+    pub nodes: Option<u32>,
+    /// Ranks of the application, where the total alone does not say it.
+    pub app: Option<u32>,
+}
+
+/// Why the launcher's processes make no tree.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HostsError {
+    /// The numbers fit no layout.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The layout puts other processes on this host than the launcher did.
+    #[error(
+        "the launcher gave node {number} of {hosts} the processes {given}, the layout has {wanted} there: give {each} \
+         processes to every node, one node after the other, and {last} to the last one (`invivo plan -n {app} --nodes \
+         {hosts}` prints a host file)",
+        number = host + 1,
+        given = span(given),
+        wanted = span(wanted)
+    )]
+    Elsewhere {
+        /// This host, from 0.
+        host: u32,
+        /// Hosts of the job.
+        hosts: u32,
+        /// World ranks of the processes on this host.
+        given: Range<u32>,
+        /// Those that should be.
+        wanted: Range<u32>,
+        /// Processes of every host but the last.
+        each: u32,
+        /// Processes of the last one.
+        last: u32,
+        /// Ranks of the application.
+        app: u32,
+    },
+    /// Several hosts, and nobody knows how many.
+    #[error(
+        "the job runs on several nodes ({local} of its {size} processes on this one), and {}; give their number with \
+         --nodes, and place the processes as `invivo plan -n N --nodes H` says",
+        undecided(candidates)
+    )]
+    HowMany {
+        /// Processes on this host.
+        local: u32,
+        /// Processes of the job.
+        size: u32,
+        /// Numbers of hosts that fit what this process knows.
+        candidates: Vec<u32>,
+    },
+}
+
+fn span(processes: &Range<u32>) -> String {
+    match processes.len() {
+        1 => processes.start.to_string(),
+        _ => format!("{} to {}", processes.start, processes.end.saturating_sub(1)),
+    }
+}
+
+fn undecided(candidates: &[u32]) -> String {
+    match candidates {
+        [] => "no number of nodes fits that".to_owned(),
+        fitting => {
+            let numbers: Vec<String> = fitting.iter().map(u32::to_string).collect();
+            format!("{} nodes would fit", numbers.join(" or "))
+        }
+    }
+}
+
+/// What this process' host has of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// World ranks of its processes.
+    pub processes: Range<u32>,
+    /// How many of them are ranks of the application: the first ones.
+    pub ranks: u32,
+    /// The process that outlives all other tool processes here and tidies up: the root, or the
+    /// host's highest process.
+    pub keeper: WorldRank,
+}
+
+impl Host {
+    /// Number `host` of a layout.
+    pub fn of(layout: &Layout, host: u32) -> Host {
+        let each = layout.processes_per_host();
+        let last = host + 1 == layout.hosts();
+        let end = if last {
+            layout.total()
+        } else {
+            (host + 1) * each
+        };
+        Host {
+            processes: host * each..end,
+            ranks: layout.app() / layout.hosts(),
+            keeper: WorldRank(end - 1),
+        }
+    }
+
+    /// Tool processes of it.
+    pub fn tools(&self) -> u32 {
+        self.processes.len() as u32 - self.ranks
+    }
+}
+
+/// Who is who, from what the launcher says and the user wishes.
+///
+/// # Errors
+/// Why there is no tree, with the numbers that would do.
+pub fn layout(world: &World, request: TreeRequest) -> Result<Layout, HostsError> {
+    let of = |policy| Layout::of_total(world.size, request.fan_in, policy, request.app);
+    let layout = match (request.nodes.or(world.nodes), local(world)) {
+        (Some(hosts), _) if hosts > 1 => of(Policy::PerNode { hosts })?,
+        (None, Some(given)) if (given.len() as u32) < world.size => spread(world, &given, of)?,
+        _ => of(Policy::Tail)?,
+    };
+    check(world, &layout)?;
+    Ok(layout)
+}
+
+/// World ranks of this host's processes, if the launcher tells and puts neighbours together.
+fn local(world: &World) -> Option<Range<u32>> {
+    let (rank, size) = world.local?;
+    let first = world.rank.checked_sub(rank)?;
+    Some(first..first.saturating_add(size))
+}
+
+/// The layout over as many hosts as fit what this process sees.
+fn spread(
+    world: &World,
+    given: &Range<u32>,
+    of: impl Fn(Policy) -> Result<Layout, LayoutError>,
+) -> Result<Layout, HostsError> {
+    // Every host has a rank and a place at least.
+    let fitting: Vec<Layout> = (2..=world.size / 2)
+        .filter_map(|hosts| of(Policy::PerNode { hosts }).ok())
+        .filter(|layout| {
+            layout
+                .host_of(WorldRank(world.rank))
+                .is_some_and(|host| Host::of(layout, host).processes == *given)
+        })
+        .collect();
+    match fitting.as_slice() {
+        [layout] => Ok(*layout),
+        others => Err(HostsError::HowMany {
+            local: given.len() as u32,
+            size: world.size,
+            candidates: others.iter().map(Layout::hosts).collect(),
+        }),
+    }
+}
+
+/// This process' host has the processes that the layout puts there.
+fn check(world: &World, layout: &Layout) -> Result<(), HostsError> {
+    let (Some(given), Some(host)) = (local(world), layout.host_of(WorldRank(world.rank))) else {
+        return Ok(());
+    };
+    let wanted = Host::of(layout, host).processes;
+    if wanted == given {
+        return Ok(());
+    }
+    Err(HostsError::Elsewhere {
+        host,
+        hosts: layout.hosts(),
+        given,
+        wanted,
+        each: layout.processes_per_host(),
+        last: Host::of(layout, layout.hosts() - 1).processes.len() as u32,
+        app: layout.app(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

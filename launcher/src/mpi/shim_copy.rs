@@ -1,0 +1,208 @@
+//! Hides from the program what its MPI library does not have.
+//!
+//! The shim wraps the functions of every member of its family. A program that asks whether a
+//! function is there (by `dlsym`, or by a weak reference as mpi4py does) would find the shim's and
+//! take it for one that works. So the program gets a copy of the shim in whose table of symbols
+//! those names are undefined, which the loader passes over. The copy lies in a directory of the
+//! user's on the node, one for all ranks and jobs with the same library. Where it cannot be made,
+//! the shim itself is taken.
+//!
+//! The program may load a newer library than the one that was expected. So the symbols' sizes,
+//! which the loader does not read, say where the functions are: the copy gives back what turns out
+//! to be there (`app-shim/src/resolve/restored_symbols.rs`).
+
+use crate::mpi::preload::can_preload;
+use crate::mpi::symbols::{Symbol, Unreadable, defined};
+use object::elf::{SHN_UNDEF, SHT_DYNSYM};
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The number of a section, the value and the size stand behind name (4 bytes), kind and visibility
+/// of a symbol.
+const SECTION_AT: usize = 6;
+const VALUE_AT: usize = 8;
+const SIZE_AT: usize = 16;
+const SIZE_END: usize = 24;
+
+/// The shim as a program with this MPI library should have it: `shim` itself, or a copy in the
+/// directory, which is asked for only then.
+pub fn shim_for(
+    shim: &Path,
+    library: &Path,
+    directory: impl FnOnce() -> Option<PathBuf>,
+) -> PathBuf {
+    copy(shim, library, directory).unwrap_or_else(|| shim.to_owned())
+}
+
+fn copy(
+    shim: &Path,
+    library: &Path,
+    directory: impl FnOnce() -> Option<PathBuf>,
+) -> Option<PathBuf> {
+    let known = functions(library).ok()?;
+    let known: HashSet<&[u8]> = known.iter().map(|symbol| symbol.name.as_slice()).collect();
+    let mut hidden = functions(shim).ok()?;
+    hidden.retain(|symbol| !known.contains(symbol.name.as_slice()));
+    if hidden.is_empty() {
+        return None;
+    }
+    let directory = directory()?;
+    let about = shim.metadata().ok()?;
+    // Which shim without which functions: every rank asks, so that none reads megabytes to know.
+    let mut hash = DefaultHasher::new();
+    (about.dev(), about.ino(), about.mtime(), about.mtime_nsec()).hash(&mut hash);
+    hidden.hash(&mut hash);
+    // The shim finds itself in LD_PRELOAD by the end of its name.
+    let file = directory.join(format!(
+        "{:016x}-{}",
+        hash.finish(),
+        shim.file_name()?.to_str()?
+    ));
+    if !can_preload(&file) || !may_run_from(&directory) {
+        return None;
+    }
+    let is_whole = file.metadata().is_ok_and(|meta| meta.len() == about.len());
+    if !is_whole {
+        let mut bytes = std::fs::read(shim).ok()?;
+        hide(&mut bytes, &hidden);
+        let beside = directory.join(format!("shim-{}", std::process::id()));
+        let written = write(&beside, &bytes).and_then(|()| std::fs::rename(&beside, &file));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&beside);
+            return None;
+        }
+    }
+    Some(file)
+}
+
+fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write;
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o700)
+        .open(file)?;
+    file.write_all(bytes)
+}
+
+/// Whether the loader may take code from files there.
+fn may_run_from(directory: &Path) -> bool {
+    rustix::fs::statvfs(directory)
+        .is_ok_and(|about| !about.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC))
+}
+
+/// The functions of MPI that a library has, under either name.
+fn functions(library: &Path) -> Result<Vec<Symbol>, Unreadable> {
+    defined(library, SHT_DYNSYM, |name| {
+        let name = name.strip_prefix(b"P").unwrap_or(name);
+        name.starts_with(b"MPI_") || name.starts_with(b"MPIX_")
+    })
+}
+
+/// Makes these symbols undefined.
+fn hide(file: &mut [u8], hidden: &[Symbol]) {
+    for symbol in hidden {
+        if let Some(entry) = file.get_mut(symbol.at..symbol.at + SIZE_END) {
+            entry[SECTION_AT..VALUE_AT].copy_from_slice(&SHN_UNDEF.to_le_bytes());
+            entry.copy_within(VALUE_AT..SIZE_AT, SIZE_AT);
+            entry[VALUE_AT..SIZE_AT].fill(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn compiled(dir: &Path, name: &str, text: &str, arguments: &[&str]) -> PathBuf {
+        let (source, file) = (dir.join(format!("{name}.c")), dir.join(name));
+        std::fs::write(&source, text).expect("written");
+        let mut compile = Command::new("cc");
+        compile.arg("-o").arg(&file).arg(&source).args(arguments);
+        assert!(compile.status().expect("a C compiler").success());
+        file
+    }
+
+    fn library(dir: &Path, name: &str, functions: &[&str]) -> PathBuf {
+        let text: String = functions
+            .iter()
+            .map(|function| format!("int {function}(void) {{ return 1; }}\n"))
+            .collect();
+        compiled(dir, name, &text, &["-shared", "-fPIC"])
+    }
+
+    /// Loads the library that it is given and says of each name behind it whether it is found
+    /// there.
+    const FINDER: &str = r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(int argc, char **argv) {
+            void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+            for (int i = 2; i < argc; i++)
+                putchar(library && dlsym(library, argv[i]) ? '+' : '-');
+            return library ? 0 : 1;
+        }
+    "#;
+
+    /// Which functions the dynamic linker finds in a library.
+    fn found(file: &Path, functions: &[&str]) -> Vec<bool> {
+        let dir = tempfile::tempdir().expect("directory");
+        let mut finder = Command::new(compiled(dir.path(), "finder", FINDER, &["-ldl"]));
+        let said = finder.arg(file).args(functions).output().expect("it runs");
+        assert!(said.status.success(), "{} cannot be loaded", file.display());
+        said.stdout.iter().map(|found| *found == b'+').collect()
+    }
+
+    #[test]
+    fn what_the_library_lacks_is_not_found_and_all_else_is() {
+        let dir = tempfile::tempdir().expect("directory");
+        let wrapped = ["MPI_Send", "PMPI_Send", "MPI_New", "PMPIX_New", "other"];
+        let shim = library(dir.path(), "libshim.so", &wrapped);
+        let old = library(dir.path(), "libmpi.so.12", &["MPI_Send", "PMPI_Send"]);
+        let new = library(dir.path(), "libmpi.so.12.5", &wrapped[..4]);
+        assert_eq!(
+            shim_for(&shim, &new, || panic!("no directory is needed")),
+            shim,
+            "nothing to hide, nothing to copy"
+        );
+        let here = || Some(dir.path().to_owned());
+        let copy = shim_for(&shim, &old, here);
+        assert_ne!(copy, shim);
+        assert!(copy.to_str().expect("text").ends_with("libshim.so"));
+        assert_eq!(found(&copy, &wrapped), [true, true, false, false, true]);
+        assert_eq!(found(&shim, &wrapped), [true; 5]);
+        assert_eq!(shim_for(&shim, &old, here), copy, "the next rank's");
+    }
+
+    #[test]
+    fn without_room_or_sense_the_shim_itself_is_taken() {
+        let dir = tempfile::tempdir().expect("directory");
+        let shim = library(dir.path(), "libshim.so", &["MPI_Send"]);
+        let none = library(dir.path(), "libmpi.so.12", &["other"]);
+        let gone = dir.path().join("gone");
+        assert_eq!(
+            shim_for(&shim, &none, || Some(gone.clone())),
+            shim,
+            "no such directory"
+        );
+        assert_eq!(
+            shim_for(&shim, &gone, || Some(dir.path().to_owned())),
+            shim,
+            "no such library"
+        );
+        let text = dir.path().join("text");
+        std::fs::write(&text, "no library").expect("written");
+        assert_eq!(shim_for(&shim, &text, || Some(dir.path().to_owned())), shim);
+        let blank = dir.path().join("a b");
+        std::fs::create_dir(&blank).expect("made");
+        assert_eq!(
+            shim_for(&shim, &none, || Some(blank.clone())),
+            shim,
+            "it could not be preloaded"
+        );
+    }
+}

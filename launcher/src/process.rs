@@ -1,0 +1,5 @@
+//! Child processes, signals and descriptors.
+
+pub mod child;
+pub mod poll;
+pub mod signals;

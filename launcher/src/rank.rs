@@ -1,0 +1,7 @@
+//! The supervisor of one rank of the application.
+
+pub mod fd_handover;
+pub mod pause;
+pub mod place_socket;
+pub mod shared_memory;
+pub mod supervisor;

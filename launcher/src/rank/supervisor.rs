@@ -1,0 +1,533 @@
+//! The supervisor of one rank of the application: starts it, lends itself to its place, outlives
+//! it, and leaves as it left.
+//!
+//! ```text
+//!            started ---- ends before MPI ----------------------------------+
+//!               | welcome: the shim passes on where the place listens       |
+//!            attached --- place gone: goes on unobserved -------------------+
+//!               | Stop, Continue: pauses                                    |
+//!               | the application ends                                      v
+//!            drained? ---- yes, or nobody is interested ----------------> leave
+//!               | no: Ended, then wait for Leave, at most LINGER            ^
+//!               +-----------------------------------------------------------+
+//! ```
+//!
+//! It sleeps in `poll` all the time, but for a pause, which is looked after every 50 ms. Nothing
+//! that goes wrong on our side keeps the application from running or its supervisor from leaving.
+
+use crate::job::environment::{self, Environment, Numbers, World};
+use crate::mpi::library;
+use crate::mpi::preload::Preload;
+use crate::output::say;
+use crate::output::say_for_all;
+use crate::process::child::{self, Ended, Inheritance};
+use crate::process::signals::{Relations, Signals, asks_to_end};
+use crate::rank::fd_handover::FdHandover;
+use crate::rank::pause::{Pause, TICK};
+use crate::rank::place_socket::{Packet, PlaceSocket, Received, packet};
+use crate::rank::shared_memory::{RankIdentity, SharedMemory, StartState};
+use crate::tool::startup_barrier::{StartupBarrier, poll_interval};
+use invivo_inspect::panic_guard::guarded;
+use invivo_inspect::process_stat;
+use invivo_inspect::unwind;
+use invivo_inspect::{Names, pending_call};
+use invivo_proto::channel::{ABORTING, ENV_DOOR, WELCOME_BYTES_MAX};
+use invivo_proto::control::local::{
+    FromSupervisor, Module, OFFSETS_MAX, ToSupervisor, UnwoundThread,
+};
+use invivo_proto::control::stacks::UnstoppedReason;
+use invivo_proto::ids::Rank;
+use invivo_proto::shm::phase;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::SendFlags;
+use rustix::process::Pid;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// The longest that a supervisor waits for its place after the application's end: the place takes
+/// what a rank left in milliseconds and the root asks its last questions in a second or two; a
+/// launcher that ends the job loses patience by itself.
+const LINGER: Duration = Duration::from_secs(10);
+/// The same once the launcher has asked for the end: it kills soon after.
+const LINGER_ASKED: Duration = Duration::from_secs(1);
+
+/// What to do when the system has too little left for us.
+const TRY_WITHOUT: &str = "ask for more memory and descriptors, or run it without invivo";
+
+/// What a supervisor has to do.
+#[derive(Debug)]
+pub struct RankAssignment {
+    /// Which rank this is.
+    pub identity: RankIdentity,
+    /// How it begins.
+    pub start_state: StartState,
+    /// Ranks of the application on this host.
+    pub on_host: u32,
+    /// Hosts of the job.
+    pub hosts: u32,
+    /// What the launcher said.
+    pub world: World,
+    /// The environment that the launcher gave.
+    pub environment: Environment,
+    /// The application with its arguments.
+    pub program: Vec<OsString>,
+    /// What to preload; nothing into a program that is not to be observed.
+    pub preload: Option<Preload>,
+    /// Where to note that the rank is in MPI; nothing where nobody waits for that.
+    pub barrier: Option<StartupBarrier>,
+}
+
+/// Runs the application to its end; calls `started` once it runs.
+pub fn supervise(assignment: &RankAssignment, started: impl FnOnce()) -> Ended {
+    match start(assignment) {
+        Ok(mut supervisor) => {
+            started();
+            supervisor.run()
+        }
+        Err((code, why)) => {
+            if let Some(barrier) = &assignment.barrier {
+                barrier.ended(assignment.identity.rank);
+            }
+            say_for_all(assignment.world.speaks(), &why);
+            Ended::Code(code)
+        }
+    }
+}
+
+struct Supervisor<'a> {
+    assignment: &'a RankAssignment,
+    relations: Relations,
+    signals: Signals,
+    child: Pid,
+    /// Wakes us when the child ends. An old kernel has none; there the signal does it alone.
+    child_fd: Option<OwnedFd>,
+    memory: SharedMemory,
+    /// Our end of the pair that the shim writes to; nothing once it is closed.
+    shim: Option<OwnedFd>,
+    /// Where a shim comes that has lost the other end; nothing where the system gives no such
+    /// place.
+    handover: Option<FdHandover>,
+    place: Option<PlaceSocket>,
+    pause: Pause,
+    names: Names,
+    /// The launcher, or a user, has asked for the end.
+    asked_to_end: bool,
+    /// The rank is in `MPI_Abort` and waits for our answer.
+    aborting: bool,
+    /// The place has taken everything.
+    let_go: bool,
+    /// The application left MPI as it was: MPICH's launcher should not see that before all have
+    /// left.
+    outlive: bool,
+    /// How the application ended, once it has.
+    ended: Option<Ended>,
+    /// The rank has called `MPI_Init`.
+    in_mpi: bool,
+    since: Instant,
+}
+
+fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
+    let name = assignment
+        .program
+        .first()
+        .map(|name| name.to_string_lossy())
+        .unwrap_or_default();
+    let cannot = |code: i32, what: &str, error: &std::io::Error, advice: &str| {
+        (
+            code,
+            format!("cannot start {name}: {what} ({error}); {advice}"),
+        )
+    };
+    let relations = Relations::here();
+    let signals = Signals::take()
+        .map_err(|error| cannot(1, "no descriptor for its signals", &error, TRY_WITHOUT))?;
+    let unshared =
+        |error: std::io::Error| cannot(1, "no memory to share with it", &error, TRY_WITHOUT);
+    // Without its memory a rank cannot be told from a tool process, so it cannot run unobserved
+    // either.
+    let memory =
+        SharedMemory::create(assignment.identity, assignment.start_state).map_err(unshared)?;
+    let (ours, theirs) = rustix::net::socketpair(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::SEQPACKET,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )
+    .map_err(|error| unshared(error.into()))?;
+    let descriptors = [memory.as_fd(), theirs.as_fd()];
+    let mut command = child::command(&assignment.program);
+    let numbers = Numbers {
+        rank: assignment.identity.rank,
+        ranks: assignment.identity.ranks,
+        on_host: assignment.on_host,
+        hosts: assignment.hosts,
+    };
+    for (name, value) in environment::for_application(
+        &assignment.environment,
+        numbers,
+        &assignment.program,
+        assignment.preload.as_ref(),
+        &descriptors.map(|fd| fd.as_raw_fd().to_string()).join(","),
+    ) {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let handover = FdHandover::listen().ok();
+    if let (Some(handover), Some(_)) = (&handover, &assignment.preload) {
+        command.env(ENV_DOOR, handover.name());
+    }
+    let inheritance = Inheritance {
+        mask: signals.mask_before,
+        descriptors: &descriptors,
+        nothing_else: false,
+    };
+    let child = child::start(command, inheritance).map_err(|error| {
+        let (code, what) = child::failure(&error);
+        cannot(code, what, &error, "check the path and its mode")
+    })?;
+    Ok(Supervisor {
+        assignment,
+        relations,
+        signals,
+        child,
+        child_fd: rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty()).ok(),
+        memory,
+        shim: Some(ours),
+        handover,
+        place: None,
+        pause: Pause::of(child),
+        names: Names::default(),
+        asked_to_end: false,
+        aborting: false,
+        let_go: false,
+        outlive: false,
+        ended: None,
+        in_mpi: false,
+        since: Instant::now(),
+    })
+}
+
+impl Supervisor<'_> {
+    fn run(&mut self) -> Ended {
+        loop {
+            self.wait(
+                self.pause
+                    .in_force()
+                    .then_some(TICK)
+                    .or_else(|| self.before_mpi()),
+            );
+            self.note_mpi();
+            self.pause.tick(&self.memory.region());
+            self.look();
+            if let Some(ended) = child::ended(self.child) {
+                self.ended = Some(ended);
+                self.note_mpi();
+                if let (false, Some(barrier)) = (self.in_mpi, &self.assignment.barrier) {
+                    barrier.ended(self.assignment.identity.rank);
+                }
+                self.farewell(ended);
+                if self.outlive {
+                    child::outlive();
+                }
+                return ended;
+            }
+        }
+    }
+
+    /// How long to sleep at most while the rank has not called MPI: nobody tells us when it does.
+    fn before_mpi(&self) -> Option<Duration> {
+        (!self.in_mpi && self.assignment.barrier.is_some()).then(|| poll_interval(self.since))
+    }
+
+    /// Looks whether the shim has taken the rank's memory, which it does first thing in `MPI_Init`.
+    fn note_mpi(&mut self) {
+        if self.in_mpi {
+            return;
+        }
+        let pid = self.memory.region().page().pid.load(Ordering::Acquire);
+        self.in_mpi = pid != 0;
+        if let (true, Some(barrier)) = (self.in_mpi, &self.assignment.barrier) {
+            let library = library::of_process(pid).map(|library| library.file);
+            barrier.began(library.as_deref());
+        }
+        if self.in_mpi {
+            self.handover = None;
+        }
+    }
+
+    /// Sleeps until something comes.
+    fn wait(&self, at_most: Option<Duration>) {
+        let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if self.ended.is_none() {
+            fds.extend(
+                self.child_fd
+                    .as_ref()
+                    .map(|fd| PollFd::new(fd, PollFlags::IN)),
+            );
+        }
+        fds.extend(
+            self.handover
+                .as_ref()
+                .map(|handover| PollFd::new(handover, PollFlags::IN)),
+        );
+        fds.extend(self.shim.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        fds.extend(
+            self.place
+                .as_ref()
+                .map(|place| PollFd::new(place, PollFlags::IN)),
+        );
+        let timeout = at_most.and_then(|duration| Timespec::try_from(duration).ok());
+        // Whatever it says, everything is looked at.
+        let _ = poll(&mut fds, timeout.as_ref());
+    }
+
+    /// Looks at everything that may have come.
+    fn look(&mut self) {
+        self.take_signals();
+        self.answer_handover();
+        self.hear_shim();
+        // One at a time: who asks all the time must not keep us from seeing the end. The rest makes
+        // `wait` return at once.
+        if let Some(message) = self.hear_place() {
+            self.act(message);
+        }
+        self.let_abort();
+    }
+
+    /// Lets a shim in that has lost what it inherited.
+    fn answer_handover(&mut self) {
+        match self
+            .handover
+            .as_ref()
+            .map(|handover| handover.answer(self.memory.as_fd()))
+        {
+            Some(Ok(Some(shim))) => self.shim = Some(shim),
+            Some(Ok(None)) | None => {}
+            // It would say so again and again.
+            Some(Err(_)) => self.handover = None,
+        }
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(incoming) = self.signals.next() {
+            if incoming.signal == libc::SIGCHLD {
+                continue;
+            }
+            if asks_to_end(incoming.signal) {
+                self.asked_to_end = true;
+                // A stopped process would not end. What is left of the pause is not worth that.
+                self.pause.end();
+            }
+            if self.relations.sent_to_us_alone(incoming) {
+                child::pass_on(self.child, incoming.signal);
+            }
+        }
+    }
+
+    /// Hears the shim: the place's address, to which to attach, or that the rank is in `MPI_Abort`.
+    fn hear_shim(&mut self) {
+        while let Some(shim) = &self.shim {
+            match packet::<WELCOME_BYTES_MAX>(shim.as_fd()) {
+                Packet::Bytes(bytes) if bytes == ABORTING => self.abort(),
+                Packet::Bytes(bytes) if self.place.is_none() => {
+                    self.attach(&PathBuf::from(OsStr::from_bytes(&bytes)));
+                }
+                Packet::Bytes(_) => {}
+                Packet::Nothing => return,
+                // The program closed it, replaced itself, or ended.
+                Packet::Closed => self.shim = None,
+            }
+        }
+    }
+
+    /// The rank is about to call the real `MPI_Abort`: for its place it has ended now.
+    fn abort(&mut self) {
+        // The place reads the code where the rank left it.
+        self.tell(&FromSupervisor::Ended(Ended::Code(0)));
+        self.aborting = true;
+        self.let_abort();
+    }
+
+    /// Lets a rank in `MPI_Abort` go on where nothing is left to wait for.
+    fn let_abort(&mut self) {
+        let waits = self.place.is_some() && !self.let_go;
+        if self.aborting && !waits {
+            self.aborting = false;
+            if let Some(shim) = &self.shim {
+                // One that is gone needs no answer.
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let _ = rustix::net::send(shim, ABORTING, flags);
+            }
+        }
+    }
+
+    fn attach(&mut self, path: &Path) {
+        let rank = Rank(self.assignment.identity.rank);
+        let pid = self.child.as_raw_nonzero().get() as u32;
+        let hello = FromSupervisor::Attach { rank, pid };
+        match PlaceSocket::attach(path, &hello, self.memory.as_fd()) {
+            Ok(place) => self.place = Some(place),
+            // The measurement was shut down before this rank began.
+            Err(_) if path.parent().is_some_and(|dir| !dir.exists()) => {}
+            Err(error) if self.assignment.world.speaks() => {
+                say(&format!(
+                    "cannot reach the tool place at {} ({error}): no pause, no last records",
+                    path.display()
+                ));
+            }
+            // The root's coverage names how many ranks report.
+            Err(_) => {}
+        }
+    }
+
+    fn hear_place(&mut self) -> Option<ToSupervisor> {
+        match self.place.as_ref()?.receive() {
+            Received::Message(message) => Some(message),
+            Received::Nothing => None,
+            // A pause in force ends by itself when the gate's time is over.
+            Received::Closed => {
+                self.place = None;
+                None
+            }
+        }
+    }
+
+    fn act(&mut self, message: ToSupervisor) {
+        let (generation, outcome) = match message {
+            ToSupervisor::Stop { generation } => (
+                generation,
+                self.pause.begin(&self.memory.region(), generation),
+            ),
+            ToSupervisor::Continue { generation } => {
+                self.pause.end();
+                (generation, invivo_proto::control::local::Outcome::Running)
+            }
+            ToSupervisor::Inspect { inspection } => return self.look_for(inspection),
+            ToSupervisor::Unwind { unwinding, threads } => return self.walk(unwinding, threads),
+            ToSupervisor::Name { module, offsets } => return self.name(module, &offsets),
+            // It comes after the end, see `farewell`, and after what counts as one.
+            ToSupervisor::Leave => {
+                self.let_go = true;
+                return;
+            }
+        };
+        self.tell(&FromSupervisor::Acted {
+            generation,
+            outcome,
+        });
+    }
+
+    /// The process that is in MPI: the one that we started, until it says so, or a child of that.
+    /// Nothing where its number is another one's by now, or means another one to us.
+    fn rank(&self) -> Option<Pid> {
+        let told = Pid::from_raw(self.memory.region().page().pid.load(Ordering::Acquire) as i32);
+        let number = |pid: Pid| pid.as_raw_nonzero().get();
+        let pid = told.unwrap_or(self.child);
+        process_stat::descends(number(pid), number(self.child)).then_some(pid)
+    }
+
+    /// What the rank is about.
+    fn look_for(&mut self, inspection: u32) {
+        let region = self.memory.region();
+        let rank = self.rank();
+        let look_at = |pid| guarded(|| pending_call::inspect(pid, region.page(), &mut self.names));
+        let call = rank.and_then(look_at).flatten();
+        self.tell(&FromSupervisor::Inspected { inspection, call });
+    }
+
+    /// Where the rank is.
+    fn walk(&mut self, unwinding: u32, threads: bool) {
+        let region = self.memory.region();
+        let walk_of = |pid| guarded(|| unwind::unwind(pid, region.page(), threads, unwind::WITHIN));
+        let all = match self.rank() {
+            Some(pid) => walk_of(pid).unwrap_or_default(),
+            None => vec![UnwoundThread::unknown(UnstoppedReason::Ended)],
+        };
+        let mut rest = all.len() as u32;
+        for thread in all {
+            rest -= 1;
+            if !self.offer(&FromSupervisor::Unwound {
+                unwinding,
+                thread,
+                rest,
+            }) {
+                return;
+            }
+        }
+    }
+
+    /// What is at these addresses.
+    fn name(&mut self, module: Module, offsets: &[u64]) {
+        let mut named = Vec::new();
+        for &at in offsets.iter().take(OFFSETS_MAX) {
+            let functions = guarded(|| self.names.functions(&module, at));
+            named.push((at, functions.unwrap_or_default()));
+        }
+        self.offer(&FromSupervisor::Named { module, named });
+    }
+
+    /// Says what the place can do without, where it stands still; false then.
+    fn offer(&mut self, message: &FromSupervisor) -> bool {
+        let offered = self.place.as_ref().map(|place| place.offer(message));
+        if let Some(Err(_)) = offered {
+            self.place = None;
+        }
+        matches!(offered, Some(Ok(true)))
+    }
+
+    fn tell(&mut self, message: &FromSupervisor) {
+        if self
+            .place
+            .as_ref()
+            .is_some_and(|place| place.send(message).is_err())
+        {
+            self.place = None;
+        }
+    }
+
+    /// After the application's end: tells the place, and waits until it has taken what the
+    /// application left.
+    fn farewell(&mut self, ended: Ended) {
+        // It may have died right after the welcome.
+        self.hear_shim();
+        self.tell(&FromSupervisor::Ended(ended));
+        let left = self.memory.region().page().phase.load(Ordering::Acquire);
+        // Starting: there was nothing. Silent: nobody knows.
+        if matches!(left, phase::STARTING | phase::SILENT) {
+            return;
+        }
+        if left != phase::DRAINED && matches!(ended, Ended::Code(_)) {
+            self.outlive = true;
+        }
+        // Drained: nothing is left of this rank. But a death makes the launcher end the job, and
+        // others may have something.
+        if left == phase::DRAINED && matches!(ended, Ended::Code(_)) {
+            return;
+        }
+        let start = Instant::now();
+        while self.place.is_some() {
+            if self.let_go || self.hear_place() == Some(ToSupervisor::Leave) {
+                return;
+            }
+            self.take_signals();
+            let most = if self.asked_to_end {
+                LINGER_ASKED
+            } else {
+                LINGER
+            };
+            let Some(rest) = most.checked_sub(start.elapsed()) else {
+                return;
+            };
+            self.wait(Some(rest));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

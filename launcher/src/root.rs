@@ -1,0 +1,11 @@
+//! The supervisor of the root: gateway, result, last seconds, and what is removed afterwards.
+
+pub mod assignment;
+pub mod cleanup;
+pub mod final_message;
+pub mod gateway_process;
+pub mod last_seconds;
+pub mod publication;
+pub mod result;
+pub mod supervisor;
+pub mod waiters;

@@ -1,0 +1,233 @@
+//! The job's result on its way from the analysis node to its supervisor: four bytes of length, then
+//! the message, on a stream socket whose closing by the reader tells the writer that it has been
+//! dealt with. An early result, behind which another one may come, is answered with one byte
+//! instead.
+
+use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
+use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Bytes of the length.
+const LENGTH_BYTES: usize = 4;
+/// Bytes taken at once.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// What is answered to an early result, after which the writer goes on.
+const DEALT_WITH: [u8; 1] = [1];
+
+/// A result that is coming.
+#[derive(Debug)]
+pub struct FinalMessage {
+    fd: OwnedFd,
+    bytes: Vec<u8>,
+}
+
+/// How far it is.
+#[derive(Debug)]
+pub enum Progress {
+    /// More is to come.
+    Waiting,
+    /// A page of the last seconds is here; more follows.
+    Page(Box<TimelinePage>),
+    /// The result as it was when the end was asked for is here; once it is dealt with,
+    /// [`FinalMessage::go_on`].
+    Early(Box<Final>),
+    /// The result is here.
+    Complete(Box<Final>),
+    /// It will not come: what came is not it.
+    Broken(String),
+    /// It will not come: nothing did.
+    Closed,
+}
+
+impl FinalMessage {
+    /// The reader, and the writer's end.
+    ///
+    /// # Errors
+    /// When no descriptors are left.
+    pub fn pair() -> std::io::Result<(FinalMessage, OwnedFd)> {
+        let (ours, theirs) = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        Ok((
+            FinalMessage {
+                fd: ours,
+                bytes: Vec::new(),
+            },
+            theirs,
+        ))
+    }
+
+    /// Takes what has come, without waiting.
+    pub fn take(&mut self) -> Progress {
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            // What came with the message before.
+            if let Some(progress) = self.whole() {
+                return progress;
+            }
+            match rustix::net::recv(&self.fd, &mut piece[..], RecvFlags::DONTWAIT) {
+                Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) if self.bytes.is_empty() => {
+                    return Progress::Closed;
+                }
+                Ok((_, 0)) => {
+                    return Progress::Broken(format!("it ends after {} bytes", self.bytes.len()));
+                }
+                Ok((_, read)) => self.bytes.extend_from_slice(&piece[..read]),
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(rustix::io::Errno::AGAIN) => return Progress::Waiting,
+                Err(error) => return Progress::Broken(error.to_string()),
+            }
+        }
+    }
+
+    /// Tells the writer that an early result has been dealt with. It may be gone: then there is
+    /// nobody to tell.
+    pub fn go_on(&self) {
+        let _ = rustix::net::send(&self.fd, &DEALT_WITH, SendFlags::NOSIGNAL);
+    }
+
+    /// The next message, once all of it is there.
+    fn whole(&mut self) -> Option<Progress> {
+        let (length, message) = self.bytes.split_first_chunk::<LENGTH_BYTES>()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > MESSAGE_BYTES_MAX {
+            return Some(Progress::Broken(format!(
+                "it claims {length} bytes, at most {MESSAGE_BYTES_MAX} are read"
+            )));
+        }
+        let decoded = decode(message.get(..length)?);
+        self.bytes.drain(..LENGTH_BYTES + length);
+        Some(match decoded {
+            Ok(AtEnd::Page(page)) => Progress::Page(Box::new(page)),
+            Ok(AtEnd::Early(result)) => Progress::Early(result),
+            Ok(AtEnd::Result(result)) => Progress::Complete(result),
+            Err(error) => Progress::Broken(error.to_string()),
+        })
+    }
+}
+
+impl AsFd for FinalMessage {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::{encode, link::JobDescription};
+    use std::io::Write;
+
+    fn framed() -> (Final, Vec<u8>) {
+        let job = JobDescription {
+            id: "job".into(),
+            ranks: 4,
+            ..JobDescription::default()
+        };
+        let result = Final {
+            job,
+            functions: Default::default(),
+            matrix: Default::default(),
+            status: Default::default(),
+            coverage: Default::default(),
+            ended: Vec::new(),
+            hang: Box::default(),
+            shut_down: false,
+        };
+        let message = encode(&AtEnd::Result(Box::new(result.clone()))).expect("encoded");
+        let mut bytes = (message.len() as u32).to_le_bytes().to_vec();
+        bytes.extend(message);
+        (result, bytes)
+    }
+
+    fn pair() -> (FinalMessage, std::os::unix::net::UnixStream) {
+        let (message, theirs) = FinalMessage::pair().expect("sockets");
+        (message, theirs.into())
+    }
+
+    #[test]
+    fn it_may_come_in_pieces_of_any_size() {
+        let (expected, bytes) = framed();
+        let (mut message, mut writer) = pair();
+        for byte in &bytes[..bytes.len() - 1] {
+            assert!(matches!(message.take(), Progress::Waiting));
+            writer.write_all(&[*byte]).expect("written");
+        }
+        assert!(matches!(message.take(), Progress::Waiting));
+        writer
+            .write_all(&bytes[bytes.len() - 1..])
+            .expect("written");
+        assert!(matches!(message.take(), Progress::Complete(result) if *result == expected));
+    }
+
+    #[test]
+    fn pages_come_before_it() {
+        let page = TimelinePage {
+            from_ns: 5,
+            ..TimelinePage::default()
+        };
+        let message = encode(&AtEnd::Page(page.clone())).expect("encoded");
+        let (mut reader, mut writer) = pair();
+        for _ in 0..2 {
+            let length = (message.len() as u32).to_le_bytes();
+            writer
+                .write_all(&[&length[..], &message].concat())
+                .expect("written");
+        }
+        let (expected, bytes) = framed();
+        writer.write_all(&bytes).expect("written");
+        for _ in 0..2 {
+            assert!(matches!(reader.take(), Progress::Page(found) if *found == page));
+        }
+        assert!(matches!(reader.take(), Progress::Complete(result) if *result == expected));
+    }
+
+    #[test]
+    fn what_is_not_it_is_told_from_what_did_not_come() {
+        let (mut message, writer) = pair();
+        drop(writer);
+        assert!(matches!(message.take(), Progress::Closed));
+        let (mut message, mut writer) = pair();
+        writer.write_all(&framed().1[..9]).expect("written");
+        drop(writer);
+        assert!(matches!(message.take(), Progress::Broken(_)));
+        for garbage in [&[0xff; 8][..], &[1, 0, 0, 0, 0xff][..]] {
+            let (mut message, mut writer) = pair();
+            writer.write_all(garbage).expect("written");
+            assert!(matches!(message.take(), Progress::Broken(_)), "{garbage:?}");
+        }
+    }
+
+    #[test]
+    fn an_early_one_comes_before_it() {
+        let (expected, bytes) = framed();
+        let early = encode(&AtEnd::Early(Box::new(expected.clone()))).expect("encoded");
+        let (mut reader, mut writer) = pair();
+        for part in [&(early.len() as u32).to_le_bytes()[..], &early, &bytes] {
+            writer.write_all(part).expect("written");
+        }
+        assert!(matches!(reader.take(), Progress::Early(found) if *found == expected));
+        assert!(matches!(reader.take(), Progress::Complete(found) if *found == expected));
+    }
+
+    #[test]
+    fn the_writer_learns_that_it_has_been_dealt_with() {
+        let (message, mut writer) = pair();
+        message.go_on();
+        let mut byte = [0];
+        assert_eq!(
+            std::io::Read::read(&mut writer, &mut byte).expect("a byte"),
+            1
+        );
+        drop(message);
+        assert_eq!(
+            std::io::Read::read(&mut writer, &mut [0]).expect("an end"),
+            0
+        );
+    }
+}

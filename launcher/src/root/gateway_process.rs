@@ -1,0 +1,246 @@
+//! Keeps the gateway running: it is outside of MPI, may die without harm, and is started again.
+
+use crate::process::child::{self, Ended, Inheritance};
+use crate::tool::command::tool;
+use nix::sys::signal::SigSet;
+use rustix::process::{Pid, Signal};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Between an end and the next start: doubled from the first to the second, so that a gateway that
+/// cannot start costs nothing worth mentioning.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
+/// One that lived this long did not fail to start: the next pause is the shortest again.
+const HEALTHY: Duration = Duration::from_secs(10);
+/// What it is given to close its connections when the job ends.
+const FAREWELL: Duration = Duration::from_millis(300);
+
+/// What a gateway is told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The binary.
+    pub program: PathBuf,
+    /// Where it listens for clients.
+    pub socket: PathBuf,
+    /// Where the root listens for it.
+    pub link: PathBuf,
+    /// The file with address and tokens.
+    pub connect: PathBuf,
+    /// Where it also listens, with TLS on TCP.
+    pub listen: Option<String>,
+    /// What it has to say goes here.
+    pub log: PathBuf,
+    /// Its signal mask.
+    pub mask: SigSet,
+}
+
+/// A gateway that is kept running.
+#[derive(Debug)]
+pub struct Gateway {
+    settings: Settings,
+    state: State,
+    failures: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Running { pid: Pid, since: Instant },
+    Waiting { until: Instant },
+}
+
+impl Gateway {
+    /// Starts it.
+    pub fn start(settings: Settings) -> Gateway {
+        let mut gateway = Gateway {
+            settings,
+            state: State::Waiting {
+                until: Instant::now(),
+            },
+            failures: 0,
+        };
+        gateway.look();
+        gateway
+    }
+
+    /// When it wants to be looked at without a signal.
+    pub fn due(&self) -> Option<Instant> {
+        match self.state {
+            State::Running { .. } => None,
+            State::Waiting { until } => Some(until),
+        }
+    }
+
+    /// Starts it again when it has ended and its pause is over.
+    pub fn look(&mut self) {
+        match self.state {
+            State::Running { pid, since } => {
+                if child::ended(pid).is_some() {
+                    self.wait_a_while(since.elapsed());
+                }
+            }
+            State::Waiting { until } if Instant::now() >= until => match self.launch() {
+                Ok(pid) => {
+                    self.state = State::Running {
+                        pid,
+                        since: Instant::now(),
+                    }
+                }
+                Err(_) => self.wait_a_while(Duration::ZERO),
+            },
+            State::Waiting { .. } => {}
+        }
+    }
+
+    fn wait_a_while(&mut self, lived: Duration) {
+        self.failures = if lived >= HEALTHY {
+            0
+        } else {
+            self.failures.saturating_add(1)
+        };
+        self.state = State::Waiting {
+            until: Instant::now() + pause(self.failures),
+        };
+    }
+
+    fn launch(&self) -> std::io::Result<Pid> {
+        let Settings {
+            program,
+            socket,
+            link,
+            connect,
+            listen,
+            log,
+            mask,
+        } = &self.settings;
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)?;
+        let mut command = Command::new(program);
+        command
+            .arg("--socket")
+            .arg(socket)
+            .arg("--link")
+            .arg(link)
+            .arg("--connect")
+            .arg(connect);
+        if let Some(address) = listen {
+            command.arg("--listen").arg(address);
+        }
+        tool(&mut command)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        // The launcher's descriptors are not its own: a gateway must not keep MPI's sockets open.
+        child::start(
+            command,
+            Inheritance {
+                mask: *mask,
+                descriptors: &[],
+                nothing_else: true,
+            },
+        )
+    }
+
+    /// Ends it.
+    pub fn stop(self) {
+        let State::Running { pid, .. } = self.state else {
+            return;
+        };
+        let until = Instant::now() + FAREWELL;
+        // It may have ended already.
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+        while child::ended(pid).is_none() {
+            if Instant::now() >= until {
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// The pause after a number of failures.
+fn pause(failures: u32) -> Duration {
+    let (shortest, longest) = PAUSES;
+    shortest
+        .saturating_mul(1 << failures.saturating_sub(1).min(16))
+        .min(longest)
+}
+
+/// How a tool process ended, for a sentence.
+pub fn how(ended: Ended) -> String {
+    match ended {
+        Ended::Code(code) => format!("with exit code {code}"),
+        Ended::Signal(number) => match nix::sys::signal::Signal::try_from(number) {
+            Ok(signal) => format!("by {signal}"),
+            Err(_) => format!("by signal {number}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn pauses_grow_to_a_limit() {
+        assert_eq!(pause(0), PAUSES.0);
+        assert_eq!(pause(1), PAUSES.0);
+        assert_eq!(pause(2), PAUSES.0 * 2);
+        assert!((1..40).all(|n| pause(n) <= pause(n + 1) && pause(n) <= PAUSES.1));
+        assert_eq!(pause(u32::MAX), PAUSES.1);
+    }
+
+    #[test]
+    fn a_gateway_that_dies_comes_back_and_one_that_is_stopped_does_not() {
+        let dir = tempfile::tempdir().expect("directory");
+        let path = |name: &str| dir.path().join(name);
+        std::fs::write(
+            path("gateway"),
+            "#!/bin/sh\necho \"$$ $*\" >> \"$2\"\nexec sleep 30\n",
+        )
+        .expect("written");
+        std::fs::set_permissions(path("gateway"), std::fs::Permissions::from_mode(0o755))
+            .expect("mode set");
+        let settings = Settings {
+            program: path("gateway"),
+            socket: path("started"),
+            link: path("link"),
+            connect: path("connect.json"),
+            listen: Some("localhost:0".to_owned()),
+            log: path("gateway.log"),
+            mask: SigSet::empty(),
+        };
+        let mut gateway = Gateway::start(settings);
+        let starts = || std::fs::read_to_string(path("started")).unwrap_or_default();
+        let until = |what: &dyn Fn(&str) -> bool, gateway: &mut Gateway| {
+            for _ in 0..500 {
+                gateway.look();
+                if what(&starts()) {
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            panic!("still: {:?}", starts());
+        };
+        until(&|starts| starts.lines().count() == 1, &mut gateway);
+        assert!(starts().contains("--link") && starts().contains("connect.json"));
+        assert!(starts().contains("--listen localhost:0"));
+        let State::Running { pid: first, .. } = gateway.state else {
+            panic!("it runs")
+        };
+        rustix::process::kill_process(first, Signal::KILL).expect("killed");
+        until(&|starts| starts.lines().count() == 2, &mut gateway);
+        let State::Running { pid: second, .. } = gateway.state else {
+            panic!("it runs")
+        };
+        assert_ne!(first, second);
+        gateway.stop();
+        assert!(
+            rustix::process::test_kill_process(second).is_err(),
+            "ended and waited for"
+        );
+    }
+}

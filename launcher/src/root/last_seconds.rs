@@ -1,0 +1,205 @@
+//! The last seconds of a job that did not end well: pages come from the root before the result, and
+//! a timeline is left for whoever comes later. Beside the report where there is one, else in the
+//! state directory, where the newest few are kept.
+
+use crate::root::waiters::waiters;
+use invivo_archive::observation::Death;
+use invivo_grpc::convert;
+use invivo_proto::control::link::{Final, TimelinePage};
+use invivo_report::death;
+use invivo_report::glyphs::Look;
+use invivo_report::timeline;
+use invivo_report::timeline_pages::{EndContext, TimelinePages};
+use std::path::{Path, PathBuf};
+
+/// The ending of a timeline's name.
+pub const ENDING: &str = "pftrace";
+/// Timelines that are kept in the state directory, of some 50 MB each at most.
+const KEPT_MAX: usize = 8;
+
+/// What has come.
+#[derive(Debug, Default)]
+pub struct LastSeconds {
+    gathered: Option<TimelinePages>,
+    /// What was saved of them before, with an early result.
+    saved: Option<EndContext>,
+}
+
+impl LastSeconds {
+    /// A page came.
+    pub fn add(&mut self, page: &TimelinePage, ranks: u32) {
+        let gathered = self.gathered.get_or_insert_default();
+        gathered.add(&convert::timeline::page(page, ranks));
+    }
+
+    /// The result came: writes the timeline. Nothing where there were no pages; where there were
+    /// some with an early result and none since, because the job ended well, that timeline stays.
+    ///
+    /// # Errors
+    /// When it cannot be written, with what is known all the same.
+    pub fn save(
+        &mut self,
+        result: &Final,
+        report: Option<&Path>,
+    ) -> Option<(EndContext, Option<String>)> {
+        let Some(mut gathered) = self.gathered.take() else {
+            return self.saved.clone().map(|saved| (saved, None));
+        };
+        let of = &mut gathered.observation;
+        of.job.clone_from(&result.job.id);
+        of.ranks = result.job.ranks;
+        let deaths = result.ended.iter().map(|ended| Death {
+            rank: ended.rank.0,
+            how: death::how(ended),
+        });
+        of.deaths = deaths.collect();
+        let mut saved = EndContext {
+            to_ns: of.to_ns,
+            ..EndContext::default()
+        };
+        if let Some(first) = of.deaths.first() {
+            saved.whom = first.rank;
+            saved.waiters = waiters(of, &result.hang, first.rank);
+        }
+        saved.picture = timeline::text(of, look());
+        let written = place(&result.job.id, report).and_then(|path| {
+            let wrong = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
+            gathered.save(&path).map_err(wrong)?;
+            Ok(path)
+        });
+        Some(match written {
+            Ok(path) => {
+                saved.path = Some(path);
+                self.saved = Some(saved.clone());
+                (saved, None)
+            }
+            Err(why) => (saved, Some(why)),
+        })
+    }
+}
+
+/// How the picture is drawn: as the locale allows, and without colours, as reports are files.
+fn look() -> Look {
+    Look {
+        color: false,
+        ..Look::of(false, |name| std::env::var_os(name))
+    }
+}
+
+/// Where the timeline goes.
+fn place(job: &str, report: Option<&Path>) -> Result<PathBuf, String> {
+    match report {
+        Some(report) => Ok(report.with_extension(ENDING)),
+        None => {
+            let dir = invivo_jobdir::timelines_dir().map_err(|error| error.to_string())?;
+            prune(&dir, KEPT_MAX - 1);
+            Ok(dir.join(job).with_added_extension(ENDING))
+        }
+    }
+}
+
+/// Removes all but the newest so many. What cannot be removed stays.
+fn prune(dir: &Path, kept: usize) {
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
+    let mut all: Vec<_> = entries
+        .flatten()
+        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
+        .collect();
+    all.sort();
+    let surplus = all.len().saturating_sub(kept);
+    for (_, path) in all.into_iter().take(surplus) {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::link::JobDescription;
+    use invivo_proto::control::timeline::{Piece, Timeline};
+    use invivo_proto::control::tree::{Ended, RankEnded};
+    use invivo_proto::ids::Rank;
+
+    fn result() -> Final {
+        Final {
+            job: JobDescription {
+                id: "j".into(),
+                ranks: 1,
+                ..JobDescription::default()
+            },
+            functions: Default::default(),
+            matrix: Default::default(),
+            status: Default::default(),
+            coverage: Default::default(),
+            ended: vec![RankEnded {
+                rank: Rank(0),
+                how: Ended::Signal(9),
+                inside: None,
+            }],
+            hang: Box::default(),
+            shut_down: false,
+        }
+    }
+
+    fn page() -> TimelinePage {
+        TimelinePage {
+            timeline: Timeline {
+                pieces: vec![Piece {
+                    is_complete: true,
+                    ..Piece::default()
+                }],
+                ..Timeline::default()
+            },
+            ..TimelinePage::default()
+        }
+    }
+
+    #[test]
+    fn a_timeline_is_written_beside_the_report_and_only_where_there_were_pages() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let report = dir.path().join("melt.json");
+        let mut last = LastSeconds::default();
+        assert_eq!(last.save(&result(), Some(&report)), None);
+        last.add(&page(), 1);
+        let (saved, why) = last
+            .save(&result(), Some(&report))
+            .expect("there was a page");
+        let path = dir.path().join("melt.pftrace");
+        assert_eq!((saved.path.as_deref(), why), (Some(path.as_path()), None));
+        assert!(std::fs::metadata(&path).expect("a file").len() > 0);
+        assert!(saved.picture.contains("\nrank 0 "), "{}", saved.picture);
+        assert_eq!(
+            std::fs::read_dir(dir.path()).expect("a directory").count(),
+            1
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told() {
+        let mut last = LastSeconds::default();
+        last.add(&page(), 1);
+        let (saved, why) = last
+            .save(&result(), Some(Path::new("/nowhere/at/all.txt")))
+            .expect("there was a page");
+        assert!(
+            saved.path.is_none() && why.is_some_and(|why| why.contains("/nowhere/at/all.pftrace"))
+        );
+    }
+
+    #[test]
+    fn the_newest_stay() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for name in ["a", "b", "c"] {
+            std::fs::write(dir.path().join(name), "x").expect("written");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        prune(dir.path(), 1);
+        let left: Vec<_> = std::fs::read_dir(dir.path())
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").file_name())
+            .collect();
+        assert_eq!(left, ["c"]);
+    }
+}

@@ -1,0 +1,139 @@
+//! The job's result: taken from the analysis node, told, and written where it was asked for.
+
+use crate::job::job_id::host;
+use crate::process::child;
+use crate::root::final_message::{FinalMessage, Progress};
+use crate::root::supervisor::Root;
+use invivo_config::Names;
+use invivo_jobdir::whole_file;
+use invivo_proto::control::link::Final;
+use invivo_proto::control::tree::Ended;
+use invivo_report::timeline_pages::EndContext;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+impl Root<'_> {
+    pub(super) fn take_result(&mut self) {
+        let ranks = self.assignment.layout.app();
+        let progress = loop {
+            match self.message.as_mut().map(FinalMessage::take) {
+                Some(Progress::Page(page)) => self.last.add(&page, ranks),
+                Some(Progress::Early(result)) => self.take_early(&result),
+                Some(progress) => break progress,
+                None => return,
+            }
+        };
+        self.result = Some(match progress {
+            Progress::Waiting | Progress::Page(_) | Progress::Early(_) => return,
+            Progress::Complete(result) => {
+                self.present(&result);
+                Ok(())
+            }
+            Progress::Broken(why) => {
+                self.tell(&format!("the job's report is lost: {why}"));
+                Err(why)
+            }
+            Progress::Closed => {
+                self.message = None;
+                return;
+            }
+        });
+        // The node waits for this end to close before it lets the ranks leave: from then on a
+        // launcher may kill us, so nothing may be left behind.
+        if let Some(publication) = &self.publication {
+            publication.withdraw();
+        }
+        let _ = invivo_jobdir::remove_runtime_dir(&self.dir);
+        self.message = None;
+        self.unpublish();
+    }
+
+    /// The result as it was when the end was asked for. Another one comes with the job's end.
+    fn take_early(&mut self, result: &Final) {
+        self.present(result);
+        // Whoever asked may kill us now. Those who are here need no way to us.
+        if result.coverage.ranks_reporting == result.job.ranks {
+            self.close();
+        } else {
+            self.unpublish();
+        }
+        if let Some(message) = &self.message {
+            message.go_on();
+        }
+    }
+
+    fn present(&mut self, result: &Final) {
+        self.outlive = !result.ended.is_empty();
+        let early = result
+            .ended
+            .iter()
+            .any(|ended| matches!(ended.how, Ended::Code(_)));
+        if early && child::launcher_listens() {
+            self.left_early.get_or_insert_with(Instant::now);
+        }
+        let report = self.report_path(result);
+        let mut saved = match self
+            .last
+            .save(result, report.as_ref().ok().and_then(Option::as_deref))
+        {
+            Some((saved, trouble)) => {
+                if let Some(why) = trouble {
+                    self.tell(&format!("the last seconds are lost: {why}"));
+                }
+                saved
+            }
+            None => EndContext::default(),
+        };
+        saved.asked_by = self.asked_by;
+        let line = invivo_report::one_line(result, &saved);
+        if result.shut_down {
+            // The job goes on: its line comes when it ends.
+            self.last_words = Some(line);
+        } else {
+            self.tell(&line);
+        }
+        if let Err(why) = report.and_then(|path| self.write(result, &saved, path.as_deref())) {
+            self.tell(&why);
+        }
+        if self.assignment.terminal && !self.quiet() {
+            eprint!("{}", invivo_report::text(result, &saved));
+        }
+    }
+
+    /// Where the report goes, if one was asked for.
+    fn report_path(&self, result: &Final) -> Result<Option<PathBuf>, String> {
+        let Some(template) = &*self.assignment.options.config.report else {
+            return Ok(None);
+        };
+        let names = Names {
+            host: &host(),
+            job: &result.job.id,
+            pid: std::process::id(),
+        };
+        invivo_config::expand(template, &names).map(Some)
+    }
+
+    /// The report, where one was asked for, and beside it what it was made with.
+    fn write(&self, result: &Final, saved: &EndContext, path: Option<&Path>) -> Result<(), String> {
+        let Some(path) = path else { return Ok(()) };
+        let config = &self.assignment.options.config;
+        let json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        let text = if json {
+            invivo_report::json(result, saved)
+        } else {
+            invivo_report::text(result, saved)
+        };
+        whole_file::write(path, text.as_bytes())
+            .map_err(|error| format!("cannot write the report to {}: {error}", path.display()))?;
+        invivo_config::write_beside(path, config).map_err(|error| {
+            let path = invivo_config::beside(path);
+            format!(
+                "cannot write the configuration to {}: {error}",
+                path.display()
+            )
+        })?;
+        Ok(())
+    }
+}

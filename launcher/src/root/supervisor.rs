@@ -1,0 +1,367 @@
+//! The supervisor of the root: it makes the job findable, keeps the gateway running, starts the
+//! analysis node, tells the result, and removes what it made.
+
+use crate::output::say;
+use crate::process::child::{self, Ended, Inheritance};
+use crate::process::poll::is_readable;
+use crate::process::signals::{Relations, Signals, asks_to_end, for_tools};
+use crate::root::assignment::RootAssignment;
+use crate::root::cleanup::Cleanup;
+use crate::root::final_message::FinalMessage;
+use crate::root::gateway_process::how;
+use crate::root::last_seconds::LastSeconds;
+use crate::root::publication::{Publication, link};
+use crate::tool::command::{loaded, tool_on};
+use crate::tool::startup_barrier::{Stage, StartupBarrier, poll_interval};
+use crate::tool::test_hooks;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Runs the root to the job's end.
+///
+/// # Errors
+/// When the analysis node cannot be started: without it there is nothing to wait for.
+pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended, String> {
+    let dir = assignment
+        .job
+        .runtime_dir()
+        .map_err(|error| error.to_string())?;
+    let relations = Relations::here();
+    let publication = Publication::open(assignment, &dir, for_tools(signals.mask_before));
+    let _cleanup = Cleanup::start(
+        &dir,
+        publication
+            .as_ref()
+            .map(|publication| publication.job.id.as_str()),
+    );
+    let mut root = Root {
+        assignment,
+        barrier: assignment
+            .barrier
+            .clone()
+            .map(|barrier| (barrier, Instant::now())),
+        launcher: relations.launcher_fd(),
+        relations,
+        publication,
+        node: None,
+        message: None,
+        result: None,
+        last: LastSeconds::default(),
+        outlive: false,
+        left_early: None,
+        last_words: None,
+        asked_to_end: false,
+        asked_by: None,
+        launcher_gone: None,
+        node_lost: None,
+        signals,
+        dir,
+    };
+    let ended = root.run();
+    root.say_last_words();
+    root.close();
+    // Nor that we are gone before the ranks that it has asked to end.
+    if (root.outlive || root.asked_to_end) && root.launcher_gone.is_none() && !root.is_forsaken() {
+        child::outlive();
+    }
+    ended
+}
+
+pub(super) struct Root<'a> {
+    pub(super) assignment: &'a RootAssignment,
+    pub(super) relations: Relations,
+    /// Readable once the launcher's process is gone: then nobody but us removes what we made.
+    pub(super) launcher: Option<OwnedFd>,
+    pub(super) signals: Signals,
+    /// Waits for the application to begin, since then; nothing once it has, and where it cannot be
+    /// told.
+    pub(super) barrier: Option<(StartupBarrier, Instant)>,
+    pub(super) publication: Option<Publication>,
+    pub(super) node: Option<Pid>,
+    /// The result on its way; nothing before the node runs, and once the result is told.
+    pub(super) message: Option<FinalMessage>,
+    /// The result, once it is here.
+    pub(super) result: Option<Result<(), String>>,
+    /// The last seconds, where the job did not end well.
+    pub(super) last: LastSeconds,
+    /// Ranks left MPI as it was: MPICH's launcher should not see that before all have left.
+    pub(super) outlive: bool,
+    /// Since when it is known that a rank left without `MPI_Finalize`, where the launcher is of
+    /// MPICH's kin.
+    pub(super) left_early: Option<Instant>,
+    /// What is left to say at the job's end, where the result came before it.
+    pub(super) last_words: Option<String>,
+    /// The launcher, or a user, has asked for the end.
+    pub(super) asked_to_end: bool,
+    /// The first signal that did.
+    pub(super) asked_by: Option<i32>,
+    /// Since when the launcher is gone.
+    pub(super) launcher_gone: Option<Instant>,
+    /// Since when the analysis node is gone and the job is not.
+    pub(super) node_lost: Option<Instant>,
+    /// The sockets' directory.
+    pub(super) dir: PathBuf,
+}
+
+/// What the analysis node is given to end when the launcher is gone.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// How long the ranks of MPICH's kin have to follow a process that left without `MPI_Finalize`.
+/// Bare runs have not even that: the launcher kills the others at once. But it does not do so
+/// everywhere where somebody keeps the connection of that rank open a moment longer
+/// ([`child::outlive`]): MPICH 5.0 takes no offence at a connection that closes after its process.
+/// Ours closes before.
+const FORSAKEN: Duration = Duration::from_secs(2);
+
+/// How long we stay without an analysis node for ranks that were asked to end: batch systems give
+/// them no more. Whoever asked may wait for all processes.
+const UNOBSERVED: Duration = Duration::from_secs(30);
+
+impl Root<'_> {
+    fn start_node(&mut self) -> Result<(), String> {
+        let RootAssignment {
+            layout,
+            library,
+            barrier,
+            artefacts,
+            options,
+            job,
+            ..
+        } = self.assignment;
+        let cannot =
+            |error: &dyn std::fmt::Display| format!("cannot start the analysis node: {error}");
+        let (message, theirs) = FinalMessage::pair().map_err(|error| cannot(&error))?;
+        let job = self
+            .publication
+            .as_ref()
+            .map_or(job, |publication| &publication.job);
+        let library = loaded(barrier.as_ref(), library.clone());
+        let mut command = Command::new(artefacts.analysis_node(library.family));
+        command.arg("--family").arg(library.family.name());
+        command.arg("--layout").arg(layout.to_string());
+        command.arg("--job").arg(&job.id);
+        command.arg("--link").arg(link(&self.dir));
+        command
+            .arg("--report-fd")
+            .arg(theirs.as_raw_fd().to_string());
+        let config = &options.config;
+        for (name, value) in [
+            ("--buffer-bytes", config.buffer.0),
+            ("--budget-bytes", config.budget_bytes()),
+            ("--hold-ns", options.hold_lease_ns()),
+            ("--watchdog-ns", options.watchdog_ns()),
+        ] {
+            command.arg(name).arg(value.to_string());
+        }
+        command.arg("--recording").arg(options.recording.text());
+        command.arg("--strategy").arg(config.strategy.to_string());
+        test_hooks::add(&mut command, "root");
+        tool_on(&mut command, &library).stdin(Stdio::null());
+        let inheritance = Inheritance {
+            mask: for_tools(self.signals.mask_before),
+            descriptors: &[theirs.as_fd()],
+            nothing_else: false,
+        };
+        self.node = Some(child::start(command, inheritance).map_err(|error| cannot(&error))?);
+        self.message = Some(message);
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<Ended, String> {
+        if self.barrier.is_none() {
+            self.start_node()?;
+        }
+        loop {
+            self.wait();
+            self.take_signals();
+            self.take_result();
+            if let Some(publication) = &mut self.publication {
+                publication.gateway.look();
+            }
+            match self.barrier.as_ref().map(|(barrier, _)| barrier.stage()) {
+                Some(Stage::Began) => {
+                    self.barrier = None;
+                    self.start_node()?;
+                }
+                Some(Stage::Over) => {
+                    if let Some((barrier, _)) = self.barrier.take() {
+                        let parent = self.relations.parent as u32;
+                        barrier.wait_for_tools(self.assignment.others_here, parent);
+                    }
+                    self.tell("the program ended without calling MPI: nothing was observed");
+                    return Ok(Ended::Code(0));
+                }
+                Some(Stage::Waiting) | None => {}
+            }
+            if let Some(ended) = self.node.and_then(child::ended) {
+                self.node = None;
+                // What it wrote last may have come after the look above.
+                self.take_result();
+                if let Some(status) = self.node_ended(ended) {
+                    return Ok(status);
+                }
+            } else if self.may_leave() {
+                if let Some(node) = self.node {
+                    child::end(node);
+                }
+                return Ok(Ended::Code(0));
+            }
+        }
+    }
+
+    /// Whether the job is to end and nothing is left to wait for.
+    fn may_leave(&self) -> bool {
+        let over =
+            |since: Option<Instant>, most| since.is_some_and(|since| since.elapsed() >= most);
+        let useless = self.asked_to_end && over(self.node_lost, UNOBSERVED);
+        useless || over(self.launcher_gone, LINGER) || self.is_forsaken()
+    }
+
+    /// Whether ranks have stayed where one has left.
+    fn is_forsaken(&self) -> bool {
+        self.left_early
+            .is_some_and(|since| since.elapsed() >= FORSAKEN)
+    }
+
+    /// The job's status as far as the root is concerned, or nothing when it has to stay.
+    fn node_ended(&mut self, ended: Ended) -> Option<Ended> {
+        match (&self.result, ended) {
+            // The application's status counts, not ours.
+            (Some(_), _) | (None, Ended::Code(0)) => {
+                if self.result.is_none() {
+                    self.tell("the job ended without a report");
+                }
+                Some(Ended::Code(0))
+            }
+            // The others wait for it in `MPI_Init`, and only the launcher can end that.
+            (None, ended) if !self.has_begun() => {
+                let how = how(ended);
+                self.tell(&format!(
+                    "the analysis node ended {how} before MPI_Init was complete, and the job with it"
+                ));
+                Some(ended)
+            }
+            (None, ended) => {
+                let how = how(ended);
+                self.tell(&format!(
+                    "the analysis node ended {how}: the application runs on, unobserved"
+                ));
+                // Nobody answers any more. To leave would make the launcher end the job.
+                self.close();
+                self.node_lost = Some(Instant::now());
+                None
+            }
+        }
+    }
+
+    /// Whether the analysis node was through `MPI_Init`: first thing behind it, it listens for the
+    /// gateway.
+    fn has_begun(&self) -> bool {
+        link(&self.dir).exists()
+    }
+
+    fn wait(&self) {
+        let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        fds.extend(
+            self.message
+                .as_ref()
+                .map(|message| PollFd::new(message, PollFlags::IN)),
+        );
+        fds.extend(
+            self.launcher
+                .as_ref()
+                .map(|launcher| PollFd::new(launcher, PollFlags::IN)),
+        );
+        let gateway = self
+            .publication
+            .as_ref()
+            .and_then(|publication| publication.gateway.due());
+        let times = [
+            gateway.map(|due| due.saturating_duration_since(Instant::now())),
+            self.barrier
+                .as_ref()
+                .map(|(_, since)| poll_interval(*since)),
+            self.launcher_gone
+                .map(|since| LINGER.saturating_sub(since.elapsed())),
+            self.left_early
+                .map(|since| FORSAKEN.saturating_sub(since.elapsed())),
+            self.node_lost
+                .filter(|_| self.asked_to_end)
+                .map(|since| UNOBSERVED.saturating_sub(since.elapsed())),
+        ];
+        let timeout = times
+            .into_iter()
+            .flatten()
+            .min()
+            .and_then(|time| Timespec::try_from(time).ok());
+        // Whatever it says, everything is looked at.
+        let _ = poll(&mut fds, timeout.as_ref());
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(incoming) = self.signals.next() {
+            if asks_to_end(incoming.signal) {
+                // The kernel says that our stand-in is gone by a signal, too: that was nobody's
+                // word.
+                if !self.relations.is_orphan() {
+                    self.asked_by.get_or_insert(incoming.signal);
+                }
+                self.end_was_asked_for(self.relations.sent_to_us_alone(incoming));
+            }
+        }
+        let gone = self.launcher.as_ref().is_some_and(is_readable);
+        if self.launcher_gone.is_none() && (gone || self.asked_to_end && self.relations.is_orphan())
+        {
+            self.launcher = None;
+            self.launcher_gone = Some(Instant::now());
+            self.end_was_asked_for(true);
+        }
+    }
+
+    /// A launcher that asks kills soon after: what others can see goes first, the result may still
+    /// come. The sockets' directory stays until they are not needed any more: the job may be on its
+    /// way through `MPI_Init`.
+    fn end_was_asked_for(&mut self, tell_the_node: bool) {
+        self.asked_to_end = true;
+        self.unpublish();
+        self.say_last_words();
+        if let (Some(node), true) = (self.node, tell_the_node) {
+            let _ = rustix::process::kill_process(node, Signal::TERM);
+        }
+    }
+
+    /// Removes what others could find of us. A second time is not needed, and does no harm.
+    pub(super) fn close(&mut self) {
+        // A directory that is gone already, or filled again by a place, is none of our trouble.
+        let _ = invivo_jobdir::remove_runtime_dir(&self.dir);
+        self.unpublish();
+    }
+
+    /// Takes the job off the list and ends the gateway, which may take a moment.
+    pub(super) fn unpublish(&mut self) {
+        if let Some(publication) = self.publication.take() {
+            publication.withdraw();
+            publication.gateway.stop();
+        }
+    }
+
+    fn say_last_words(&mut self) {
+        if let Some(line) = self.last_words.take() {
+            self.tell(&line);
+        }
+    }
+
+    pub(super) fn quiet(&self) -> bool {
+        *self.assignment.options.config.quiet
+    }
+
+    pub(super) fn tell(&self, line: &str) {
+        if !self.quiet() {
+            say(line);
+        }
+    }
+}

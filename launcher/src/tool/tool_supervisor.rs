@@ -1,0 +1,128 @@
+//! The supervisor of a tool process that is not the root: it asks it to end when nobody waits for
+//! it any more, and ends it when it does not. The one of a host's highest tool process, where the
+//! root is on another host, also removes the job's directory here. (On the root's host the root's
+//! supervisor does that.)
+//!
+//! The highest process of a host ends last of all here: everybody reports to it.
+
+use crate::process::child::{self, Ended, Inheritance};
+use crate::process::poll::is_readable;
+use crate::process::signals::{Relations, Signals, asks_to_end, for_tools};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the process is given to end when the launcher is gone.
+const LINGER: Duration = Duration::from_secs(2);
+/// Between two looks, where the kernel wakes nobody at a child's end.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Looks after `command` while it runs, and ends as it does; the directory is removed then.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn supervise(
+    mut command: Command,
+    dir: Option<PathBuf>,
+    signals: Signals,
+) -> std::io::Result<Ended> {
+    let relations = Relations::here();
+    command.stdin(Stdio::null());
+    let inheritance = Inheritance {
+        mask: for_tools(signals.mask_before),
+        descriptors: &[],
+        nothing_else: false,
+    };
+    let child = child::start(command, inheritance)?;
+    let mut supervisor = ToolSupervisor {
+        child,
+        child_fd: rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty()).ok(),
+        launcher: relations.launcher_fd(),
+        launcher_gone: None,
+        relations,
+        signals,
+        dir,
+    };
+    let ended = supervisor.run();
+    supervisor.tidy_up();
+    Ok(ended)
+}
+
+struct ToolSupervisor {
+    child: Pid,
+    child_fd: Option<OwnedFd>,
+    /// Readable once the launcher's process here is gone.
+    launcher: Option<OwnedFd>,
+    /// Since when it is gone.
+    launcher_gone: Option<Instant>,
+    relations: Relations,
+    signals: Signals,
+    dir: Option<PathBuf>,
+}
+
+impl ToolSupervisor {
+    fn run(&mut self) -> Ended {
+        loop {
+            self.wait();
+            let mut asked = false;
+            while let Some(incoming) = self.signals.next() {
+                if asks_to_end(incoming.signal) {
+                    asked = true;
+                    if self.relations.sent_to_us_alone(incoming) {
+                        self.ask_to_end();
+                    }
+                }
+            }
+            let gone = self.launcher.as_ref().is_some_and(is_readable);
+            if self.launcher_gone.is_none() && (gone || asked && self.relations.is_orphan()) {
+                self.launcher = None;
+                self.launcher_gone = Some(Instant::now());
+                self.tidy_up();
+                self.ask_to_end();
+            }
+            if let Some(ended) = child::ended(self.child) {
+                return ended;
+            }
+            if self
+                .launcher_gone
+                .is_some_and(|since| since.elapsed() >= LINGER)
+            {
+                child::end(self.child);
+                return Ended::Code(0);
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let others = [self.child_fd.as_ref(), self.launcher.as_ref()];
+        let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        fds.extend(
+            others
+                .into_iter()
+                .flatten()
+                .map(|fd| PollFd::new(fd, PollFlags::IN)),
+        );
+        let rest = self
+            .launcher_gone
+            .map(|since| LINGER.saturating_sub(since.elapsed()));
+        let look = self.child_fd.is_none().then_some(LOOK);
+        let timeout = rest.into_iter().chain(look).min();
+        let timeout = timeout.and_then(|time| Timespec::try_from(time).ok());
+        // Whatever it says, everything is looked at.
+        let _ = poll(&mut fds, timeout.as_ref());
+    }
+
+    fn ask_to_end(&self) {
+        let _ = rustix::process::kill_process(self.child, Signal::TERM);
+    }
+
+    /// A directory that is gone already, or filled again by a place, is none of our trouble.
+    fn tidy_up(&self) {
+        if let Some(dir) = &self.dir {
+            let _ = invivo_jobdir::remove_runtime_dir(dir);
+        }
+    }
+}

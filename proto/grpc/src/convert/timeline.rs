@@ -1,0 +1,73 @@
+//! The last seconds, as clients are given them.
+
+use super::buffers::{call, losses};
+use super::{function_name, state_name};
+use crate::v1;
+use invivo_proto::control::link::TimelinePage;
+use invivo_proto::control::timeline::{Member, OpenCall, Piece};
+use invivo_proto::ids::{CommId, CommLocal};
+
+/// A page.
+pub fn page(page: &TimelinePage, ranks: u32) -> v1::TimelinePage {
+    v1::TimelinePage {
+        from_ns: page.from_ns,
+        to_ns: page.to_ns,
+        ranks,
+        pieces: page.timeline.pieces.iter().map(piece).collect(),
+        clock_error_ns: page.timeline.clock_error_ns,
+        missing: page.missing.iter().map(|process| process.0).collect(),
+    }
+}
+
+fn piece(piece: &Piece) -> v1::LocationPiece {
+    let comms = piece.comms.iter();
+    let peers = piece.peers.iter();
+    v1::LocationPiece {
+        location: Some(piece.location.into()),
+        calls: piece.rows.iter().map(call).collect(),
+        complete: piece.is_complete,
+        comms: comms
+            .map(|(local, member)| membership(*local, member))
+            .collect(),
+        peers: peers
+            .map(|(&(comm, peer), rank)| v1::PeerRank {
+                comm: comm.0,
+                peer,
+                rank: rank.0,
+            })
+            .collect(),
+        open: piece.open.as_ref().map(open),
+        state: state_name(v1::RankState::from(piece.state).into()).to_owned(),
+        ledger: Some((&piece.ledger).into()),
+        books: Some((&piece.counters).into()),
+        losses: losses(&piece.losses, piece.tick_ps),
+        gone_until_ns: piece.gone_until_ns,
+        not_kept: piece.not_kept,
+        left_out: piece.left_out,
+        broken: piece.is_broken,
+    }
+}
+
+fn membership(local: CommLocal, member: &Member) -> v1::Membership {
+    v1::Membership {
+        comm: local.0,
+        name: Some(name(member.id)),
+        peers: Some(name(member.peers)),
+        rank: member.rank,
+    }
+}
+
+fn name(id: CommId) -> v1::CommName {
+    v1::CommName {
+        leader: id.leader.0,
+        counter: id.counter,
+    }
+}
+
+fn open(call: &OpenCall) -> v1::OpenCall {
+    v1::OpenCall {
+        function: function_name(call.region),
+        begin_ns: call.begin_ns,
+        begin_ticks: call.begin_ticks,
+    }
+}

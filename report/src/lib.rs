@@ -1,0 +1,31 @@
+//! The report at the end of a job, as one page of text, as JSON and as one line; the timeline of
+//! its last seconds; and the tables that the report shares with the client's commands.
+//!
+//! ```text
+//! text json death                     the report
+//! timeline_pages timeline                    pages become an observation, and that a picture and a file
+//! coverage functions matrix recording status      tables and sentences about an answer
+//! table units glyphs                  columns, numbers with units, characters
+//! ```
+//!
+//! Pure but for the timeline's file. Not here: gRPC and colours.
+
+pub mod coverage;
+pub mod death;
+pub mod functions;
+pub mod glyphs;
+mod json;
+pub mod matrix;
+pub mod recording;
+pub mod status;
+pub mod table;
+mod text;
+pub mod timeline;
+pub mod timeline_pages;
+pub mod units;
+
+pub use json::json;
+pub use text::{one_line, text};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,292 @@
+//! A small job with a known report.
+
+use super::*;
+use crate::timeline_pages::EndContext;
+use invivo_proto::control::link::{Final, JobDescription};
+use invivo_proto::control::results::{
+    Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, Traffic,
+};
+use invivo_proto::control::tree::{Ended, RankEnded};
+use invivo_proto::ids::{Rank, RegionId};
+use invivo_proto::mpi;
+use std::collections::BTreeMap;
+
+fn stats(count: u64, sum_ns: u64) -> FunctionStats {
+    let mean_ns = sum_ns as f64 / count as f64;
+    let time = Moments {
+        count,
+        sum_ns,
+        mean_ns,
+        m2: 0.0,
+        min_ns: 5,
+        max_ns: sum_ns,
+        max_rank: Rank(1),
+    };
+    FunctionStats {
+        time,
+        bytes_out: 800,
+        bytes_in: 24,
+        clipped: 0,
+    }
+}
+
+fn sample() -> Final {
+    let functions = FunctionTable {
+        rows: BTreeMap::from([(RegionId(1), stats(30, 1_500_000_000))]),
+        rank_rows: BTreeMap::from([
+            ((Rank(0), RegionId(1)), stats(10, 500_000_000)),
+            ((Rank(1), RegionId(1)), stats(20, 1_000_000_000)),
+        ]),
+        rank_rows_total: 2,
+        rank_rows_max: 100,
+    };
+    let traffic = Traffic {
+        messages: 10,
+        bytes: 800,
+    };
+    Final {
+        job: JobDescription {
+            id: "melt".into(),
+            ranks: 2,
+            places: 1,
+            nodes: 1,
+            family: "ompi".into(),
+            library: "Open MPI v4.1.4\n".into(),
+        },
+        functions,
+        matrix: Matrix {
+            block_ranks: 1,
+            sent: BTreeMap::from([((0, 1), traffic)]),
+            received: BTreeMap::from([((0, 1), traffic)]),
+            unresolved: Traffic::default(),
+        },
+        status: JobStatus {
+            states: [0, 0, 0, 0, 2, 0],
+            observed_ns: 3_000_000_000,
+            ..JobStatus::default()
+        },
+        coverage: Coverage {
+            ranks: 2,
+            ranks_reporting: 2,
+            ledger: Ledger {
+                entered: 30,
+                kept: 28,
+                dropped: [2, 0, 0],
+                ..Ledger::default()
+            },
+            overhead_ns: 3_000,
+            tool_cpu_ns: 40_000_000,
+            packets_mpi: 4,
+            payload_bytes: 300,
+            buffer_bytes: 1 << 25,
+            ..Coverage::default()
+        },
+        ended: Vec::new(),
+        hang: Box::default(),
+        shut_down: false,
+    }
+}
+
+#[test]
+fn the_page_has_everything_once() {
+    let name = mpi::name(RegionId(1));
+    let page = text(&sample(), &EndContext::default());
+    for part in [
+        "Invivo report of job melt: 2 ranks, 1 tool place + 1 analysis node, watched for 3.00 s\n",
+        "Open MPI v4.1.4 (family ompi)\n",
+        "coverage: 2 of 2 ranks; 30 calls entered: 28 kept",
+        "losses: 2 calls dropped as no packet was free\n",
+        "own cost: 3.00 us in the ranks (100 ns per call), 0.0 % of their time; 40.0 ms CPU in tool processes; 4 packets over MPI",
+        "10.0 bytes per call; 32.0 MiB of buffers",
+        "from \\ to  0      1\n0          .  800 B\n",
+    ] {
+        assert_eq!(page.matches(part).count(), 1, "{part:?} in\n{page}");
+    }
+    // The worse rank stands first.
+    let by_rank = page.split("by rank").nth(1).expect("section");
+    let (worse, better) = (by_rank.find("   1  "), by_rank.find("   0  "));
+    assert!(worse.expect("rank 1") < better.expect("rank 0"));
+    assert_eq!(page.matches(name).count(), 3);
+}
+
+#[test]
+fn json_has_rows_that_add_up() {
+    let value: serde_json::Value =
+        serde_json::from_str(&json(&sample(), &EndContext::default())).expect("json");
+    assert_eq!(value["version"], 1);
+    assert_eq!(value["job"]["id"], "melt");
+    let rows = value["functions"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    assert_eq!(
+        (&rows[0]["rank"], &rows[0]["calls"], &rows[0]["seconds"]),
+        (&1.into(), &20.into(), &1.0.into())
+    );
+    assert_eq!(rows[0]["function"], mpi::name(RegionId(1)));
+    assert_eq!(
+        (
+            &rows[0]["bytes"],
+            &rows[0]["bytes_out"],
+            &rows[0]["bytes_in"]
+        ),
+        (&824.into(), &800.into(), &24.into())
+    );
+    assert!(value["totals"][0].get("rank").is_none());
+    assert_eq!(value["totals"][0]["calls"], 30);
+    let cell = serde_json::json!({ "source": 0, "destination": 1, "messages": 10, "bytes": 800 });
+    assert_eq!(value["matrix"]["sent"], serde_json::json!([cell]));
+    assert_eq!(value["matrix"]["received"], serde_json::json!([cell]));
+    assert_eq!(value["coverage"]["ledger"]["entered"], 30);
+    assert_eq!(value["coverage"]["ledger"]["dropped"]["no_packet"], 2);
+    assert_eq!(value["ended"], serde_json::json!([]));
+    assert_eq!(value["states"]["finished"], 2);
+}
+
+#[test]
+fn a_line_is_one_line_and_names_the_dead() {
+    let mut report = sample();
+    assert_eq!(
+        one_line(&report, &EndContext::default()),
+        "job melt: 2 ranks, 30 MPI calls in 3.00 s, 25.0 % of the time in MPI; losses: 2 calls dropped as no packet was free"
+    );
+    report.ended = vec![
+        RankEnded {
+            rank: Rank(1),
+            how: Ended::Signal(11),
+            inside: Some(RegionId(1)),
+        },
+        RankEnded {
+            rank: Rank(0),
+            how: Ended::Code(3),
+            inside: None,
+        },
+        RankEnded {
+            rank: Rank(2),
+            how: Ended::Code(4),
+            inside: Some(RegionId(0)),
+        },
+    ];
+    let line = one_line(&report, &EndContext::default());
+    let name = mpi::name(RegionId(1));
+    let tail = format!(
+        "; rank 1 was killed by signal 11 (SIGSEGV), in {name}, and 2 ranks ended early as well"
+    );
+    assert!(line.ends_with(&tail), "{line}");
+    assert!(!line.contains('\n'));
+    let page = text(&report, &EndContext::default());
+    assert!(
+        page.contains(
+            "rank 0 left with exit code 3 before MPI_Finalize was complete, outside MPI\n"
+        )
+    );
+    assert!(page.contains(
+        "rank 2 left with exit code 4 before MPI_Finalize was complete, in an MPI call\n"
+    ));
+    let value: serde_json::Value =
+        serde_json::from_str(&json(&report, &EndContext::default())).expect("json");
+    let expected = serde_json::json!([{ "rank": 1, "signal": 11, "inside": name }, { "rank": 0, "code": 3 },
+        { "rank": 2, "code": 4, "inside": "an MPI call" }]);
+    assert_eq!(value["ended"], expected);
+}
+
+#[test]
+fn a_measurement_that_was_shut_down_says_so() {
+    let mut report = sample();
+    report.shut_down = true;
+    report.status.states = [0, 2, 0, 0, 0, 0];
+    assert!(
+        text(&report, &EndContext::default()).contains(
+            "the measurement was shut down before the job ended; this is as it was then\n"
+        )
+    );
+    assert!(
+        one_line(&report, &EndContext::default())
+            .ends_with("; the measurement was shut down before the job ended")
+    );
+    let value: serde_json::Value =
+        serde_json::from_str(&json(&report, &EndContext::default())).expect("json");
+    assert_eq!(value["shut_down"], true);
+}
+
+#[test]
+fn a_report_of_a_window_is_about_its_time() {
+    let mut report = sample();
+    let second = 1_000_000_000;
+    report.status.recording.since_ns = 10 * second;
+    report.status.recording.now_ns = 12 * second;
+    report.status.recording.off = 2;
+    // 1.5 s of 2 ranks in 2 s.
+    assert!(
+        one_line(&report, &EndContext::default()).contains(" 37.5 % of the time in MPI"),
+        "{}",
+        one_line(&report, &EndContext::default())
+    );
+    assert!(text(&report, &EndContext::default()).contains("\nrecording: off\n"));
+    assert_eq!(
+        text(&sample(), &EndContext::default())
+            .matches("recording:")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn a_job_that_recorded_nothing_has_a_report() {
+    let report = Final {
+        functions: FunctionTable::default(),
+        matrix: Matrix::default(),
+        ..sample()
+    };
+    assert!(text(&report, &EndContext::default()).contains("no MPI call has been recorded"));
+    assert!(one_line(&report, &EndContext::default()).contains("0 MPI calls"));
+}
+
+#[test]
+fn who_was_waiting_and_where_the_timeline_is_stand_in_all_of_them() {
+    let mut report = sample();
+    report.ended = vec![RankEnded {
+        rank: Rank(1),
+        how: Ended::Signal(9),
+        inside: None,
+    }];
+    let saved = EndContext {
+        asked_by: Some(15),
+        whom: 1,
+        waiters: vec![invivo_archive::waits::Waiter {
+            rank: 0,
+            function: "MPI_Wait".into(),
+            since_ns: 1_000_000_000,
+        }],
+        to_ns: 3_000_000_000,
+        path: Some("/tmp/melt.pftrace".into()),
+        picture: "the last 5.00 s\n".into(),
+    };
+    let line = one_line(&report, &saved);
+    assert!(
+        line.ends_with(
+            "; the job was asked to end by signal 15 (SIGTERM); rank 1 was killed by signal 9 (SIGKILL), outside MPI; rank 0 was waiting for rank 1, for 2.00 s in MPI_Wait; \
+             last seconds of all ranks: /tmp/melt.pftrace"
+        ),
+        "{line}"
+    );
+    let page = text(&report, &saved);
+    assert!(
+        page.contains("rank 0 was waiting for rank 1, for 2.00 s in MPI_Wait\n"),
+        "{page}"
+    );
+    assert!(
+        page.contains("the last seconds of all ranks: /tmp/melt.pftrace"),
+        "{page}"
+    );
+    assert!(
+        page.contains("\n\nMPI time by rank\nthe last 5.00 s\n\n"),
+        "{page}"
+    );
+    assert!(!text(&sample(), &EndContext::default()).contains("MPI time by rank"));
+    let value: serde_json::Value = serde_json::from_str(&json(&report, &saved)).expect("json");
+    assert_eq!(
+        value["waiting"],
+        serde_json::json!([{ "rank": 0, "inside": "MPI_Wait", "seconds": 2.0 }])
+    );
+    assert_eq!(value["timeline"], "/tmp/melt.pftrace");
+    assert_eq!(value["asked_to_end_by"], 15);
+}

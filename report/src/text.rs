@@ -1,0 +1,139 @@
+//! The report for people.
+
+use super::death;
+use crate::timeline_pages::EndContext;
+use crate::units::{counted, duration, share};
+use crate::{coverage, functions, matrix, recording, status};
+use invivo_grpc::convert;
+use invivo_grpc::v1;
+use invivo_proto::control::link::Final;
+use invivo_proto::control::results::{JobStatus, RankState};
+
+/// Rows by rank and function on the page: the worst; all of them are in the JSON report.
+const RANK_ROWS: usize = 20;
+
+/// One page.
+pub fn text(report: &Final, saved: &EndContext) -> String {
+    let job = &report.job;
+    let (rows, rank_rows) = convert::function_rows(&report.functions);
+    let total_rows = usize::try_from(report.functions.rank_rows_total).unwrap_or(usize::MAX);
+    let counted_for = v1::Coverage::from(&report.coverage);
+    let matrix_reply = convert::matrix_reply(
+        &report.matrix,
+        &report.coverage,
+        job.ranks,
+        matrix::SIDE_TEXT,
+    );
+    let mut page = format!(
+        "Invivo report of job {}: {}, {} + {}, watched for {}\n",
+        job.id,
+        counted(job.ranks.into(), "rank"),
+        counted(job.places.into(), "tool place"),
+        counted(job.nodes.into(), "analysis node"),
+        duration(report.status.observed_ns),
+    );
+    if !job.library.is_empty() {
+        page.push_str(&format!(
+            "{} (family {})\n",
+            status::library(&job.library),
+            job.family
+        ));
+    }
+    let status = v1::JobStatus::from(&report.status);
+    if report.shut_down {
+        page.push_str(
+            "the measurement was shut down before the job ended; this is as it was then\n",
+        );
+    } else if let Some(recording) = status
+        .recording
+        .as_ref()
+        .filter(|now| recording_is_worth_a_line(now))
+    {
+        page.push_str(&format!("recording: {}\n", recording::text(recording)));
+    }
+    if let Some(asked) = death::asked(saved) {
+        page.push_str(&format!("{asked}\n"));
+    }
+    for ended in &report.ended {
+        page.push_str(&format!("{}\n", death::sentence(ended)));
+    }
+    if let Some(waiting) = death::waiting(saved) {
+        page.push_str(&format!("{waiting}\n"));
+    }
+    if let Some(path) = &saved.path {
+        page.push_str(&format!(
+            "the last seconds of all ranks: {} (drop it onto https://ui.perfetto.dev)\n",
+            path.display()
+        ));
+    }
+    page.push_str(&coverage::text(&counted_for));
+    page.push_str(&coverage::own_cost(&counted_for, report.status.observed_ns));
+    for note in &report.status.notes {
+        page.push_str(&format!("note: {note}\n"));
+    }
+    if !saved.picture.is_empty() {
+        page.push_str(&format!("\nMPI time by rank\n{}", saved.picture));
+    }
+    page.push_str("\nMPI functions, all ranks\n");
+    page.push_str(&functions::text(&rows));
+    page.push_str("\nMPI functions by rank, most time first\n");
+    page.push_str(&functions::by_rank(&rank_rows, RANK_ROWS, total_rows));
+    page.push_str("\nPoint-to-point messages, bytes sent\n");
+    page.push_str(&matrix::text(&matrix_reply));
+    page
+}
+
+/// One line without an end: what the job did, what was lost, who died, and where its last seconds
+/// are.
+pub fn one_line(report: &Final, saved: &EndContext) -> String {
+    let (rows, _) = convert::function_rows(&report.functions);
+    let calls = rows.iter().map(|row| row.calls).sum();
+    let mpi_ns = functions::observed_mpi_ns(&rows);
+    let span = recording::span_ns(&v1::JobStatus::from(&report.status));
+    let rank_ns = span as f64 * f64::from(report.job.ranks);
+    let counted_for = v1::Coverage::from(&report.coverage);
+    let mut line = format!(
+        "job {}: {}, {} in {}, {} of the time in MPI; losses: {}",
+        report.job.id,
+        counted(report.job.ranks.into(), "rank"),
+        counted(calls, "MPI call"),
+        duration(span),
+        share(mpi_ns as f64, rank_ns),
+        coverage::losses(&counted_for),
+    );
+    if let Some(asked) = death::asked(saved) {
+        line.push_str(&format!("; {asked}"));
+    }
+    if let Some(first) = report.ended.first() {
+        line.push_str(&format!("; {}", death::sentence(first)));
+        if report.ended.len() > 1 {
+            line.push_str(&format!(
+                ", and {} ended early as well",
+                counted(report.ended.len() as u64 - 1, "rank")
+            ));
+        }
+        if let Some(waiting) = death::waiting(saved) {
+            line.push_str(&format!("; {waiting}"));
+        }
+    } else if report.shut_down {
+        line.push_str("; the measurement was shut down before the job ended");
+    } else if report.status.states.iter().sum::<u32>() > finished(&report.status) {
+        let counts = v1::JobStatus::from(&report.status)
+            .ranks
+            .unwrap_or_default();
+        line.push_str(&format!("; last seen: {}", status::states(&counts)));
+    }
+    if let Some(path) = &saved.path {
+        line.push_str(&format!("; last seconds of all ranks: {}", path.display()));
+    }
+    line
+}
+
+/// Whether not simply everything was recorded.
+fn recording_is_worth_a_line(recording: &v1::RecordingStatus) -> bool {
+    recording.since_ns > 0 || recording.off > 0
+}
+
+fn finished(status: &JobStatus) -> u32 {
+    status.states[RankState::Finished as usize]
+}

@@ -1,0 +1,225 @@
+//! The last seconds of a job: pages become an observation, and that becomes a file and a picture.
+
+use invivo_archive::flows::{Channel, Endpoint, Endpoints};
+use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part};
+use invivo_archive::perfetto;
+use invivo_archive::waits::Waiter;
+use invivo_grpc::v1;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// An observation that grows page by page.
+#[derive(Debug, Default)]
+pub struct TimelinePages {
+    /// What has come so far.
+    pub observation: Observation,
+    endpoints: Endpoints,
+    names: Names,
+}
+
+/// Who is who on the communicators of one piece.
+struct Known {
+    peers: HashMap<(u32, i32), u32>,
+    comms: HashMap<u32, v1::Membership>,
+}
+
+impl TimelinePages {
+    /// Of a job.
+    pub fn new(job: &str) -> TimelinePages {
+        TimelinePages {
+            observation: Observation {
+                job: job.to_owned(),
+                ..Observation::default()
+            },
+            ..TimelinePages::default()
+        }
+    }
+
+    /// Adds a page.
+    pub fn add(&mut self, page: &v1::TimelinePage) {
+        let of = &mut self.observation;
+        (of.from_ns, of.to_ns) = (page.from_ns, page.to_ns);
+        of.ranks = page.ranks;
+        of.clock_error_ns = of.clock_error_ns.max(page.clock_error_ns);
+        for missing in &page.missing {
+            if let Err(at) = of.missing.binary_search(missing) {
+                of.missing.insert(at, *missing);
+            }
+        }
+        for piece in &page.pieces {
+            self.piece(piece);
+        }
+    }
+
+    fn piece(&mut self, piece: &v1::LocationPiece) {
+        let location = piece.location.unwrap_or_default();
+        let of = (location.rank, location.thread);
+        let peers = piece.peers.iter();
+        let comms = piece.comms.iter();
+        let known = Known {
+            peers: peers.map(|one| ((one.comm, one.peer), one.rank)).collect(),
+            comms: comms.map(|one| (one.comm, *one)).collect(),
+        };
+        let track = self.observation.track(of.0, of.1);
+        for record in &piece.calls {
+            let call = call(record, &known, &mut self.names);
+            endpoints(
+                &mut self.endpoints,
+                &call,
+                record,
+                &known,
+                of,
+                track.calls.len(),
+            );
+            track.calls.push(call);
+        }
+        let gaps: &mut Gaps = &mut track.gaps;
+        gaps.left_out = gaps.left_out.max(piece.left_out);
+        if !piece.complete {
+            return;
+        }
+        track.is_complete = !piece.broken;
+        track.state.clone_from(&piece.state);
+        track.open = piece.open.as_ref().map(|open| Open {
+            function: (!open.function.is_empty()).then(|| self.names.one(&open.function)),
+            begin_ns: open.begin_ns,
+        });
+        gaps.gone_until_ns = piece.gone_until_ns;
+        gaps.not_kept = piece.not_kept.unwrap_or(0);
+        if let Some(ledger) = &piece.ledger {
+            gaps.in_flight = ledger.in_flight;
+            let dropped = ledger.dropped.unwrap_or_default();
+            gaps.dropped = dropped.no_packet
+                + dropped.no_location
+                + dropped.switched
+                + ledger.dropped_by_place;
+        }
+    }
+
+    /// Writes the trace, beside its place first, so that nobody sees half of it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn save(&self, path: &Path) -> std::io::Result<()> {
+        let beside = path.with_extension("new");
+        let mut file = BufWriter::new(File::create(&beside)?);
+        perfetto::write(&self.observation, &self.endpoints, &mut file)?;
+        file.flush()?;
+        std::fs::rename(&beside, path)
+    }
+}
+
+/// What became of the last seconds of a job that did not end well.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndContext {
+    /// The signal by which the job was asked to end, where it was before anything else happened.
+    pub asked_by: Option<i32>,
+    /// The rank that died first.
+    pub whom: u32,
+    /// Who waited for it, the longest first.
+    pub waiters: Vec<Waiter>,
+    /// Where time ended, in job time.
+    pub to_ns: u64,
+    /// The timeline.
+    pub path: Option<PathBuf>,
+    /// The same as a picture of a few lines.
+    pub picture: String,
+}
+
+fn call(record: &v1::CallRecord, known: &Known, names: &mut Names) -> Call {
+    let parts = record.parts.iter().map(|part| Part {
+        function: names.one(&part.function),
+        facts: facts(part.facts.as_ref(), known),
+        request: part.request,
+        posted_ticks: part.posted_ticks,
+    });
+    Call {
+        parts: parts.collect(),
+        function: (!record.function.is_empty()).then(|| names.one(&record.function)),
+        begin_ns: record.end_ns.saturating_sub(record.duration_ns),
+        end_ns: record.end_ns,
+        facts: facts(record.facts.as_ref(), known),
+        ordinal: record.ordinal,
+        request: record.request,
+        is_clipped: record.clipped,
+    }
+}
+
+fn facts(of: Option<&v1::CallFacts>, known: &Known) -> Facts {
+    let Some(of) = of else {
+        return Facts::default();
+    };
+    let rank = of.comm.and_then(|comm| known.peers.get(&(comm, of.peer)));
+    Facts {
+        kind: CallKind::named(&of.kind),
+        comm: of.comm,
+        peer: of.peer,
+        rank: rank.copied(),
+        tag: of.tag,
+        bytes_out: of.bytes_out,
+        bytes_in: of.bytes_in,
+    }
+}
+
+/// Notes the messages that a call sent, or received.
+fn endpoints(
+    into: &mut Endpoints,
+    call: &Call,
+    record: &v1::CallRecord,
+    known: &Known,
+    location: (u32, u32),
+    number: usize,
+) {
+    let begin_ticks = record.end_ticks.saturating_sub(record.duration_ticks);
+    let whole = std::iter::once((&call.facts, 0));
+    let parts = call
+        .parts
+        .iter()
+        .map(|part| (&part.facts, part.posted_ticks));
+    for (facts, posted_ticks) in whole.chain(parts) {
+        let Some(member) = facts.comm.and_then(|comm| known.comms.get(&comm)) else {
+            continue;
+        };
+        let endpoint = Endpoint {
+            location,
+            call: number,
+            posted_ticks: if posted_ticks == 0 {
+                begin_ticks
+            } else {
+                posted_ticks
+            },
+        };
+        let name =
+            |name: &Option<v1::CommName>| name.map_or((0, 0), |name| (name.leader, name.counter));
+        match facts.kind {
+            CallKind::Send | CallKind::PostSend => {
+                if let Some(destination) = facts.rank {
+                    let channel = Channel {
+                        destination,
+                        comm: name(&member.name),
+                        source: member.rank,
+                        tag: facts.tag,
+                    };
+                    into.send(channel, endpoint);
+                }
+            }
+            CallKind::Receive | CallKind::Received => {
+                if let Ok(source) = u32::try_from(facts.peer) {
+                    let channel = Channel {
+                        destination: location.0,
+                        comm: name(&member.peers),
+                        source,
+                        tag: facts.tag,
+                    };
+                    into.receive(channel, endpoint);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
