@@ -335,7 +335,11 @@ async fn the_last_seconds_come_rank_by_rank() {
         length_ns: u64::MAX,
         calls_max: 0,
     };
-    let refused = house.viewer().timeline(too_long).await.expect_err("refused");
+    let refused = house
+        .viewer()
+        .timeline(too_long)
+        .await
+        .expect_err("refused");
     assert_eq!(refused.code(), Code::InvalidArgument);
 }
 
