@@ -6,8 +6,8 @@ use crate::limits;
 use crate::link::{Link, LinkError};
 use futures_util::Stream;
 use invivo_grpc::{convert, v1};
-use invivo_proto::control::last::{LAST_PAGE_MAX, Position};
-use invivo_proto::control::link::{Answer, Ask, Page};
+use invivo_proto::control::link::{Answer, Ask, TimelinePage};
+use invivo_proto::control::timeline::{TIMELINE_PAGE_MAX, TimelinePosition};
 use invivo_proto::control::tree::Query;
 use std::time::Duration;
 use tonic::Status;
@@ -19,7 +19,7 @@ struct Pages {
     to_ns: u64,
     ranks: u32,
     newest: u64,
-    next: Option<Position>,
+    next: Option<TimelinePosition>,
 }
 
 /// The pages of the time up to now.
@@ -56,7 +56,7 @@ pub async fn pages(
         to_ns,
         ranks: coverage.ranks,
         newest: (calls_max / u64::from(coverage.ranks.max(1))).max(1),
-        next: Position::of(0, coverage.ranks),
+        next: TimelinePosition::of(0, coverage.ranks),
     };
     Ok(futures_util::stream::try_unfold(
         pages,
@@ -72,25 +72,25 @@ impl Pages {
         let Some(from) = self.next else {
             return Ok(None);
         };
-        let query = Query::Last {
+        let query = Query::Timeline {
             from,
             from_ns: self.from_ns,
             to_ns: self.to_ns,
             newest: self.newest,
-            max: LAST_PAGE_MAX,
+            max: TIMELINE_PAGE_MAX,
         };
         let reply = self
             .link
             .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
             .await?;
-        let Answer::Last(last, _) = reply.answer else {
+        let Answer::Timeline(last, _) = reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
         self.next = from.behind(&last, self.ranks);
-        let page = Page {
+        let page = TimelinePage {
             from_ns: self.from_ns,
             to_ns: self.to_ns,
-            last,
+            timeline: last,
             missing: reply.missing,
         };
         Ok(Some(convert::timeline::page(&page, self.ranks)))

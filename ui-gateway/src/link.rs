@@ -5,7 +5,7 @@
 mod connection;
 
 use crate::limits;
-use invivo_proto::control::link::{Answer, Ask, Job};
+use invivo_proto::control::link::{Answer, Ask, JobDescription};
 use invivo_proto::ids::WorldRank;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub enum Root {
     /// It is not, and why.
     Away(Arc<str>),
     /// It is, and has said which job this is.
-    Here(Arc<Job>),
+    Here(Arc<JobDescription>),
 }
 
 /// Why there is no answer.

@@ -5,8 +5,8 @@ mod scripted_root;
 
 use house::House;
 use invivo_grpc::v1;
-use invivo_proto::control::last::Position;
 use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::timeline::TimelinePosition;
 use invivo_proto::control::tree::{Acks, Order, Query};
 use invivo_proto::ids::{CommandId, Rank, RegionId, WorldRank};
 use scripted_root::{Reply, ScriptedRoot, known};
@@ -319,7 +319,7 @@ async fn the_last_seconds_come_rank_by_rank() {
         (true, 7, "starting")
     );
     let question = |from| {
-        Ask::Query(Query::Last {
+        Ask::Query(Query::Timeline {
             from,
             from_ns: 5_000,
             to_ns: 9_000,
@@ -328,7 +328,7 @@ async fn the_last_seconds_come_rank_by_rank() {
         })
     };
     for rank in 0..4 {
-        let from = Position::of(rank, 4).expect("a rank");
+        let from = TimelinePosition::of(rank, 4).expect("a rank");
         assert_eq!(root.times(&question(from)), 1, "rank {rank}");
     }
     let too_long = v1::TimelineRequest {
@@ -347,10 +347,12 @@ async fn the_last_seconds_come_rank_by_rank() {
 async fn a_silent_place_is_passed_over_and_named() {
     let house = House::new();
     let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
-        Ask::Query(Query::Last { from, .. }) if from.location.rank == Rank(1) => Reply::Partial(
-            Answer::Last(Default::default(), Default::default()),
-            vec![WorldRank(5)],
-        ),
+        Ask::Query(Query::Timeline { from, .. }) if from.location.rank == Rank(1) => {
+            Reply::Partial(
+                Answer::Timeline(Default::default(), Default::default()),
+                vec![WorldRank(5)],
+            )
+        }
         other => known(other),
     });
     let _gateway = house.gateway().await;

@@ -16,7 +16,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{Ordering, compiler_fence};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::peer;
-use invivo_proto::record::{self, Facts, Kind};
+use invivo_proto::record::{self, Facts, RecordKind};
 use invivo_proto::shm::{Status, inside, recording};
 
 /// An outermost call of the application, from enter to leave.
@@ -114,7 +114,7 @@ impl Call {
     fn new(location: Here, region: u16, word: u32, begin: u64, sampled: bool) -> Call {
         Call {
             facts: Facts {
-                kind: Kind::Plain,
+                kind: RecordKind::Plain,
                 region: RegionId(region),
                 comm: CommLocal::NONE,
                 peer: peer::NONE,

@@ -16,7 +16,7 @@ use crate::track::requests::{self, Posted};
 use core::ffi::c_int;
 use invivo_proto::ids::CommLocal;
 use invivo_proto::mpi::ANY_TAG;
-use invivo_proto::record::{Facts, Kind, Part};
+use invivo_proto::record::{Facts, Part, RecordKind};
 
 /// A tag as records have it: all families number `MPI_ANY_TAG` below zero.
 #[inline(always)]
@@ -35,7 +35,7 @@ impl Call {
     #[inline(always)]
     fn message(
         &self,
-        kind: Kind,
+        kind: RecordKind,
         comm: CommLocal,
         peer: i32,
         tag: i32,
@@ -84,7 +84,7 @@ impl Call {
 
     /// Remembers a request that the call posts, for its completion.
     #[inline(always)]
-    fn post(&mut self, request: Request, posting: Facts, completing: Kind, persistent: bool) {
+    fn post(&mut self, request: Request, posting: Facts, completing: RecordKind, persistent: bool) {
         let parts = &self.location.parts;
         let before = parts.iter().filter(|part| part.facts.kind.posts()).count();
         let number = self.number(before as u64);

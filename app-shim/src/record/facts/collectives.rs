@@ -5,14 +5,14 @@ use crate::record::call::Call;
 use crate::track::communicators;
 use core::ffi::{c_int, c_void};
 use invivo_proto::mpi::peer as special;
-use invivo_proto::record::Kind;
+use invivo_proto::record::RecordKind;
 
 impl Call {
     /// A blocking collective with this rank's share of its bytes, on the communicator on which it
     /// was counted.
     #[inline(always)]
     pub fn coll(&mut self, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
-        self.collective(Kind::Collective, root, bytes_out, bytes_in);
+        self.collective(RecordKind::Collective, root, bytes_out, bytes_in);
     }
 
     /// Counts a collective on `comm`, recorded or not: ranks are not switched at the same time, and
@@ -23,7 +23,7 @@ impl Call {
     }
 
     #[inline(always)]
-    fn collective(&mut self, kind: Kind, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
+    fn collective(&mut self, kind: RecordKind, root: Option<c_int>, bytes_out: u64, bytes_in: u64) {
         let root = root.map_or(special::NONE, peer);
         self.facts = self.message(kind, self.facts.comm, root, 0, bytes_out, bytes_in);
     }
@@ -31,7 +31,7 @@ impl Call {
     /// A non-blocking collective of which the caller follows the request.
     pub fn begin_coll(&mut self, comm: Comm) {
         self.count_collective(comm);
-        self.collective(Kind::PostCollective, None, 0, 0);
+        self.collective(RecordKind::PostCollective, None, 0, 0);
     }
 
     /// A non-blocking collective.
@@ -44,12 +44,12 @@ impl Call {
         request: *const Request,
     ) {
         self.count_collective(comm);
-        self.collective(Kind::PostCollective, root, bytes_out, bytes_in);
+        self.collective(RecordKind::PostCollective, root, bytes_out, bytes_in);
         // SAFETY: the real call has written the request.
         self.post(
             unsafe { *request },
             self.facts,
-            Kind::CompletedCollective,
+            RecordKind::CompletedCollective,
             false,
         );
     }
@@ -64,11 +64,16 @@ impl Call {
         request: *const Request,
     ) {
         self.on(comm);
-        self.collective(Kind::PostCollective, root, bytes_out, bytes_in);
+        self.collective(RecordKind::PostCollective, root, bytes_out, bytes_in);
         let facts = self.facts;
-        self.facts = self.message(Kind::Plain, facts.comm, special::NONE, 0, 0, 0);
+        self.facts = self.message(RecordKind::Plain, facts.comm, special::NONE, 0, 0, 0);
         // SAFETY: the real call has written the request.
-        self.post(unsafe { *request }, facts, Kind::CompletedCollective, true);
+        self.post(
+            unsafe { *request },
+            facts,
+            RecordKind::CompletedCollective,
+            true,
+        );
     }
 
     /// Bytes of a buffer; none where the data are in place.

@@ -10,7 +10,7 @@ use crate::resolve::predefined::request_null;
 use crate::track::{idup, requests};
 use core::ffi::c_int;
 use invivo_proto::mpi::peer as special;
-use invivo_proto::record::{Facts, Kind};
+use invivo_proto::record::{Facts, RecordKind};
 
 impl Call {
     /// A request's handle, which the real call may overwrite; the null handle where the caller
@@ -82,9 +82,9 @@ impl Call {
         let number = self.number(before);
         let mut facts = requests::restart(held, number, self.begin_ticks(), self.facts.region)?;
         facts.kind = match facts.kind {
-            Kind::CompletedSend => Kind::PostSend,
-            Kind::CompletedRecv => Kind::PostRecv,
-            _ => Kind::PostCollective,
+            RecordKind::CompletedSend => RecordKind::PostSend,
+            RecordKind::CompletedRecv => RecordKind::PostRecv,
+            _ => RecordKind::PostCollective,
         };
         Some(facts)
     }
@@ -104,10 +104,14 @@ impl Call {
         if posted.makes_comm != 0 {
             idup::usable(Comm(posted.makes_comm as RawHandle));
         }
-        if status.is_cancelled() && matches!(facts.kind, Kind::CompletedSend | Kind::CompletedRecv)
+        if status.is_cancelled()
+            && matches!(
+                facts.kind,
+                RecordKind::CompletedSend | RecordKind::CompletedRecv
+            )
         {
-            facts.kind = Kind::CompletedNothing;
-        } else if facts.kind == Kind::CompletedRecv && facts.peer != special::NULL {
+            facts.kind = RecordKind::CompletedNothing;
+        } else if facts.kind == RecordKind::CompletedRecv && facts.peer != special::NULL {
             // A receive from MPI_PROC_NULL can share its handle with sends, whose status says
             // nothing.
             facts.peer = peer(status.source);

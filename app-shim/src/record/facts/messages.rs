@@ -7,7 +7,7 @@ use crate::track::{communicators, requests};
 use core::ffi::c_int;
 use invivo_proto::ids::CommLocal;
 use invivo_proto::mpi::{ANY_TAG, peer as special};
-use invivo_proto::record::{Facts, Kind};
+use invivo_proto::record::{Facts, RecordKind};
 
 impl Call {
     /// A blocking send.
@@ -15,7 +15,7 @@ impl Call {
     pub fn send(&mut self, count: i64, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm) {
         let bytes = self.size(count, datatype);
         self.facts = self.message(
-            Kind::Send,
+            RecordKind::Send,
             communicators::local(comm),
             peer(dest),
             tag,
@@ -28,7 +28,11 @@ impl Call {
     #[inline(always)]
     pub unsafe fn recv(&mut self, status: *const Status, comm: Comm) {
         // SAFETY: the wrapper passes a status that the real call has filled.
-        self.facts = self.received(Kind::Recv, unsafe { &*status }, communicators::local(comm));
+        self.facts = self.received(
+            RecordKind::Recv,
+            unsafe { &*status },
+            communicators::local(comm),
+        );
     }
 
     /// A non-blocking send.
@@ -44,7 +48,7 @@ impl Call {
     ) {
         let bytes = self.size(count, datatype);
         self.facts = self.message(
-            Kind::PostSend,
+            RecordKind::PostSend,
             communicators::local(comm),
             peer(dest),
             tag,
@@ -52,7 +56,12 @@ impl Call {
             0,
         );
         // SAFETY: the real call has written the request.
-        self.post(unsafe { *request }, self.facts, Kind::CompletedSend, false);
+        self.post(
+            unsafe { *request },
+            self.facts,
+            RecordKind::CompletedSend,
+            false,
+        );
     }
 
     /// A non-blocking receive.
@@ -68,7 +77,7 @@ impl Call {
     ) {
         let room = self.size(count, datatype);
         self.facts = self.message(
-            Kind::PostRecv,
+            RecordKind::PostRecv,
             communicators::local(comm),
             peer(source),
             tag_of(tag),
@@ -76,7 +85,12 @@ impl Call {
             room,
         );
         // SAFETY: the real call has written the request.
-        self.post(unsafe { *request }, self.facts, Kind::CompletedRecv, false);
+        self.post(
+            unsafe { *request },
+            self.facts,
+            RecordKind::CompletedRecv,
+            false,
+        );
     }
 
     /// A persistent send is made; nothing is sent yet.
@@ -91,9 +105,16 @@ impl Call {
     ) {
         let bytes = self.size(count, datatype);
         self.on(comm);
-        let facts = self.message(Kind::PostSend, self.facts.comm, peer(dest), tag, bytes, 0);
+        let facts = self.message(
+            RecordKind::PostSend,
+            self.facts.comm,
+            peer(dest),
+            tag,
+            bytes,
+            0,
+        );
         // SAFETY: the real call has written the request.
-        self.post(unsafe { *request }, facts, Kind::CompletedSend, true);
+        self.post(unsafe { *request }, facts, RecordKind::CompletedSend, true);
     }
 
     /// A persistent receive is made.
@@ -109,7 +130,7 @@ impl Call {
         let room = self.size(count, datatype);
         self.on(comm);
         let facts = self.message(
-            Kind::PostRecv,
+            RecordKind::PostRecv,
             self.facts.comm,
             peer(source),
             tag_of(tag),
@@ -117,7 +138,7 @@ impl Call {
             room,
         );
         // SAFETY: the real call has written the request.
-        self.post(unsafe { *request }, facts, Kind::CompletedRecv, true);
+        self.post(unsafe { *request }, facts, RecordKind::CompletedRecv, true);
     }
 
     /// A send and a receive in one: the call's facts are the send, the receive is a part.
@@ -132,7 +153,7 @@ impl Call {
     ) {
         self.send(count, datatype, dest, tag, comm);
         // SAFETY: the wrapper passes a status that the real call has filled.
-        let facts = self.received(Kind::Recv, unsafe { &*status }, self.facts.comm);
+        let facts = self.received(RecordKind::Recv, unsafe { &*status }, self.facts.comm);
         self.part(facts, 0, 0);
     }
 
@@ -151,7 +172,7 @@ impl Call {
     ) {
         let bytes = self.size(count, datatype);
         self.facts = self.message(
-            Kind::PostSend,
+            RecordKind::PostSend,
             communicators::local(comm),
             peer(dest),
             tag,
@@ -159,7 +180,7 @@ impl Call {
             0,
         );
         let receive = self.message(
-            Kind::PostRecv,
+            RecordKind::PostRecv,
             self.facts.comm,
             peer(source),
             tag_of(recvtag),
@@ -167,7 +188,12 @@ impl Call {
             0,
         );
         // SAFETY: the real call has written the request.
-        self.post(unsafe { *request }, receive, Kind::CompletedRecv, false);
+        self.post(
+            unsafe { *request },
+            receive,
+            RecordKind::CompletedRecv,
+            false,
+        );
         self.part(receive, 0, 0);
     }
 
@@ -197,7 +223,7 @@ impl Call {
     pub unsafe fn mrecv(&mut self, held: Message, status: *const Status) {
         let comm = CommLocal(requests::take_message(held).unwrap_or(CommLocal::NONE.0));
         // SAFETY: the wrapper passes a status that the real call has filled.
-        self.facts = self.received(Kind::Recv, unsafe { &*status }, comm);
+        self.facts = self.received(RecordKind::Recv, unsafe { &*status }, comm);
     }
 
     /// A matched message is received without waiting.
@@ -210,13 +236,18 @@ impl Call {
     ) {
         let comm = CommLocal(requests::take_message(held).unwrap_or(CommLocal::NONE.0));
         let room = self.size(count, datatype);
-        self.facts = self.message(Kind::PostRecv, comm, special::ANY, ANY_TAG, 0, room);
+        self.facts = self.message(RecordKind::PostRecv, comm, special::ANY, ANY_TAG, 0, room);
         // SAFETY: the real call has written the request.
-        self.post(unsafe { *request }, self.facts, Kind::CompletedRecv, false);
+        self.post(
+            unsafe { *request },
+            self.facts,
+            RecordKind::CompletedRecv,
+            false,
+        );
     }
 
     #[inline(always)]
-    fn received(&self, kind: Kind, status: &Status, comm: CommLocal) -> Facts {
+    fn received(&self, kind: RecordKind, status: &Status, comm: CommLocal) -> Facts {
         self.message(
             kind,
             comm,

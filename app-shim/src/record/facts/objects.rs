@@ -10,7 +10,7 @@ use crate::track::{communicator_ids, datatype_sizes, idup};
 use crate::world::worlds::application_world;
 use core::ffi::c_char;
 use invivo_proto::ids::CommLocal;
-use invivo_proto::record::{Facts, Kind};
+use invivo_proto::record::{Facts, RecordKind};
 
 impl Call {
     /// A communicator is about to be made.
@@ -46,7 +46,7 @@ impl Call {
             request,
             Posted {
                 facts: Facts {
-                    kind: Kind::CompletedCollective,
+                    kind: RecordKind::CompletedCollective,
                     ..self.facts
                 },
                 request: number,
