@@ -2,9 +2,9 @@
 //! are sorted, and a matrix that is too large for its reader is folded further.
 
 pub mod buffers;
-pub mod timeline;
-pub mod stacks;
 pub mod hang;
+pub mod stacks;
+pub mod timeline;
 
 use crate::v1;
 use invivo_proto::control::link;
