@@ -4,19 +4,19 @@
 //! carries messages and passes the time.
 
 use crate::self_stats::SelfStats;
-use invivo_analysis::law::Mismatch;
+use invivo_analysis::merge::Mismatch;
 use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
 use invivo_proto::control::results::NOTES_MAX;
 use invivo_proto::control::tree::{Command, Down, Partial, Up, Verb};
 use invivo_proto::ids::{CommandId, WorldRank};
-use invivo_tbon::node::{Action as NodeAction, Input, Node, Seat};
+use invivo_tbon::node::{Action as NodeAction, Input, Node, Position};
 
 /// How long a node whose ranks are through waits for a lost root to come back.
 pub const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
 
-/// Messages of partial results become one by this law.
-type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+/// Messages of partial results become one by this merge.
+type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// What the node's role has to send.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub enum BranchAction {
 /// An inner node, without its transport.
 pub struct Branch {
     me: WorldRank,
-    node: Node<Merge>,
+    node: Node<MergeFn>,
     stats: SelfStats,
     /// Messages of the parent that could not be read.
     unreadable: u64,
@@ -49,11 +49,11 @@ pub struct Branch {
 }
 
 impl Branch {
-    /// A node at its seat.
-    pub fn new(now_ns: u64, seat: Seat) -> Branch {
+    /// A node at its position.
+    pub fn new(now_ns: u64, position: Position) -> Branch {
         Branch {
-            me: seat.me,
-            node: Node::new(now_ns, seat, invivo_analysis::law::merge as Merge),
+            me: position.me,
+            node: Node::new(now_ns, position, invivo_analysis::merge::merge as MergeFn),
             stats: SelfStats::default(),
             unreadable: 0,
             abnormal: false,

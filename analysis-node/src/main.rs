@@ -12,11 +12,11 @@ use invivo_mpi_link::clock::monotonic_ns;
 use invivo_mpi_link::panics::{PanicGuard, report_panics};
 use invivo_mpi_link::runtime::{self, Exit};
 use invivo_mpi_link::{Link, signals};
-use invivo_proto::control::link::Job;
+use invivo_proto::control::link::JobDescription;
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::control::tree::JobInfo;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::Seat;
+use invivo_tbon::node::Position;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -95,9 +95,9 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let layout = args.layout;
     let link = Link::start()?;
     let me = link.rank();
-    let seat =
-        Seat::of(&layout, me).filter(|seat| seat.local.is_none() && link.size() == layout.total());
-    let seat = seat.ok_or_else(|| {
+    let position = Position::of(&layout, me)
+        .filter(|position| position.local.is_none() && link.size() == layout.total());
+    let position = position.ok_or_else(|| {
         format!(
             "process {me} of {} is no analysis node in layout {layout}",
             link.size()
@@ -117,11 +117,11 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
 
     let exit = match (layout.parent(me), report) {
         (Some(parent), _) => {
-            let role = BranchRole::new(seat, parent, monotonic_ns);
+            let role = BranchRole::new(position, parent, monotonic_ns);
             runtime::run(link, role, guard, &end_asked)?
         }
         (None, Some(report)) => {
-            let server = root_server(&link, &layout, seat, args.root);
+            let server = root_server(&link, &layout, position, args.root);
             let role = RootRole::new(server, report);
             runtime::run(link, role, guard, &end_asked)?
         }
@@ -133,8 +133,8 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     })
 }
 
-fn root_server(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> RootServer {
-    let job = Job {
+fn root_server(link: &Link, layout: &Layout, position: Position, args: RootArgs) -> RootServer {
+    let job = JobDescription {
         id: args.job.clone(),
         ranks: layout.app(),
         places: layout.places(),
@@ -152,7 +152,7 @@ fn root_server(link: &Link, layout: &Layout, seat: Seat, args: RootArgs) -> Root
     };
     let gateway = args.link.as_deref().and_then(listen);
     let watchdog = Watchdog::new(monotonic_ns(), args.watchdog_ns);
-    RootServer::new(monotonic_ns(), seat, job, info, gateway).watched_by(watchdog)
+    RootServer::new(monotonic_ns(), position, job, info, gateway).watched_by(watchdog)
 }
 
 fn listen(path: &Path) -> Option<Gateway> {

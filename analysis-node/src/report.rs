@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use invivo_proto::control::framing::frame;
-use invivo_proto::control::link::{AtEnd, Final, Page};
+use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
 use invivo_proto::control::{ControlError, encode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -65,7 +65,7 @@ impl Report {
     ///
     /// # Errors
     /// When it cannot be encoded.
-    pub fn page(&mut self, page: Page) -> Result<(), ControlError> {
+    pub fn page(&mut self, page: TimelinePage) -> Result<(), ControlError> {
         self.send(&AtEnd::Page(page))
     }
 
@@ -139,7 +139,7 @@ mod tests {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
-            waits: Box::default(),
+            hang: Box::default(),
             shut_down: false,
         }
     }

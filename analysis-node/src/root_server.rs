@@ -12,14 +12,16 @@ use crate::watchdog::Watchdog;
 use final_result::FinalResult;
 pub use final_result::{ENDED_MAX, LAST_MATRIX_SIDE, LAST_RANK_ROWS};
 use invivo_analysis::groups::Members;
-use invivo_analysis::law::Mismatch;
-use invivo_analysis::waits::{Surroundings, explain};
+use invivo_analysis::hang::{Surroundings, explain};
+use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::decode;
-use invivo_proto::control::link::{Answer, Ask as LinkAsk, Final, Job, Page, Request};
+use invivo_proto::control::link::{
+    Answer, Ask as LinkAsk, Final, JobDescription, Request, TimelinePage,
+};
 use invivo_proto::control::results::{Coverage, NOTES_MAX};
 use invivo_proto::control::tree::{Down, JobInfo, Order, Partial, Query, RankEnded, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
-use invivo_tbon::node::Seat;
+use invivo_tbon::node::Position;
 use invivo_tbon::root::{Ask, AskId, Root, RootAction, RootInput};
 use last_seconds::LastSeconds;
 use std::collections::BTreeMap;
@@ -34,8 +36,8 @@ const _: () = assert!(
     "the tree has room for the root's own questions"
 );
 
-/// Partial results become one by this law.
-type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+/// Partial results become one by this merge.
+type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// Who asked.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +63,7 @@ pub enum ServerAction {
     /// Send to a child.
     Send(WorldRank, Down),
     /// Hand a page of the last seconds to our supervisor, and say when it is taken.
-    Page(Box<Page>),
+    Page(Box<TimelinePage>),
     /// Say this to the user, as one line on standard error.
     Print(String),
     /// Hand the result to our supervisor.
@@ -80,10 +82,10 @@ pub enum ServerAction {
 
 /// The root, without its transport.
 pub struct RootServer {
-    root: Root<Merge>,
+    root: Root<MergeFn>,
     me: WorldRank,
     children: usize,
-    job: Job,
+    job: JobDescription,
     gateway: Option<Gateway>,
     asked: BTreeMap<AskId, Asker>,
     next_ask: u64,
@@ -99,19 +101,19 @@ pub struct RootServer {
 }
 
 impl RootServer {
-    /// The root at its seat. The tree learns the job with the first action.
+    /// The root at its position. The tree learns the job with the first action.
     pub fn new(
         now_ns: u64,
-        seat: Seat,
-        job: Job,
+        position: Position,
+        job: JobDescription,
         info: JobInfo,
         gateway: Option<Gateway>,
     ) -> RootServer {
         let mut server = RootServer {
-            me: seat.me,
-            children: seat.children.len(),
-            shutdown: Shutdown::new(seat.height, job.ranks),
-            root: Root::new(now_ns, seat, invivo_analysis::law::merge as Merge),
+            me: position.me,
+            children: position.children.len(),
+            shutdown: Shutdown::new(position.height, job.ranks),
+            root: Root::new(now_ns, position, invivo_analysis::merge::merge as MergeFn),
             gateway,
             asked: BTreeMap::new(),
             next_ask: 0,
@@ -266,7 +268,7 @@ impl RootServer {
         }
         if let Some(older_ns) = self.watchdog.asks(now_ns) {
             let ask = self.new_ask(Asker::Watchdog);
-            let what = Ask::Query(Query::Waits { older_ns });
+            let what = Ask::Query(Query::Hang { older_ns });
             self.run(now_ns, RootInput::Ask { ask, what });
         }
     }
@@ -308,7 +310,7 @@ impl RootServer {
             return;
         };
         match answer {
-            Answer::Last(last, _) => {
+            Answer::Timeline(last, _) => {
                 let page = Box::new(last_seconds.page(last, missing));
                 self.actions.push(ServerAction::Page(page));
             }
@@ -413,13 +415,13 @@ impl RootServer {
             Partial::Messages(messages) => Answer::Messages(*messages, coverage),
             Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
             Partial::Records(records) => Answer::Records(records, coverage),
-            Partial::Last(last) => Answer::Last(last, coverage),
-            Partial::Waits(waits) => {
+            Partial::Timeline(last) => Answer::Timeline(last, coverage),
+            Partial::Hang(waits) => {
                 let around = Surroundings {
                     ranks: self.job.ranks,
                     members: &|comm| self.root.group(comm).map(Members::of),
                 };
-                Answer::Waits(Box::new((explain(&waits, &around), *waits)), coverage)
+                Answer::Hang(Box::new((explain(&waits, &around), *waits)), coverage)
             }
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
             Partial::Status(mut status) => {
@@ -458,7 +460,7 @@ impl RootServer {
             }
             Some(Asker::LastSeconds) => self.page_answered(answer, missing),
             Some(Asker::Watchdog) => match answer {
-                Answer::Waits(found, _) => {
+                Answer::Hang(found, _) => {
                     let line = self.watchdog.hears(&found.0, &found.1);
                     self.actions.extend(line.map(ServerAction::Print));
                 }

@@ -3,7 +3,7 @@
 //!
 //! Pure: time is an argument, a sentence comes out.
 
-use invivo_proto::control::waits::{Diagnosis, Doing, Verdict, Waits};
+use invivo_proto::control::hang::{Diagnosis, Doing, Hang, Verdict};
 
 /// Looks in the time after which a job is said to stand still: it is said a quarter of that time
 /// late at most.
@@ -57,7 +57,7 @@ impl Watchdog {
     }
 
     /// The answer. What is to be said, if there is something new to say.
-    pub fn hears(&mut self, diagnosis: &Diagnosis, waits: &Waits) -> Option<String> {
+    pub fn hears(&mut self, diagnosis: &Diagnosis, waits: &Hang) -> Option<String> {
         self.asking = false;
         if !self.is_still(diagnosis, waits) {
             (self.found, self.said) = (None, None);
@@ -97,7 +97,7 @@ impl Watchdog {
     /// Whether the job stands still. Ranks that can never go on do, whatever the others are at.
     /// Else all ranks must have done nothing for so long; and where all of them compute, or we hold
     /// them ourselves, nothing is the matter.
-    fn is_still(&self, diagnosis: &Diagnosis, waits: &Waits) -> bool {
+    fn is_still(&self, diagnosis: &Diagnosis, waits: &Hang) -> bool {
         let has = |is_such: fn(&Doing) -> bool| waits.classes.keys().any(is_such);
         let quiet = diagnosis.quiet_ns >= self.after_ns && !has(|doing| *doing == Doing::Held);
         match diagnosis.verdict {
@@ -112,7 +112,7 @@ impl Watchdog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_proto::control::waits::Class;
+    use invivo_proto::control::hang::RankClass;
     use invivo_proto::ids::RegionId;
 
     const S: u64 = 1_000_000_000;
@@ -126,13 +126,13 @@ mod tests {
         }
     }
 
-    fn waits(doing: &[Doing]) -> Waits {
-        Waits {
+    fn waits(doing: &[Doing]) -> Hang {
+        Hang {
             classes: doing
                 .iter()
-                .map(|&doing| (doing, Class::default()))
+                .map(|&doing| (doing, RankClass::default()))
                 .collect(),
-            ..Waits::default()
+            ..Hang::default()
         }
     }
 

@@ -137,15 +137,20 @@ pub fn merge_losses<K: Ord>(
 /// keeps as many as an answer names. A place brings its own into this form too.
 pub fn keep_worst(named: &mut Vec<OneBuffer>) {
     let order = |one: &OneBuffer| {
-        let books = &one.books;
+        let counters = &one.counters;
         let kept = (
-            books.stored,
-            books.kept,
-            books.reduced,
-            books.dropped,
-            books.reset,
+            counters.stored,
+            counters.kept,
+            counters.reduced,
+            counters.dropped,
+            counters.reset,
         );
-        let size = (one.bins, one.bins_used, one.bytes_used, books.parts_reduced);
+        let size = (
+            one.bins,
+            one.bins_used,
+            one.bytes_used,
+            counters.parts_reduced,
+        );
         // What follows the location only decides between two statements about one.
         let gone = (one.reductions, one.capped_ns, one.halvings);
         (one.complete_ns, one.location, one.span_ns, kept, size, gone)
@@ -159,7 +164,7 @@ pub fn keep_worst(named: &mut Vec<OneBuffer>) {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use invivo_proto::control::buffers::{Books, Class, Label, Reason};
+    use invivo_proto::control::buffers::{BufferCounters, Label, LossReason, RecordClass};
     use invivo_proto::control::strategy::{Rule, Strategy as Kept};
     use invivo_proto::ids::{LocationId, Rank};
     use proptest::prelude::*;
@@ -174,11 +179,11 @@ pub(crate) mod tests {
                 bins: 128,
                 bins_used: 100,
                 bytes_used: kept * 9,
-                books: Books {
+                counters: BufferCounters {
                     stored: 2 * kept,
                     kept,
                     reduced: kept,
-                    ..Books::default()
+                    ..BufferCounters::default()
                 },
                 span_ns: complete_ns * 2,
                 complete_ns,
@@ -192,11 +197,11 @@ pub(crate) mod tests {
         })
     }
 
-    fn loss() -> impl Strategy<Value = ((Label, Class, Reason), Loss)> {
+    fn loss() -> impl Strategy<Value = ((Label, RecordClass, LossReason), Loss)> {
         let label = prop::sample::select(
             &[Label::Rest, Label::ShorterThanLog2(9), Label::Iteration(1)][..],
         );
-        let reason = prop::sample::select(&[Reason::Room, Reason::Reset][..]);
+        let reason = prop::sample::select(&[LossReason::Room, LossReason::Reset][..]);
         (label, reason, 1u64..9, 0u64..90, 0u64..90).prop_map(
             |(label, reason, records, first_ns, more)| {
                 let last_ns = first_ns + more;
@@ -205,7 +210,7 @@ pub(crate) mod tests {
                     first_ns,
                     last_ns,
                 };
-                ((label, Class::Call, reason), loss)
+                ((label, RecordClass::Call, reason), loss)
             },
         )
     }
@@ -261,7 +266,7 @@ pub(crate) mod tests {
                 for one in &named {
                     add_span(&mut buffers.span, one, one.span_ns);
                     add_span(&mut buffers.complete, one, one.complete_ns);
-                    buffers.kept += one.books.kept;
+                    buffers.kept += one.counters.kept;
                     add_cap(&mut buffers, one);
                 }
                 keep_worst(&mut named);
@@ -286,7 +291,7 @@ pub(crate) mod tests {
                 named.dedup_by_key(|one| one.location);
                 for one in &named {
                     add_span(&mut of_place.complete, one, one.complete_ns);
-                    of_place.kept += one.books.kept;
+                    of_place.kept += one.counters.kept;
                     add_cap(&mut of_place, one);
                 }
                 all.extend(named.iter().copied());
@@ -294,7 +299,7 @@ pub(crate) mod tests {
                 of_place.named = named;
                 merge(&mut sum, of_place);
             }
-            prop_assert_eq!(sum.kept, all.iter().map(|one| one.books.kept).sum::<u64>());
+            prop_assert_eq!(sum.kept, all.iter().map(|one| one.counters.kept).sum::<u64>());
             prop_assert_eq!(sum.reductions, all.iter().map(|one| one.reductions).sum::<u64>());
             let capped = all.iter().filter_map(|one| one.capped_ns);
             prop_assert_eq!(

@@ -18,7 +18,7 @@ use core::cmp::Reverse;
 use invivo_proto::control::results::{FunctionStats, FunctionTable};
 use invivo_proto::ids::{Rank, RegionId};
 use invivo_proto::mpi::peer;
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 
 const NO_CALLS: FunctionStats = FunctionStats {
     time: moments::EMPTY,
@@ -164,11 +164,13 @@ impl OfRank {
 #[inline(always)]
 fn bytes(facts: &Facts) -> (u64, u64) {
     match facts.kind {
-        Kind::Send | Kind::PostSend if facts.peer != peer::NULL => (facts.bytes_out, 0),
-        Kind::Recv | Kind::CompletedRecv if facts.peer != peer::NULL => (0, facts.bytes_in),
-        Kind::Collective => (facts.bytes_out, facts.bytes_in),
-        Kind::PostCollective => (facts.bytes_out, 0),
-        Kind::CompletedCollective => (0, facts.bytes_in),
+        RecordKind::Send | RecordKind::PostSend if facts.peer != peer::NULL => (facts.bytes_out, 0),
+        RecordKind::Recv | RecordKind::CompletedRecv if facts.peer != peer::NULL => {
+            (0, facts.bytes_in)
+        }
+        RecordKind::Collective => (facts.bytes_out, facts.bytes_in),
+        RecordKind::PostCollective => (facts.bytes_out, 0),
+        RecordKind::CompletedCollective => (0, facts.bytes_in),
         _ => (0, 0),
     }
 }

@@ -19,9 +19,9 @@ pub mod buffers;
 pub mod communicators;
 pub mod functions;
 pub mod groups;
-pub mod last;
-pub mod law;
+pub mod hang;
 pub mod matrix;
+pub mod merge;
 pub mod messages;
 pub mod moments;
 pub mod pauses;
@@ -30,4 +30,4 @@ pub mod stacks;
 pub mod status;
 #[cfg(test)]
 mod testing;
-pub mod waits;
+pub mod timeline;

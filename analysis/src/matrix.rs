@@ -20,7 +20,7 @@ use invivo_proto::control::results::{Matrix, Traffic};
 use invivo_proto::definition::Definition;
 use invivo_proto::ids::{CommId, CommLocal, Rank};
 use invivo_proto::mpi::peer;
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use rustc_hash::FxBuildHasher;
 
 /// Cells of one place's matrix: 13 MB of memory. What goes to further pairs is counted as not
@@ -111,8 +111,12 @@ impl MatrixLeaf {
             peer: facts.peer,
         };
         match facts.kind {
-            Kind::Send | Kind::PostSend => count(&mut self.cell(at).sent, facts.bytes_out),
-            Kind::Recv | Kind::CompletedRecv => count(&mut self.cell(at).received, facts.bytes_in),
+            RecordKind::Send | RecordKind::PostSend => {
+                count(&mut self.cell(at).sent, facts.bytes_out)
+            }
+            RecordKind::Recv | RecordKind::CompletedRecv => {
+                count(&mut self.cell(at).received, facts.bytes_in)
+            }
             _ => {}
         }
     }

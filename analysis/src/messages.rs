@@ -9,29 +9,29 @@
 //! **Matching.** MPI does not let messages overtake: of one rank to another, on one communicator,
 //! with one tag, the first sent is taken by the first receive *posted* that fits. Sends are told in
 //! the order in which they were posted; receives are brought into it (`posted.rs`). The peer and
-//! tag of a receive are those of its status, so that wildcards need no search. Halves of different
-//! epochs of recording never match.
+//! tag of a receive are those of its status, so that wildcards need no search. Endpoints of
+//! different epochs of recording never match.
 //!
-//! **When records are missing** (dropped, or never made while recording was off) one half of a pair
-//! is here and would shift all pairs of its channel behind it. Too many receives heal by
+//! **When records are missing** (dropped, or never made while recording was off) one endpoint of a
+//! pair is here and would shift all pairs of its channel behind it. Too many receives heal by
 //! themselves: a message is not received before it is sent, so a receive that ended before the
 //! first send that is left began, by more than the clocks may be off, has none. Too many sends
 //! would not. So wherever receives may be missing, sends are given up up to that time, and all of
 //! it is counted by reason.
 //!
-//! **A cut** (reset, window, recording off) takes halves out of the sums and leaves them in their
-//! order, since what was sent before it may be received behind it. A pair across the cut is none;
-//! it is counted as such.
+//! **A cut** (reset, window, recording off) takes endpoints out of the sums and leaves them in
+//! their order, since what was sent before it may be received behind it. A pair across the cut is
+//! none; it is counted as such.
 
-mod books;
-mod meeting;
+mod counters;
+mod matcher;
 mod outbox;
 mod posted;
 mod unresolved;
 mod waiting;
 
-pub use books::{EMPTY, merge};
-pub use meeting::WAITING_MAX;
+pub use counters::{EMPTY, merge};
+pub use matcher::WAITING_MAX;
 pub use outbox::OUTBOX_MAX;
 pub use posted::{HELD_MAX, POSTED_MAX};
 pub use unresolved::UNRESOLVED_MAX;
@@ -39,20 +39,20 @@ pub use unresolved::UNRESOLVED_MAX;
 use crate::communicators::Communicators;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use books::{Books, Reason};
 use core::ops::Range;
+use counters::{Counters, UnmatchedReason};
 use invivo_proto::control::VERSION;
-use invivo_proto::control::peer::{HALVES_MAX, Halves, Standing};
+use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints};
 use invivo_proto::control::results;
 use invivo_proto::ids::{Rank, WorldRank};
-use invivo_proto::record::{Call, Facts, Kind, Part};
-use meeting::Meeting;
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
+use matcher::Matcher;
 use outbox::Outbox;
 use posted::{InOrder, Pattern};
 use unresolved::{Key, Unknown, Unresolved};
-use waiting::{Channel, Half, Side};
+use waiting::{Channel, Endpoint, Side};
 
-/// An error of four seconds and more is no knowledge of time: such halves are matched, and their
+/// An error of four seconds and more is no knowledge of time: such endpoints are matched, and their
 /// times mean nothing beside others.
 const UNKNOWN_NS: u32 = u32::MAX;
 
@@ -70,7 +70,7 @@ pub struct Of<'a, F> {
     /// When the call was left, in the rank's ticks.
     pub end: u64,
     /// Whether it counts.
-    pub standing: Standing,
+    pub clipping: Clipping,
     /// What was told about communicators.
     pub communicators: &'a Communicators,
     /// Job time of a tick, in ns.
@@ -82,9 +82,9 @@ pub struct Of<'a, F> {
 pub enum Refused {
     /// It has another version.
     Version(u32),
-    /// It holds more halves than one message may.
+    /// It holds more endpoints than one message may.
     Long(usize),
-    /// So many of its halves are for ranks that are not below this place.
+    /// So many of its endpoints are for ranks that are not below this place.
     Foreign(usize),
 }
 
@@ -92,13 +92,15 @@ impl core::fmt::Display for Refused {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Refused::Version(found) => write!(f, "version {found} instead of {VERSION}"),
-            Refused::Long(halves) => {
+            Refused::Long(endpoints) => {
                 write!(
                     f,
-                    "{halves} halves in one message, at most {HALVES_MAX} allowed"
+                    "{endpoints} endpoints in one message, at most {ENDPOINTS_MAX} allowed"
                 )
             }
-            Refused::Foreign(halves) => write!(f, "{halves} halves for ranks of other places"),
+            Refused::Foreign(endpoints) => {
+                write!(f, "{endpoints} endpoints for ranks of other places")
+            }
         }
     }
 }
@@ -112,20 +114,20 @@ pub struct Messages {
     place_of: PlaceOf,
     unknown: Unknown,
     outbox: Outbox,
-    meeting: Meeting,
-    books: Books,
+    matcher: Matcher,
+    counters: Counters,
     /// Ranks that the job has.
     job_ranks: u32,
     clock_error_ns: u64,
     /// Receives that may be matched now; empty between two calls.
-    ready: Vec<(Pattern, Half)>,
+    ready: Vec<(Pattern, Endpoint)>,
 }
 
 /// What is kept for each rank.
 #[derive(Clone, Debug, Default)]
 struct OfRank {
     epoch: u32,
-    receives: InOrder<Half>,
+    receives: InOrder<Endpoint>,
     /// Records of it were lost until then, in job time.
     lost_ns: u64,
 }
@@ -139,8 +141,8 @@ impl Messages {
             place_of,
             unknown: Unknown::default(),
             outbox: Outbox::default(),
-            meeting: Meeting::default(),
-            books: Books::default(),
+            matcher: Matcher::default(),
+            counters: Counters::default(),
             job_ranks,
             clock_error_ns: 0,
             ready: Vec::new(),
@@ -192,25 +194,25 @@ impl Messages {
             tag: facts.tag,
         };
         match facts.kind {
-            Kind::Send | Kind::PostSend if facts.peer >= 0 => {
-                let half = half(of, facts.bytes_out, error_ns);
-                self.books.sent(&half);
-                self.resolve(of.rank, pattern, Side::Send, half, of.communicators);
+            RecordKind::Send | RecordKind::PostSend if facts.peer >= 0 => {
+                let endpoint = endpoint(of, facts.bytes_out, error_ns);
+                self.counters.sent(&endpoint);
+                self.resolve(of.rank, pattern, Side::Send, endpoint, of.communicators);
             }
-            Kind::PostRecv => of_rank.receives.post(request, posted, pattern),
-            Kind::Recv if facts.peer >= 0 => {
-                let half = half(of, facts.bytes_in, error_ns);
-                self.books.received(&half);
-                of_rank.receives.receive(pattern, half, ready);
+            RecordKind::PostRecv => of_rank.receives.post(request, posted, pattern),
+            RecordKind::Recv if facts.peer >= 0 => {
+                let endpoint = endpoint(of, facts.bytes_in, error_ns);
+                self.counters.received(&endpoint);
+                of_rank.receives.receive(pattern, endpoint, ready);
             }
-            Kind::CompletedRecv if facts.peer >= 0 => {
-                let half = half(of, facts.bytes_in, error_ns);
-                self.books.received(&half);
+            RecordKind::CompletedRecv if facts.peer >= 0 => {
+                let endpoint = endpoint(of, facts.bytes_in, error_ns);
+                self.counters.received(&endpoint);
                 of_rank
                     .receives
-                    .completed(request, posted, pattern, half, ready);
+                    .completed(request, posted, pattern, endpoint, ready);
             }
-            Kind::CompletedRecv | Kind::CompletedNothing => {
+            RecordKind::CompletedRecv | RecordKind::CompletedNothing => {
                 of_rank.receives.cancelled(request, posted, ready)
             }
             _ => {}
@@ -225,20 +227,20 @@ impl Messages {
             return;
         }
         let mut ready = core::mem::take(&mut self.ready);
-        for (from, half) in ready.drain(..) {
-            self.resolve(rank, from, Side::Receive, half, communicators);
+        for (from, endpoint) in ready.drain(..) {
+            self.resolve(rank, from, Side::Receive, endpoint, communicators);
         }
         self.ready = ready;
     }
 
-    /// Finds the channel of a half, or lets it wait until that is known.
+    /// Finds the channel of an endpoint, or lets it wait until that is known.
     #[inline]
     fn resolve(
         &mut self,
         rank: Rank,
         with: Pattern,
         side: Side,
-        half: Half,
+        endpoint: Endpoint,
         communicators: &Communicators,
     ) {
         let key = (rank, with.comm, with.peer);
@@ -246,9 +248,17 @@ impl Messages {
         if !self.unknown.waits(&key)
             && let Some(channel) = self.channel(communicators, key, tag, side)
         {
-            self.deliver(channel, side, half);
-        } else if !self.unknown.push(key, Unresolved { side, tag, half }) {
-            self.books.unmatched(&half, Reason::Unresolved);
+            self.deliver(channel, side, endpoint);
+        } else if !self.unknown.push(
+            key,
+            Unresolved {
+                side,
+                tag,
+                endpoint,
+            },
+        ) {
+            self.counters
+                .unmatched(&endpoint, UnmatchedReason::Unresolved);
         }
     }
 
@@ -258,7 +268,7 @@ impl Messages {
         for key in self.unknown.keys() {
             for one in self.unknown.take(&key) {
                 match self.channel(communicators, key, one.tag, one.side) {
-                    Some(channel) => self.deliver(channel, one.side, one.half),
+                    Some(channel) => self.deliver(channel, one.side, one.endpoint),
                     None => {
                         let kept = self.unknown.push(key, one);
                         debug_assert!(kept, "it has just been taken out, so there is room");
@@ -268,25 +278,25 @@ impl Messages {
         }
     }
 
-    /// To its other half, here or at another place.
+    /// To its other endpoint, here or at another place.
     #[inline]
-    fn deliver(&mut self, channel: Channel, side: Side, half: Half) {
+    fn deliver(&mut self, channel: Channel, side: Side, endpoint: Endpoint) {
         if side == Side::Receive || self.index(channel.destination).is_some() {
-            return self.meet(channel, side, half);
+            return self.meet(channel, side, endpoint);
         }
         let place = (self.place_of)(channel.destination);
-        if !self.outbox.push(place, channel, &half) {
-            self.books.unmatched(&half, Reason::Limit);
+        if !self.outbox.push(place, channel, &endpoint) {
+            self.counters.unmatched(&endpoint, UnmatchedReason::Limit);
         }
     }
 
     #[inline]
-    fn meet(&mut self, channel: Channel, side: Side, half: Half) {
+    fn meet(&mut self, channel: Channel, side: Side, endpoint: Endpoint) {
         let lost_ns = self
             .index(channel.destination)
             .map_or(0, |at| self.ranks[at].lost_ns);
-        self.meeting
-            .meet(channel, side, half, lost_ns, &mut self.books);
+        self.matcher
+            .meet(channel, side, endpoint, lost_ns, &mut self.counters);
     }
 
     /// Messages to other places, in order. `credit` is asked before each whether that place takes
@@ -295,11 +305,11 @@ impl Messages {
         &mut self,
         from: WorldRank,
         credit: impl FnMut(u32) -> bool,
-    ) -> Vec<(u32, Halves)> {
+    ) -> Vec<(u32, Endpoints)> {
         let error_ns = self.clock_error_ns;
         let batches = self.outbox.take(credit).into_iter();
         batches
-            .map(|(place, sends)| (place, Halves::new(from, error_ns, sends)))
+            .map(|(place, sends)| (place, Endpoints::new(from, error_ns, sends)))
             .collect()
     }
 
@@ -307,19 +317,19 @@ impl Messages {
     ///
     /// # Errors
     /// What of it was not used.
-    pub fn arrive(&mut self, halves: &Halves) -> Result<(), Refused> {
-        if halves.version != VERSION {
-            return Err(Refused::Version(halves.version));
+    pub fn arrive(&mut self, endpoints: &Endpoints) -> Result<(), Refused> {
+        if endpoints.version != VERSION {
+            return Err(Refused::Version(endpoints.version));
         }
-        if halves.sends.len() > HALVES_MAX {
-            return Err(Refused::Long(halves.sends.len()));
+        if endpoints.sends.len() > ENDPOINTS_MAX {
+            return Err(Refused::Long(endpoints.sends.len()));
         }
-        let error_ns = short(halves.clock_error_ns);
+        let error_ns = short(endpoints.clock_error_ns);
         let mut foreign = 0;
-        for send in &halves.sends {
+        for send in &endpoints.sends {
             if self.index(send.destination).is_some() {
-                let (channel, half) = outbox::open(send, error_ns);
-                self.meet(channel, Side::Send, half);
+                let (channel, endpoint) = outbox::open(send, error_ns);
+                self.meet(channel, Side::Send, endpoint);
             } else {
                 foreign += 1;
             }
@@ -344,12 +354,12 @@ impl Messages {
 
     /// A pause of the application begins, in job time.
     pub fn pause(&mut self, at_ns: u64) {
-        self.books.pauses.begin(at_ns);
+        self.counters.pauses.begin(at_ns);
     }
 
     /// The pause ends, in job time.
     pub fn resume(&mut self, at_ns: u64) {
-        self.books.pauses.end(at_ns);
+        self.counters.pauses.end(at_ns);
     }
 
     /// Job time is known now: it is `offset_ns` ahead of the clock that was taken for it, and known
@@ -359,9 +369,9 @@ impl Messages {
         for of_rank in self.ranks.iter_mut().filter(|of_rank| of_rank.lost_ns != 0) {
             of_rank.lost_ns = of_rank.lost_ns.saturating_add_signed(offset_ns);
         }
-        self.books.pauses.shift(offset_ns);
-        self.meeting.shift(offset_ns);
-        self.each_half(|half| half.shift(offset_ns, error_ns));
+        self.counters.pauses.shift(offset_ns);
+        self.matcher.shift(offset_ns);
+        self.each_endpoint(|endpoint| endpoint.shift(offset_ns, error_ns));
     }
 
     /// How far this place's idea of job time may be off now, in ns.
@@ -369,12 +379,12 @@ impl Messages {
         self.clock_error_ns = error_ns;
     }
 
-    /// All halves that are kept.
-    fn each_half(&mut self, change: impl FnMut(&mut Half)) {
+    /// All endpoints that are kept.
+    fn each_endpoint(&mut self, change: impl FnMut(&mut Endpoint)) {
         let of_ranks = self.ranks.iter_mut();
         let held = of_ranks.flat_map(|of_rank| of_rank.receives.held_mut());
-        let unknown = self.unknown.iter_mut().map(|one| &mut one.half);
-        let waiting = self.meeting.iter_mut();
+        let unknown = self.unknown.iter_mut().map(|one| &mut one.endpoint);
+        let waiting = self.matcher.iter_mut();
         let all = held
             .chain(unknown)
             .chain(waiting)
@@ -385,13 +395,13 @@ impl Messages {
     /// Forgets the sums. From now on counts what ended behind `at_ns` (job time), and nothing that
     /// was told before while job time was not known.
     pub fn reset(&mut self, at_ns: u64) {
-        self.each_half(|half| {
-            if half.error_ns == UNKNOWN_NS {
-                half.standing = Standing::Outside;
+        self.each_endpoint(|endpoint| {
+            if endpoint.error_ns == UNKNOWN_NS {
+                endpoint.clipping = Clipping::Outside;
             }
         });
-        self.books.sums = EMPTY;
-        self.books.reset_ns = at_ns;
+        self.counters.sums = EMPTY;
+        self.counters.reset_ns = at_ns;
     }
 
     /// Sends that wait for the way to another place.
@@ -399,14 +409,14 @@ impl Messages {
         self.outbox.len()
     }
 
-    /// What came of the messages so far. Halves whose communicator or group is not known yet are
+    /// What came of the messages so far. Endpoints whose communicator or group is not known yet are
     /// `unresolved`.
     pub fn to_partial(&self) -> results::Messages {
-        let mut sums = self.books.sums;
+        let mut sums = self.counters.sums;
         let unresolved = self
             .unknown
             .iter()
-            .filter(|one| self.books.counts(&one.half));
+            .filter(|one| self.counters.counts(&one.endpoint));
         sums.unmatched.unresolved += unresolved.count() as u64;
         sums
     }
@@ -446,32 +456,32 @@ impl Messages {
 
 /// Whether it is a send, or anything that happens to a receive.
 #[inline(always)]
-fn follows(kind: Kind) -> bool {
+fn follows(kind: RecordKind) -> bool {
     matches!(
         kind,
-        Kind::Send
-            | Kind::PostSend
-            | Kind::Recv
-            | Kind::PostRecv
-            | Kind::CompletedRecv
-            | Kind::CompletedNothing
+        RecordKind::Send
+            | RecordKind::PostSend
+            | RecordKind::Recv
+            | RecordKind::PostRecv
+            | RecordKind::CompletedRecv
+            | RecordKind::CompletedNothing
     )
 }
 
 #[inline]
-fn half(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64, error_ns: u32) -> Half {
+fn endpoint(of: &Of<'_, impl Fn(u64) -> u64>, bytes: u64, error_ns: u32) -> Endpoint {
     let (begin_ns, end_ns) = ((of.job_ns)(of.begin), (of.job_ns)(of.end));
-    Half {
+    Endpoint {
         begin_ns,
         end_ns: end_ns.max(begin_ns),
         bytes,
         epoch: of.epoch,
         error_ns,
-        standing: of.standing,
+        clipping: of.clipping,
     }
 }
 
-/// As a half carries it.
+/// As an endpoint carries it.
 fn short(ns: u64) -> u32 {
     u32::try_from(ns).unwrap_or(UNKNOWN_NS)
 }

@@ -8,7 +8,7 @@ use invivo_proto::control::buffers::Records;
 /// fault of this program; then the one with more records is believed.
 pub fn merge(into: &mut Records, mut from: Records) {
     let rows = |records: &Records| records.rows.len() + records.samples.len();
-    let weight = |records: &Records| (records.location, rows(records), records.books.stored);
+    let weight = |records: &Records| (records.location, rows(records), records.counters.stored);
     if weight(&from) > weight(into) {
         mem::swap(into, &mut from);
     }

@@ -5,7 +5,7 @@ use crate::groups::{self, Groups};
 use alloc::vec::Vec;
 use invivo_proto::definition::{Definition, Run, Runs};
 use invivo_proto::ids::{CommId, CommLocal, Rank, RegionId};
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use proptest::prelude::*;
 
 /// A call as a place feeds it to the analyses.
@@ -28,7 +28,7 @@ impl Recorded {
 /// Ranks of the job that the records come from.
 pub const RANKS: u32 = 6;
 
-fn facts(kinds: &'static [Kind]) -> impl Strategy<Value = Facts> {
+fn facts(kinds: &'static [RecordKind]) -> impl Strategy<Value = Facts> {
     let numbers = (0u64..1000, 0u64..1000);
     (
         prop::sample::select(kinds),
@@ -50,7 +50,7 @@ fn facts(kinds: &'static [Kind]) -> impl Strategy<Value = Facts> {
 
 /// Some hundred calls with parts.
 pub fn recorded() -> impl Strategy<Value = Vec<Recorded>> {
-    use Kind::*;
+    use RecordKind::*;
     let call = facts(&[
         Plain,
         Send,

@@ -1,7 +1,7 @@
 //! Ticks of the node and nanoseconds for bounds.
 
 use core::sync::atomic::{AtomicU8, Ordering};
-use invivo_proto::clock::{Kind, kind, tsc};
+use invivo_proto::clock::{ClockKind, kind, tsc};
 
 static KIND: AtomicU8 = AtomicU8::new(0);
 const TSC: u8 = 1;
@@ -20,7 +20,11 @@ pub fn ticks() -> u64 {
 #[cold]
 fn decide() -> u64 {
     KIND.store(
-        if kind() == Kind::Tsc { TSC } else { MONOTONIC },
+        if kind() == ClockKind::Tsc {
+            TSC
+        } else {
+            MONOTONIC
+        },
         Ordering::Relaxed,
     );
     ticks()

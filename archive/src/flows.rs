@@ -28,7 +28,7 @@ pub struct Channel {
 
 /// One side of a message: a call of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Half {
+pub struct Endpoint {
     /// The track, by its rank and thread.
     pub location: (u32, u32),
     /// Which of its calls.
@@ -37,44 +37,48 @@ pub struct Half {
     pub posted_ticks: u64,
 }
 
-/// The halves of an observation.
+/// The endpoints of an observation.
 #[derive(Clone, Debug, Default)]
-pub struct Halves {
+pub struct Endpoints {
     channels: BTreeMap<Channel, Sides>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Sides {
-    sends: Vec<Half>,
-    receives: Vec<Half>,
+    sends: Vec<Endpoint>,
+    receives: Vec<Endpoint>,
 }
 
 /// A message: who sent it in which call, and who received it in which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The send.
-    pub send: Half,
+    pub send: Endpoint,
     /// The call that completed the receive.
-    pub receive: Half,
+    pub receive: Endpoint,
 }
 
 /// Sends before the observation's begin that are thought of for one channel: a queue that is longer
 /// is no queue that anybody would want to see as arrows.
 const BEFORE_MAX: usize = 1024;
 
-impl Halves {
+impl Endpoints {
     /// A message was sent.
-    pub fn send(&mut self, channel: Channel, half: Half) {
-        self.channels.entry(channel).or_default().sends.push(half);
+    pub fn send(&mut self, channel: Channel, endpoint: Endpoint) {
+        self.channels
+            .entry(channel)
+            .or_default()
+            .sends
+            .push(endpoint);
     }
 
     /// A message was received.
-    pub fn receive(&mut self, channel: Channel, half: Half) {
+    pub fn receive(&mut self, channel: Channel, endpoint: Endpoint) {
         self.channels
             .entry(channel)
             .or_default()
             .receives
-            .push(half);
+            .push(endpoint);
     }
 
     /// The messages of which both sides are there.
@@ -82,8 +86,8 @@ impl Halves {
         let mut messages = Vec::new();
         for sides in self.channels.values() {
             let (mut sends, mut receives) = (sides.sends.clone(), sides.receives.clone());
-            sends.sort_by_key(|half| half.posted_ticks);
-            receives.sort_by_key(|half| half.posted_ticks);
+            sends.sort_by_key(|endpoint| endpoint.posted_ticks);
+            receives.sort_by_key(|endpoint| endpoint.posted_ticks);
             if let Some(before) = before(of, &sends, &receives) {
                 let pairs = sends.into_iter().zip(receives.into_iter().skip(before));
                 messages.extend(pairs.map(|(send, receive)| Message { send, receive }));
@@ -95,9 +99,9 @@ impl Halves {
 
 /// How many of the receives have their sends before the observation; nothing where no number would
 /// do.
-fn before(of: &Observation, sends: &[Half], receives: &[Half]) -> Option<usize> {
-    let begin = |half: &Half| call(of, half).map_or(0, |call| call.begin_ns);
-    let end = |half: &Half| call(of, half).map_or(0, |call| call.end_ns);
+fn before(of: &Observation, sends: &[Endpoint], receives: &[Endpoint]) -> Option<usize> {
+    let begin = |endpoint: &Endpoint| call(of, endpoint).map_or(0, |call| call.begin_ns);
+    let end = |endpoint: &Endpoint| call(of, endpoint).map_or(0, |call| call.end_ns);
     let error_ns = of.clock_error_ns.saturating_mul(2);
     let fits = |before: &usize| {
         let mut pairs = sends.iter().zip(receives.iter().skip(*before));
@@ -107,11 +111,11 @@ fn before(of: &Observation, sends: &[Half], receives: &[Half]) -> Option<usize> 
     (least..=receives.len()).take(BEFORE_MAX).find(fits)
 }
 
-fn call<'a>(of: &'a Observation, half: &Half) -> Option<&'a crate::observation::Call> {
+fn call<'a>(of: &'a Observation, endpoint: &Endpoint) -> Option<&'a crate::observation::Call> {
     let at = of
         .tracks
-        .binary_search_by_key(&half.location, |track| (track.rank, track.thread));
-    of.tracks.get(at.ok()?)?.calls.get(half.call)
+        .binary_search_by_key(&endpoint.location, |track| (track.rank, track.thread));
+    of.tracks.get(at.ok()?)?.calls.get(endpoint.call)
 }
 
 #[cfg(test)]
@@ -127,8 +131,8 @@ mod tests {
     };
 
     /// Two ranks, with calls at these times.
-    fn observation(sends: &[(u64, u64)], receives: &[(u64, u64)]) -> (Observation, Halves) {
-        let (mut of, mut halves) = (Observation::default(), Halves::default());
+    fn observation(sends: &[(u64, u64)], receives: &[(u64, u64)]) -> (Observation, Endpoints) {
+        let (mut of, mut endpoints) = (Observation::default(), Endpoints::default());
         for (rank, times) in [(0, sends), (1, receives)] {
             for (call, &(begin_ns, end_ns)) in times.iter().enumerate() {
                 let made = Call {
@@ -142,23 +146,23 @@ mod tests {
                     parts: Vec::new(),
                 };
                 of.track(rank, 0).calls.push(made);
-                let half = Half {
+                let endpoint = Endpoint {
                     location: (rank, 0),
                     call,
                     posted_ticks: begin_ns,
                 };
                 match rank {
-                    0 => halves.send(CHANNEL, half),
-                    _ => halves.receive(CHANNEL, half),
+                    0 => endpoints.send(CHANNEL, endpoint),
+                    _ => endpoints.receive(CHANNEL, endpoint),
                 }
             }
         }
-        (of, halves)
+        (of, endpoints)
     }
 
     fn pairs(sends: &[(u64, u64)], receives: &[(u64, u64)]) -> Vec<(usize, usize)> {
-        let (of, halves) = observation(sends, receives);
-        let messages = halves.messages(&of);
+        let (of, endpoints) = observation(sends, receives);
+        let messages = endpoints.messages(&of);
         messages
             .iter()
             .map(|message| (message.send.call, message.receive.call))
@@ -195,7 +199,7 @@ mod tests {
 
     #[test]
     fn receives_are_taken_in_the_order_of_their_posting() {
-        let (of, mut halves) = observation(&[(1, 2), (3, 4)], &[]);
+        let (of, mut endpoints) = observation(&[(1, 2), (3, 4)], &[]);
         let mut of = of;
         of.track(1, 0);
         for (call, posted_ticks) in [(0, 2), (1, 1)] {
@@ -205,14 +209,14 @@ mod tests {
                 end_ns: 9,
                 ..template
             });
-            let half = Half {
+            let endpoint = Endpoint {
                 location: (1, 0),
                 call,
                 posted_ticks,
             };
-            halves.receive(CHANNEL, half);
+            endpoints.receive(CHANNEL, endpoint);
         }
-        let messages = halves.messages(&of);
+        let messages = endpoints.messages(&of);
         let found: Vec<_> = messages
             .iter()
             .map(|m| (m.send.call, m.receive.call))

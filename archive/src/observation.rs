@@ -106,7 +106,7 @@ pub struct Part {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// What it did.
-    pub kind: Kind,
+    pub kind: CallKind,
     /// The communicator as the rank numbers it.
     pub comm: Option<u32>,
     /// The peer or root, as a rank of that communicator; negative of nobody.
@@ -123,7 +123,7 @@ pub struct Facts {
 
 /// What a call or a part of one did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum CallKind {
     /// Nothing that is followed.
     #[default]
     Plain,
@@ -149,21 +149,21 @@ pub enum Kind {
     Ended,
 }
 
-impl Kind {
+impl CallKind {
     /// By its name at the gateway; what is not known is nothing that is followed.
-    pub fn named(name: &str) -> Kind {
+    pub fn named(name: &str) -> CallKind {
         match name {
-            "send" => Kind::Send,
-            "receive" => Kind::Receive,
-            "post send" => Kind::PostSend,
-            "post receive" => Kind::PostReceive,
-            "collective" => Kind::Collective,
-            "post collective" => Kind::PostCollective,
-            "sent" => Kind::Sent,
-            "received" => Kind::Received,
-            "collective done" => Kind::CollectiveDone,
-            "ended" => Kind::Ended,
-            _ => Kind::Plain,
+            "send" => CallKind::Send,
+            "receive" => CallKind::Receive,
+            "post send" => CallKind::PostSend,
+            "post receive" => CallKind::PostReceive,
+            "collective" => CallKind::Collective,
+            "post collective" => CallKind::PostCollective,
+            "sent" => CallKind::Sent,
+            "received" => CallKind::Received,
+            "collective done" => CallKind::CollectiveDone,
+            "ended" => CallKind::Ended,
+            _ => CallKind::Plain,
         }
     }
 }

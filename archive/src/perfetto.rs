@@ -8,8 +8,8 @@
 
 pub mod proto;
 
-use crate::flows::{Half, Halves};
-use crate::observation::{Call, Facts, Kind, Observation, Track};
+use crate::flows::{Endpoint, Endpoints};
+use crate::observation::{Call, CallKind, Facts, Observation, Track};
 use prost::Message;
 use proto::{
     CLEARED, Data, DebugAnnotation, INSTANT, InternedData, NEEDED, Name, ProcessDescriptor,
@@ -45,8 +45,8 @@ const ARGUMENTS: [&str; 14] = [
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn write(of: &Observation, halves: &Halves, to: &mut impl Write) -> io::Result<()> {
-    let arrows = Arrows::new(of, halves);
+pub fn write(of: &Observation, endpoints: &Endpoints, to: &mut impl Write) -> io::Result<()> {
+    let arrows = Arrows::new(of, endpoints);
     for (number, track) in of.tracks.iter().enumerate() {
         let mut pen = Pen {
             to,
@@ -75,11 +75,11 @@ struct Ends {
 }
 
 impl Arrows {
-    fn new(of: &Observation, halves: &Halves) -> Arrows {
+    fn new(of: &Observation, endpoints: &Endpoints) -> Arrows {
         let mut arrows = Arrows::default();
-        for (message, id) in halves.messages(of).into_iter().zip(1..) {
+        for (message, id) in endpoints.messages(of).into_iter().zip(1..) {
             let (send, receive) = (message.send, message.receive);
-            let key = |half: Half| (half.location, half.call);
+            let key = |endpoint: Endpoint| (endpoint.location, endpoint.call);
             arrows.by_call.entry(key(send)).or_default().begin.push(id);
             arrows.by_call.entry(key(receive)).or_default().end.push(id);
         }
@@ -299,12 +299,15 @@ impl<W: Write> Pen<'_, W> {
 /// What a call communicated.
 fn arguments(call: &Call) -> Vec<DebugAnnotation> {
     let mut all = of_facts(&call.facts);
-    if matches!(call.facts.kind, Kind::Collective | Kind::PostCollective) {
+    if matches!(
+        call.facts.kind,
+        CallKind::Collective | CallKind::PostCollective
+    ) {
         all.push(count("collective", call.ordinal));
     }
     if matches!(
         call.facts.kind,
-        Kind::PostSend | Kind::PostReceive | Kind::PostCollective
+        CallKind::PostSend | CallKind::PostReceive | CallKind::PostCollective
     ) {
         all.push(count("request", call.request));
     }
@@ -324,9 +327,9 @@ fn of_facts(facts: &Facts) -> Vec<DebugAnnotation> {
     let mut all = Vec::new();
     let is_collective = matches!(
         facts.kind,
-        Kind::Collective | Kind::PostCollective | Kind::CollectiveDone
+        CallKind::Collective | CallKind::PostCollective | CallKind::CollectiveDone
     );
-    let has_tag = !is_collective && !matches!(facts.kind, Kind::Plain | Kind::Ended);
+    let has_tag = !is_collective && !matches!(facts.kind, CallKind::Plain | CallKind::Ended);
     let who = if is_collective { "root" } else { "peer" };
     match facts.rank {
         Some(rank) => all.push(count(who, rank.into())),
@@ -372,17 +375,17 @@ fn described(function: &str, facts: &Facts) -> String {
         _ => None,
     };
     let (verb, bytes) = match facts.kind {
-        Kind::Send | Kind::PostSend | Kind::Sent => (" to ", facts.bytes_out),
+        CallKind::Send | CallKind::PostSend | CallKind::Sent => (" to ", facts.bytes_out),
         _ => (" from ", facts.bytes_in),
     };
     match (facts.kind, who) {
         (
-            Kind::Send
-            | Kind::PostSend
-            | Kind::Sent
-            | Kind::Receive
-            | Kind::PostReceive
-            | Kind::Received,
+            CallKind::Send
+            | CallKind::PostSend
+            | CallKind::Sent
+            | CallKind::Receive
+            | CallKind::PostReceive
+            | CallKind::Received,
             Some(who),
         ) => format!("{function}{verb}{who}, tag {}, {bytes} B", facts.tag),
         _ => function.to_owned(),

@@ -3,7 +3,7 @@
 //! collective waits for those that are not in it. What a blocking receive waits for is not in its
 //! record before it is complete, so such a rank waits for somebody unnamed.
 
-use crate::observation::{Kind, Observation, Track};
+use crate::observation::{CallKind, Observation, Track};
 use std::collections::BTreeMap;
 
 /// A rank that waits.
@@ -50,12 +50,12 @@ fn receives_from<'a>(of: &'a Observation, track: &'a Track) -> impl Iterator<Ite
         let parts = call.parts.iter().map(|part| (&part.facts, part.request));
         for (facts, request) in whole.chain(parts) {
             match facts.kind {
-                Kind::PostReceive => {
+                CallKind::PostReceive => {
                     if let Some(rank) = facts.rank {
                         posted.insert(request, rank);
                     }
                 }
-                Kind::Received | Kind::Ended => {
+                CallKind::Received | CallKind::Ended => {
                     posted.remove(&request);
                 }
                 _ => {}
@@ -125,7 +125,7 @@ mod tests {
 
     fn post(of: &mut Observation, rank: u32, from: u32, request: u64) {
         let facts = Facts {
-            kind: Kind::PostReceive,
+            kind: CallKind::PostReceive,
             rank: Some(from),
             ..Facts::default()
         };
@@ -143,7 +143,7 @@ mod tests {
 
     fn complete(of: &mut Observation, rank: u32, request: u64) {
         let facts = Facts {
-            kind: Kind::Received,
+            kind: CallKind::Received,
             ..Facts::default()
         };
         let calls = &mut of.track(rank, 0).calls;
@@ -176,7 +176,7 @@ mod tests {
         // Nobody knows on which communicator.
         assert_eq!(waiters(&of, 2).len(), 1);
         let world = Facts {
-            kind: Kind::Collective,
+            kind: CallKind::Collective,
             comm: Some(0),
             ..Facts::default()
         };

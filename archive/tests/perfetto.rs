@@ -1,8 +1,8 @@
 //! A trace of a job that is known by construction, decoded again: every track, slice, argument and
 //! arrow is there.
 
-use invivo_archive::flows::{Channel, Half, Halves};
-use invivo_archive::observation::{Call, Death, Facts, Kind, Observation, Open, Part};
+use invivo_archive::flows::{Channel, Endpoint, Endpoints};
+use invivo_archive::observation::{Call, CallKind, Death, Facts, Observation, Open, Part};
 use invivo_archive::perfetto;
 use invivo_archive::perfetto::proto::{
     Data, INSTANT, SLICE_BEGIN, SLICE_END, Trace, TrackEvent, Value,
@@ -23,8 +23,8 @@ fn call(function: &str, begin_ns: u64, end_ns: u64, facts: Facts) -> Call {
     }
 }
 
-fn message(kind: Kind, rank: u32, bytes: u64) -> Facts {
-    let is_send = kind == Kind::Send;
+fn message(kind: CallKind, rank: u32, bytes: u64) -> Facts {
+    let is_send = kind == CallKind::Send;
     Facts {
         kind,
         comm: Some(0),
@@ -37,7 +37,7 @@ fn message(kind: Kind, rank: u32, bytes: u64) -> Facts {
 }
 
 /// Rank 0 sends to rank 1, which receives it in a wait, and then sends again for ever; rank 1 dies.
-fn job() -> (Observation, Halves) {
+fn job() -> (Observation, Endpoints) {
     let mut of = Observation {
         job: "j".into(),
         ranks: 2,
@@ -51,14 +51,14 @@ fn job() -> (Observation, Halves) {
     };
     let sender = of.track(0, 0);
     sender.calls = vec![
-        call("MPI_Send", 200, 300, message(Kind::Send, 1, 64)),
+        call("MPI_Send", 200, 300, message(CallKind::Send, 1, 64)),
         // Put to job time 5 ns too early, on another page.
         call(
             "MPI_Barrier",
             295,
             400,
             Facts {
-                kind: Kind::Collective,
+                kind: CallKind::Collective,
                 comm: Some(0),
                 ..Facts::default()
             },
@@ -72,37 +72,37 @@ fn job() -> (Observation, Halves) {
     let mut wait = call("MPI_Wait", 250, 350, Facts::default());
     wait.parts = vec![Part {
         function: "MPI_Irecv".into(),
-        facts: message(Kind::Received, 0, 64),
+        facts: message(CallKind::Received, 0, 64),
         request: 3,
         posted_ticks: 210,
     }];
     receiver.calls = vec![wait];
     receiver.gaps.gone_until_ns = Some(150);
     of.track(1, 2).calls = vec![call("MPI_Iprobe", 600, 700, Facts::default())];
-    let mut halves = Halves::default();
+    let mut endpoints = Endpoints::default();
     let channel = Channel {
         destination: 1,
         comm: (0, 0),
         source: 0,
         tag: 7,
     };
-    halves.send(
+    endpoints.send(
         channel,
-        Half {
+        Endpoint {
             location: (0, 0),
             call: 0,
             posted_ticks: 200,
         },
     );
-    halves.receive(
+    endpoints.receive(
         channel,
-        Half {
+        Endpoint {
             location: (1, 0),
             call: 0,
             posted_ticks: 210,
         },
     );
-    (of, halves)
+    (of, endpoints)
 }
 
 /// An event as the test writes it: track, time, what, name.
@@ -194,9 +194,9 @@ fn read(bytes: &[u8]) -> Read {
 
 #[test]
 fn everything_is_there_again() {
-    let (of, halves) = job();
+    let (of, endpoints) = job();
     let mut bytes = Vec::new();
-    perfetto::write(&of, &halves, &mut bytes).expect("memory");
+    perfetto::write(&of, &endpoints, &mut bytes).expect("memory");
     let read = read(&bytes);
     assert_eq!(read.processes, ["rank 0", "rank 1 (died)"]);
     let threads: Vec<_> = read
@@ -233,9 +233,9 @@ fn everything_is_there_again() {
 
 #[test]
 fn slices_say_what_was_communicated() {
-    let (of, halves) = job();
+    let (of, endpoints) = job();
     let mut bytes = Vec::new();
-    perfetto::write(&of, &halves, &mut bytes).expect("memory");
+    perfetto::write(&of, &endpoints, &mut bytes).expect("memory");
     let arguments = read(&bytes).arguments;
     let pairs = |name: &str| arguments[name].clone();
     assert_eq!(

@@ -6,12 +6,12 @@
 use crate::memory::{ProcessMemory, Table};
 use crate::names::Names;
 use crate::site;
-use invivo_proto::control::local::{Need, Seen, SeenOperation};
-use invivo_proto::control::waits::{OPERATIONS_MAX, PASSED_MAX, Side};
+use invivo_proto::control::hang::{OPERATIONS_MAX, PASSED_MAX, Side};
+use invivo_proto::control::local::{Need, PendingCall, PendingOperation};
 use invivo_proto::handles::{Known, Posted};
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::mpi::{self, ANY_TAG, Needs, peer};
-use invivo_proto::record::Kind;
+use invivo_proto::record::RecordKind;
 use invivo_proto::shm::{Library, Page, Status, inside};
 use rustix::process::Pid;
 use std::sync::atomic::Ordering;
@@ -22,16 +22,16 @@ const HANDLES_MAX: usize = 1024;
 
 /// Looks at a rank. Nothing where it cannot be read (the kernel may forbid it), has several threads
 /// that call MPI, or went on meanwhile.
-pub fn inspect(pid: Pid, page: &Page, names: &mut Names) -> Option<Seen> {
+pub fn inspect(pid: Pid, page: &Page, names: &mut Names) -> Option<PendingCall> {
     if page.locations.load(Ordering::Acquire) != 1 {
         return None;
     }
     let status = page.status.first()?;
     let memory = ProcessMemory::of(pid)?;
     let entered = status.entered.load(Ordering::Acquire);
-    let mut seen = Seen {
+    let mut seen = PendingCall {
         entered_at: status.entered_at.load(Ordering::Relaxed),
-        ..Seen::default()
+        ..PendingCall::default()
     };
     let comms = Table::<Known>::of(&memory, &page.library.comms);
     for known in comms.all().filter(|known| known.peers > 1 && !known.inter) {
@@ -50,7 +50,7 @@ pub fn inspect(pid: Pid, page: &Page, names: &mut Names) -> Option<Seen> {
 }
 
 /// What the call was given.
-fn pending(memory: &ProcessMemory, page: &Page, status: &Status, seen: &mut Seen) {
+fn pending(memory: &ProcessMemory, page: &Page, status: &Status, seen: &mut PendingCall) {
     let library = &page.library;
     let comms = Table::<Known>::of(memory, &library.comms);
     let handle = status.handle.load(Ordering::Relaxed);
@@ -69,7 +69,7 @@ fn pending(memory: &ProcessMemory, page: &Page, status: &Status, seen: &mut Seen
             return;
         };
         let tag = number(n + 1);
-        seen.operations.push(SeenOperation {
+        seen.operations.push(PendingOperation {
             waited: true,
             side,
             peer: special(library, number(n)),
@@ -122,7 +122,7 @@ fn requests(
     library: &Library,
     base: u64,
     count: i32,
-    seen: &mut Seen,
+    seen: &mut PendingCall,
 ) -> Option<()> {
     let table = Table::<Posted>::of(memory, &library.requests);
     let bytes_each = library.request_bytes.load(Ordering::Relaxed) as usize;
@@ -149,12 +149,12 @@ fn requests(
 }
 
 /// What else the rank has posted: it may be what others wait for.
-fn posted(memory: &ProcessMemory, page: &Page, seen: &mut Seen) {
+fn posted(memory: &ProcessMemory, page: &Page, seen: &mut PendingCall) {
     let table = Table::<Posted>::of(memory, &page.library.requests);
-    let waits_for: Vec<SeenOperation> = seen.operations.clone();
+    let waits_for: Vec<PendingOperation> = seen.operations.clone();
     let mut counted = vec![false; waits_for.len()];
     for posted in table.all().filter(|posted| posted.active) {
-        let operation = SeenOperation {
+        let operation = PendingOperation {
             waited: true,
             ..operation_of(&posted)
         };
@@ -171,24 +171,24 @@ fn posted(memory: &ProcessMemory, page: &Page, seen: &mut Seen) {
     seen.more_operations |= !table.is_whole();
 }
 
-fn add(seen: &mut Seen, posted: &Posted, waited: bool) {
+fn add(seen: &mut PendingCall, posted: &Posted, waited: bool) {
     if seen.operations.len() >= OPERATIONS_MAX {
         seen.more_operations = true;
         return;
     }
-    seen.operations.push(SeenOperation {
+    seen.operations.push(PendingOperation {
         waited,
         ..operation_of(posted)
     });
 }
 
-fn operation_of(posted: &Posted) -> SeenOperation {
+fn operation_of(posted: &Posted) -> PendingOperation {
     let facts = &posted.facts;
-    SeenOperation {
+    PendingOperation {
         waited: false,
         side: match facts.kind {
-            Kind::CompletedSend => Side::Send,
-            Kind::CompletedRecv => Side::Recv,
+            RecordKind::CompletedSend => Side::Send,
+            RecordKind::CompletedRecv => Side::Recv,
             _ => Side::Other,
         },
         peer: facts.peer,

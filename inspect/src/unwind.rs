@@ -18,9 +18,9 @@ use crate::process_stat;
 use crate::site::noted;
 use crate::tracer::{self, Copied, Refused};
 use invivo_proto::control::local::{
-    BUILD_ID_BYTES_MAX, MODULES_MAX, Module, PATH_BYTES_MAX, Step, THREADS_MAX, Walked,
+    BUILD_ID_BYTES_MAX, MODULES_MAX, Module, PATH_BYTES_MAX, Step, THREADS_MAX, UnwoundThread,
 };
-use invivo_proto::control::stacks::{DEPTH_MAX, Reason, Way};
+use invivo_proto::control::stacks::{DEPTH_MAX, UnstoppedReason, Way};
 use invivo_proto::shm::{Page, Status, inside};
 use rustix::process::Pid;
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub const WITHIN: Duration = Duration::from_millis(300);
 
 /// Where the threads of a process are, at least one line: the first, and the others, as far as
 /// `within` reaches, where all `threads` are asked for.
-pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Walked> {
+pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<UnwoundThread> {
     let since = Instant::now();
     let mut tids: Vec<Pid> = process_stat::threads(pid.as_raw_nonzero().get())
         .into_iter()
@@ -51,11 +51,11 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Wal
     let found = tids.len();
     tids.truncate(THREADS_MAX);
     if tids.is_empty() {
-        return vec![nothing(Reason::Ended)];
+        return vec![UnwoundThread::unknown(UnstoppedReason::Ended)];
     }
     let (memory, mappings) = (ProcessMemory::of(pid), mapped::mappings(pid));
     let (Some(memory), Some(mappings)) = (memory, mappings) else {
-        return vec![nothing(why(pid, Refused::Forbidden))];
+        return vec![UnwoundThread::unknown(why(pid, Refused::Forbidden))];
     };
     let files = mapped::files(&mappings);
     let mut rank = Rank {
@@ -65,7 +65,7 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Wal
         files: &files,
         frames: Frames::new(&memory, &files),
     };
-    let mut all: Vec<Walked> = Vec::new();
+    let mut all: Vec<UnwoundThread> = Vec::new();
     for tid in tids {
         if all.is_empty() || since.elapsed() < within {
             all.push(rank.unwind(tid));
@@ -73,28 +73,16 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Wal
     }
     let left_out = found - all.len();
     // Threads come and go.
-    all.retain(|walked| walked.way != Way::Missing(Reason::Ended));
+    all.retain(|walked| walked.way != Way::Missing(UnstoppedReason::Ended));
     match all.first_mut() {
         Some(first) => first.left_out = left_out as u32,
-        None => all.push(nothing(Reason::Ended)),
+        None => all.push(UnwoundThread::unknown(UnstoppedReason::Ended)),
     }
     all
 }
 
-/// A rank of which nothing is known.
-pub fn nothing(why: Reason) -> Walked {
-    Walked {
-        way: Way::Missing(why),
-        stop_ns: 0,
-        modules: Vec::new(),
-        path: Vec::new(),
-        is_whole: false,
-        left_out: 0,
-    }
-}
-
 /// Why a thread was not stopped.
-fn why(tid: Pid, refused: Refused) -> Reason {
+fn why(tid: Pid, refused: Refused) -> UnstoppedReason {
     let tid = tid.as_raw_nonzero();
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
     let mut tracer = status
@@ -108,11 +96,11 @@ fn why(tid: Pid, refused: Refused) -> Reason {
     let has_ended = !has_memory
         || process_stat::stat(tid.get()).is_none_or(|stat| matches!(stat.state, 'Z' | 'X'));
     match refused {
-        _ if has_ended => Reason::Ended,
-        Refused::Gone => Reason::Ended,
-        Refused::InKernel => Reason::InKernel,
-        Refused::Forbidden if tracer.any(|tracer| tracer.trim() != "0") => Reason::Traced,
-        Refused::Forbidden => Reason::Forbidden,
+        _ if has_ended => UnstoppedReason::Ended,
+        Refused::Gone => UnstoppedReason::Ended,
+        Refused::InKernel => UnstoppedReason::InKernel,
+        Refused::Forbidden if tracer.any(|tracer| tracer.trim() != "0") => UnstoppedReason::Traced,
+        Refused::Forbidden => UnstoppedReason::Forbidden,
     }
 }
 
@@ -125,7 +113,7 @@ struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    fn unwind(&mut self, tid: Pid) -> Walked {
+    fn unwind(&mut self, tid: Pid) -> UnwoundThread {
         let mut standing = crate::blocked_thread::look(self.pid, tid);
         for _ in 0..TRIES {
             match standing {
@@ -141,15 +129,15 @@ impl<'a> Rank<'a> {
         if let BlockedThread::Sleeps(sleep) = &standing
             && !sleep.may_be_stopped(self.pid)
         {
-            return nothing(Reason::InKernel);
+            return UnwoundThread::unknown(UnstoppedReason::InKernel);
         }
         let refused = match tracer::copy(self.pid, tid, self.memory) {
             Ok(copied) => return self.path(Way::Stopped, &copied),
             Err(refused) => refused,
         };
         let why = why(tid, refused);
-        if why == Reason::Ended {
-            return nothing(why);
+        if why == UnstoppedReason::Ended {
+            return UnwoundThread::unknown(why);
         }
         let asleep = match crate::blocked_thread::look(self.pid, tid) {
             BlockedThread::Sleeps(sleep) => self.asleep(tid, &sleep),
@@ -158,7 +146,7 @@ impl<'a> Rank<'a> {
         asleep
             .map(|copied| self.path(Way::Unstopped(why), &copied))
             .or_else(|| self.in_mpi(tid, why))
-            .unwrap_or_else(|| nothing(why))
+            .unwrap_or_else(|| UnwoundThread::unknown(why))
     }
 
     /// A thread as it lies asleep; nothing where it woke meanwhile.
@@ -176,7 +164,7 @@ impl<'a> Rank<'a> {
     }
 
     /// A thread's path to the MPI call that it is in, if it is in one and stays there.
-    fn in_mpi(&mut self, tid: Pid, why: Reason) -> Option<Walked> {
+    fn in_mpi(&mut self, tid: Pid, why: UnstoppedReason) -> Option<UnwoundThread> {
         let status = self.status(tid)?;
         let entered = status.entered.load(Ordering::Acquire);
         let registers = noted(self.memory, self.files, status)?;
@@ -194,7 +182,7 @@ impl<'a> Rank<'a> {
         own.find(|status| status.tid.load(Ordering::Acquire) == tid.as_raw_nonzero().get() as u32)
     }
 
-    fn path(&mut self, way: Way, copied: &Copied) -> Walked {
+    fn path(&mut self, way: Way, copied: &Copied) -> UnwoundThread {
         let mut walked = self.follow(way, copied.registers, false, |at| copied.word(at));
         walked.stop_ns = u64::try_from(copied.stopped.as_nanos()).unwrap_or(u64::MAX);
         walked
@@ -206,7 +194,7 @@ impl<'a> Rank<'a> {
         from: Registers,
         is_return: bool,
         read: impl FnMut(u64) -> Option<u64>,
-    ) -> Walked {
+    ) -> UnwoundThread {
         let mut path: Vec<At<'a>> = Vec::new();
         let is_whole = self.frames.unwind(from, is_return, FRAMES_MAX, read, |at| {
             // Our wrapper stands between the application and the library, and is neither.
@@ -215,10 +203,10 @@ impl<'a> Rank<'a> {
             }
             Go::On
         });
-        let mut walked = Walked {
+        let mut walked = UnwoundThread {
             way,
             is_whole,
-            ..nothing(Reason::Ended)
+            ..UnwoundThread::unknown(UnstoppedReason::Ended)
         };
         let is_deep = path.len() > DEPTH_MAX;
         let inner = DEPTH_MAX / 4;

@@ -1,7 +1,7 @@
 //! The node's clock: what a tick of the ranks' time stamps is worth. The rate is measured against
 //! `CLOCK_MONOTONIC`, at start over a few milliseconds, then over an ever longer run.
 
-use invivo_proto::clock::{self, Kind};
+use invivo_proto::clock::{self, ClockKind};
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -49,14 +49,14 @@ pub fn cpu_ns() -> u64 {
 /// Ticks now, by the clock that the ranks of this node use.
 pub fn ticks() -> u64 {
     match clock::kind() {
-        Kind::Tsc => clock::tsc(),
-        Kind::Monotonic => monotonic_ns(),
+        ClockKind::Tsc => clock::tsc(),
+        ClockKind::Monotonic => monotonic_ns(),
     }
 }
 
 /// Reads both clocks together.
 pub fn read() -> Reading {
-    if clock::kind() == Kind::Monotonic {
+    if clock::kind() == ClockKind::Monotonic {
         let ns = monotonic_ns();
         return Reading {
             ticks: ns,
@@ -88,7 +88,7 @@ impl NodeClock {
     /// Measures for the first time; takes 20 ms where ticks are not nanoseconds already.
     pub fn start() -> NodeClock {
         let first = read();
-        if clock::kind() == Kind::Monotonic {
+        if clock::kind() == ClockKind::Monotonic {
             return NodeClock::from_readings(first, first);
         }
         std::thread::sleep(FIRST_RUN);

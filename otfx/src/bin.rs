@@ -28,8 +28,8 @@
 //!
 //! Numbers without a stated length are LEB128, signed ones in zigzag; numbers with one, and those
 //! with a type, are little-endian without their leading zeros. Kinds up to 15 are those of
-//! [`invivo_proto::record::Kind`]; 16 is a region, 17 a sample, 18 a metric. Of the latter two the
-//! region is the number of values and the communicator the context or metric class.
+//! [`invivo_proto::record::RecordKind`]; 16 is a region, 17 a sample, 18 a metric. Of the latter
+//! two the region is the number of values and the communicator the context or metric class.
 
 use crate::decode::Cursor;
 use crate::event::{EventClass, Pass};

@@ -300,7 +300,7 @@ fn facts(context: &mut Context, input: &mut Input<'_>, token: u8) -> Result<Key,
         return fault(offset, RecordFault::UnknownToken(token));
     }
     let (kind, present) = (input.byte()?, input.byte()?);
-    let known = kind <= invivo_proto::record::Kind::CompletedNothing as u8
+    let known = kind <= invivo_proto::record::RecordKind::CompletedNothing as u8
         || matches!(kind, REGION | SAMPLE | METRIC);
     if !known || present >> 6 != 0 {
         return fault(offset, RecordFault::UnknownKind(kind));

@@ -3,7 +3,7 @@
 
 use crate::event::{EventClass, VALUES_MAX};
 use invivo_proto::ids::{CommLocal, RegionId};
-use invivo_proto::record::{Facts, Kind};
+use invivo_proto::record::{Facts, RecordKind};
 
 /// Slots of the dictionary. A slot's number is a whole token; as many as the other tokens leave: 32
 /// bytes each, they stay in the first cache level. Even, as slots have neighbours.
@@ -40,7 +40,7 @@ pub(crate) const PART_MAX: usize = 64;
 /// An upper bound of the bytes of all values: one for each two, and the values.
 pub(crate) const VALUES_BYTES_MAX: usize = VALUES_MAX / 2 + VALUES_MAX * 8 + 8;
 
-/// Kinds beyond those of [`Kind`].
+/// Kinds beyond those of [`RecordKind`].
 pub(crate) const REGION: u8 = 16;
 pub(crate) const SAMPLE: u8 = 17;
 pub(crate) const METRIC: u8 = 18;
@@ -111,7 +111,7 @@ impl Key {
         self.0[1] as i32
     }
 
-    pub fn facts(&self, kind: Kind) -> Facts {
+    pub fn facts(&self, kind: RecordKind) -> Facts {
         Facts {
             kind,
             region: RegionId(self.region()),
@@ -136,19 +136,19 @@ impl Key {
 }
 
 /// The kind with this number.
-pub(crate) fn kind(number: u8) -> Option<Kind> {
-    const ALL: [Kind; 11] = [
-        Kind::Plain,
-        Kind::Send,
-        Kind::Recv,
-        Kind::PostSend,
-        Kind::PostRecv,
-        Kind::Collective,
-        Kind::PostCollective,
-        Kind::CompletedSend,
-        Kind::CompletedRecv,
-        Kind::CompletedCollective,
-        Kind::CompletedNothing,
+pub(crate) fn kind(number: u8) -> Option<RecordKind> {
+    const ALL: [RecordKind; 11] = [
+        RecordKind::Plain,
+        RecordKind::Send,
+        RecordKind::Recv,
+        RecordKind::PostSend,
+        RecordKind::PostRecv,
+        RecordKind::Collective,
+        RecordKind::PostCollective,
+        RecordKind::CompletedSend,
+        RecordKind::CompletedRecv,
+        RecordKind::CompletedCollective,
+        RecordKind::CompletedNothing,
     ];
     ALL.get(usize::from(number)).copied()
 }

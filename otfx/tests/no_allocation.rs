@@ -3,7 +3,7 @@
 
 use invivo_otfx::{Attributes, Buffer, Dimension, FlightRecorder, Pass, Sample, Strategy};
 use invivo_proto::ids::RegionId;
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -48,7 +48,7 @@ fn storing_never_allocates() {
     };
     let parts: Vec<Part> = (0..500)
         .map(|n| Part {
-            facts: facts(2, Kind::CompletedRecv),
+            facts: facts(2, RecordKind::CompletedRecv),
             request: n,
             posted: n,
         })
@@ -57,7 +57,7 @@ fn storing_never_allocates() {
     let before = CALLS.get();
     for n in 0..50_000u64 {
         let call = Call {
-            facts: facts(1 + (n % 50) as u16, Kind::Plain),
+            facts: facts(1 + (n % 50) as u16, RecordKind::Plain),
             end: n * 100,
             ..Call::default()
         };

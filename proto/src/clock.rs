@@ -3,7 +3,7 @@
 
 /// The node's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ClockKind {
     /// The processor's time stamp counter: constant, does not stop in idle states, same on all
     /// cores.
     Tsc,
@@ -13,19 +13,19 @@ pub enum Kind {
 
 /// The clock of this node. The processor must call its counter invariant (CPUID 8000_0007h, EDX bit
 /// 8).
-pub fn kind() -> Kind {
+pub fn kind() -> ClockKind {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::__cpuid;
         let highest = __cpuid(0x8000_0000).eax;
         if highest >= 0x8000_0007 && __cpuid(0x8000_0007).edx & (1 << 8) != 0 {
-            return Kind::Tsc;
+            return ClockKind::Tsc;
         }
     }
-    Kind::Monotonic
+    ClockKind::Monotonic
 }
 
-/// Reads the counter. Only meaningful where [`kind`] says [`Kind::Tsc`]; elsewhere 0.
+/// Reads the counter. Only meaningful where [`kind`] says [`ClockKind::Tsc`]; elsewhere 0.
 #[inline(always)]
 pub fn tsc() -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -4,7 +4,7 @@
 
 pub mod buffers;
 pub mod framing;
-pub mod last;
+pub mod hang;
 pub mod link;
 pub mod local;
 pub mod order;
@@ -12,8 +12,8 @@ pub mod peer;
 pub mod results;
 pub mod stacks;
 pub mod strategy;
+pub mod timeline;
 pub mod tree;
-pub mod waits;
 
 use alloc::vec::Vec;
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};

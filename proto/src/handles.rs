@@ -7,7 +7,7 @@
 //! from its home on, before the first free slot. A slot names the last of its key's values, which
 //! lie elsewhere; values of one key queue in a ring.
 
-use crate::record::{Facts, Kind};
+use crate::record::{Facts, RecordKind};
 use core::mem::offset_of;
 
 /// No entry.
@@ -125,7 +125,7 @@ impl Readable for Posted {
         let kind = *facts.get(offset_of!(Facts, kind))?;
         Some(Posted {
             facts: Facts {
-                kind: *Kind::ALL.get(usize::from(kind))?,
+                kind: *RecordKind::ALL.get(usize::from(kind))?,
                 region: crate::ids::RegionId(u32_at(facts, offset_of!(Facts, region))? as u16),
                 comm: crate::ids::CommLocal(u32_at(facts, offset_of!(Facts, comm))?),
                 peer: u32_at(facts, offset_of!(Facts, peer))? as i32,
@@ -183,7 +183,7 @@ mod tests {
     fn what_lies_in_memory_is_read() {
         let posted = Posted {
             facts: Facts {
-                kind: Kind::CompletedRecv,
+                kind: RecordKind::CompletedRecv,
                 region: RegionId(4),
                 comm: CommLocal(7),
                 peer: -2,

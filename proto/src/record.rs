@@ -34,7 +34,7 @@ pub const MAX_PARTS: usize = 256;
 /// What a record's facts mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum RecordKind {
     /// Enter and leave only; `comm` where the call has one.
     #[default]
     Plain = 0,
@@ -61,37 +61,40 @@ pub enum Kind {
     CompletedNothing = 10,
 }
 
-impl Kind {
-    pub(crate) const ALL: [Kind; 11] = [
-        Kind::Plain,
-        Kind::Send,
-        Kind::Recv,
-        Kind::PostSend,
-        Kind::PostRecv,
-        Kind::Collective,
-        Kind::PostCollective,
-        Kind::CompletedSend,
-        Kind::CompletedRecv,
-        Kind::CompletedCollective,
-        Kind::CompletedNothing,
+impl RecordKind {
+    pub(crate) const ALL: [RecordKind; 11] = [
+        RecordKind::Plain,
+        RecordKind::Send,
+        RecordKind::Recv,
+        RecordKind::PostSend,
+        RecordKind::PostRecv,
+        RecordKind::Collective,
+        RecordKind::PostCollective,
+        RecordKind::CompletedSend,
+        RecordKind::CompletedRecv,
+        RecordKind::CompletedCollective,
+        RecordKind::CompletedNothing,
     ];
 
     /// Whether it takes a request number.
     #[inline(always)]
     pub const fn posts(self) -> bool {
-        matches!(self, Kind::PostSend | Kind::PostRecv | Kind::PostCollective)
+        matches!(
+            self,
+            RecordKind::PostSend | RecordKind::PostRecv | RecordKind::PostCollective
+        )
     }
 
     /// Whether it completes a request.
     #[inline(always)]
     pub const fn completes(self) -> bool {
-        self as u8 >= Kind::CompletedSend as u8
+        self as u8 >= RecordKind::CompletedSend as u8
     }
 
     /// Whether it carries its instance number on its communicator.
     #[inline(always)]
     pub const fn has_ordinal(self) -> bool {
-        matches!(self, Kind::Collective | Kind::PostCollective)
+        matches!(self, RecordKind::Collective | RecordKind::PostCollective)
     }
 }
 
@@ -103,7 +106,7 @@ impl Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Facts {
     /// What the other fields mean.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The function.
     pub region: RegionId,
     /// The communicator, as this rank numbers it.

@@ -135,7 +135,7 @@ macro_rules! read_back {
 fn golden_control_messages_are_read() {
     read_back!("down", tree::Down, messages::downs());
     read_back!("up", tree::Up, messages::ups());
-    read_back!("peer", peer::Halves, messages::peers());
+    read_back!("peer", peer::Endpoints, messages::peers());
     read_back!(
         "from-supervisor",
         local::FromSupervisor,
@@ -185,8 +185,8 @@ fn every_variant_from_parent_to_child_has_a_sample() {
             Query::Messages => 11,
             Query::Buffers => 18,
             Query::Records { .. } => 19,
-            Query::Last { .. } => 20,
-            Query::Waits { .. } => 21,
+            Query::Timeline { .. } => 20,
+            Query::Hang { .. } => 21,
             Query::Stacks { .. } => 22,
         },
         Down::Heartbeat => 12,
@@ -211,8 +211,8 @@ fn every_variant_from_child_to_parent_has_a_sample() {
             Partial::Messages(_) => 5,
             Partial::Buffers(_) => 11,
             Partial::Records(_) => 12,
-            Partial::Last(_) => 13,
-            Partial::Waits(_) => 14,
+            Partial::Timeline(_) => 13,
+            Partial::Hang(_) => 14,
             Partial::Stacks(_) => 15,
         },
         Up::Groups(_) => 6,
@@ -253,8 +253,8 @@ fn every_variant_of_the_link_has_a_sample() {
         Answer::Refused(_) => 6,
         Answer::Buffers(..) => 7,
         Answer::Records(..) => 8,
-        Answer::Last(..) => 9,
-        Answer::Waits(..) => 10,
+        Answer::Timeline(..) => 9,
+        Answer::Hang(..) => 10,
         Answer::Stacks(..) => 11,
     };
     complete(&messages::responses(), number, 12);
@@ -279,8 +279,8 @@ fn every_variant_of_the_supervisors_has_a_sample() {
             Outcome::Gone => 5,
         },
         FromSupervisor::Ended(_) => 6,
-        FromSupervisor::Seen { .. } => 7,
-        FromSupervisor::Walked { .. } => 8,
+        FromSupervisor::Inspected { .. } => 7,
+        FromSupervisor::Unwound { .. } => 8,
         FromSupervisor::Named { .. } => 9,
     };
     complete(&messages::from_supervisors(), number, 10);
@@ -288,8 +288,8 @@ fn every_variant_of_the_supervisors_has_a_sample() {
         ToSupervisor::Stop { .. } => 0,
         ToSupervisor::Continue { .. } => 1,
         ToSupervisor::Leave => 2,
-        ToSupervisor::Look { .. } => 3,
-        ToSupervisor::Walk { .. } => 4,
+        ToSupervisor::Inspect { .. } => 3,
+        ToSupervisor::Unwind { .. } => 4,
         ToSupervisor::Name { .. } => 5,
     };
     complete(&messages::to_supervisors(), number, 6);

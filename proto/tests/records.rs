@@ -6,31 +6,31 @@ mod samples;
 use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::packet::PAYLOAD_BYTES;
 use invivo_proto::record::{
-    Call, Decoded, Decoder, Encoder, Facts, Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part,
-    RecordError, RecordFault,
+    Call, Decoded, Decoder, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part,
+    RecordError, RecordFault, RecordKind,
 };
 use proptest::prelude::*;
 use samples::{Record, encode};
 
-const CALLS: [Kind; 7] = [
-    Kind::Plain,
-    Kind::Send,
-    Kind::Recv,
-    Kind::PostSend,
-    Kind::PostRecv,
-    Kind::Collective,
-    Kind::PostCollective,
+const CALLS: [RecordKind; 7] = [
+    RecordKind::Plain,
+    RecordKind::Send,
+    RecordKind::Recv,
+    RecordKind::PostSend,
+    RecordKind::PostRecv,
+    RecordKind::Collective,
+    RecordKind::PostCollective,
 ];
-const COMPLETIONS: [Kind; 4] = [
-    Kind::CompletedSend,
-    Kind::CompletedRecv,
-    Kind::CompletedCollective,
-    Kind::CompletedNothing,
+const COMPLETIONS: [RecordKind; 4] = [
+    RecordKind::CompletedSend,
+    RecordKind::CompletedRecv,
+    RecordKind::CompletedCollective,
+    RecordKind::CompletedNothing,
 ];
 
 /// Facts from a small world, so that the dictionary is hit and slots collide; now and then extreme
 /// ones.
-fn facts(kinds: &'static [Kind]) -> impl Strategy<Value = Facts> {
+fn facts(kinds: &'static [RecordKind]) -> impl Strategy<Value = Facts> {
     let small = (0..20u16, 0..3u32, -3..6i32, 0..3i32, 0..3u64, 0..3u64);
     let usual = small.prop_map(|(region, comm, peer, tag, out, into)| {
         (region + 1, comm, peer, tag, out * 512, into)
@@ -65,16 +65,16 @@ struct Chosen {
 }
 
 fn chosen() -> impl Strategy<Value = Chosen> {
-    let kinds: &[Kind] = &[
-        Kind::CompletedSend,
-        Kind::CompletedRecv,
-        Kind::CompletedCollective,
-        Kind::CompletedNothing,
-        Kind::Send,
-        Kind::Recv,
-        Kind::PostSend,
-        Kind::PostRecv,
-        Kind::Plain,
+    let kinds: &[RecordKind] = &[
+        RecordKind::CompletedSend,
+        RecordKind::CompletedRecv,
+        RecordKind::CompletedCollective,
+        RecordKind::CompletedNothing,
+        RecordKind::Send,
+        RecordKind::Recv,
+        RecordKind::PostSend,
+        RecordKind::PostRecv,
+        RecordKind::Plain,
     ];
     let number = || prop_oneof![10 => 0..2000u64, 1 => 0..1u64 << 40];
     let ordinal = prop_oneof![10 => 0..50u64, 1 => any::<u64>()];
@@ -102,7 +102,7 @@ fn chosen() -> impl Strategy<Value = Chosen> {
 /// What a shim would write for the choices, as a reader must get it.
 fn written(base_time: u64, next_request: u64, choices: &[Chosen]) -> Vec<Record> {
     let (mut time, mut request) = (base_time, next_request);
-    let mut take = |kind: Kind| {
+    let mut take = |kind: RecordKind| {
         let number = if kind.posts() { request } else { 0 };
         request += u64::from(kind.posts());
         number

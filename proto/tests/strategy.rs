@@ -1,6 +1,6 @@
 //! Strategies and their texts.
 
-use invivo_proto::control::buffers::Class;
+use invivo_proto::control::buffers::RecordClass;
 use invivo_proto::control::strategy::{ITERATION_LEVELS_MAX, RULES_MAX, Rule, Strategy as Kept};
 use invivo_proto::ids::RegionId;
 use invivo_proto::mpi;
@@ -12,7 +12,7 @@ fn rule() -> impl Strategy<Value = Rule> {
         .map(|at| at as u16)
         .collect();
     prop_oneof![
-        prop::sample::select(&Class::ALL[..]).prop_map(Rule::Class),
+        prop::sample::select(&RecordClass::ALL[..]).prop_map(Rule::Class),
         any::<u8>().prop_map(|kept| Rule::Depth { kept }),
         (1u64.., 0u32..60).prop_map(|(ns, bits)| Rule::Duration {
             kept_ns: (ns >> bits).max(1)

@@ -3,9 +3,9 @@
 
 mod samples;
 
-use invivo_proto::control::{buffers, last, local, results, stacks, strategy, tree, waits};
+use invivo_proto::control::{buffers, hang, local, results, stacks, strategy, timeline, tree};
 use invivo_proto::ids::{CommId, Rank, WorldRank};
-use invivo_proto::record::{Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS};
+use invivo_proto::record::{MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, RecordKind};
 use invivo_proto::{channel, control, definition, mpi, packet, record, shm, varint};
 use std::collections::BTreeMap;
 use std::mem::offset_of;
@@ -149,8 +149,8 @@ fn limits_are_the_sources() {
             control::peer::PEER_BYTES_MAX as i64,
         ),
         (
-            "control::peer::HALVES_MAX",
-            control::peer::HALVES_MAX as i64,
+            "control::peer::ENDPOINTS_MAX",
+            control::peer::ENDPOINTS_MAX as i64,
         ),
         (
             "buffers::LOCATIONS_NAMED_MAX",
@@ -161,20 +161,26 @@ fn limits_are_the_sources() {
             buffers::STRATEGIES_NAMED_MAX as i64,
         ),
         ("buffers::PAGE_MAX", buffers::PAGE_MAX.into()),
-        ("last::LAST_PAGE_MAX", last::LAST_PAGE_MAX.into()),
-        ("last::LAST_LOCATIONS_MAX", last::LAST_LOCATIONS_MAX as i64),
+        (
+            "timeline::TIMELINE_PAGE_MAX",
+            timeline::TIMELINE_PAGE_MAX.into(),
+        ),
+        (
+            "timeline::TIMELINE_LOCATIONS_MAX",
+            timeline::TIMELINE_LOCATIONS_MAX as i64,
+        ),
         ("strategy::RULES_MAX", strategy::RULES_MAX as i64),
         ("strategy::LEVELS_MAX", strategy::LEVELS_MAX.into()),
         ("results::RANKS_NAMED_MAX", results::RANKS_NAMED_MAX as i64),
         ("results::NOTES_MAX", results::NOTES_MAX as i64),
-        ("waits::CLASSES_MAX", waits::CLASSES_MAX as i64),
-        ("waits::NAMED_MAX", waits::NAMED_MAX as i64),
-        ("waits::PENDING_MAX", waits::PENDING_MAX as i64),
-        ("waits::OPERATIONS_MAX", waits::OPERATIONS_MAX as i64),
-        ("waits::PASSED_MAX", waits::PASSED_MAX as i64),
-        ("waits::SITE_BYTES_MAX", waits::SITE_BYTES_MAX as i64),
-        ("waits::FINDINGS_MAX", waits::FINDINGS_MAX as i64),
-        ("waits::LINKS_MAX", waits::LINKS_MAX as i64),
+        ("hang::CLASSES_MAX", hang::CLASSES_MAX as i64),
+        ("hang::NAMED_MAX", hang::NAMED_MAX as i64),
+        ("hang::PENDING_MAX", hang::PENDING_MAX as i64),
+        ("hang::OPERATIONS_MAX", hang::OPERATIONS_MAX as i64),
+        ("hang::PASSED_MAX", hang::PASSED_MAX as i64),
+        ("hang::SITE_BYTES_MAX", hang::SITE_BYTES_MAX as i64),
+        ("hang::FINDINGS_MAX", hang::FINDINGS_MAX as i64),
+        ("hang::LINKS_MAX", hang::LINKS_MAX as i64),
         ("stacks::NODES_MAX", stacks::NODES_MAX as i64),
         ("stacks::DEPTH_MAX", stacks::DEPTH_MAX as i64),
         ("stacks::NAMED_MAX", stacks::NAMED_MAX as i64),
@@ -204,17 +210,17 @@ fn limits_are_the_sources() {
 #[test]
 fn enumerations_are_the_sources() {
     let kinds = [
-        Kind::Plain,
-        Kind::Send,
-        Kind::Recv,
-        Kind::PostSend,
-        Kind::PostRecv,
-        Kind::Collective,
-        Kind::PostCollective,
-        Kind::CompletedSend,
-        Kind::CompletedRecv,
-        Kind::CompletedCollective,
-        Kind::CompletedNothing,
+        RecordKind::Plain,
+        RecordKind::Send,
+        RecordKind::Recv,
+        RecordKind::PostSend,
+        RecordKind::PostRecv,
+        RecordKind::Collective,
+        RecordKind::PostCollective,
+        RecordKind::CompletedSend,
+        RecordKind::CompletedRecv,
+        RecordKind::CompletedCollective,
+        RecordKind::CompletedNothing,
     ];
     let kinds: Vec<_> = kinds
         .iter()
@@ -325,7 +331,7 @@ fn shared_memory_is_drawn_as_it_lies() {
 /// The bound of what places tell each other is that of its longest message.
 #[test]
 fn the_longest_message_of_a_place_fits() {
-    let half = control::peer::SendHalf {
+    let half = control::peer::SendEndpoint {
         destination: Rank(u32::MAX),
         comm: CommId {
             leader: Rank(u32::MAX),
@@ -337,10 +343,10 @@ fn the_longest_message_of_a_place_fits() {
         begin_ns: u64::MAX,
         end_ns: u64::MAX,
         epoch: u32::MAX,
-        standing: control::peer::Standing::Outside,
+        clipping: control::peer::Clipping::Outside,
     };
-    let sends = vec![half; control::peer::HALVES_MAX];
-    let longest = control::peer::Halves::new(WorldRank(u32::MAX), u64::MAX, sends);
+    let sends = vec![half; control::peer::ENDPOINTS_MAX];
+    let longest = control::peer::Endpoints::new(WorldRank(u32::MAX), u64::MAX, sends);
     let bytes = control::encode(&longest).unwrap().len();
     assert!(bytes <= control::peer::PEER_BYTES_MAX, "{bytes}");
 }
@@ -360,9 +366,9 @@ fn the_longest_messages_of_a_supervisor_fit() {
         module: 0,
         offset: 0,
     };
-    let walked = local::FromSupervisor::Walked {
-        walk: 0,
-        walked: local::Walked {
+    let walked = local::FromSupervisor::Unwound {
+        unwinding: 0,
+        thread: local::UnwoundThread {
             modules: vec![module.clone(); local::MODULES_MAX],
             path: vec![step; stacks::DEPTH_MAX],
             ..samples::stacks::walked()
@@ -455,7 +461,7 @@ fn the_document_has_seen_the_source() {
         "channel.rs",
         "control.rs",
         "control/buffers.rs",
-        "control/last.rs",
+        "control/timeline.rs",
         "control/link.rs",
         "control/local.rs",
         "control/peer.rs",
@@ -463,7 +469,7 @@ fn the_document_has_seen_the_source() {
         "control/stacks.rs",
         "control/strategy.rs",
         "control/tree.rs",
-        "control/waits.rs",
+        "control/hang.rs",
         "handles.rs",
     ];
     let said: BTreeMap<String, String> = rows("source", 0)

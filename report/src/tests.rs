@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::timeline_pages::EndContext;
-use invivo_proto::control::link::{Final, Job};
+use invivo_proto::control::link::{Final, JobDescription};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Moments, Traffic,
 };
@@ -45,7 +45,7 @@ fn sample() -> Final {
         bytes: 800,
     };
     Final {
-        job: Job {
+        job: JobDescription {
             id: "melt".into(),
             ranks: 2,
             places: 1,
@@ -82,7 +82,7 @@ fn sample() -> Final {
             ..Coverage::default()
         },
         ended: Vec::new(),
-        waits: Box::default(),
+        hang: Box::default(),
         shut_down: false,
     }
 }

@@ -1,7 +1,7 @@
 //! The last seconds of a job: pages become an observation, and that becomes a file and a picture.
 
-use invivo_archive::flows::{Channel, Half, Halves};
-use invivo_archive::observation::{Call, Facts, Gaps, Kind, Names, Observation, Open, Part};
+use invivo_archive::flows::{Channel, Endpoint, Endpoints};
+use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part};
 use invivo_archive::perfetto;
 use invivo_archive::waits::Waiter;
 use invivo_grpc::v1;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub struct TimelinePages {
     /// What has come so far.
     pub observation: Observation,
-    halves: Halves,
+    endpoints: Endpoints,
     names: Names,
 }
 
@@ -65,8 +65,8 @@ impl TimelinePages {
         let track = self.observation.track(of.0, of.1);
         for record in &piece.calls {
             let call = call(record, &known, &mut self.names);
-            halves(
-                &mut self.halves,
+            endpoints(
+                &mut self.endpoints,
                 &call,
                 record,
                 &known,
@@ -105,7 +105,7 @@ impl TimelinePages {
     pub fn save(&self, path: &Path) -> std::io::Result<()> {
         let beside = path.with_extension("new");
         let mut file = BufWriter::new(File::create(&beside)?);
-        perfetto::write(&self.observation, &self.halves, &mut file)?;
+        perfetto::write(&self.observation, &self.endpoints, &mut file)?;
         file.flush()?;
         std::fs::rename(&beside, path)
     }
@@ -153,7 +153,7 @@ fn facts(of: Option<&v1::CallFacts>, known: &Known) -> Facts {
     };
     let rank = of.comm.and_then(|comm| known.peers.get(&(comm, of.peer)));
     Facts {
-        kind: Kind::named(&of.kind),
+        kind: CallKind::named(&of.kind),
         comm: of.comm,
         peer: of.peer,
         rank: rank.copied(),
@@ -164,8 +164,8 @@ fn facts(of: Option<&v1::CallFacts>, known: &Known) -> Facts {
 }
 
 /// Notes the messages that a call sent, or received.
-fn halves(
-    into: &mut Halves,
+fn endpoints(
+    into: &mut Endpoints,
     call: &Call,
     record: &v1::CallRecord,
     known: &Known,
@@ -182,7 +182,7 @@ fn halves(
         let Some(member) = facts.comm.and_then(|comm| known.comms.get(&comm)) else {
             continue;
         };
-        let half = Half {
+        let endpoint = Endpoint {
             location,
             call: number,
             posted_ticks: if posted_ticks == 0 {
@@ -194,7 +194,7 @@ fn halves(
         let name =
             |name: &Option<v1::CommName>| name.map_or((0, 0), |name| (name.leader, name.counter));
         match facts.kind {
-            Kind::Send | Kind::PostSend => {
+            CallKind::Send | CallKind::PostSend => {
                 if let Some(destination) = facts.rank {
                     let channel = Channel {
                         destination,
@@ -202,10 +202,10 @@ fn halves(
                         source: member.rank,
                         tag: facts.tag,
                     };
-                    into.send(channel, half);
+                    into.send(channel, endpoint);
                 }
             }
-            Kind::Receive | Kind::Received => {
+            CallKind::Receive | CallKind::Received => {
                 if let Ok(source) = u32::try_from(facts.peer) {
                     let channel = Channel {
                         destination: location.0,
@@ -213,7 +213,7 @@ fn halves(
                         source,
                         tag: facts.tag,
                     };
-                    into.receive(channel, half);
+                    into.receive(channel, endpoint);
                 }
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! Commands: each is done once, however often it is given, and every target answers for itself or
 //! is named.
 
-use crate::gather::{Gathers, Tally};
+use crate::gather::{Answers, Gathers};
 use crate::members::Member;
 use crate::{acks, limits, missing};
 use alloc::collections::VecDeque;
@@ -14,7 +14,7 @@ pub(crate) struct Course {
     pub acks: Acks,
 }
 
-impl Tally for Course {
+impl Answers for Course {
     fn absent(&mut self, member: &Member) {
         acks::merge(
             &mut self.acks,

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use fixedbitset::FixedBitSet;
 
 /// What the answers of the members add up to.
-pub(crate) trait Tally {
+pub(crate) trait Answers {
     /// This member does not answer (in time).
     fn absent(&mut self, member: &Member);
 }
@@ -27,7 +27,7 @@ pub(crate) struct Gathers<K, T> {
     limit: usize,
 }
 
-impl<K: Copy + PartialEq, T: Tally> Gathers<K, T> {
+impl<K: Copy + PartialEq, T: Answers> Gathers<K, T> {
     pub fn new(limit: usize) -> Self {
         Gathers {
             open: Vec::new(),

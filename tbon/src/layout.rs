@@ -28,7 +28,7 @@ pub use fan_in::{FAN_IN_LIST_MAX, FanIn, MEMBERS_PER_NODE_DEFAULT, RANKS_PER_PLA
 
 use core::ops::Range;
 use invivo_proto::ids::{Rank, WorldRank};
-use shape::{Seat, Shape};
+use shape::{LayerIndex, Shape};
 
 /// Processes that MPI can number: a rank is a C `int`.
 pub const TOTAL_MAX: u32 = i32::MAX as u32;
@@ -192,7 +192,7 @@ impl Layout {
 
     /// What process `world` is; nothing beyond the last process.
     pub fn role(&self, world: WorldRank) -> Option<Role> {
-        let Seat { layer, index } = self.shape.seat(world)?;
+        let LayerIndex { layer, index } = self.shape.at(world)?;
         Some(match layer {
             0 => Role::Application(Rank(index)),
             layer if layer == self.shape.top() => Role::Root,
@@ -203,7 +203,7 @@ impl Layout {
 
     /// The root: the last process of all.
     pub fn root(&self) -> WorldRank {
-        self.shape.world(Seat {
+        self.shape.world(LayerIndex {
             layer: self.shape.top(),
             index: 0,
         })
@@ -211,7 +211,7 @@ impl Layout {
 
     /// The world rank of a rank of the application.
     pub fn world_of(&self, rank: Rank) -> WorldRank {
-        self.shape.world(Seat {
+        self.shape.world(LayerIndex {
             layer: 0,
             index: rank.0,
         })
@@ -233,18 +233,18 @@ impl Layout {
 
     /// The world rank of place `index`.
     pub fn place(&self, index: u32) -> WorldRank {
-        self.shape.world(Seat { layer: 1, index })
+        self.shape.world(LayerIndex { layer: 1, index })
     }
 
     /// The place that a rank reports to.
     pub fn place_of(&self, rank: Rank) -> WorldRank {
-        let seat = Seat {
+        let at = LayerIndex {
             layer: 0,
             index: rank.0,
         };
         // Every rank has a place: what comes out otherwise is nobody's rank.
         self.shape
-            .parent(seat)
+            .parent(at)
             .map_or(WorldRank(u32::MAX), |place| self.shape.world(place))
     }
 
@@ -252,30 +252,30 @@ impl Layout {
     /// nobody.
     pub fn parent(&self, world: WorldRank) -> Option<WorldRank> {
         self.shape
-            .seat(world)
-            .and_then(|seat| self.shape.parent(seat))
-            .map(|seat| self.shape.world(seat))
+            .at(world)
+            .and_then(|at| self.shape.parent(at))
+            .map(|at| self.shape.world(at))
     }
 
     /// Who reports to `world`: to a place its ranks, to a node its places or nodes, to a rank
     /// nobody.
     pub fn children(&self, world: WorldRank) -> impl Iterator<Item = WorldRank> {
         let shape = self.shape;
-        let seat = shape.seat(world);
-        let indices = seat.map_or(0..0, |seat| shape.children(seat));
-        let layer = seat.map_or(0, |seat| seat.layer.saturating_sub(1));
-        indices.map(move |index| shape.world(Seat { layer, index }))
+        let at = shape.at(world);
+        let indices = at.map_or(0..0, |at| shape.children(at));
+        let layer = at.map_or(0, |at| at.layer.saturating_sub(1));
+        indices.map(move |index| shape.world(LayerIndex { layer, index }))
     }
 
     /// The ranks of the application below `world` (of a rank: itself).
     pub fn ranks_of(&self, world: WorldRank) -> Range<u32> {
         self.shape
-            .seat(world)
-            .map_or(0..0, |seat| self.shape.ranks_of(seat))
+            .at(world)
+            .map_or(0..0, |at| self.shape.ranks_of(at))
     }
 
     /// How high `world` stands: 0 a rank, 1 a place, and so on up.
     pub fn height(&self, world: WorldRank) -> Option<u32> {
-        self.shape.seat(world).map(|seat| seat.layer)
+        self.shape.at(world).map(|at| at.layer)
     }
 }

@@ -182,16 +182,16 @@ impl Members {
 
 /// Something that every member says once, and the node once all have said it.
 #[derive(Clone, Debug)]
-pub(crate) struct Chorus {
+pub(crate) struct Tally {
     silent: FixedBitSet,
     left: usize,
     said: bool,
 }
 
-impl Chorus {
-    pub fn new(members: &Members) -> Chorus {
+impl Tally {
+    pub fn new(members: &Members) -> Tally {
         let silent = members.roll();
-        Chorus {
+        Tally {
             left: silent.count_ones(..),
             silent,
             said: false,

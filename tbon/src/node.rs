@@ -26,18 +26,18 @@
 mod climb;
 mod descend;
 mod events;
-mod seat;
+mod position;
 
 pub use events::{Action, Ignored, Input};
-pub use seat::Seat;
+pub use position::Position;
 
 use crate::clock::{DRIFT_PPM, JobClock};
 use crate::commands::Commands;
 use crate::groups::{Bounds, Groups};
-use crate::law::Law;
+use crate::heartbeat::Heartbeat;
 use crate::limits::{GROUP_RUNS_MAX, GROUPS_MAX, ROOT_GROUP_RUNS_MAX, ROOT_GROUPS_MAX};
-use crate::members::{Chorus, Member, Members};
-use crate::pulse::Pulse;
+use crate::members::{Member, Members, Tally};
+use crate::merge::Merge;
 use crate::waves::{self, Waves};
 use alloc::format;
 use alloc::string::String;
@@ -48,8 +48,8 @@ use invivo_proto::ids::{CommId, CommandId, WorldRank};
 
 /// The machine. `L` says how partial results are merged.
 #[derive(Clone, Debug)]
-pub struct Node<L> {
-    law: L,
+pub struct Node<M> {
+    merge: M,
     me: WorldRank,
     height: u32,
     members: Members,
@@ -58,39 +58,39 @@ pub struct Node<L> {
     groups: Groups,
     clock: JobClock,
     is_root: bool,
-    present: Chorus,
-    drained: Chorus,
-    pulse: Pulse,
+    present: Tally,
+    drained: Tally,
+    heartbeat: Heartbeat,
     closed: bool,
     ignored: Ignored,
 }
 
-impl<L: Law> Node<L> {
-    /// A node at its seat, below a parent. The clock for the root's silence starts at `now_ns`.
-    pub fn new(now_ns: u64, seat: Seat, law: L) -> Node<L> {
+impl<M: Merge> Node<M> {
+    /// A node at its position, below a parent. The clock for the root's silence starts at `now_ns`.
+    pub fn new(now_ns: u64, position: Position, merge: M) -> Node<M> {
         let bounds = Bounds {
             groups: GROUPS_MAX,
             runs: GROUP_RUNS_MAX,
         };
         Node::with(
             now_ns,
-            seat,
-            law,
+            position,
+            merge,
             JobClock::below(now_ns),
             Groups::new(false, bounds),
         )
     }
 
     /// A node with nobody above: its clock is job time, and nobody knows more groups.
-    pub(crate) fn root(now_ns: u64, seat: Seat, law: L) -> Node<L> {
+    pub(crate) fn root(now_ns: u64, position: Position, merge: M) -> Node<M> {
         let bounds = Bounds {
             groups: ROOT_GROUPS_MAX,
             runs: ROOT_GROUP_RUNS_MAX,
         };
         let node = Node::with(
             now_ns,
-            seat,
-            law,
+            position,
+            merge,
             JobClock::root(),
             Groups::new(true, bounds),
         );
@@ -100,28 +100,28 @@ impl<L: Law> Node<L> {
         }
     }
 
-    fn with(now_ns: u64, seat: Seat, law: L, clock: JobClock, groups: Groups) -> Node<L> {
-        let local = seat
+    fn with(now_ns: u64, position: Position, merge: M, clock: JobClock, groups: Groups) -> Node<M> {
+        let local = position
             .local
-            .map(|ranks| Member::new(now_ns, seat.me, ranks, true));
-        let children = seat
+            .map(|ranks| Member::new(now_ns, position.me, ranks, true));
+        let children = position
             .children
             .into_iter()
             .map(|(child, ranks)| Member::new(now_ns, child, ranks, false));
         let members = Members::new(local.into_iter().chain(children).collect());
         Node {
-            law,
-            me: seat.me,
-            height: seat.height,
+            merge,
+            me: position.me,
+            height: position.height,
             waves: waves::none(),
             commands: Commands::none(),
             groups,
             clock,
             is_root: false,
-            present: Chorus::new(&members),
-            drained: Chorus::new(&members),
+            present: Tally::new(&members),
+            drained: Tally::new(&members),
             members,
-            pulse: Pulse::new(now_ns),
+            heartbeat: Heartbeat::new(now_ns),
             closed: false,
             ignored: Ignored::default(),
         }
@@ -172,7 +172,7 @@ impl<L: Law> Node<L> {
         let deadlines = [
             self.waves.next_deadline_ns(),
             self.commands.under_way.next_deadline_ns(),
-            self.pulse.next_deadline_ns().filter(|_| !self.is_root),
+            self.heartbeat.next_deadline_ns().filter(|_| !self.is_root),
             self.clock.next_ask_ns(),
             self.members.next_gone_ns(),
         ];
@@ -231,7 +231,7 @@ impl<L: Law> Node<L> {
     }
 
     fn pass_time(&mut self, now_ns: u64, out: &mut Vec<Action>) {
-        if !self.is_root && self.pulse.stops(now_ns) {
+        if !self.is_root && self.heartbeat.stops(now_ns) {
             out.push(Action::RootLost);
         }
         self.ask_time(now_ns, false, out);

@@ -1,8 +1,8 @@
 //! The root: a node with nobody above, and the askers in the parent's place.
 
-use crate::law::Law;
 use crate::limits::{ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, WAVES_MAX};
-use crate::node::{Action, Ignored, Input, Node, Seat};
+use crate::merge::Merge;
+use crate::node::{Action, Ignored, Input, Node, Position};
 use crate::orders::{self, Epochs, Orders};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -191,8 +191,8 @@ impl core::error::Error for Refusal {}
 
 /// The root.
 #[derive(Clone, Debug)]
-pub struct Root<L> {
-    node: Node<L>,
+pub struct Root<M> {
+    node: Node<M>,
     next_wave: u64,
     /// Who asked for a wave under way; at most [`WAVES_MAX`].
     waves: BTreeMap<WaveId, AskId>,
@@ -205,12 +205,12 @@ pub struct Root<L> {
     closed: bool,
 }
 
-impl<L: Law> Root<L> {
-    /// The root at its seat.
-    pub fn new(now_ns: u64, seat: Seat, law: L) -> Root<L> {
+impl<M: Merge> Root<M> {
+    /// The root at its position.
+    pub fn new(now_ns: u64, position: Position, merge: M) -> Root<M> {
         Root {
-            height: seat.height,
-            node: Node::root(now_ns, seat, law),
+            height: position.height,
+            node: Node::root(now_ns, position, merge),
             next_wave: 0,
             waves: BTreeMap::new(),
             commands: BTreeMap::new(),

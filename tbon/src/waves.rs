@@ -1,8 +1,8 @@
 //! Waves: a question goes down, partial results climb and become one answer.
 
-use crate::gather::{Gathers, Tally};
-use crate::law::{self, Law, Mismatch};
+use crate::gather::{Answers, Gathers};
 use crate::members::Member;
+use crate::merge::{self, Merge, Mismatch};
 use crate::{coverage, limits, missing};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -30,7 +30,7 @@ pub(crate) struct Wave {
 impl Wave {
     pub fn new(query: Query) -> Wave {
         Wave {
-            partial: law::nothing(query),
+            partial: merge::nothing(query),
             empty: true,
             coverage: Coverage::default(),
             missing: Vec::new(),
@@ -40,7 +40,7 @@ impl Wave {
     /// Adds a member's answer.
     pub fn add(
         &mut self,
-        law: &impl Law,
+        merge: &impl Merge,
         partial: Partial,
         coverage: &Coverage,
         missing: Vec<WorldRank>,
@@ -50,7 +50,7 @@ impl Wave {
             // The first answer is the sum so far: a place or a node with one child copies nothing.
             self.partial = partial;
         } else {
-            law.merge(&mut self.partial, partial)?;
+            merge.merge(&mut self.partial, partial)?;
         }
         self.empty = false;
         coverage::merge(&mut self.coverage, coverage);
@@ -75,7 +75,7 @@ impl Wave {
     }
 }
 
-impl Tally for Wave {
+impl Answers for Wave {
     fn absent(&mut self, member: &Member) {
         coverage::merge(&mut self.coverage, &member.absence());
         missing::note(&mut self.missing, [member.world]);

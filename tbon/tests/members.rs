@@ -6,14 +6,14 @@ use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb}
 use invivo_proto::definition::Run;
 use invivo_proto::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
 use invivo_tbon::clock::UNKNOWN_NS;
-use invivo_tbon::law::Mismatch;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::limits::{ASK_GROUP_AGAIN_NS, GONE_NS, GROUP_MESSAGE_RUNS_MAX, WAVE_NS_PER_LAYER};
-use invivo_tbon::node::{Action, Input, Node, Seat};
+use invivo_tbon::merge::Mismatch;
+use invivo_tbon::node::{Action, Input, Node, Position};
 use invivo_tbon::root::{Root, RootAction, RootInput};
 use std::collections::BTreeMap;
 
-type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 fn keep(_: &mut Partial, _: Partial) -> Result<(), Mismatch> {
     Ok(())
@@ -27,11 +27,11 @@ fn layout() -> Layout {
 const ONE: WorldRank = WorldRank(8);
 const OTHER: WorldRank = WorldRank(9);
 
-fn node() -> Node<Merge> {
+fn node() -> Node<MergeFn> {
     Node::new(
         0,
-        Seat::of(&layout(), WorldRank(12)).unwrap(),
-        keep as Merge,
+        Position::of(&layout(), WorldRank(12)).unwrap(),
+        keep as MergeFn,
     )
 }
 
@@ -286,7 +286,7 @@ fn clocks_that_run_apart_are_named_in_every_status() {
 
 #[test]
 fn a_place_asks_itself_however_late_its_ranks_are() {
-    let mut place: Node<Merge> = Node::new(0, Seat::of(&layout(), ONE).unwrap(), keep);
+    let mut place: Node<MergeFn> = Node::new(0, Position::of(&layout(), ONE).unwrap(), keep);
     let command = Command {
         id: CommandId(1),
         verb: Verb::Resume,
@@ -339,7 +339,8 @@ fn garbage_is_named_in_every_status() {
 
 #[test]
 fn time_is_measured_upward_and_told_downward() {
-    let mut root: Root<Merge> = Root::new(0, Seat::of(&layout(), WorldRank(14)).unwrap(), keep);
+    let mut root: Root<MergeFn> =
+        Root::new(0, Position::of(&layout(), WorldRank(14)).unwrap(), keep);
     let mut node = node();
     // A node that does not know yet says so.
     let ask = |from, asked_ns| Input::Up {
@@ -469,7 +470,7 @@ fn a_question_about_groups_goes_up_once_and_its_answer_to_all_who_asked() {
     };
     assert_eq!(node.step(0, told), [Action::Up(Up::Groups(group(2, 1)))]);
 
-    let mut place: Node<Merge> = Node::new(0, Seat::of(&layout(), ONE).unwrap(), keep);
+    let mut place: Node<MergeFn> = Node::new(0, Position::of(&layout(), ONE).unwrap(), keep);
     let wish = Up::WantGroups(vec![id(4)]);
     assert_eq!(
         place.step(0, Input::Local(wish.clone())),
@@ -484,7 +485,8 @@ fn a_question_about_groups_goes_up_once_and_its_answer_to_all_who_asked() {
 
 #[test]
 fn the_root_answers_from_what_it_was_told_before_and_after() {
-    let mut root: Root<Merge> = Root::new(0, Seat::of(&layout(), WorldRank(14)).unwrap(), keep);
+    let mut root: Root<MergeFn> =
+        Root::new(0, Position::of(&layout(), WorldRank(14)).unwrap(), keep);
     root.step(0, RootInput::Tick);
     let up = |from, message| RootInput::Up {
         from: WorldRank(from),

@@ -2,13 +2,13 @@
 
 use invivo_proto::control::tree::{Acks, Command, Cut, Down, JobInfo, Order, Partial, Up, Verb};
 use invivo_proto::ids::{CommandId, WorldRank};
-use invivo_tbon::law::Mismatch;
 use invivo_tbon::layout::Layout;
 use invivo_tbon::limits::{COMMAND_NS_PER_LAYER, CUT_AHEAD_NS_PER_LAYER};
-use invivo_tbon::node::{Action, Input, Node, Seat};
+use invivo_tbon::merge::Mismatch;
+use invivo_tbon::node::{Action, Input, Node, Position};
 use invivo_tbon::root::{Ask, AskId, Refusal, Root, RootAction, RootInput};
 
-type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 fn keep(_: &mut Partial, _: Partial) -> Result<(), Mismatch> {
     Ok(())
@@ -22,17 +22,17 @@ fn layout() -> Layout {
 const AHEAD_NS: u64 = 3 * CUT_AHEAD_NS_PER_LAYER;
 const NOW_NS: u64 = 7_000_000_000;
 
-fn root() -> Root<Merge> {
+fn root() -> Root<MergeFn> {
     let mut root = Root::new(
         NOW_NS,
-        Seat::of(&layout(), WorldRank(14)).unwrap(),
-        keep as Merge,
+        Position::of(&layout(), WorldRank(14)).unwrap(),
+        keep as MergeFn,
     );
     root.step(NOW_NS, RootInput::Tick);
     root
 }
 
-fn give(root: &mut Root<Merge>, now_ns: u64, id: u64, order: Order) -> Vec<RootAction> {
+fn give(root: &mut Root<MergeFn>, now_ns: u64, id: u64, order: Order) -> Vec<RootAction> {
     let what = Ask::Command {
         id: CommandId(id),
         order,
@@ -100,7 +100,7 @@ fn cuts_lie_ahead_of_the_order_for_everybody_alike() {
 }
 
 /// Both children have done a command.
-fn done(root: &mut Root<Merge>, id: u64) {
+fn done(root: &mut Root<MergeFn>, id: u64) {
     for from in [12, 13] {
         let acks = Acks {
             targets: 4,
@@ -284,7 +284,11 @@ fn a_cut_whose_end_lies_before_its_beginning_is_garbage() {
 /// When a place that gets this command at 10 s of its own time, 3 s of job time, gives up.
 fn gives_up_ns(verb: Verb, knows_time: bool) -> u64 {
     const GIVEN_NS: u64 = 10_000_000_000;
-    let mut place = Node::new(0, Seat::of(&layout(), WorldRank(8)).unwrap(), keep as Merge);
+    let mut place = Node::new(
+        0,
+        Position::of(&layout(), WorldRank(8)).unwrap(),
+        keep as MergeFn,
+    );
     if knows_time {
         place.step(GIVEN_NS, Input::Tick);
         let time = Down::Time {

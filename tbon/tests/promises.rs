@@ -5,16 +5,16 @@ use invivo_proto::control::tree::{
     Acks, Command, Down, Ended, JobInfo, Order, Partial, Query, RankEnded, Up, Verb,
 };
 use invivo_proto::ids::{CommandId, Rank, WaveId, WorldRank};
-use invivo_tbon::law::Mismatch;
 use invivo_tbon::layout::{FanIn, Layout, Policy};
 use invivo_tbon::limits::{
     ASKERS_MAX, COMMANDS_MAX, GONE_NS, HEARTBEAT_NS, REMEMBERED_MAX, SILENCE_NS_MAX, START_NS_MAX,
     WAVE_NS_PER_LAYER, WAVES_MAX,
 };
-use invivo_tbon::node::{Action, Input, Node, Seat};
+use invivo_tbon::merge::Mismatch;
+use invivo_tbon::node::{Action, Input, Node, Position};
 use invivo_tbon::root::{Ask, AskId, Refusal, Root, RootAction, RootInput};
 
-type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 fn keep(_: &mut Partial, _: Partial) -> Result<(), Mismatch> {
     Ok(())
@@ -25,15 +25,19 @@ fn layout() -> Layout {
     Layout::for_app(8, FanIn::default(), Policy::Tail).unwrap()
 }
 
-fn place() -> Node<Merge> {
-    Node::new(0, Seat::of(&layout(), WorldRank(8)).unwrap(), keep as Merge)
+fn place() -> Node<MergeFn> {
+    Node::new(
+        0,
+        Position::of(&layout(), WorldRank(8)).unwrap(),
+        keep as MergeFn,
+    )
 }
 
-fn root() -> Root<Merge> {
+fn root() -> Root<MergeFn> {
     Root::new(
         0,
-        Seat::of(&layout(), layout().root()).unwrap(),
-        keep as Merge,
+        Position::of(&layout(), layout().root()).unwrap(),
+        keep as MergeFn,
     )
 }
 
@@ -51,7 +55,7 @@ fn order(id: u64, order: Order) -> Ask {
     }
 }
 
-fn ask(root: &mut Root<Merge>, ask: u64, what: Ask) -> Vec<RootAction> {
+fn ask(root: &mut Root<MergeFn>, ask: u64, what: Ask) -> Vec<RootAction> {
     root.step(
         0,
         RootInput::Ask {
@@ -85,12 +89,12 @@ fn answer(wave: u64) -> Up {
 
 #[test]
 fn seats_follow_the_layout() {
-    let seat = |world| Seat::of(&layout(), WorldRank(world));
-    assert_eq!(seat(0), None);
-    assert_eq!(seat(11), None);
+    let position = |world| Position::of(&layout(), WorldRank(world));
+    assert_eq!(position(0), None);
+    assert_eq!(position(11), None);
     assert_eq!(
-        seat(9),
-        Some(Seat {
+        position(9),
+        Some(Position {
             me: WorldRank(9),
             height: 1,
             local: Some(4),
@@ -99,8 +103,8 @@ fn seats_follow_the_layout() {
     );
     let children = vec![(WorldRank(8), 4), (WorldRank(9), 4)];
     assert_eq!(
-        seat(10),
-        Some(Seat {
+        position(10),
+        Some(Position {
             me: WorldRank(10),
             height: 2,
             local: None,
@@ -149,7 +153,7 @@ fn the_root_says_that_it_is_alive_whatever_else_happens() {
 fn a_lost_root_is_reported_once_per_silence() {
     let mut place = place();
     let lost =
-        |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
+        |place: &mut Node<MergeFn>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
     place.step(0, Input::Down(Down::Heartbeat));
     assert!(!lost(&mut place, SILENCE_NS_MAX - 1));
     assert!(lost(&mut place, SILENCE_NS_MAX));
@@ -180,7 +184,7 @@ fn a_lost_root_is_reported_once_per_silence() {
 fn a_root_that_starts_slowly_is_not_lost() {
     let mut place = place();
     let lost =
-        |place: &mut Node<Merge>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
+        |place: &mut Node<MergeFn>, now| place.step(now, Input::Tick).contains(&Action::RootLost);
     // The parent is there before the root is.
     place.step(1, Input::Down(Down::Groups([].into())));
     assert!(!lost(&mut place, 10 * SILENCE_NS_MAX));

@@ -3,16 +3,16 @@
 use invivo_proto::control::results::{Coverage, JobStatus, Ledger, Matrix};
 use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
 use invivo_proto::ids::{CommandId, WaveId, WorldRank};
-use invivo_tbon::law::{Law, Mismatch};
 use invivo_tbon::limits::{COMMAND_NS_PER_LAYER, GONE_NS, WAVE_NS_PER_LAYER};
-use invivo_tbon::node::{Action, Input, Node, Seat};
+use invivo_tbon::merge::{Merge, Mismatch};
+use invivo_tbon::node::{Action, Input, Node, Position};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Statuses add up; nothing else is asked for here.
 struct Sum;
 
-impl Law for Sum {
+impl Merge for Sum {
     fn merge(&self, into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
         match (into, from) {
             (Partial::Status(into), Partial::Status(from)) => into.states[0] += from.states[0],
@@ -430,13 +430,13 @@ proptest! {
     ) {
         let local = serves_ranks || children == 0;
         let members: Vec<usize> = (usize::from(!local)..=children).collect();
-        let seat = Seat {
+        let position = Position {
             me: ME,
             height,
             local: local.then(|| ranks(0)),
             children: (1..=children).map(|member| (world(member), ranks(member))).collect(),
         };
-        let mut node = Node::new(0, seat, Sum);
+        let mut node = Node::new(0, position, Sum);
         let mut twin = Twin { members: members.clone(), height: u64::from(height), history: Vec::new() };
         let (mut now, mut said) = (0, BTreeMap::new());
         for step in steps {

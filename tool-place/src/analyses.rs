@@ -5,8 +5,8 @@ use crate::traffic::{Traffic, When};
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::Functions;
 use invivo_analysis::groups::{self, Groups};
-use invivo_analysis::law::Mismatch;
 use invivo_analysis::matrix::MatrixLeaf;
+use invivo_analysis::merge::Mismatch;
 use invivo_analysis::pauses::Pauses;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
@@ -19,7 +19,7 @@ use invivo_tbon::clock::JobClock;
 use invivo_tbon::layout::Layout;
 
 /// How partial results become one: by the analyses' own law.
-pub type Merge = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+pub type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// See the module's head.
 pub struct Analyses {

@@ -10,7 +10,7 @@ use crate::store::{Budget, Store};
 use crate::tap::Taps;
 use crate::traffic::When;
 use invivo_mpi_link::BUFFERS_MAX;
-use invivo_proto::control::peer::Standing;
+use invivo_proto::control::peer::Clipping;
 use invivo_proto::control::results::Ledger;
 use invivo_proto::ids::LocationId;
 use invivo_proto::packet::Losses;
@@ -41,7 +41,7 @@ pub struct CutOff {
     /// Resets that the buffer has made.
     resets: u64,
     /// What the call read last is: what follows of it is the same.
-    last: Standing,
+    last: Clipping,
     /// The epoch of what is being read.
     epoch: u32,
     /// The cuts at the begin and at the end of the calls that were clipped last.
@@ -65,7 +65,7 @@ impl CutOff {
             begin,
             end,
             epoch: self.epoch,
-            standing: self.last,
+            clipping: self.last,
         }
     }
 }
@@ -192,9 +192,9 @@ impl Sink for Both<'_> {
                 .forget_to(self.cuts.resets(), self.cuts.reset_job_ns());
         }
         self.cut_off.last = match verdict {
-            Verdict::Whole => Standing::Whole,
-            Verdict::Clipped { .. } => Standing::Clipped,
-            Verdict::Outside => Standing::Outside,
+            Verdict::Whole => Clipping::Whole,
+            Verdict::Clipped { .. } => Clipping::Clipped,
+            Verdict::Outside => Clipping::Outside,
         };
         match verdict {
             Verdict::Whole => self.give(call, parts, false),
@@ -217,7 +217,7 @@ impl Sink for Both<'_> {
     }
 
     fn more(&mut self, begin: u64, end: u64, parts: &[Part]) {
-        if self.cut_off.last != Standing::Outside {
+        if self.cut_off.last != Clipping::Outside {
             self.store.more(parts);
             self.analyses.more(parts);
         }
@@ -230,7 +230,7 @@ fn forget_to(store: &mut Store, cut_off: &mut CutOff, resets: u64) {
     if cut_off.resets != resets {
         cut_off.resets = resets;
         // What follows of a call from before is from before as well.
-        cut_off.last = Standing::Outside;
+        cut_off.last = Clipping::Outside;
         store.reset();
     }
 }

@@ -11,7 +11,7 @@ mod supervised;
 mod tree;
 mod waits;
 
-use crate::analyses::{Analyses, Merge};
+use crate::analyses::{Analyses, MergeFn};
 use crate::cuts::Cuts;
 use crate::notes::{Notes, Trouble};
 use crate::pause::Pauses;
@@ -29,7 +29,7 @@ use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::packet::Header;
 use invivo_proto::shm::phase;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::{Input, Node, Seat};
+use invivo_tbon::node::{Input, Node, Position};
 use rustix::event::PollFd;
 use std::sync::atomic::Ordering;
 
@@ -105,7 +105,7 @@ pub struct Place {
     walks: stacks::Walks,
     pauses: Pauses,
     recording: Recording,
-    node: Node<Merge>,
+    node: Node<MergeFn>,
     /// What time it is now, where that matters more than what it was when something came.
     read_now: Option<fn() -> Now>,
     supervisors: Option<Supervisors>,
@@ -136,7 +136,7 @@ impl Place {
         clock: NodeClock,
         now: Now,
     ) -> Option<Place> {
-        let seat = Seat::of(&layout, me).filter(|seat| seat.local.is_some())?;
+        let position = Position::of(&layout, me).filter(|position| position.local.is_some())?;
         let ranks = layout.ranks_of(me);
         let latency_ticks = clock.duration_ticks(LATENCY_NS);
         let mut place = Place {
@@ -157,7 +157,7 @@ impl Place {
             walks: stacks::Walks::default(),
             pauses: Pauses::new(ranks.clone()),
             recording: Recording::new(ranks),
-            node: Node::new(now.ns, seat, invivo_analysis::law::merge as Merge),
+            node: Node::new(now.ns, position, invivo_analysis::merge::merge as MergeFn),
             read_now: None,
             supervisors,
             up: Vec::new(),

@@ -8,7 +8,7 @@ use invivo_otfx::{
     AtCap, Attributes, BIN_BYTES_MIN, Buffer, Classes, Dimension, EventCap, EventClass, Geometry,
     Unfit,
 };
-use invivo_proto::control::buffers::Class;
+use invivo_proto::control::buffers::RecordClass;
 use invivo_proto::control::results::Ledger;
 use invivo_proto::control::strategy::{
     DEPTH_LEVELS, DURATION_LEVELS, Rule, SAMPLE_LEVELS, Strategy,
@@ -67,12 +67,12 @@ impl Keeping {
     }
 }
 
-fn of_class(class: Class) -> EventClass {
+fn of_class(class: RecordClass) -> EventClass {
     match class {
-        Class::Call => EventClass::Call,
-        Class::Region => EventClass::Region,
-        Class::Sample => EventClass::Sample,
-        Class::Metric => EventClass::Metric,
+        RecordClass::Call => EventClass::Call,
+        RecordClass::Region => EventClass::Region,
+        RecordClass::Sample => EventClass::Sample,
+        RecordClass::Metric => EventClass::Metric,
     }
 }
 

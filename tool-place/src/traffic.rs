@@ -5,7 +5,7 @@ use crate::time_point::TimePoint;
 use invivo_analysis::communicators::Communicators;
 use invivo_analysis::messages::{Messages, Of, PlaceOf};
 use invivo_mpi_link::clock::NodeClock;
-use invivo_proto::control::peer::{HALVES_MAX, Halves, PEER_BYTES_MAX, Standing};
+use invivo_proto::control::peer::{Clipping, ENDPOINTS_MAX, Endpoints, PEER_BYTES_MAX};
 use invivo_proto::control::{decode, encode, results};
 use invivo_proto::ids::{Rank, WorldRank};
 use invivo_proto::record::{Call, Part};
@@ -47,7 +47,7 @@ pub struct When {
     /// The epoch of recording.
     pub epoch: u32,
     /// Whether it counts.
-    pub standing: Standing,
+    pub clipping: Clipping,
 }
 
 impl Traffic {
@@ -104,7 +104,7 @@ impl Traffic {
             epoch: when.epoch,
             begin: when.begin,
             end: when.end,
-            standing: when.standing,
+            clipping: when.clipping,
             communicators,
             job_ns: |ticks| job_ns(anchor, clock, ticks),
         };
@@ -164,14 +164,14 @@ impl Traffic {
                 bytes.len()
             ))
         } else {
-            decode::<Halves>(bytes).map_err(|error| error.to_string())
+            decode::<Endpoints>(bytes).map_err(|error| error.to_string())
         };
-        read.and_then(|halves| match halves.from == from {
+        read.and_then(|endpoints| match endpoints.from == from {
             true => self
                 .messages
-                .arrive(&halves)
+                .arrive(&endpoints)
                 .map_err(|error| error.to_string()),
-            false => Err(format!("it says that it is of process {}", halves.from)),
+            false => Err(format!("it says that it is of process {}", endpoints.from)),
         })
     }
 
@@ -183,7 +183,7 @@ impl Traffic {
     ) -> Vec<(WorldRank, Vec<u8>)> {
         let waited = now_ns.saturating_sub(self.batched_ns) >= BATCH_NS;
         // By a clock that is not known no other place could use them.
-        if !self.is_known || !(waited || self.messages.outgoing() >= HALVES_MAX) {
+        if !self.is_known || !(waited || self.messages.outgoing() >= ENDPOINTS_MAX) {
             return Vec::new();
         }
         self.batched_ns = now_ns;
@@ -191,8 +191,8 @@ impl Traffic {
         let batches = self
             .messages
             .take_batches(self.me, |place| credit(WorldRank(place)));
-        let encoded = batches.into_iter().map(|(place, halves)| {
-            let bytes = encode(&halves);
+        let encoded = batches.into_iter().map(|(place, endpoints)| {
+            let bytes = encode(&endpoints);
             bytes.map(|bytes| (WorldRank(place), bytes))
         });
         // A batch has a bounded size, so that each can be encoded.

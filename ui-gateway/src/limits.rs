@@ -78,7 +78,7 @@ pub const TIMELINE_CALLS_DEFAULT: u64 = 500_000;
 pub const TIMELINE_CALLS_MAX: u64 = 2_000_000;
 /// Bytes of a page of a timeline in a message: each stream holds one at a time.
 pub const TIMELINE_PAGE_BYTES: usize =
-    invivo_proto::control::last::LAST_PAGE_MAX as usize * PAGE_ROW_BYTES;
+    invivo_proto::control::timeline::TIMELINE_PAGE_MAX as usize * PAGE_ROW_BYTES;
 /// Watchers at once, over all connections: each holds at most one snapshot.
 pub const WATCHERS_MAX: usize = 128;
 /// Followers of the audit log at once, over all connections.

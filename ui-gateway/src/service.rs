@@ -277,8 +277,8 @@ impl v1::invivo_server::Invivo for Service {
             0 => limits::HANG_OLDER_NS_DEFAULT,
             ns => ns,
         };
-        let reply = self.query(Query::Waits { older_ns }).await?;
-        let Answer::Waits(found, coverage) = &reply.answer else {
+        let reply = self.query(Query::Hang { older_ns }).await?;
+        let Answer::Hang(found, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
         let coverage = convert::coverage(coverage, &reply.missing);

@@ -4,15 +4,15 @@ mod scripted_root;
 mod support;
 
 use invivo_grpc::v1;
-use invivo_proto::control::last::Position;
 use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::timeline::TimelinePosition;
 use invivo_proto::control::tree::{Acks, Order, Query};
 use invivo_proto::ids::{CommandId, Rank, RegionId, WorldRank};
 use scripted_root::{Reply, ScriptedRoot, known};
 use support::JobDir;
 use tonic::Code;
 
-async fn known_house() -> (JobDir, ScriptedRoot, support::Gateway) {
+async fn known_job() -> (JobDir, ScriptedRoot, support::Gateway) {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), known);
     let gateway = job.gateway().await;
@@ -26,7 +26,7 @@ fn name(region: u16) -> String {
 
 #[tokio::test]
 async fn hello_tells_versions_capabilities_and_the_job() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let hello = job
         .viewer()
         .hello(v1::HelloRequest::default())
@@ -60,14 +60,14 @@ async fn hello_tells_versions_capabilities_and_the_job() {
         ]
     );
     assert_eq!(hello.scope, "view");
-    let job = hello.job.expect("job");
+    let described = hello.job.expect("job");
     assert_eq!(
         (
-            job.id.as_str(),
-            job.ranks,
-            job.places,
-            job.nodes,
-            job.family.as_str()
+            described.id.as_str(),
+            described.ranks,
+            described.places,
+            described.nodes,
+            described.family.as_str()
         ),
         ("known", 4, 1, 1, "ompi")
     );
@@ -82,7 +82,7 @@ async fn hello_tells_versions_capabilities_and_the_job() {
 
 #[tokio::test]
 async fn views_carry_their_coverage_and_ledger() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let mut client = job.viewer();
     let status = client
         .status(v1::StatusRequest {})
@@ -133,7 +133,7 @@ async fn views_carry_their_coverage_and_ledger() {
 
 #[tokio::test]
 async fn status_names_ranks_and_functions() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let status = job
         .viewer()
         .status(v1::StatusRequest {})
@@ -154,7 +154,7 @@ async fn status_names_ranks_and_functions() {
 
 #[tokio::test]
 async fn functions_are_sorted_by_time_and_bounded() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let mut client = job.viewer();
     let merged = client
         .functions(v1::FunctionsRequest::default())
@@ -188,7 +188,7 @@ async fn functions_are_sorted_by_time_and_bounded() {
 
 #[tokio::test]
 async fn buffers_tell_levels_in_words() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let reply = job
         .viewer()
         .buffers(v1::BuffersRequest {})
@@ -242,7 +242,7 @@ async fn buffers_tell_levels_in_words() {
 
 #[tokio::test]
 async fn records_come_in_pages_of_bounded_size() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let ask = |rank, max| v1::RecordsRequest {
         rank,
         max,
@@ -292,7 +292,7 @@ async fn pages(job: &JobDir, request: v1::TimelineRequest) -> Vec<v1::TimelinePa
 
 #[tokio::test]
 async fn the_last_seconds_come_rank_by_rank() {
-    let (job, root, _gateway) = known_house().await;
+    let (job, root, _gateway) = known_job().await;
     let request = v1::TimelineRequest {
         length_ns: 4_000,
         calls_max: 400,
@@ -319,7 +319,7 @@ async fn the_last_seconds_come_rank_by_rank() {
         (true, 7, "starting")
     );
     let question = |from| {
-        Ask::Query(Query::Last {
+        Ask::Query(Query::Timeline {
             from,
             from_ns: 5_000,
             to_ns: 9_000,
@@ -328,7 +328,7 @@ async fn the_last_seconds_come_rank_by_rank() {
         })
     };
     for rank in 0..4 {
-        let from = Position::of(rank, 4).expect("a rank");
+        let from = TimelinePosition::of(rank, 4).expect("a rank");
         assert_eq!(root.times(&question(from)), 1, "rank {rank}");
     }
     let too_long = v1::TimelineRequest {
@@ -343,10 +343,12 @@ async fn the_last_seconds_come_rank_by_rank() {
 async fn a_silent_place_is_passed_over_and_named() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
-        Ask::Query(Query::Last { from, .. }) if from.location.rank == Rank(1) => Reply::Partial(
-            Answer::Last(Default::default(), Default::default()),
-            vec![WorldRank(5)],
-        ),
+        Ask::Query(Query::Timeline { from, .. }) if from.location.rank == Rank(1) => {
+            Reply::Partial(
+                Answer::Timeline(Default::default(), Default::default()),
+                vec![WorldRank(5)],
+            )
+        }
         other => known(other),
     });
     let _gateway = job.gateway().await;
@@ -364,7 +366,7 @@ async fn a_silent_place_is_passed_over_and_named() {
 
 #[tokio::test]
 async fn messages_are_pairs_and_times() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let reply = job
         .viewer()
         .messages(v1::MessagesRequest {})
@@ -395,7 +397,7 @@ async fn messages_are_pairs_and_times() {
 
 #[tokio::test]
 async fn a_matrix_is_exact_or_folded_as_asked() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let mut client = job.viewer();
     let exact = client
         .matrix(v1::MatrixRequest { side_max: 0 })
@@ -437,7 +439,7 @@ fn commands(root: &ScriptedRoot) -> Vec<(CommandId, Order)> {
 
 #[tokio::test]
 async fn commands_carry_the_clients_id_and_lease_or_defaults() {
-    let (job, root, _gateway) = known_house().await;
+    let (job, root, _gateway) = known_job().await;
     let mut client = job.controller();
     let asked = v1::PauseRequest {
         command_id: 77,
@@ -486,7 +488,7 @@ async fn commands_carry_the_clients_id_and_lease_or_defaults() {
 
 #[tokio::test]
 async fn a_lease_of_weeks_is_refused_before_it_reaches_the_root() {
-    let (job, root, _gateway) = known_house().await;
+    let (job, root, _gateway) = known_job().await;
     let asked = v1::PauseRequest {
         command_id: 1,
         lease_ns: u64::MAX,
@@ -542,7 +544,7 @@ async fn those_who_did_not_acknowledge_are_named_and_a_refusal_is_a_sentence() {
 
 #[tokio::test]
 async fn every_command_is_in_the_audit_log() {
-    let (job, _root, gateway) = known_house().await;
+    let (job, _root, gateway) = known_job().await;
     job.controller()
         .pause(v1::PauseRequest {
             command_id: 5,

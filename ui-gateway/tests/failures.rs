@@ -9,7 +9,8 @@ use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::tree::Query;
 use invivo_ui_gateway::limits;
-use invivo_ui_gateway::link::{Link, LinkError};
+use invivo_ui_gateway::root_link::RootLink;
+use invivo_ui_gateway::root_link::request::{LinkError, RootState};
 use scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -154,9 +155,9 @@ async fn a_silent_root_is_given_up_and_its_late_answer_hurts_nobody() {
         }
         other => known(other),
     });
-    let link = Link::open(job.link());
+    let link = RootLink::open(job.link());
     let mut root = link.root();
-    root.wait_for(|root| matches!(root, invivo_ui_gateway::link::RootState::Connected(_)))
+    root.wait_for(|root| matches!(root, RootState::Connected(_)))
         .await
         .expect("connected");
     let brief = Duration::from_millis(100);
@@ -190,9 +191,9 @@ async fn requests_that_wait_are_bounded_and_those_given_up_make_room() {
         Ask::Query(Query::Status) => Reply::Silence,
         other => known(other),
     });
-    let link = Link::open(job.link());
+    let link = RootLink::open(job.link());
     let mut root = link.root();
-    root.wait_for(|root| matches!(root, invivo_ui_gateway::link::RootState::Connected(_)))
+    root.wait_for(|root| matches!(root, RootState::Connected(_)))
         .await
         .expect("connected");
     let surplus = 20;

@@ -25,7 +25,7 @@ use tokio_rustls::rustls::{
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-async fn known_house() -> (JobDir, ScriptedRoot, support::Gateway) {
+async fn known_job() -> (JobDir, ScriptedRoot, support::Gateway) {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), known);
     let gateway = job.gateway_with_tls().await;
@@ -81,7 +81,7 @@ async fn status_over(channel: Channel, token: &str) -> Result<(), Status> {
 
 #[tokio::test]
 async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
-    let (job, _root, gateway) = known_house().await;
+    let (job, _root, gateway) = known_job().await;
     let mut client = job.afar(Some(&job.connect.control));
     let hello = client
         .hello(v1::HelloRequest::default())
@@ -135,7 +135,7 @@ async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
 
 #[tokio::test]
 async fn another_authority_and_another_name_are_refused_by_clients() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let token = job.connect.view.clone();
     let url = job.published().url.expect("a URL");
     let other = tls::identity("another job", &["127.0.0.1".to_owned()]).expect("made");
@@ -171,7 +171,7 @@ async fn another_authority_and_another_name_are_refused_by_clients() {
 
 #[tokio::test]
 async fn older_tls_and_plain_http2_are_refused_by_the_gateway() {
-    let (job, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     assert_eq!(
         handshake(&job, &TLS13, "127.0.0.1").await.expect("1.3"),
         ProtocolVersion::TLSv1_3

@@ -16,7 +16,7 @@ use std::path::Path;
 use table::Function;
 
 const LIST: &str = "proto/src/functions.rs";
-const WRAPPERS: &str = "app-shim/src/wrappers.rs";
+const WRAPPERS: &str = "app-shim/src/wrappers/generated.rs";
 
 /// Writes both files below the workspace at `root`.
 pub fn run(root: &Path) -> Result<()> {

@@ -11,7 +11,7 @@ const PLACES: [WorldRank; 2] = [WorldRank(8), WorldRank(9)];
 /// The first of two nodes below the root of eight ranks, with two places.
 fn branch() -> Branch {
     let layout: Layout = "8:2,2:tail".parse().unwrap();
-    Branch::new(0, Seat::of(&layout, WorldRank(12)).unwrap())
+    Branch::new(0, Position::of(&layout, WorldRank(12)).unwrap())
 }
 
 fn down(branch: &mut Branch, message: Down) -> Vec<BranchAction> {

@@ -1,5 +1,5 @@
 use super::*;
-use invivo_proto::control::link::{Ask, Job};
+use invivo_proto::control::link::{Ask, JobDescription};
 use proptest::prelude::*;
 
 fn listening() -> (tempfile::TempDir, PathBuf, Gateway) {
@@ -54,17 +54,17 @@ fn several_requests_at_once_are_answered_in_any_order() {
         gateway.answer(
             connection,
             id,
-            Answer::Job(Job {
+            Answer::Job(JobDescription {
                 ranks: id as u32,
-                ..Job::default()
+                ..JobDescription::default()
             }),
             vec![WorldRank(id as u32)],
         );
     }
     for id in [3, 2, 1] {
-        let answer = Answer::Job(Job {
+        let answer = Answer::Job(JobDescription {
             ranks: id as u32,
-            ..Job::default()
+            ..JobDescription::default()
         });
         let missing = vec![WorldRank(id as u32)];
         assert_eq!(

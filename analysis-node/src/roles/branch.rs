@@ -8,7 +8,7 @@ use invivo_mpi_link::panics::PanicGuard;
 use invivo_mpi_link::runtime::{Exit, Role};
 use invivo_proto::channel::{TAG_DOWN, TAG_UP};
 use invivo_proto::ids::WorldRank;
-use invivo_tbon::node::Seat;
+use invivo_tbon::node::Position;
 use std::time::Duration;
 
 /// An inner node on a transport. `C` reads `CLOCK_MONOTONIC`, in ns.
@@ -20,12 +20,12 @@ pub struct BranchRole<C> {
 }
 
 impl<C: Fn() -> u64> BranchRole<C> {
-    /// The node at its seat, below `parent`.
-    pub fn new(seat: Seat, parent: WorldRank, now_ns: C) -> BranchRole<C> {
+    /// The node at its position, below `parent`.
+    pub fn new(position: Position, parent: WorldRank, now_ns: C) -> BranchRole<C> {
         BranchRole {
             parent,
-            children: seat.children.len(),
-            branch: Branch::new(now_ns(), seat),
+            children: position.children.len(),
+            branch: Branch::new(now_ns(), position),
             now_ns,
         }
     }

@@ -1,7 +1,7 @@
 //! The result of a job: the last questions, and what was answered to them.
 
 use crate::shutdown::QUIET_NS;
-use invivo_proto::control::link::{Answer, Final, Job};
+use invivo_proto::control::link::{Answer, Final, JobDescription};
 use invivo_proto::control::results::{Coverage, FunctionTable, JobStatus, Matrix, NOTES_MAX};
 use invivo_proto::control::tree::{Query, RankEnded};
 
@@ -24,7 +24,7 @@ pub(super) const QUESTIONS: [Query; 3] = [
 ];
 /// What is asked for after a death as well. A rank that waits for a dead one has done so for most
 /// of the quiet that precedes.
-pub(super) const WHO_WAITS: Query = Query::Waits {
+pub(super) const WHO_WAITS: Query = Query::Hang {
     older_ns: QUIET_NS / 2,
 };
 
@@ -37,7 +37,7 @@ pub(super) struct FinalResult {
 }
 
 impl FinalResult {
-    pub fn new(job: Job) -> FinalResult {
+    pub fn new(job: JobDescription) -> FinalResult {
         FinalResult {
             result: Final {
                 job,
@@ -46,7 +46,7 @@ impl FinalResult {
                 status: JobStatus::default(),
                 coverage: Coverage::default(),
                 ended: Vec::new(),
-                waits: Box::default(),
+                hang: Box::default(),
                 shut_down: false,
             },
             has_table: false,
@@ -92,7 +92,7 @@ impl FinalResult {
                     self.result.coverage = coverage;
                 }
             }
-            Answer::Waits(found, _) => *self.result.waits = found.1,
+            Answer::Hang(found, _) => *self.result.hang = found.1,
             // The tree is shut down only after the result; nothing to take over.
             Answer::Refused(_)
             | Answer::Job(_)
@@ -100,7 +100,7 @@ impl FinalResult {
             | Answer::Messages(..)
             | Answer::Buffers(..)
             | Answer::Records(..)
-            | Answer::Last(..)
+            | Answer::Timeline(..)
             | Answer::Stacks(..) => {}
         }
         self.unanswered = self.unanswered.saturating_sub(1);

@@ -8,8 +8,8 @@
 //!
 //! So one page is in memory at a time, here and on every node below, however many ranks there are.
 
-use invivo_proto::control::last::{LAST_PAGE_MAX, Last, Position};
-use invivo_proto::control::link::Page;
+use invivo_proto::control::link::TimelinePage;
+use invivo_proto::control::timeline::{TIMELINE_PAGE_MAX, Timeline, TimelinePosition};
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::WorldRank;
 
@@ -30,7 +30,7 @@ pub struct LastSeconds {
     newest: u64,
     ranks: u32,
     /// Where the next page begins; nothing behind the last one.
-    at: Option<Position>,
+    at: Option<TimelinePosition>,
     /// A page is on its way to our supervisor.
     page_is_out: bool,
 }
@@ -44,30 +44,30 @@ impl LastSeconds {
             to_ns: now_ns,
             newest: (SAVED_CALLS_MAX / u64::from(ranks.max(1))).max(SAVED_CALLS_EACH),
             ranks,
-            at: Position::of(0, ranks),
+            at: TimelinePosition::of(0, ranks),
             page_is_out: false,
         }
     }
 
     /// The question for the next page, if there is one.
     pub fn next(&self) -> Option<Query> {
-        self.at.map(|from| Query::Last {
+        self.at.map(|from| Query::Timeline {
             from,
             from_ns: self.from_ns,
             to_ns: self.to_ns,
             newest: self.newest,
-            max: LAST_PAGE_MAX,
+            max: TIMELINE_PAGE_MAX,
         })
     }
 
     /// A page came, which is handed to our supervisor.
-    pub fn page(&mut self, last: Last, missing: Vec<WorldRank>) -> Page {
+    pub fn page(&mut self, last: Timeline, missing: Vec<WorldRank>) -> TimelinePage {
         self.at = self.at.and_then(|at| at.behind(&last, self.ranks));
         self.page_is_out = true;
-        Page {
+        TimelinePage {
             from_ns: self.from_ns,
             to_ns: self.to_ns,
-            last,
+            timeline: last,
             missing,
         }
     }
@@ -92,18 +92,18 @@ impl LastSeconds {
 mod tests {
     use super::*;
     use invivo_proto::control::buffers::Cursor;
-    use invivo_proto::control::last::Piece;
+    use invivo_proto::control::timeline::Piece;
     use invivo_proto::ids::{LocationId, Rank};
 
-    fn at(last_seconds: &LastSeconds) -> Option<Position> {
+    fn at(last_seconds: &LastSeconds) -> Option<TimelinePosition> {
         match last_seconds.next() {
-            Some(Query::Last { from, .. }) => Some(from),
+            Some(Query::Timeline { from, .. }) => Some(from),
             _ => None,
         }
     }
 
-    fn page(rank: u32, next: Option<Position>) -> Last {
-        Last {
+    fn page(rank: u32, next: Option<TimelinePosition>) -> Timeline {
+        Timeline {
             pieces: vec![Piece {
                 location: LocationId {
                     rank: Rank(rank),
@@ -121,27 +121,27 @@ mod tests {
         let mut last_seconds = LastSeconds::begin(4, 6_000_000_000, 7_000_000_000);
         assert!(matches!(
             last_seconds.next(),
-            Some(Query::Last {
+            Some(Query::Timeline {
                 from_ns: 1_000_000_000,
                 to_ns: 7_000_000_000,
                 newest: 125_000,
                 ..
             })
         ));
-        let more = Position {
+        let more = TimelinePosition {
             after: Some(Cursor {
                 end_ticks: 5,
                 given: 1,
             }),
-            ..Position::of(0, 4).expect("a rank")
+            ..TimelinePosition::of(0, 4).expect("a rank")
         };
         last_seconds.page(page(0, Some(more)), Vec::new());
         assert_eq!(at(&last_seconds), Some(more));
-        last_seconds.page(page(0, Position::of(2, 4)), Vec::new());
-        assert_eq!(at(&last_seconds), Position::of(2, 4));
-        let told = last_seconds.page(Last::default(), vec![WorldRank(9)]);
+        last_seconds.page(page(0, TimelinePosition::of(2, 4)), Vec::new());
+        assert_eq!(at(&last_seconds), TimelinePosition::of(2, 4));
+        let told = last_seconds.page(Timeline::default(), vec![WorldRank(9)]);
         assert_eq!(told.missing, [WorldRank(9)]);
-        assert_eq!(at(&last_seconds), Position::of(3, 4));
+        assert_eq!(at(&last_seconds), TimelinePosition::of(3, 4));
         last_seconds.page(page(3, None), Vec::new());
         assert!(last_seconds.is_over());
     }
@@ -149,8 +149,8 @@ mod tests {
     #[test]
     fn a_page_that_leads_back_is_the_last_one() {
         let mut last_seconds = LastSeconds::begin(4, 0, 0);
-        last_seconds.page(page(0, Position::of(3, 4)), Vec::new());
-        last_seconds.page(page(3, Position::of(0, 4)), Vec::new());
+        last_seconds.page(page(0, TimelinePosition::of(3, 4)), Vec::new());
+        last_seconds.page(page(3, TimelinePosition::of(0, 4)), Vec::new());
         assert!(last_seconds.is_over());
     }
 }

@@ -7,9 +7,9 @@ use super::final_result::{QUESTIONS, WHO_WAITS};
 use super::*;
 use crate::shutdown;
 use invivo_proto::control::encode;
-use invivo_proto::control::last::{Last, Piece, Position};
 use invivo_proto::control::link::Response;
 use invivo_proto::control::results::{FunctionTable, JobStatus, Ledger, Matrix, Traffic};
+use invivo_proto::control::timeline::{Piece, Timeline, TimelinePosition};
 use invivo_proto::control::tree::{Acks, Command, Ended, Verb};
 use invivo_proto::ids::{CommandId, Rank, WaveId};
 use invivo_tbon::layout::Layout;
@@ -34,14 +34,14 @@ impl Scene {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("link.sock");
         let layout = "3:4:tail".parse::<Layout>().unwrap();
-        let seat = Seat::of(&layout, layout.root()).unwrap();
-        let job = Job {
+        let position = Position::of(&layout, layout.root()).unwrap();
+        let job = JobDescription {
             id: "test".into(),
             ranks: 3,
-            ..Job::default()
+            ..JobDescription::default()
         };
         let listening = Gateway::listen(&path).unwrap();
-        let mut server = RootServer::new(0, seat, job, JobInfo::default(), Some(listening));
+        let mut server = RootServer::new(0, position, job, JobInfo::default(), Some(listening));
         assert_eq!(
             server.take_actions()[0],
             ServerAction::Send(PLACE, Down::Heartbeat)
@@ -112,8 +112,8 @@ impl Scene {
             Query::Messages => Partial::Messages(Box::default()),
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
-            Query::Last { from, .. } => Partial::Last(piece(from)),
-            Query::Waits { .. } => Partial::Waits(Box::default()),
+            Query::Timeline { from, .. } => Partial::Timeline(piece(from)),
+            Query::Hang { .. } => Partial::Hang(Box::default()),
             Query::Stacks { .. } => Partial::Stacks(Box::default()),
             Query::Status => Partial::Status(JobStatus {
                 states: [0, 0, 0, 0, 3, 0],
@@ -149,14 +149,14 @@ impl Scene {
 }
 
 /// A page of one rank.
-fn piece(from: Position) -> Last {
+fn piece(from: TimelinePosition) -> Timeline {
     let piece = Piece {
         location: from.location,
         ..Piece::default()
     };
-    Last {
+    Timeline {
         pieces: vec![piece],
-        next: Position::of(from.location.rank.0 + 1, 3),
+        next: TimelinePosition::of(from.location.rank.0 + 1, 3),
         clock_error_ns: 5,
     }
 }

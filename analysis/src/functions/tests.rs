@@ -18,13 +18,13 @@ fn naive(all: &[Recorded], rank: Option<Rank>, region: RegionId) -> FunctionStat
         for facts in recorded.facts().filter(|facts| facts.region == region) {
             let message = facts.peer != peer::NULL;
             row.bytes_out += match facts.kind {
-                Kind::Send | Kind::PostSend => facts.bytes_out * u64::from(message),
-                Kind::Collective | Kind::PostCollective => facts.bytes_out,
+                RecordKind::Send | RecordKind::PostSend => facts.bytes_out * u64::from(message),
+                RecordKind::Collective | RecordKind::PostCollective => facts.bytes_out,
                 _ => 0,
             };
             row.bytes_in += match facts.kind {
-                Kind::Recv | Kind::CompletedRecv => facts.bytes_in * u64::from(message),
-                Kind::Collective | Kind::CompletedCollective => facts.bytes_in,
+                RecordKind::Recv | RecordKind::CompletedRecv => facts.bytes_in * u64::from(message),
+                RecordKind::Collective | RecordKind::CompletedCollective => facts.bytes_in,
                 _ => 0,
             };
         }
@@ -89,7 +89,7 @@ const ISEND: RegionId = RegionId(1);
 const IRECV: RegionId = RegionId(2);
 const WAITALL: RegionId = RegionId(3);
 
-fn facts(kind: Kind, region: RegionId, bytes_out: u64, bytes_in: u64) -> Facts {
+fn facts(kind: RecordKind, region: RegionId, bytes_out: u64, bytes_in: u64) -> Facts {
     Facts {
         kind,
         region,
@@ -112,24 +112,24 @@ fn bytes_belong_to_the_operation() {
     };
     functions.record(
         Rank(7),
-        &call(facts(Kind::PostSend, ISEND, 100, 0)),
+        &call(facts(RecordKind::PostSend, ISEND, 100, 0)),
         &[],
         10,
         false,
     );
     functions.record(
         Rank(7),
-        &call(facts(Kind::PostRecv, IRECV, 0, 1000)),
+        &call(facts(RecordKind::PostRecv, IRECV, 0, 1000)),
         &[],
         20,
         true,
     );
     functions.record(
         Rank(7),
-        &call(facts(Kind::Plain, WAITALL, 0, 0)),
+        &call(facts(RecordKind::Plain, WAITALL, 0, 0)),
         &[
-            part(facts(Kind::CompletedSend, ISEND, 100, 0)),
-            part(facts(Kind::CompletedRecv, IRECV, 0, 64)),
+            part(facts(RecordKind::CompletedSend, ISEND, 100, 0)),
+            part(facts(RecordKind::CompletedRecv, IRECV, 0, 64)),
         ],
         30,
         false,
@@ -151,7 +151,7 @@ fn messages_to_nobody_move_nothing() {
     let mut functions = Functions::default();
     let to_nobody = Facts {
         peer: peer::NULL,
-        ..facts(Kind::Send, ISEND, 100, 0)
+        ..facts(RecordKind::Send, ISEND, 100, 0)
     };
     functions.record(
         Rank(0),

@@ -24,11 +24,13 @@ fn naive(all: &[Recorded], side_max: u32) -> Matrix {
                 .get(facts.peer as usize)
                 .copied();
             let (side, bytes) = match facts.kind {
-                Kind::Send | Kind::PostSend => (&mut matrix.sent, facts.bytes_out),
-                Kind::Recv | Kind::CompletedRecv => (&mut matrix.received, facts.bytes_in),
+                RecordKind::Send | RecordKind::PostSend => (&mut matrix.sent, facts.bytes_out),
+                RecordKind::Recv | RecordKind::CompletedRecv => {
+                    (&mut matrix.received, facts.bytes_in)
+                }
                 _ => continue,
             };
-            let sends = matches!(facts.kind, Kind::Send | Kind::PostSend);
+            let sends = matches!(facts.kind, RecordKind::Send | RecordKind::PostSend);
             let own = recorded.rank.0 / block_ranks;
             let cell = match peer.map(|peer| peer.0 / block_ranks) {
                 Some(peer) if sends => side.entry((own, peer)).or_default(),
@@ -98,10 +100,10 @@ proptest! {
     }
 }
 
-fn moves(kind: Kind) -> bool {
+fn moves(kind: RecordKind) -> bool {
     matches!(
         kind,
-        Kind::Send | Kind::PostSend | Kind::Recv | Kind::CompletedRecv
+        RecordKind::Send | RecordKind::PostSend | RecordKind::Recv | RecordKind::CompletedRecv
     )
 }
 
@@ -120,15 +122,15 @@ fn startall_posts_in_parts_and_waitall_receives_in_parts() {
         ..Part::default()
     };
     let posts = [
-        facts(Kind::PostSend, 1, 10, 0),
-        facts(Kind::PostRecv, 1, 0, 99),
-        facts(Kind::PostSend, 1, 20, 0),
+        facts(RecordKind::PostSend, 1, 10, 0),
+        facts(RecordKind::PostRecv, 1, 0, 99),
+        facts(RecordKind::PostSend, 1, 20, 0),
     ];
     leaf.record(Rank(0), &Call::default(), &posts.map(part));
     leaf.record(
         Rank(0),
         &Call::default(),
-        &[part(facts(Kind::CompletedRecv, 1, 0, 7))],
+        &[part(facts(RecordKind::CompletedRecv, 1, 0, 7))],
     );
     let matrix = leaf.to_partial(2, 2);
     assert_eq!(
@@ -160,7 +162,7 @@ fn a_full_table_loses_names_but_no_messages() {
     let mut leaf = MatrixLeaf::default();
     let send = |peer| Call {
         facts: Facts {
-            kind: Kind::Send,
+            kind: RecordKind::Send,
             peer,
             bytes_out: 2,
             ..Facts::default()

@@ -1,9 +1,9 @@
 //! Sends on their way to another place.
 
-use super::waiting::{Channel, Half};
+use super::waiting::{Channel, Endpoint};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use invivo_proto::control::peer::{HALVES_MAX, SendHalf};
+use invivo_proto::control::peer::{ENDPOINTS_MAX, SendEndpoint};
 
 /// Sends that wait for the way to another place: some 5 MB, as long as that takes when it is not
 /// stuck. Further ones are given up.
@@ -12,14 +12,14 @@ pub const OUTBOX_MAX: usize = 1 << 16;
 /// By place, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
-    by_place: BTreeMap<u32, VecDeque<(Channel, Half)>>,
+    by_place: BTreeMap<u32, VecDeque<(Channel, Endpoint)>>,
     len: usize,
 }
 
 impl Outbox {
     /// Puts a send behind the others to that place; false when there is no room.
     #[inline]
-    pub fn push(&mut self, place: u32, channel: Channel, half: &Half) -> bool {
+    pub fn push(&mut self, place: u32, channel: Channel, endpoint: &Endpoint) -> bool {
         if self.len >= OUTBOX_MAX {
             return false;
         }
@@ -27,13 +27,16 @@ impl Outbox {
         self.by_place
             .entry(place)
             .or_default()
-            .push_back((channel, *half));
+            .push_back((channel, *endpoint));
         true
     }
 
     /// All of them, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Half> {
-        self.by_place.values_mut().flatten().map(|(_, half)| half)
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Endpoint> {
+        self.by_place
+            .values_mut()
+            .flatten()
+            .map(|(_, endpoint)| endpoint)
     }
 
     /// Sends that wait.
@@ -43,12 +46,12 @@ impl Outbox {
 
     /// Takes messages' worth of sends out, as long as `credit` says that their place takes one
     /// more.
-    pub fn take(&mut self, mut credit: impl FnMut(u32) -> bool) -> Vec<(u32, Vec<SendHalf>)> {
+    pub fn take(&mut self, mut credit: impl FnMut(u32) -> bool) -> Vec<(u32, Vec<SendEndpoint>)> {
         let mut taken = Vec::new();
         for (&place, sends) in &mut self.by_place {
             while !sends.is_empty() && credit(place) {
-                let batch: Vec<SendHalf> = sends
-                    .drain(..sends.len().min(HALVES_MAX))
+                let batch: Vec<SendEndpoint> = sends
+                    .drain(..sends.len().min(ENDPOINTS_MAX))
                     .map(close)
                     .collect();
                 self.len -= batch.len();
@@ -61,35 +64,35 @@ impl Outbox {
 }
 
 /// A send as it goes to another place.
-fn close((channel, half): (Channel, Half)) -> SendHalf {
-    SendHalf {
+fn close((channel, endpoint): (Channel, Endpoint)) -> SendEndpoint {
+    SendEndpoint {
         destination: channel.destination,
         comm: channel.comm,
         source: channel.source,
         tag: channel.tag,
-        bytes: half.bytes,
-        begin_ns: half.begin_ns,
-        end_ns: half.end_ns,
-        epoch: half.epoch,
-        standing: half.standing,
+        bytes: endpoint.bytes,
+        begin_ns: endpoint.begin_ns,
+        end_ns: endpoint.end_ns,
+        epoch: endpoint.epoch,
+        clipping: endpoint.clipping,
     }
 }
 
-/// The channel and the half that a send came as, from a place whose clock is off by so much.
-pub fn open(send: &SendHalf, error_ns: u32) -> (Channel, Half) {
+/// The channel and the endpoint that a send came as, from a place whose clock is off by so much.
+pub fn open(send: &SendEndpoint, error_ns: u32) -> (Channel, Endpoint) {
     let channel = Channel {
         destination: send.destination,
         comm: send.comm,
         source: send.source,
         tag: send.tag,
     };
-    let half = Half {
+    let endpoint = Endpoint {
         begin_ns: send.begin_ns,
         end_ns: send.end_ns.max(send.begin_ns),
         bytes: send.bytes,
         epoch: send.epoch,
         error_ns,
-        standing: send.standing,
+        clipping: send.clipping,
     };
-    (channel, half)
+    (channel, endpoint)
 }

@@ -22,11 +22,11 @@ fn job_ns(ticks: u64) -> u64 {
 const ALWAYS: (u64, u64) = (0, u64::MAX);
 
 /// What a window makes of a call.
-fn standing(begin_ns: u64, end_ns: u64, (from_ns, to_ns): (u64, u64)) -> Standing {
+fn clipping(begin_ns: u64, end_ns: u64, (from_ns, to_ns): (u64, u64)) -> Clipping {
     match (begin_ns.max(from_ns), end_ns.min(to_ns)) {
-        (begin, end) if begin >= end => Standing::Outside,
-        inside if inside == (begin_ns, end_ns) => Standing::Whole,
-        _ => Standing::Clipped,
+        (begin, end) if begin >= end => Clipping::Outside,
+        inside if inside == (begin_ns, end_ns) => Clipping::Whole,
+        _ => Clipping::Clipped,
     }
 }
 
@@ -34,7 +34,7 @@ fn standing(begin_ns: u64, end_ns: u64, (from_ns, to_ns): (u64, u64)) -> Standin
 struct Place {
     messages: Messages,
     communicators: Communicators,
-    arriving: VecDeque<Halves>,
+    arriving: VecDeque<Endpoints>,
 }
 
 /// Places that hold neighbouring ranks.
@@ -96,7 +96,7 @@ impl Places {
             epoch,
             begin: call.end - call.duration,
             end: call.end,
-            standing: standing(job_ns(call.end - call.duration), job_ns(call.end), window),
+            clipping: clipping(job_ns(call.end - call.duration), job_ns(call.end), window),
             communicators: &place.communicators,
             job_ns,
         };
@@ -113,9 +113,9 @@ impl Places {
             credit = credit.saturating_sub(1);
             credit != 0
         });
-        for (to, halves) in batches {
-            assert_eq!(halves.from, from);
-            self.places[to as usize].arriving.push_back(halves);
+        for (to, endpoints) in batches {
+            assert_eq!(endpoints.from, from);
+            self.places[to as usize].arriving.push_back(endpoints);
         }
     }
 
@@ -124,9 +124,12 @@ impl Places {
     fn arrive(&mut self, place: usize, from: usize) {
         let place = &mut self.places[place];
         let from = WorldRank(from as u32 + 100);
-        let next = place.arriving.iter().position(|halves| halves.from == from);
-        if let Some(halves) = next.and_then(|at| place.arriving.remove(at)) {
-            place.messages.arrive(&halves).expect("usable");
+        let next = place
+            .arriving
+            .iter()
+            .position(|endpoints| endpoints.from == from);
+        if let Some(endpoints) = next.and_then(|at| place.arriving.remove(at)) {
+            place.messages.arrive(&endpoints).expect("usable");
         }
     }
 
@@ -136,8 +139,8 @@ impl Places {
             self.set_out(place, usize::MAX);
         }
         for place in &mut self.places {
-            for halves in place.arriving.drain(..) {
-                place.messages.arrive(&halves).expect("usable");
+            for endpoints in place.arriving.drain(..) {
+                place.messages.arrive(&endpoints).expect("usable");
             }
         }
     }
@@ -286,14 +289,14 @@ proptest! {
         let mut places = Places::new(&begins);
         feed(&mut places, &job, &order, false, ALWAYS);
         let sums = places.sums();
-        let halves = sums.sent.messages + sums.received.messages;
+        let endpoints = sums.sent.messages + sums.received.messages;
         let unmatched = sums.unmatched.missing + sums.unmatched.cut + sums.unmatched.limit;
         let (mut waiting, mut held) = (0, 0);
         for place in &places.places {
-            waiting += place.messages.meeting.waiting().len() as u64;
+            waiting += place.messages.matcher.waiting().len() as u64;
             held += place.messages.ranks.iter().map(|r| r.receives.held().count() as u64).sum::<u64>();
         }
-        prop_assert_eq!(halves, 2 * sums.matched.messages + unmatched + waiting + held);
+        prop_assert_eq!(endpoints, 2 * sums.matched.messages + unmatched + waiting + held);
         prop_assert_eq!(sums.transfer.count, sums.matched.messages);
     }
 }

@@ -1,29 +1,29 @@
-//! Halves whose channel is not known yet, because a definition or a group is still on its way.
+//! Endpoints whose channel is not known yet, because a definition or a group is still on its way.
 
-use super::waiting::{Half, Side};
+use super::waiting::{Endpoint, Side};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use invivo_proto::ids::{CommLocal, Rank};
 use rustc_hash::FxBuildHasher;
 
-/// Halves that wait for the definition of their communicator or for its group: some 4 MB. Further
-/// ones are given up.
+/// Endpoints that wait for the definition of their communicator or for its group: some 4 MB.
+/// Further ones are given up.
 pub const UNRESOLVED_MAX: usize = 1 << 16;
 
 /// A rank, its number of the communicator, and its peer there. What one of these waits for, all
 /// behind it do, so that they keep their order.
 pub type Key = (Rank, CommLocal, i32);
 
-/// One half that waits.
+/// One endpoint that waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved {
-    /// Which half.
+    /// Which endpoint.
     pub side: Side,
     /// Its tag.
     pub tag: i32,
     /// The rest of it.
-    pub half: Half,
+    pub endpoint: Endpoint,
 }
 
 /// See the module's head.

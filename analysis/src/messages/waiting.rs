@@ -1,11 +1,11 @@
-//! Halves that wait for their other halves, by channel, first in first out. One channel has either
-//! sends or receives waiting, never both: they would have met.
+//! Endpoints that wait for their other endpoints, by channel, first in first out. One channel has
+//! either sends or receives waiting, never both: they would have met.
 
 use super::UNKNOWN_NS;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use invivo_proto::control::peer::Standing;
+use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::{CommId, Rank};
 use rustc_hash::FxBuildHasher;
 
@@ -25,7 +25,7 @@ pub struct Channel {
 
 /// A send or a receive; times in job time, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Half {
+pub struct Endpoint {
     /// When the call was entered that sent the message, or that completed the receive.
     pub begin_ns: u64,
     /// When that call was left.
@@ -37,10 +37,10 @@ pub struct Half {
     /// How far the times may be off, in ns.
     pub error_ns: u32,
     /// Whether it counts.
-    pub standing: Standing,
+    pub clipping: Clipping,
 }
 
-/// Which half.
+/// Which endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// It was sent.
@@ -49,7 +49,7 @@ pub enum Side {
     Receive,
 }
 
-/// What comes of two halves of different sides that stand first.
+/// What comes of two endpoints of different sides that stand first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// They belong together.
@@ -60,7 +60,7 @@ pub enum Verdict {
     Leave,
 }
 
-impl Half {
+impl Endpoint {
     /// Its times were by another clock, of which job time was not known then: `offset_ns` behind
     /// it.
     pub fn shift(&mut self, offset_ns: i64, error_ns: u32) {
@@ -73,19 +73,19 @@ impl Half {
 }
 
 const NOTHING: u32 = u32::MAX;
-/// Halves in one block. More of them lie side by side, so that who takes them out one after the
+/// Endpoints in one block. More of them lie side by side, so that who takes them out one after the
 /// other waits less for memory; and more memory is spent on channels where few wait.
 const BLOCK: usize = 8;
 
 /// A piece of a queue.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    halves: [Half; BLOCK],
+    endpoints: [Endpoint; BLOCK],
     /// The next of its channel, or of the free ones.
     next: u32,
 }
 
-/// The halves of a channel: in its first block from `first` on, in its last block before `end`.
+/// The endpoints of a channel: in its first block from `first` on, in its last block before `end`.
 /// Never empty.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
@@ -107,10 +107,10 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// A queue of one half.
+    /// A queue of one endpoint.
     #[inline]
-    fn begin(&mut self, side: Side, half: Half) -> Queue {
-        let block = self.take(half);
+    fn begin(&mut self, side: Side, endpoint: Endpoint) -> Queue {
+        let block = self.take(endpoint);
         Queue {
             head: block,
             tail: block,
@@ -121,25 +121,25 @@ impl Blocks {
     }
 
     #[inline]
-    fn first(&self, queue: &Queue) -> &Half {
-        &self.all[queue.head as usize].halves[usize::from(queue.first) % BLOCK]
+    fn first(&self, queue: &Queue) -> &Endpoint {
+        &self.all[queue.head as usize].endpoints[usize::from(queue.first) % BLOCK]
     }
 
     #[inline]
-    fn push(&mut self, queue: &mut Queue, half: Half) {
+    fn push(&mut self, queue: &mut Queue, endpoint: Endpoint) {
         let end = usize::from(queue.end);
         if end < BLOCK {
-            self.all[queue.tail as usize].halves[end] = half;
+            self.all[queue.tail as usize].endpoints[end] = endpoint;
             queue.end += 1;
             return;
         }
-        let block = self.take(half);
+        let block = self.take(endpoint);
         self.all[queue.tail as usize].next = block;
         queue.tail = block;
         queue.end = 1;
     }
 
-    /// Takes the first half out; false when there is no other behind it, and the queue is gone.
+    /// Takes the first endpoint out; false when there is no other behind it, and the queue is gone.
     #[inline]
     fn pop(&mut self, queue: &mut Queue) -> bool {
         queue.first += 1;
@@ -157,19 +157,19 @@ impl Blocks {
         true
     }
 
-    /// Puts a half into a free block, and says which.
+    /// Puts an endpoint into a free block, and says which.
     #[inline]
-    fn take(&mut self, half: Half) -> u32 {
+    fn take(&mut self, endpoint: Endpoint) -> u32 {
         self.used += 1;
         if let Some(at) = self.free.checked_sub(1) {
             let block = &mut self.all[at as usize];
             self.free = block.next;
-            block.halves[0] = half;
+            block.endpoints[0] = endpoint;
             block.next = NOTHING;
             return at;
         }
         self.all.push(Block {
-            halves: [half; BLOCK],
+            endpoints: [endpoint; BLOCK],
             next: NOTHING,
         });
         self.all.len() as u32 - 1
@@ -197,7 +197,7 @@ pub struct Waiting {
 const _: () = assert!(size_of::<Block>() == 328 && size_of::<(Channel, Queue)>() == 32);
 
 impl Waiting {
-    /// Halves that wait.
+    /// Endpoints that wait.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -207,15 +207,15 @@ impl Waiting {
         self.blocks.used
     }
 
-    /// Lets a half meet those of the other side that wait in its channel, one after the other as
-    /// `judge` says; if no pair comes of it, the half waits behind those of its own side.
+    /// Lets an endpoint meet those of the other side that wait in its channel, one after the other
+    /// as `judge` says; if no pair comes of it, the endpoint waits behind those of its own side.
     #[inline]
     pub fn meet(
         &mut self,
         channel: Channel,
         side: Side,
-        half: Half,
-        mut judge: impl FnMut(&Half) -> Verdict,
+        endpoint: Endpoint,
+        mut judge: impl FnMut(&Endpoint) -> Verdict,
     ) {
         let Waiting {
             queues,
@@ -224,7 +224,7 @@ impl Waiting {
         } = self;
         let mut entry = match queues.entry(channel) {
             Entry::Vacant(entry) => {
-                entry.insert(blocks.begin(side, half));
+                entry.insert(blocks.begin(side, endpoint));
                 *len += 1;
                 return;
             }
@@ -246,18 +246,18 @@ impl Waiting {
                 }
                 (_, true) => {}
                 (_, false) => {
-                    *queue = blocks.begin(side, half);
+                    *queue = blocks.begin(side, endpoint);
                     *len += 1;
                     return;
                 }
             }
         }
-        blocks.push(queue, half);
+        blocks.push(queue, endpoint);
         *len += 1;
     }
 
-    /// All halves, each channel's in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&Channel, Side, Half)> {
+    /// All endpoints, each channel's in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Channel, Side, Endpoint)> {
         self.queues.iter().flat_map(move |(channel, queue)| {
             let (mut block, mut at) = (queue.head, usize::from(queue.first));
             core::iter::from_fn(move || {
@@ -268,24 +268,24 @@ impl Waiting {
                 if block == queue.tail && at >= usize::from(queue.end) {
                     return None;
                 }
-                let half = *self.blocks.all.get(block as usize)?.halves.get(at)?;
+                let endpoint = *self.blocks.all.get(block as usize)?.endpoints.get(at)?;
                 at += 1;
-                Some((channel, queue.side, half))
+                Some((channel, queue.side, endpoint))
             })
         })
     }
 
-    /// All halves, to be changed.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Half> {
+    /// All endpoints, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Endpoint> {
         // Free ones are among them: what they hold is nobody's.
         self.blocks
             .all
             .iter_mut()
-            .flat_map(|block| &mut block.halves)
+            .flat_map(|block| &mut block.endpoints)
     }
 
     /// Takes out what ended by then, from the front of each channel, and hands it to `dropped`.
-    pub fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Half)) {
+    pub fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Endpoint)) {
         let Waiting {
             queues,
             blocks,

@@ -3,7 +3,7 @@ use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
-use invivo_proto::control::stacks::Reason;
+use invivo_proto::control::stacks::UnstoppedReason;
 use proptest::prelude::*;
 
 fn function(name: &str) -> Frame {
@@ -46,7 +46,7 @@ pub fn ranks_of(place: usize, said: &Said) -> Vec<(Rank, Vec<Thread>)> {
             way: match way {
                 0 => Way::Stopped,
                 1 => Way::Asleep,
-                _ => Way::Missing(Reason::Silent),
+                _ => Way::Missing(UnstoppedReason::Silent),
             },
             path: if *way == 2 {
                 Path::new()

@@ -1,13 +1,11 @@
-//! `libmpi_abi.so.1`: the standard ABI of MPI 5, as MPICH 5 and Intel MPI serve it. Handles are
-//! pointers, of which the predefined ones are small numbers that the standard fixes; what a status
-//! holds beside its three fields only MPI knows.
+//! The standard ABI of MPI 5 (`libmpi_abi.so.1`), as MPICH 5 and Intel MPI serve it: constants,
+//! the status, predefined handles and attributes.
+//!
+//! Handles are pointers, of which the predefined ones are small numbers that the standard fixes.
+//! What a status holds beside its three fields only MPI knows: `resolve/status.rs` asks it.
 
-use super::*;
-use crate::real;
-use core::ffi::c_void;
-
-/// A handle is a pointer.
-pub type RawHandle = usize;
+use super::handles::{Comm, Datatype, Handle, Request, SUCCESS};
+use core::ffi::{CStr, c_int, c_void};
 
 pub const ANY_SOURCE: c_int = -1;
 pub const PROC_NULL: c_int = -3;
@@ -46,27 +44,6 @@ impl Status {
         error: SUCCESS,
         internal: [0; 5],
     };
-
-    /// Bytes received.
-    #[inline(always)]
-    pub fn bytes(&self) -> u64 {
-        let mut bytes = 0;
-        // SAFETY: MPI wrote the status; the function writes one number.
-        let result = unsafe { real::get_count_c(self, type_byte(), &mut bytes) };
-        if result == SUCCESS {
-            u64::try_from(bytes).unwrap_or(0)
-        } else {
-            0
-        }
-    }
-
-    #[inline(always)]
-    pub fn is_cancelled(&self) -> bool {
-        let mut flag = 0;
-        // SAFETY: as above.
-        let result = unsafe { real::test_cancelled(self, &mut flag) };
-        result == SUCCESS && flag != 0
-    }
 }
 
 macro_rules! constants {
@@ -89,7 +66,7 @@ constants! {
     errors_return -> Handle: 0x143,
 }
 
-/// The file that a program of this family has loaded is called like this.
+/// File names of the family's MPI library, without its last version numbers.
 pub const LIBRARY_NAMES: &[&CStr] = &[c"libmpi_abi.so.1"];
 
 /// Whether MPI itself gives this attribute to the world: `MPI_TAG_UB` is 501, `MPI_UNIVERSE_SIZE`
@@ -101,16 +78,4 @@ pub fn is_predefined(keyval: c_int) -> bool {
 /// Whether a dup has the world's value of this predefined attribute: every communicator has.
 pub fn is_copied(_: c_int) -> bool {
     true
-}
-
-/// What Fortran calls a communicator: the number that MPI gives it.
-pub fn fortran_number(comm: Comm) -> i32 {
-    // SAFETY: the communicator is valid.
-    unsafe { crate::real::comm_c2f(comm) }
-}
-
-/// The text of an error with the world's name in the place of the handle that stands in for it:
-/// MPICH's texts have its number. Gives the text's length, which does not grow.
-pub fn name_world(text: &mut [u8], ours: Comm) -> usize {
-    name_handle(text, fortran_number(ours) as u32)
 }

@@ -1,11 +1,8 @@
-//! `libmpi.so.12` (Debian: `libmpich.so.12`): MPICH 4.0 and later and its relatives. Handles are
-//! numbers.
+//! MPICH 4.0 and later and its relatives (`libmpi.so.12`, Debian's `libmpich.so.12`): constants,
+//! the status, predefined handles and attributes.
 
-use super::*;
-use core::ffi::c_void;
-
-/// A handle is a number.
-pub type RawHandle = c_int;
+use super::handles::{Comm, Datatype, Handle, Request, SUCCESS};
+use core::ffi::{CStr, c_int, c_void};
 
 pub const ANY_SOURCE: c_int = -2;
 pub const PROC_NULL: c_int = -1;
@@ -80,7 +77,7 @@ constants! {
     errors_return -> Handle: 0x5400_0001u32,
 }
 
-/// The file that a program of this family has loaded is called like one of these.
+/// File names of the family's MPI library, without its last version numbers.
 pub const LIBRARY_NAMES: &[&CStr] = &[c"libmpi.so.12", c"libmpich.so.12"];
 
 /// Whether MPI itself gives this attribute to the world: bits 24 to 31 of a predefined communicator
@@ -89,18 +86,7 @@ pub fn is_predefined(keyval: c_int) -> bool {
     keyval as u32 >> 16 == 0x6440
 }
 
-/// What Fortran calls a communicator: the same.
-pub fn fortran_number(comm: Comm) -> i32 {
-    comm.0
-}
-
 /// Whether a dup has the world's value of this predefined attribute: every communicator has.
 pub fn is_copied(_: c_int) -> bool {
     true
-}
-
-/// The text of an error with the world's name in the place of the handle that stands in for it.
-/// Gives its length, which does not grow.
-pub fn name_world(text: &mut [u8], ours: Comm) -> usize {
-    name_handle(text, ours.0 as u32)
 }

@@ -1,13 +1,10 @@
-//! `libmpi.so.40`: Open MPI 4.1 and 5.0. Handles are addresses of structures, predefined ones of
-//! data symbols.
+//! Open MPI 4.1 and 5.0 (`libmpi.so.40`): constants, the status, predefined attributes.
+//!
+//! Handles are addresses of structures, predefined ones of data symbols: `resolve/predefined.rs`
+//! looks those up.
 
-use super::*;
-use crate::next::data;
-use core::ffi::c_void;
-use core::sync::atomic::{AtomicUsize, Ordering};
-
-/// A handle is an address.
-pub type RawHandle = usize;
+use super::handles::SUCCESS;
+use core::ffi::{CStr, c_int, c_void};
 
 pub const ANY_SOURCE: c_int = -1;
 pub const PROC_NULL: c_int = -2;
@@ -61,48 +58,7 @@ impl Status {
     }
 }
 
-/// An address looked up once.
-struct Symbol(&'static CStr, AtomicUsize);
-
-impl Symbol {
-    #[inline(always)]
-    fn get(&self) -> usize {
-        match self.1.load(Ordering::Relaxed) {
-            0 => self.look_up(),
-            address => address,
-        }
-    }
-
-    #[cold]
-    fn look_up(&self) -> usize {
-        let address = data(self.0);
-        self.1.store(address, Ordering::Relaxed);
-        address
-    }
-}
-
-macro_rules! symbols {
-    ($($function:ident -> $type:ident: $symbol:literal),* $(,)?) => {$(
-        #[inline(always)]
-        pub fn $function() -> $type {
-            static SYMBOL: Symbol = Symbol($symbol, AtomicUsize::new(0));
-            $type(SYMBOL.get())
-        }
-    )*};
-}
-symbols! {
-    comm_world -> Comm: c"ompi_mpi_comm_world",
-    comm_self -> Comm: c"ompi_mpi_comm_self",
-    comm_null -> Comm: c"ompi_mpi_comm_null",
-    request_null -> Request: c"ompi_request_null",
-    type_byte -> Datatype: c"ompi_mpi_byte",
-    type_u64 -> Datatype: c"ompi_mpi_unsigned_long",
-    op_max -> Handle: c"ompi_mpi_op_max",
-    info_null -> Handle: c"ompi_mpi_info_null",
-    errors_return -> Handle: c"ompi_mpi_errors_return",
-}
-
-/// The file that a program of this family has loaded is called like this.
+/// File names of the family's MPI library, without its last version numbers.
 pub const LIBRARY_NAMES: &[&CStr] = &[c"libmpi.so.40"];
 
 /// Whether MPI itself gives this attribute to the world.
@@ -112,19 +68,8 @@ pub fn is_predefined(keyval: c_int) -> bool {
     (0..=LAST).contains(&keyval)
 }
 
-/// What Fortran calls a communicator: its place in a table of MPI's.
-pub fn fortran_number(comm: Comm) -> i32 {
-    // SAFETY: the communicator is valid.
-    unsafe { crate::real::comm_c2f(comm) }
-}
-
 /// Whether a dup has the world's value of this predefined attribute.
 pub fn is_copied(keyval: c_int) -> bool {
     const LASTUSEDCODE: c_int = 5;
     keyval != LASTUSEDCODE
-}
-
-/// The text of an error: Open MPI's have no arguments.
-pub fn name_world(text: &mut [u8], _: Comm) -> usize {
-    text.len()
 }

@@ -95,7 +95,7 @@ impl Rank {
         status.inside.store(inside::MPI, Ordering::Release);
     }
 
-    fn post(&mut self, handle: u64, kind: Kind, peer: i32, active: bool) {
+    fn post(&mut self, handle: u64, kind: RecordKind, peer: i32, active: bool) {
         let facts = Facts {
             kind,
             peer,
@@ -111,7 +111,7 @@ impl Rank {
         self.requests.tell(&self.page().library.requests);
     }
 
-    fn inspect(&self) -> Seen {
+    fn inspect(&self) -> PendingCall {
         inspect(
             rustix::process::getpid(),
             self.page(),
@@ -121,8 +121,8 @@ impl Rank {
     }
 }
 
-fn operation(waited: bool, side: Side, peer: i32, tag: i32) -> SeenOperation {
-    SeenOperation {
+fn operation(waited: bool, side: Side, peer: i32, tag: i32) -> PendingOperation {
+    PendingOperation {
         waited,
         side,
         peer,
@@ -167,9 +167,9 @@ fn a_collective_is_told_with_its_number_and_root() {
 #[test]
 fn requests_are_looked_up_by_their_handles() {
     let mut rank = Rank::new();
-    rank.post(0x1000, Kind::CompletedSend, 1, true);
-    rank.post(0x2000, Kind::CompletedRecv, 2, true);
-    rank.post(0x3000, Kind::CompletedRecv, 3, false);
+    rank.post(0x1000, RecordKind::CompletedSend, 1, true);
+    rank.post(0x2000, RecordKind::CompletedRecv, 2, true);
+    rank.post(0x3000, RecordKind::CompletedRecv, 3, false);
     let handles: [u64; 4] = [0x2000, 0, 0x3000, 0x4000];
     rank.stands("MPI_Waitany", handles.as_ptr() as u64, [4, 0, 0, 0]);
     let seen = rank.inspect();
@@ -189,7 +189,7 @@ fn requests_are_looked_up_by_their_handles() {
 fn all_requests_of_one_handle_are_told() {
     let mut rank = Rank::new();
     for peer in 1..4 {
-        rank.post(0x1000, Kind::CompletedSend, peer, true);
+        rank.post(0x1000, RecordKind::CompletedSend, peer, true);
     }
     rank.stands("MPI_Barrier", 0x44, [0; 4]);
     let told = [1, 2, 3].map(|peer| operation(false, Side::Send, peer, 9));

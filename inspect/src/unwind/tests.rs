@@ -137,7 +137,7 @@ impl Sleeper {
         process_stat::stat(self.child.id() as i32).map_or('X', |stat| stat.state)
     }
 
-    fn look(&self) -> Walked {
+    fn look(&self) -> UnwoundThread {
         let mut all = unwind(self.pid(), self.memory.page(), false, WITHIN);
         assert_eq!(all.len(), 1);
         all.remove(0)
@@ -171,7 +171,7 @@ impl Drop for Sleeper {
 }
 
 /// The names of a path's functions, where it is first.
-fn functions(walked: &Walked) -> Vec<String> {
+fn functions(walked: &UnwoundThread) -> Vec<String> {
     let mut names = Names::default();
     let steps = walked.path.iter().flat_map(|step| match step {
         Step::Code { module, offset } => {
@@ -183,7 +183,7 @@ fn functions(walked: &Walked) -> Vec<String> {
 }
 
 /// The path is that of the program, and the last is what nobody calls.
-fn is_right(walked: &Walked) {
+fn is_right(walked: &UnwoundThread) {
     let functions = functions(walked);
     let own: Vec<&str> = functions
         .iter()
@@ -321,7 +321,7 @@ fn traced<T>(sleeper: &Sleeper, look: impl FnOnce() -> T) -> T {
     });
     // The kernel lets go when the thread is gone, which is a moment after it is waited for.
     let since = Instant::now();
-    while why(sleeper.pid(), Refused::Forbidden) == Reason::Traced
+    while why(sleeper.pid(), Refused::Forbidden) == UnstoppedReason::Traced
         && since.elapsed() < Duration::from_secs(10)
     {
         std::thread::yield_now();
@@ -333,12 +333,12 @@ fn traced<T>(sleeper: &Sleeper, look: impl FnOnce() -> T) -> T {
 fn what_another_program_traces_is_not_stopped() {
     let mut sleeper = Sleeper::new("computes");
     let walked = traced(&sleeper, || sleeper.look());
-    assert_eq!(walked, nothing(Reason::Traced));
+    assert_eq!(walked, UnwoundThread::unknown(UnstoppedReason::Traced));
     assert_eq!(sleeper.look().way, Way::Stopped, "it traces it no more");
     sleeper.end();
     let mut sleeper = Sleeper::new("nanosleep");
     let walked = traced(&sleeper, || sleeper.look());
-    assert_eq!(walked.way, Way::Unstopped(Reason::Traced));
+    assert_eq!(walked.way, Way::Unstopped(UnstoppedReason::Traced));
     is_right(&walked);
     sleeper.end();
 }
@@ -393,14 +393,14 @@ fn where_ptrace_is_forbidden_sleepers_are_still_read() {
     let mut sleeper = Sleeper::new("nanosleep");
     let (pid, page) = (sleeper.pid(), sleeper.memory.page());
     let walked = without_ptrace(|| unwind(pid, page, false, WITHIN)).remove(0);
-    assert_eq!(walked.way, Way::Unstopped(Reason::Forbidden));
+    assert_eq!(walked.way, Way::Unstopped(UnstoppedReason::Forbidden));
     is_right(&walked);
     sleeper.end();
     let mut sleeper = Sleeper::new("computes");
     let (pid, page) = (sleeper.pid(), sleeper.memory.page());
     assert_eq!(
         without_ptrace(|| unwind(pid, page, false, WITHIN)),
-        [nothing(Reason::Forbidden)]
+        [UnwoundThread::unknown(UnstoppedReason::Forbidden)]
     );
     sleeper.end();
 }
@@ -426,7 +426,7 @@ fn a_process_that_ends_meanwhile_ends_as_it_would() {
         loop {
             let walked = sleeper.look();
             match walked.way {
-                Way::Missing(Reason::Ended) => break,
+                Way::Missing(UnstoppedReason::Ended) => break,
                 Way::Stopped | Way::Asleep => {}
                 other => panic!("{other:?}"),
             }
@@ -454,8 +454,14 @@ fn a_process_that_is_gone_has_ended() {
     while sleeper.state() != 'Z' && since.elapsed() < Duration::from_secs(10) {
         std::thread::yield_now();
     }
-    assert_eq!(sleeper.look(), nothing(Reason::Ended));
+    assert_eq!(
+        sleeper.look(),
+        UnwoundThread::unknown(UnstoppedReason::Ended)
+    );
     sleeper.child.wait().expect("its end");
     let page = sleeper.memory.page();
-    assert_eq!(unwind(pid, page, true, WITHIN), [nothing(Reason::Ended)]);
+    assert_eq!(
+        unwind(pid, page, true, WITHIN),
+        [UnwoundThread::unknown(UnstoppedReason::Ended)]
+    );
 }

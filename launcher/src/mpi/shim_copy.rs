@@ -9,7 +9,7 @@
 //!
 //! The program may load a newer library than the one that was expected. So the symbols' sizes,
 //! which the loader does not read, say where the functions are: the copy gives back what turns out
-//! to be there (`app-shim/src/hidden.rs`).
+//! to be there (`app-shim/src/resolve/restored_symbols.rs`).
 
 use crate::mpi::preload::can_preload;
 use crate::mpi::symbols::{Symbol, Unreadable, defined};

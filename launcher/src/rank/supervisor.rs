@@ -32,8 +32,10 @@ use invivo_inspect::process_stat;
 use invivo_inspect::unwind;
 use invivo_inspect::{Names, pending_call};
 use invivo_proto::channel::{ABORTING, ENV_DOOR, WELCOME_BYTES_MAX};
-use invivo_proto::control::local::{FromSupervisor, Module, OFFSETS_MAX, ToSupervisor};
-use invivo_proto::control::stacks::Reason;
+use invivo_proto::control::local::{
+    FromSupervisor, Module, OFFSETS_MAX, ToSupervisor, UnwoundThread,
+};
+use invivo_proto::control::stacks::UnstoppedReason;
 use invivo_proto::ids::Rank;
 use invivo_proto::shm::phase;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -406,8 +408,8 @@ impl Supervisor<'_> {
                 self.pause.end();
                 (generation, invivo_proto::control::local::Outcome::Running)
             }
-            ToSupervisor::Look { look } => return self.look_for(look),
-            ToSupervisor::Walk { walk, threads } => return self.walk(walk, threads),
+            ToSupervisor::Inspect { inspection } => return self.look_for(inspection),
+            ToSupervisor::Unwind { unwinding, threads } => return self.walk(unwinding, threads),
             ToSupervisor::Name { module, offsets } => return self.name(module, &offsets),
             // It comes after the end, see `farewell`, and after what counts as one.
             ToSupervisor::Leave => {
@@ -431,26 +433,30 @@ impl Supervisor<'_> {
     }
 
     /// What the rank is about.
-    fn look_for(&mut self, look: u32) {
+    fn look_for(&mut self, inspection: u32) {
         let region = self.memory.region();
         let rank = self.rank();
         let look_at = |pid| guarded(|| pending_call::inspect(pid, region.page(), &mut self.names));
-        let seen = rank.and_then(look_at).flatten();
-        self.tell(&FromSupervisor::Seen { look, seen });
+        let call = rank.and_then(look_at).flatten();
+        self.tell(&FromSupervisor::Inspected { inspection, call });
     }
 
     /// Where the rank is.
-    fn walk(&mut self, walk: u32, threads: bool) {
+    fn walk(&mut self, unwinding: u32, threads: bool) {
         let region = self.memory.region();
         let walk_of = |pid| guarded(|| unwind::unwind(pid, region.page(), threads, unwind::WITHIN));
         let all = match self.rank() {
             Some(pid) => walk_of(pid).unwrap_or_default(),
-            None => vec![unwind::nothing(Reason::Ended)],
+            None => vec![UnwoundThread::unknown(UnstoppedReason::Ended)],
         };
         let mut rest = all.len() as u32;
-        for walked in all {
+        for thread in all {
             rest -= 1;
-            if !self.offer(&FromSupervisor::Walked { walk, walked, rest }) {
+            if !self.offer(&FromSupervisor::Unwound {
+                unwinding,
+                thread,
+                rest,
+            }) {
                 return;
             }
         }

@@ -3,7 +3,7 @@
 //! dealt with. An early result, behind which another one may come, is answered with one byte
 //! instead.
 
-use invivo_proto::control::link::{AtEnd, Final, Page};
+use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,7 +29,7 @@ pub enum Progress {
     /// More is to come.
     Waiting,
     /// A page of the last seconds is here; more follows.
-    Page(Box<Page>),
+    Page(Box<TimelinePage>),
     /// The result as it was when the end was asked for is here; once it is dealt with,
     /// [`FinalMessage::go_on`].
     Early(Box<Final>),
@@ -120,14 +120,14 @@ impl AsFd for FinalMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_proto::control::{encode, link::Job};
+    use invivo_proto::control::{encode, link::JobDescription};
     use std::io::Write;
 
     fn framed() -> (Final, Vec<u8>) {
-        let job = Job {
+        let job = JobDescription {
             id: "job".into(),
             ranks: 4,
-            ..Job::default()
+            ..JobDescription::default()
         };
         let result = Final {
             job,
@@ -136,7 +136,7 @@ mod tests {
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
-            waits: Box::default(),
+            hang: Box::default(),
             shut_down: false,
         };
         let message = encode(&AtEnd::Result(Box::new(result.clone()))).expect("encoded");
@@ -167,9 +167,9 @@ mod tests {
 
     #[test]
     fn pages_come_before_it() {
-        let page = Page {
+        let page = TimelinePage {
             from_ns: 5,
-            ..Page::default()
+            ..TimelinePage::default()
         };
         let message = encode(&AtEnd::Page(page.clone())).expect("encoded");
         let (mut reader, mut writer) = pair();

@@ -5,7 +5,7 @@
 use crate::root::waiters::waiters;
 use invivo_archive::observation::Death;
 use invivo_grpc::convert;
-use invivo_proto::control::link::{Final, Page};
+use invivo_proto::control::link::{Final, TimelinePage};
 use invivo_report::death;
 use invivo_report::glyphs::Look;
 use invivo_report::timeline;
@@ -27,7 +27,7 @@ pub struct LastSeconds {
 
 impl LastSeconds {
     /// A page came.
-    pub fn add(&mut self, page: &Page, ranks: u32) {
+    pub fn add(&mut self, page: &TimelinePage, ranks: u32) {
         let gathered = self.gathered.get_or_insert_default();
         gathered.add(&convert::timeline::page(page, ranks));
     }
@@ -59,7 +59,7 @@ impl LastSeconds {
         };
         if let Some(first) = of.deaths.first() {
             saved.whom = first.rank;
-            saved.waiters = waiters(of, &result.waits, first.rank);
+            saved.waiters = waiters(of, &result.hang, first.rank);
         }
         saved.picture = timeline::text(of, look());
         let written = place(&result.job.id, report).and_then(|path| {
@@ -117,17 +117,17 @@ fn prune(dir: &Path, kept: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_proto::control::last::{Last, Piece};
-    use invivo_proto::control::link::Job;
+    use invivo_proto::control::link::JobDescription;
+    use invivo_proto::control::timeline::{Piece, Timeline};
     use invivo_proto::control::tree::{Ended, RankEnded};
     use invivo_proto::ids::Rank;
 
     fn result() -> Final {
         Final {
-            job: Job {
+            job: JobDescription {
                 id: "j".into(),
                 ranks: 1,
-                ..Job::default()
+                ..JobDescription::default()
             },
             functions: Default::default(),
             matrix: Default::default(),
@@ -138,21 +138,21 @@ mod tests {
                 how: Ended::Signal(9),
                 inside: None,
             }],
-            waits: Box::default(),
+            hang: Box::default(),
             shut_down: false,
         }
     }
 
-    fn page() -> Page {
-        Page {
-            last: Last {
+    fn page() -> TimelinePage {
+        TimelinePage {
+            timeline: Timeline {
                 pieces: vec![Piece {
                     is_complete: true,
                     ..Piece::default()
                 }],
-                ..Last::default()
+                ..Timeline::default()
             },
-            ..Page::default()
+            ..TimelinePage::default()
         }
     }
 

@@ -4,12 +4,12 @@
 use invivo_archive::observation::Observation;
 use invivo_archive::waits::{self, Waiter};
 use invivo_grpc::convert;
-use invivo_proto::control::waits::{Doing, Partner, Pending, Waits};
+use invivo_proto::control::hang::{Doing, Hang, Partner, Pending};
 use invivo_proto::ids::{CommId, Rank};
 use std::collections::BTreeSet;
 
 /// The ranks that waited for `whom`, the longest first.
-pub fn waiters(of: &Observation, told: &Waits, whom: u32) -> Vec<Waiter> {
+pub fn waiters(of: &Observation, told: &Hang, whom: u32) -> Vec<Waiter> {
     let known: BTreeSet<u32> = told.pending.iter().map(|pending| pending.rank.0).collect();
     let by_records = waits::waiters(of, whom);
     let mut all: Vec<Waiter> = by_records
@@ -40,11 +40,11 @@ fn waits_for(of: &Observation, pending: &Pending, whom: u32) -> Option<String> {
             let needs = operations.any(|one| one.waited && one.peer == Partner::Rank(Rank(whom)));
             (region, needs)
         }
-        Doing::Collective(meeting) => {
-            let function = convert::function_name(meeting.region);
-            let is_of_all = meeting.comm == CommId::WORLD;
+        Doing::Collective(collective) => {
+            let function = convert::function_name(collective.region);
+            let is_of_all = collective.comm == CommId::WORLD;
             (
-                meeting.region,
+                collective.region,
                 is_of_all && !waits::is_in(of, whom, &function),
             )
         }
@@ -56,7 +56,7 @@ fn waits_for(of: &Observation, pending: &Pending, whom: u32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_proto::control::waits::{Meeting, Operation, Side};
+    use invivo_proto::control::hang::{CollectiveCall, Operation, Side};
     use invivo_proto::ids::RegionId;
     use invivo_proto::mpi::FUNCTIONS;
 
@@ -96,7 +96,7 @@ mod tests {
         });
         let dead = Partner::Rank(Rank(2));
         let (send, barrier) = (region("MPI_Send"), region("MPI_Barrier"));
-        let meeting = |comm| Meeting {
+        let collective = |comm| CollectiveCall {
             comm,
             ordinal: 3,
             region: barrier,
@@ -106,7 +106,7 @@ mod tests {
             leader: Rank(0),
             counter: 7,
         };
-        let told = Waits {
+        let told = Hang {
             pending: vec![
                 pending(0, Doing::Messages(send), 300, &[(true, dead)]),
                 // It has posted something for the dead one, and waits for another.
@@ -116,12 +116,12 @@ mod tests {
                     400,
                     &[(true, Partner::Rank(Rank(3))), (false, dead)],
                 ),
-                pending(3, Doing::Collective(meeting(CommId::WORLD)), 500, &[]),
+                pending(3, Doing::Collective(collective(CommId::WORLD)), 500, &[]),
                 // Nobody told who is in it.
-                pending(4, Doing::Collective(meeting(row)), 500, &[]),
+                pending(4, Doing::Collective(collective(row)), 500, &[]),
                 pending(5, Doing::Computing, 500, &[(false, dead)]),
             ],
-            ..Waits::default()
+            ..Hang::default()
         };
         let found = waiters(&of, &told, 2);
         let found: Vec<_> = found
@@ -130,6 +130,6 @@ mod tests {
             .collect();
         assert_eq!(found, [(3, "MPI_Barrier", 500), (0, "MPI_Send", 700)]);
         // Of what was not looked at records tell.
-        assert_eq!(waiters(&of, &Waits::default(), 2), waits::waiters(&of, 2));
+        assert_eq!(waiters(&of, &Hang::default(), 2), waits::waiters(&of, 2));
     }
 }

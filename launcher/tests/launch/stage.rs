@@ -131,19 +131,19 @@ impl Stage {
 
     fn analysis_node_tells(&self, shut_down: bool, then: &str) {
         let result = link::Final {
-            job: link::Job {
+            job: link::JobDescription {
                 id: "staged".into(),
                 ranks: 2,
                 places: 1,
                 nodes: 1,
-                ..link::Job::default()
+                ..link::JobDescription::default()
             },
             functions: Default::default(),
             matrix: Default::default(),
             status: Default::default(),
             coverage: Default::default(),
             ended: Vec::new(),
-            waits: Box::default(),
+            hang: Box::default(),
             shut_down,
         };
         let message = encode(&link::AtEnd::Result(Box::new(result))).expect("encoded");

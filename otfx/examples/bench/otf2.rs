@@ -5,7 +5,7 @@
 use crate::pieces::{self, Stopwatch};
 use crate::streams::{Calls, Step};
 use anyhow::{Context, Result, ensure};
-use invivo_proto::record::{Facts, Kind, Part};
+use invivo_proto::record::{Facts, Part, RecordKind};
 use libloading::Library;
 use std::ffi::{CString, c_char, c_void};
 use std::path::{Path, PathBuf};
@@ -156,7 +156,7 @@ impl Otf2 {
                     // SAFETY: `events` is an open writer; no attributes.
                     unsafe {
                         (f.enter)(events, null_mut(), begin, region);
-                        if call.facts.kind == Kind::Collective {
+                        if call.facts.kind == RecordKind::Collective {
                             (f.collective_begin)(events, null_mut(), begin);
                         }
                         communication(f, events, &call.facts, call.request, call.end);
@@ -248,9 +248,13 @@ unsafe fn communication(f: &Functions, events: Events, facts: &Facts, request: u
     // SAFETY: the caller's.
     unsafe {
         match facts.kind {
-            Kind::Send => (f.send)(events, null_mut(), time, peer, comm, tag, facts.bytes_out),
-            Kind::Recv => (f.receive)(events, null_mut(), time, peer, comm, tag, facts.bytes_in),
-            Kind::PostSend => (f.isend)(
+            RecordKind::Send => {
+                (f.send)(events, null_mut(), time, peer, comm, tag, facts.bytes_out)
+            }
+            RecordKind::Recv => {
+                (f.receive)(events, null_mut(), time, peer, comm, tag, facts.bytes_in)
+            }
+            RecordKind::PostSend => (f.isend)(
                 events,
                 null_mut(),
                 time,
@@ -260,9 +264,9 @@ unsafe fn communication(f: &Functions, events: Events, facts: &Facts, request: u
                 facts.bytes_out,
                 request,
             ),
-            Kind::PostRecv => (f.irecv_request)(events, null_mut(), time, request),
-            Kind::CompletedSend => (f.isend_complete)(events, null_mut(), time, request),
-            Kind::CompletedRecv => (f.irecv)(
+            RecordKind::PostRecv => (f.irecv_request)(events, null_mut(), time, request),
+            RecordKind::CompletedSend => (f.isend_complete)(events, null_mut(), time, request),
+            RecordKind::CompletedRecv => (f.irecv)(
                 events,
                 null_mut(),
                 time,
@@ -272,7 +276,7 @@ unsafe fn communication(f: &Functions, events: Events, facts: &Facts, request: u
                 facts.bytes_in,
                 request,
             ),
-            Kind::Collective => (f.collective_end)(
+            RecordKind::Collective => (f.collective_end)(
                 events,
                 null_mut(),
                 time,

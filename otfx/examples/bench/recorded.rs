@@ -2,7 +2,7 @@
 //! too.
 
 use invivo_proto::ids::{CommLocal, RegionId};
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 
 /// A call, or a part of the call before.
 pub enum Line {
@@ -45,16 +45,16 @@ fn line(record: &[u8; 72]) -> Line {
     })
 }
 
-const KINDS: [Kind; 11] = [
-    Kind::Plain,
-    Kind::Send,
-    Kind::Recv,
-    Kind::PostSend,
-    Kind::PostRecv,
-    Kind::Collective,
-    Kind::PostCollective,
-    Kind::CompletedSend,
-    Kind::CompletedRecv,
-    Kind::CompletedCollective,
-    Kind::CompletedNothing,
+const KINDS: [RecordKind; 11] = [
+    RecordKind::Plain,
+    RecordKind::Send,
+    RecordKind::Recv,
+    RecordKind::PostSend,
+    RecordKind::PostRecv,
+    RecordKind::Collective,
+    RecordKind::PostCollective,
+    RecordKind::CompletedSend,
+    RecordKind::CompletedRecv,
+    RecordKind::CompletedCollective,
+    RecordKind::CompletedNothing,
 ];

@@ -3,7 +3,7 @@
 use crate::recorded::{self, Line};
 use invivo_otfx::{Attributes, Nesting, Pass};
 use invivo_proto::ids::{CommLocal, RegionId};
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -27,12 +27,12 @@ impl Calls {
 
     /// Events that an event tracer writes for them: enter, what was communicated, leave.
     pub fn events(&self) -> usize {
-        let of = |kind: Kind| match kind {
-            Kind::Plain
-            | Kind::PostCollective
-            | Kind::CompletedCollective
-            | Kind::CompletedNothing => 0,
-            Kind::Collective => 2,
+        let of = |kind: RecordKind| match kind {
+            RecordKind::Plain
+            | RecordKind::PostCollective
+            | RecordKind::CompletedCollective
+            | RecordKind::CompletedNothing => 0,
+            RecordKind::Collective => 2,
             _ => 1,
         };
         let calls = self.calls.iter().map(|(call, _)| 2 + of(call.facts.kind));
@@ -79,10 +79,10 @@ impl Calls {
             };
             let size = 8 * (500 + 40 * neighbour as u64);
             let facts = match n % 4 {
-                0 => facts(Kind::PostRecv, 1, neighbour, 0, size),
-                1 => facts(Kind::Send, 2, neighbour, size, 0),
-                2 => facts(Kind::Plain, 3, 0, 0, 0),
-                _ => facts(Kind::Collective, 4, -1, 8, 8),
+                0 => facts(RecordKind::PostRecv, 1, neighbour, 0, size),
+                1 => facts(RecordKind::Send, 2, neighbour, size, 0),
+                2 => facts(RecordKind::Plain, 3, 0, 0, 0),
+                _ => facts(RecordKind::Collective, 4, -1, 8, 8),
             };
             let duration = random.random_range(300..6000);
             end += duration + random.random_range(100..30_000);
@@ -90,7 +90,7 @@ impl Calls {
             if n % 4 == 2 {
                 made.parts.push(Part {
                     facts: Facts {
-                        kind: Kind::CompletedRecv,
+                        kind: RecordKind::CompletedRecv,
                         region: RegionId(1),
                         peer: neighbour,
                         tag: 42,

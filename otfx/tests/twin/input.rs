@@ -3,7 +3,7 @@
 
 use invivo_otfx::{Attributes, EventClass};
 use invivo_proto::ids::{CommLocal, RegionId};
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -124,19 +124,19 @@ impl Input {
     }
 }
 
-fn kind() -> impl Strategy<Value = Kind> {
+fn kind() -> impl Strategy<Value = RecordKind> {
     prop_oneof![
-        3 => Just(Kind::Plain),
-        3 => Just(Kind::Send),
-        3 => Just(Kind::Recv),
-        2 => Just(Kind::PostSend),
-        2 => Just(Kind::PostRecv),
-        2 => Just(Kind::Collective),
-        1 => Just(Kind::PostCollective),
-        3 => Just(Kind::CompletedSend),
-        3 => Just(Kind::CompletedRecv),
-        1 => Just(Kind::CompletedCollective),
-        1 => Just(Kind::CompletedNothing),
+        3 => Just(RecordKind::Plain),
+        3 => Just(RecordKind::Send),
+        3 => Just(RecordKind::Recv),
+        2 => Just(RecordKind::PostSend),
+        2 => Just(RecordKind::PostRecv),
+        2 => Just(RecordKind::Collective),
+        1 => Just(RecordKind::PostCollective),
+        3 => Just(RecordKind::CompletedSend),
+        3 => Just(RecordKind::CompletedRecv),
+        1 => Just(RecordKind::CompletedCollective),
+        1 => Just(RecordKind::CompletedNothing),
     ]
 }
 
@@ -224,7 +224,7 @@ fn store() -> impl Strategy<Value = Op> {
     // Completions are parts; as a call they come once in a while, to be refused.
     let call_facts = (facts(), 0..40).prop_map(|(mut facts, keep)| {
         if facts.kind.completes() && keep != 0 {
-            facts.kind = Kind::Plain;
+            facts.kind = RecordKind::Plain;
         }
         facts
     });
@@ -289,7 +289,7 @@ pub fn ops(strategies: usize) -> impl Strategy<Value = Vec<Op>> {
 /// A call of a small program: one of four functions, some other numbers.
 pub fn plain_call(n: u64) -> Call {
     let facts = Facts {
-        kind: Kind::Send,
+        kind: RecordKind::Send,
         region: RegionId(1 + (n % 4) as u16),
         peer: (n % 6) as i32,
         bytes_out: 8,
@@ -307,7 +307,7 @@ pub fn plain_call(n: u64) -> Call {
 /// The completion of the `n`th receive.
 pub fn completion(n: u64) -> Part {
     let facts = Facts {
-        kind: Kind::CompletedRecv,
+        kind: RecordKind::CompletedRecv,
         region: RegionId(9),
         peer: (n % 3) as i32,
         bytes_in: 64,

@@ -1,7 +1,7 @@
 //! How many bytes a record takes, from the format's description alone: a second, slow opinion.
 
 use invivo_otfx::{BIN_HEAD_BYTES, Contents, Head, OPAQUE_HEAD_BYTES};
-use invivo_proto::record::{Facts, Kind, Part};
+use invivo_proto::record::{Facts, Part, RecordKind};
 use std::collections::BTreeMap;
 
 type Key = [u64; 4];
@@ -220,7 +220,7 @@ impl Measure {
 
     fn part(&mut self, part: &Part) {
         self.facts(key(&part.facts, 0));
-        if part.facts.kind as u8 >= Kind::CompletedSend as u8 {
+        if part.facts.kind as u8 >= RecordKind::CompletedSend as u8 {
             self.used += 1 + bytes(zigzag(part.request.wrapping_sub(self.last_completed)));
             self.last_completed = part.request;
             self.used += bytes(self.time.saturating_sub(part.posted));

@@ -186,7 +186,7 @@ pub fn link(data: &[u8]) {
 
 /// What places tell each other.
 pub fn peer(data: &[u8]) {
-    message!(control::peer::Halves, data);
+    message!(control::peer::Endpoints, data);
 }
 
 /// Memory with room for two packets, aligned as a mapping is.

@@ -26,8 +26,8 @@ pub fn function_name(region: RegionId) -> String {
     }
 }
 
-impl From<&link::Job> for v1::Job {
-    fn from(job: &link::Job) -> v1::Job {
+impl From<&link::JobDescription> for v1::Job {
+    fn from(job: &link::JobDescription) -> v1::Job {
         v1::Job {
             id: job.id.clone(),
             ranks: job.ranks,

@@ -16,7 +16,7 @@ pub const PAGE_MAX: u32 = 8192;
 
 /// Classes of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub enum Class {
+pub enum RecordClass {
     /// MPI calls.
     Call,
     /// Regions, entered and left.
@@ -27,17 +27,22 @@ pub enum Class {
     Metric,
 }
 
-impl Class {
+impl RecordClass {
     /// All of them.
-    pub const ALL: [Class; 4] = [Class::Call, Class::Region, Class::Sample, Class::Metric];
+    pub const ALL: [RecordClass; 4] = [
+        RecordClass::Call,
+        RecordClass::Region,
+        RecordClass::Sample,
+        RecordClass::Metric,
+    ];
 
     /// As a strategy's text names it.
     pub const fn name(self) -> &'static str {
         match self {
-            Class::Call => "call",
-            Class::Region => "region",
-            Class::Sample => "sample",
-            Class::Metric => "metric",
+            RecordClass::Call => "call",
+            RecordClass::Region => "region",
+            RecordClass::Sample => "sample",
+            RecordClass::Metric => "metric",
         }
     }
 }
@@ -80,7 +85,7 @@ pub struct Buffers {
     /// Levels in the order in which they go: those of earlier strategies have number 0.
     pub levels: BTreeMap<(u16, Label), LevelSum>,
     /// What was lost, by level, class and reason.
-    pub losses: BTreeMap<(Label, Class, Reason), Loss>,
+    pub losses: BTreeMap<(Label, RecordClass, LossReason), Loss>,
     /// The locations with the shortest complete history; at most [`LOCATIONS_NAMED_MAX`].
     pub named: Vec<OneBuffer>,
     /// Picoseconds that a tick of the ranks' clocks takes, for what counts in ticks; the longest of
@@ -161,7 +166,7 @@ pub struct OneBuffer {
     /// Bytes of records.
     pub bytes_used: u64,
     /// Where its records are.
-    pub books: Books,
+    pub counters: BufferCounters,
     /// From the oldest record to the newest, in ns.
     pub span_ns: u64,
     /// The time up to the newest record in which nothing is missing, in ns.
@@ -176,7 +181,7 @@ pub struct OneBuffer {
 
 /// Where the records are that a buffer was given: **stored = kept + reduced + dropped + reset**.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Books {
+pub struct BufferCounters {
     /// Records given to the buffer.
     pub stored: u64,
     /// Records in the buffer.
@@ -225,7 +230,7 @@ pub struct LevelSum {
 
 /// Why records are not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub enum Reason {
+pub enum LossReason {
     /// They made room, or there was none for them.
     Room,
     /// Their level of samples was closed before they came.
@@ -242,17 +247,17 @@ pub enum Reason {
     Reset,
 }
 
-impl Reason {
+impl LossReason {
     /// In words.
     pub const fn name(self) -> &'static str {
         match self {
-            Reason::Room => "made room",
-            Reason::Closed => "of a closed level",
-            Reason::Cap => "over the cap",
-            Reason::Strategy => "of earlier strategies",
-            Reason::Refused => "refused",
-            Reason::Held => "no room beside a save",
-            Reason::Reset => "reset",
+            LossReason::Room => "made room",
+            LossReason::Closed => "of a closed level",
+            LossReason::Cap => "over the cap",
+            LossReason::Strategy => "of earlier strategies",
+            LossReason::Refused => "refused",
+            LossReason::Held => "no room beside a save",
+            LossReason::Reset => "reset",
         }
     }
 }
@@ -283,9 +288,9 @@ pub struct Records {
     /// Where the next page begins; nothing behind the last.
     pub next: Option<Cursor>,
     /// Where the buffer's records are.
-    pub books: Books,
+    pub counters: BufferCounters,
     /// What was lost, by level, class and reason.
-    pub losses: BTreeMap<(Label, Class, Reason), Loss>,
+    pub losses: BTreeMap<(Label, RecordClass, LossReason), Loss>,
     /// Of what ended later than this nothing is missing, in job time; nothing where it never gave
     /// anything up.
     pub gone_until_ns: Option<u64>,
@@ -352,7 +357,7 @@ pub struct SampleRow {
 /// The facts of a call or of a part, as [`crate::record::Facts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct RowFacts {
-    /// The number of a [`crate::record::Kind`].
+    /// The number of a [`crate::record::RecordKind`].
     pub kind: u8,
     /// The function.
     pub region: RegionId,

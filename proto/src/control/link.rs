@@ -3,11 +3,11 @@
 //! order.
 
 use super::buffers::{Buffers, Records};
-use super::last::Last;
+use super::hang::{Diagnosis, Hang};
 use super::results::{Coverage, FunctionTable, JobStatus, Matrix, Messages};
 use super::stacks::Stacks;
+use super::timeline::Timeline;
 use super::tree::{Acks, Order, Query, RankEnded};
-use super::waits::{Diagnosis, Waits};
 use crate::ids::{CommandId, WorldRank};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -54,7 +54,7 @@ pub struct Response {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum Answer {
     /// To [`Ask::Job`].
-    Job(Job),
+    Job(JobDescription),
     /// To [`Query::Functions`].
     Functions(FunctionTable, Coverage),
     /// To [`Query::Matrix`].
@@ -71,17 +71,17 @@ pub enum Answer {
     Buffers(Buffers, Coverage),
     /// To [`Query::Records`].
     Records(Records, Coverage),
-    /// To [`Query::Last`].
-    Last(Last, Coverage),
-    /// To [`Query::Waits`]: what is the matter, and what that was told from.
-    Waits(Box<(Diagnosis, Waits)>, Coverage),
+    /// To [`Query::Timeline`].
+    Timeline(Timeline, Coverage),
+    /// To [`Query::Hang`]: what is the matter, and what that was told from.
+    Hang(Box<(Diagnosis, Hang)>, Coverage),
     /// To [`Query::Stacks`].
     Stacks(Box<Stacks>, Coverage),
 }
 
 /// What job this is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Job {
+pub struct JobDescription {
     /// The job's id.
     pub id: String,
     /// Ranks of the application.
@@ -103,7 +103,7 @@ pub struct Job {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub enum AtEnd {
     /// A page of the last seconds.
-    Page(Page),
+    Page(TimelinePage),
     /// The result.
     Result(alloc::boxed::Box<Final>),
     /// The result as it was when the end was asked for.
@@ -112,13 +112,13 @@ pub enum AtEnd {
 
 /// A page of the last seconds.
 #[derive(Clone, Debug, Default, PartialEq, Encode, Decode)]
-pub struct Page {
+pub struct TimelinePage {
     /// Where the time begins that was asked for, in job time.
     pub from_ns: u64,
     /// Where it ends, in job time.
     pub to_ns: u64,
     /// The page.
-    pub last: Last,
+    pub timeline: Timeline,
     /// Tool processes that did not answer, the lowest of them.
     pub missing: Vec<WorldRank>,
 }
@@ -127,7 +127,7 @@ pub struct Page {
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Final {
     /// The job.
-    pub job: Job,
+    pub job: JobDescription,
     /// Function table with rows per rank.
     pub functions: FunctionTable,
     /// The communication matrix.
@@ -139,7 +139,7 @@ pub struct Final {
     /// Ranks that ended otherwise than through `MPI_Finalize`.
     pub ended: Vec<RankEnded>,
     /// What the others waited for when a rank had died; nothing where none did.
-    pub waits: Box<Waits>,
+    pub hang: Box<Hang>,
     /// The measurement was shut down before the job ended: the result is as it was then.
     pub shut_down: bool,
 }

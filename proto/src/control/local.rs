@@ -1,9 +1,9 @@
 //! Messages between a rank's supervisor and the place of its node, one per packet of a
 //! `SOCK_SEQPACKET` Unix socket.
 
-use super::stacks::Way;
+use super::hang::Side;
+use super::stacks::{UnstoppedReason, Way};
 use super::tree::Ended;
-use super::waits::Side;
 use crate::ids::{CommLocal, Rank};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -28,19 +28,19 @@ pub enum FromSupervisor {
     },
     /// The application has ended; the supervisor waits for [`ToSupervisor::Leave`].
     Ended(Ended),
-    /// The answer to [`ToSupervisor::Look`].
-    Seen {
+    /// The answer to [`ToSupervisor::Inspect`].
+    Inspected {
         /// As in the question.
-        look: u32,
+        inspection: u32,
         /// What the rank is about; nothing where that cannot be seen.
-        seen: Option<Seen>,
+        call: Option<PendingCall>,
     },
-    /// To [`ToSupervisor::Walk`], once for each thread.
-    Walked {
+    /// To [`ToSupervisor::Unwind`], once for each thread.
+    Unwound {
         /// As in the question.
-        walk: u32,
+        unwinding: u32,
         /// Where the thread is.
-        walked: Walked,
+        thread: UnwoundThread,
         /// Threads of the rank that are told after this one.
         rest: u32,
     },
@@ -56,7 +56,7 @@ pub enum FromSupervisor {
 
 /// Where a thread is.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Walked {
+pub struct UnwoundThread {
     /// How that was seen.
     pub way: Way,
     /// How long the thread stood still for it at most, in ns.
@@ -69,6 +69,20 @@ pub struct Walked {
     pub is_whole: bool,
     /// Threads of the rank that are not told at all.
     pub left_out: u32,
+}
+
+impl UnwoundThread {
+    /// A thread of which nothing is known, and why.
+    pub fn unknown(why: UnstoppedReason) -> UnwoundThread {
+        UnwoundThread {
+            way: Way::Missing(why),
+            stop_ns: 0,
+            modules: Vec::new(),
+            path: Vec::new(),
+            is_whole: false,
+            left_out: 0,
+        }
+    }
 }
 
 /// A step of a thread's path.
@@ -120,14 +134,14 @@ pub const THREADS_MAX: usize = 64;
 
 /// What a rank is about, as its memory tells. Communicators and peers are as the rank numbers them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Seen {
+pub struct PendingCall {
     /// When the call began that was looked at, in ticks: if it is another one by now, this is about
     /// the past.
     pub entered_at: u64,
     /// What the call waits for.
     pub need: Need,
     /// Operations that are not complete: first those that the call waits for.
-    pub operations: Vec<SeenOperation>,
+    pub operations: Vec<PendingOperation>,
     /// There are more than are told.
     pub more_operations: bool,
     /// Collectives so far by communicator.
@@ -159,7 +173,7 @@ pub enum Need {
 
 /// An operation, as its rank knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct SeenOperation {
+pub struct PendingOperation {
     /// The call waits for it.
     pub waited: bool,
     /// What it is.
@@ -208,14 +222,14 @@ pub enum ToSupervisor {
     /// Everything the rank recorded has been taken.
     Leave,
     /// What is the rank about?
-    Look {
+    Inspect {
         /// The answer repeats it.
-        look: u32,
+        inspection: u32,
     },
     /// Where is the rank?
-    Walk {
+    Unwind {
         /// The answers repeat it.
-        walk: u32,
+        unwinding: u32,
         /// All threads, or the first one alone.
         threads: bool,
     },

@@ -1,34 +1,34 @@
-//! Messages from one tool place to another, without the tree between them: halves of messages on
-//! their way to where they meet their other halves. The place of the receiver is where that is.
+//! Messages from one tool place to another, without the tree between them: endpoints of messages on
+//! their way to where they meet their other endpoints. The place of the receiver is where that is.
 
 use super::VERSION;
 use crate::ids::{CommId, Rank, WorldRank};
 use alloc::vec::Vec;
 use bincode::{Decode, Encode};
 
-/// The longest message of one place to another: [`HALVES_MAX`] halves with every number as long as
-/// it can be.
+/// The longest message of one place to another: [`ENDPOINTS_MAX`] endpoints with every number as
+/// long as it can be.
 pub const PEER_BYTES_MAX: usize = 64 * 1024;
-/// Halves in one message.
-pub const HALVES_MAX: usize = 1024;
+/// Endpoints in one message.
+pub const ENDPOINTS_MAX: usize = 1024;
 
 /// Messages that ranks below one place sent to ranks below another, in the order in which each rank
 /// sent them.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Halves {
+pub struct Endpoints {
     /// [`VERSION`] of the sender: a receiver uses no other.
     pub version: u32,
     /// The place that it comes from.
     pub from: WorldRank,
     /// How far that place's idea of job time may be off, in ns.
     pub clock_error_ns: u64,
-    /// The sends, [`HALVES_MAX`] at most.
-    pub sends: Vec<SendHalf>,
+    /// The sends, [`ENDPOINTS_MAX`] at most.
+    pub sends: Vec<SendEndpoint>,
 }
 
 /// One message as its sender tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct SendHalf {
+pub struct SendEndpoint {
     /// To whom it goes, in the application's world.
     pub destination: Rank,
     /// The communicator; of an intercommunicator, by the id that the sender's side has.
@@ -47,12 +47,12 @@ pub struct SendHalf {
     /// The epoch of recording in which it was sent.
     pub epoch: u32,
     /// Whether it counts.
-    pub standing: Standing,
+    pub clipping: Clipping,
 }
 
 /// What cuts have made of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub enum Standing {
+pub enum Clipping {
     /// All of it lies in what is recorded.
     #[default]
     Whole,
@@ -62,10 +62,10 @@ pub enum Standing {
     Outside,
 }
 
-impl Halves {
+impl Endpoints {
     /// Of this version.
-    pub fn new(from: WorldRank, clock_error_ns: u64, sends: Vec<SendHalf>) -> Halves {
-        Halves {
+    pub fn new(from: WorldRank, clock_error_ns: u64, sends: Vec<SendEndpoint>) -> Endpoints {
+        Endpoints {
             version: VERSION,
             from,
             clock_error_ns,

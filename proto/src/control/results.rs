@@ -119,7 +119,7 @@ pub struct Messages {
     pub clock_error_ns: u64,
 }
 
-/// Halves of messages that will never be matched, by reason.
+/// Endpoints of messages that will never be matched, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode, Serialize, Deserialize)]
 pub struct Unmatched {
     /// The peer could not be resolved: its communicator or group was not told.

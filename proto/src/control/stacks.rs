@@ -106,14 +106,14 @@ pub enum Way {
     /// It slept in a system call that would have noticed a stop, and was read as it lay.
     Asleep,
     /// It could not be stopped; told is what is known without.
-    Unstopped(Reason),
+    Unstopped(UnstoppedReason),
     /// Nothing is known of it.
-    Missing(Reason),
+    Missing(UnstoppedReason),
 }
 
 /// Why a thread was not stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub enum Reason {
+pub enum UnstoppedReason {
     /// The rank has not called `MPI_Init` yet.
     Starting,
     /// It has ended.

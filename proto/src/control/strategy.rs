@@ -12,7 +12,7 @@
 //! cap=50%   at half of the buffer all that is no sample is dropped, for good
 //! ```
 
-use super::buffers::Class;
+use super::buffers::RecordClass;
 use crate::ids::RegionId;
 use crate::mpi;
 use alloc::format;
@@ -54,7 +54,7 @@ pub struct Strategy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Rule {
     /// All events of a class.
-    Class(Class),
+    Class(RecordClass),
     /// Calls and regions deeper than `kept`, the deepest first.
     Depth {
         /// The greatest depth that is not claimed.
@@ -286,7 +286,9 @@ fn rule(word: &str) -> Result<Rule, NoStrategy> {
     let (name, value) = word.split_once(':').unwrap_or((word, ""));
     match name {
         "class" => {
-            let class = Class::ALL.into_iter().find(|class| class.name() == value);
+            let class = RecordClass::ALL
+                .into_iter()
+                .find(|class| class.name() == value);
             let class = class.ok_or_else(|| {
                 NoStrategy(format!(
                     "{value:?} is no class; there are call, region, sample and metric"

@@ -1,12 +1,12 @@
 //! Messages between the nodes of the tree.
 
 use super::buffers::{Buffers, Cursor, Records};
-use super::last::{Last, Position};
+use super::hang::Hang;
 pub use super::order::{Order, Verb};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
 use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
-use super::waits::Waits;
+use super::timeline::{Timeline, TimelinePosition};
 use crate::ids::{CommId, CommandId, LocationId, Rank, WaveId, WorldRank};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -205,21 +205,21 @@ pub enum Query {
     },
     /// What neighbouring locations keep, a page of it. The place that has the rank that it begins
     /// at answers, with its own ranks alone.
-    Last {
+    Timeline {
         /// Where the page begins.
-        from: Position,
+        from: TimelinePosition,
         /// Only calls that ended at this job time or later, in ns.
         from_ns: u64,
         /// Only calls that began before this job time, in ns.
         to_ns: u64,
         /// The newest calls of each location, at most.
         newest: u64,
-        /// Calls and parts of calls, at most; more than [`super::last::LAST_PAGE_MAX`] are not
-        /// given.
+        /// Calls and parts of calls, at most; more than [`super::timeline::TIMELINE_PAGE_MAX`] are
+        /// not given.
         max: u32,
     },
     /// What the ranks wait for.
-    Waits {
+    Hang {
         /// Only of ranks that have done nothing new for so long it is looked for what, in ns.
         older_ns: u64,
     },
@@ -247,10 +247,10 @@ pub enum Partial {
     Buffers(Buffers),
     /// To [`Query::Records`].
     Records(Records),
-    /// To [`Query::Last`].
-    Last(Last),
-    /// To [`Query::Waits`].
-    Waits(Box<Waits>),
+    /// To [`Query::Timeline`].
+    Timeline(Timeline),
+    /// To [`Query::Hang`].
+    Hang(Box<Hang>),
     /// To [`Query::Stacks`].
     Stacks(Box<Stacks>),
 }

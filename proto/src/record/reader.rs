@@ -1,7 +1,7 @@
 //! The reader: it believes nothing, and says what is wrong and where.
 
 use super::{
-    Call, Context, DICTIONARY_SLOTS, Facts, Kind, MAX_PARTS, Part, TOKEN_CONTINUATION,
+    Call, Context, DICTIONARY_SLOTS, Facts, MAX_PARTS, Part, RecordKind, TOKEN_CONTINUATION,
     TOKEN_LITERAL,
 };
 use crate::ids::{CommLocal, RegionId};
@@ -205,7 +205,7 @@ impl Decoder {
             });
         }
         let kind = next(bytes, at)?;
-        let Some(&kind) = Kind::ALL.get(usize::from(kind)) else {
+        let Some(&kind) = RecordKind::ALL.get(usize::from(kind)) else {
             return Err(RecordError {
                 offset: *at - 1,
                 fault: RecordFault::UnknownKind(kind),

@@ -1,9 +1,9 @@
 //! Examples of strategies, and of what buffers tell.
 
 use invivo_proto::control::buffers::*;
-use invivo_proto::control::last::{Last, Member, OpenCall, Piece, Position};
 use invivo_proto::control::results::{Ledger, RankState};
 use invivo_proto::control::strategy::Strategy;
+use invivo_proto::control::timeline::{Member, OpenCall, Piece, Timeline, TimelinePosition};
 use invivo_proto::ids::*;
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ pub fn cursor() -> Cursor {
     }
 }
 
-fn books() -> Books {
-    Books {
+fn counters() -> BufferCounters {
+    BufferCounters {
         stored: 200,
         kept: 80,
         reduced: 110,
@@ -37,14 +37,18 @@ fn books() -> Books {
     }
 }
 
-fn losses() -> BTreeMap<(Label, Class, Reason), Loss> {
+fn losses() -> BTreeMap<(Label, RecordClass, LossReason), Loss> {
     let loss = Loss {
         records: 110,
         first_ns: 5_000_000_000,
         last_ns: 6_000_000_000,
     };
     [(
-        (Label::ShorterThanLog2(12), Class::Call, Reason::Room),
+        (
+            Label::ShorterThanLog2(12),
+            RecordClass::Call,
+            LossReason::Room,
+        ),
         loss,
     )]
     .into()
@@ -97,7 +101,7 @@ pub fn buffers() -> Buffers {
             bins: 128,
             bins_used: 90,
             bytes_used: 700_000,
-            books: books(),
+            counters: counters(),
             span_ns: 900,
             complete_ns: 900,
             reductions: 38,
@@ -112,7 +116,7 @@ pub fn buffers() -> Buffers {
 }
 
 /// A page of the last seconds: a location with calls, and one in a call.
-pub fn last() -> Last {
+pub fn timeline() -> Timeline {
     let records = records();
     let member = Member {
         id: CommId::WORLD,
@@ -137,7 +141,7 @@ pub fn last() -> Last {
             kept: 199,
             ..Ledger::default()
         },
-        books: books(),
+        counters: counters(),
         losses: losses(),
         gone_until_ns: Some(4_000_000_000),
         not_kept: Some(3),
@@ -145,15 +149,15 @@ pub fn last() -> Last {
         tick_ps: 333,
         is_broken: false,
     };
-    Last {
+    Timeline {
         pieces: vec![first],
         next: Some(position()),
         clock_error_ns: 900,
     }
 }
 
-pub fn position() -> Position {
-    Position {
+pub fn position() -> TimelinePosition {
+    TimelinePosition {
         location: location(),
         after: Some(cursor()),
     }
@@ -202,7 +206,7 @@ pub fn records() -> Records {
             values: vec![112, 4096],
         }],
         next: Some(cursor()),
-        books: books(),
+        counters: counters(),
         losses: losses(),
         gone_until_ns: Some(6_000_000_000),
         tick_ps: 333,

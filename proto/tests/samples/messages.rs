@@ -1,14 +1,16 @@
 //! An example of every message between processes of one release.
 
 use super::Sample;
-use super::buffers::{buffers, cursor, last, location, position, records, strategy};
+use super::buffers::{buffers, cursor, location, position, records, strategy, timeline};
+use super::hang::{diagnosis, hang, seen};
 use super::results::{coverage, functions, group, matrix, of_messages, status};
 use super::stacks::{chosen, module, named, stacks, walked};
-use super::waits::{diagnosis, seen, waits};
 use invivo_proto::control;
-use invivo_proto::control::link::{Answer, Ask, AtEnd, Final, Job, Page, Request, Response};
+use invivo_proto::control::link::{
+    Answer, Ask, AtEnd, Final, JobDescription, Request, Response, TimelinePage,
+};
 use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
-use invivo_proto::control::peer::{Halves, SendHalf, Standing};
+use invivo_proto::control::peer::{Clipping, Endpoints, SendEndpoint};
 use invivo_proto::control::tree::*;
 use invivo_proto::ids::*;
 
@@ -92,14 +94,14 @@ pub fn downs() -> Vec<Down> {
             after: Some(cursor()),
             max: 4096,
         },
-        Query::Last {
+        Query::Timeline {
             from: position(),
             from_ns: 5_000_000_000,
             to_ns: 6_000_000_000,
             newest: 1000,
             max: 16_384,
         },
-        Query::Waits {
+        Query::Hang {
             older_ns: 30_000_000_000,
         },
         Query::Stacks {
@@ -150,8 +152,8 @@ pub fn ups() -> Vec<Up> {
         Partial::Messages(Box::new(of_messages())),
         Partial::Buffers(buffers()),
         Partial::Records(records()),
-        Partial::Last(last()),
-        Partial::Waits(Box::new(waits())),
+        Partial::Timeline(timeline()),
+        Partial::Hang(Box::new(hang())),
         Partial::Stacks(Box::new(stacks())),
     ];
     let partials = partials
@@ -186,8 +188,8 @@ pub fn ups() -> Vec<Up> {
 }
 
 /// Every message from place to place.
-pub fn peers() -> Vec<Halves> {
-    let half = SendHalf {
+pub fn peers() -> Vec<Endpoints> {
+    let half = SendEndpoint {
         destination: Rank(3),
         comm: CommId {
             leader: Rank(300),
@@ -199,9 +201,9 @@ pub fn peers() -> Vec<Halves> {
         begin_ns: 5_000_000_000,
         end_ns: 5_000_000_700,
         epoch: 1,
-        standing: Standing::Clipped,
+        clipping: Clipping::Clipped,
     };
-    vec![Halves::new(WorldRank(5), 800, vec![half])]
+    vec![Endpoints::new(WorldRank(5), 800, vec![half])]
 }
 
 /// Every message from a supervisor.
@@ -221,13 +223,13 @@ pub fn from_supervisors() -> Vec<FromSupervisor> {
         acted(Outcome::Running),
         acted(Outcome::Gone),
         FromSupervisor::Ended(Ended::Code(1)),
-        FromSupervisor::Seen {
-            look: 3,
-            seen: Some(seen()),
+        FromSupervisor::Inspected {
+            inspection: 3,
+            call: Some(seen()),
         },
-        FromSupervisor::Walked {
-            walk: 4,
-            walked: walked(),
+        FromSupervisor::Unwound {
+            unwinding: 4,
+            thread: walked(),
             rest: 1,
         },
         FromSupervisor::Named {
@@ -243,9 +245,9 @@ pub fn to_supervisors() -> Vec<ToSupervisor> {
         ToSupervisor::Stop { generation: 7 },
         ToSupervisor::Continue { generation: 7 },
         ToSupervisor::Leave,
-        ToSupervisor::Look { look: 3 },
-        ToSupervisor::Walk {
-            walk: 4,
+        ToSupervisor::Inspect { inspection: 3 },
+        ToSupervisor::Unwind {
+            unwinding: 4,
             threads: true,
         },
         ToSupervisor::Name {
@@ -281,8 +283,8 @@ pub fn requests() -> Vec<Request> {
     asks.zip(1..).map(|(ask, id)| Request { id, ask }).collect()
 }
 
-fn job() -> Job {
-    Job {
+fn job() -> JobDescription {
+    JobDescription {
         id: "node-17".into(),
         ranks: 4,
         places: 1,
@@ -304,8 +306,8 @@ pub fn responses() -> Vec<Response> {
         Answer::Refused("no such rank".into()),
         Answer::Buffers(buffers(), coverage()),
         Answer::Records(records(), coverage()),
-        Answer::Last(last(), coverage()),
-        Answer::Waits(Box::new((diagnosis(), waits())), coverage()),
+        Answer::Timeline(timeline(), coverage()),
+        Answer::Hang(Box::new((diagnosis(), hang())), coverage()),
         Answer::Stacks(Box::new(stacks()), coverage()),
     ]
     .map(|answer| Response {
@@ -318,10 +320,10 @@ pub fn responses() -> Vec<Response> {
 
 /// What the root leaves behind.
 pub fn at_ends() -> Vec<AtEnd> {
-    let page = Page {
+    let page = TimelinePage {
         from_ns: 5_000_000_000,
         to_ns: 6_000_000_000,
-        last: last(),
+        timeline: timeline(),
         missing: vec![WorldRank(6)],
     };
     vec![
@@ -339,7 +341,7 @@ fn result() -> Final {
         status: status(),
         coverage: coverage(),
         ended: vec![ended()],
-        waits: Box::default(),
+        hang: Box::default(),
         shut_down: false,
     }
 }
@@ -413,7 +415,7 @@ impl Named for AtEnd {
     }
 }
 
-impl Named for Halves {
+impl Named for Endpoints {
     fn word(&self) -> String {
         variant(self)
     }

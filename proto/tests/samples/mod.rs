@@ -4,16 +4,16 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 pub mod buffers;
+pub mod hang;
 pub mod messages;
 pub mod results;
 pub mod stacks;
-pub mod waits;
 
 use invivo_proto::definition::{Definition, Run, Runs};
 use invivo_proto::ids::*;
 use invivo_proto::packet::{HEADER_BYTES, Header, Losses};
 use invivo_proto::record::{
-    Call, Decoded, Encoder, Facts, Kind, MAX_CALL_BYTES, MAX_PART_BYTES, Part,
+    Call, Decoded, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, Part, RecordKind,
 };
 
 /// Name and bytes.
@@ -53,7 +53,14 @@ pub const BASE_TIME: u64 = 1000;
 /// See [`BASE_TIME`].
 pub const NEXT_REQUEST: u64 = 7;
 
-fn facts(kind: Kind, region: u16, peer: i32, tag: i32, bytes_out: u64, bytes_in: u64) -> Facts {
+fn facts(
+    kind: RecordKind,
+    region: u16,
+    peer: i32,
+    tag: i32,
+    bytes_out: u64,
+    bytes_in: u64,
+) -> Facts {
     Facts {
         kind,
         region: RegionId(region),
@@ -87,12 +94,12 @@ fn call(
 
 /// The records of the example packet, by name: each shows one thing.
 pub fn records() -> Vec<(&'static str, Record)> {
-    let irecv = facts(Kind::PostRecv, 4, 1, 99, 0, 8192);
-    let isend = facts(Kind::PostSend, 3, 1, 99, 4096, 0);
-    let waitall = facts(Kind::Plain, 6, -1, 0, 0, 0);
-    let received = facts(Kind::CompletedRecv, 4, 1, 99, 0, 4096);
-    let sent = facts(Kind::CompletedSend, 3, 1, 99, 4096, 0);
-    let allreduce = facts(Kind::Collective, 8, -1, 0, 8, 8);
+    let irecv = facts(RecordKind::PostRecv, 4, 1, 99, 0, 8192);
+    let isend = facts(RecordKind::PostSend, 3, 1, 99, 4096, 0);
+    let waitall = facts(RecordKind::Plain, 6, -1, 0, 0, 0);
+    let received = facts(RecordKind::CompletedRecv, 4, 1, 99, 0, 4096);
+    let sent = facts(RecordKind::CompletedSend, 3, 1, 99, 4096, 0);
+    let allreduce = facts(RecordKind::Collective, 8, -1, 0, 8, 8);
     vec![
         ("1-literal", (call(irecv, 1100, 30, 0, 7, 0), vec![])),
         (

@@ -1,6 +1,6 @@
 //! Examples of where ranks are.
 
-use invivo_proto::control::local::{Module, Named, Step, Walked};
+use invivo_proto::control::local::{Module, Named, Step, UnwoundThread};
 use invivo_proto::control::stacks::*;
 use invivo_proto::ids::Rank;
 
@@ -40,8 +40,8 @@ pub fn stacks() -> Stacks {
         ways: [
             (Way::Stopped, whose(&[0, 1])),
             (Way::Asleep, whose(&[1])),
-            (Way::Unstopped(Reason::Traced), whose(&[7])),
-            (Way::Missing(Reason::Forbidden), whose(&[2, 3])),
+            (Way::Unstopped(UnstoppedReason::Traced), whose(&[7])),
+            (Way::Missing(UnstoppedReason::Forbidden), whose(&[2, 3])),
         ]
         .into(),
         ranks: 5,
@@ -60,8 +60,8 @@ pub fn module() -> Module {
 }
 
 /// Where a thread is.
-pub fn walked() -> Walked {
-    Walked {
+pub fn walked() -> UnwoundThread {
+    UnwoundThread {
         way: Way::Stopped,
         stop_ns: 43_000,
         modules: vec![module()],

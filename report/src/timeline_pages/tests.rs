@@ -92,7 +92,7 @@ fn a_location_may_go_on_over_pages_and_messages_find_their_other_sides() {
         (open.function.as_deref(), open.begin_ns),
         (Some("MPI_Barrier"), 300)
     );
-    let messages = gathered.halves.messages(of);
+    let messages = gathered.endpoints.messages(of);
     let pairs: Vec<_> = messages
         .iter()
         .map(|m| (m.send.call, m.receive.call))

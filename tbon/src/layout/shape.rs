@@ -13,7 +13,7 @@ use invivo_proto::ids::WorldRank;
 /// Where a member stands: its layer (0 the ranks, 1 the places, the last one the root) and its
 /// index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct LayerIndex {
     pub layer: u32,
     pub index: u32,
 }
@@ -114,23 +114,23 @@ impl Shape {
 
     /// The process that sits there: hosts one after the other, in each of them layer after layer,
     /// and the upper layers behind them all.
-    pub fn world(self, seat: Seat) -> WorldRank {
-        let below = self.layers().take(seat.layer as usize);
-        match self.layer(seat.layer) {
+    pub fn world(self, at: LayerIndex) -> WorldRank {
+        let below = self.layers().take(at.layer as usize);
+        match self.layer(at.layer) {
             Some(layer) if !layer.upper => {
-                let (host, index) = (seat.index / layer.count, seat.index % layer.count);
+                let (host, index) = (at.index / layer.count, at.index % layer.count);
                 let below: u32 = below.map(|layer| layer.count).sum();
                 WorldRank(host * self.per_host() + below + index)
             }
             _ => {
                 let upper = below.filter(|layer| layer.upper).map(|layer| layer.count);
-                WorldRank(self.hosts * self.per_host() + upper.sum::<u32>() + seat.index)
+                WorldRank(self.hosts * self.per_host() + upper.sum::<u32>() + at.index)
             }
         }
     }
 
     /// Where a process sits.
-    pub fn seat(self, world: WorldRank) -> Option<Seat> {
+    pub fn at(self, world: WorldRank) -> Option<LayerIndex> {
         let (host, in_host) = (world.0 / self.per_host(), world.0 % self.per_host());
         let upper = host >= self.hosts;
         let mut index = if upper {
@@ -141,7 +141,7 @@ impl Shape {
         for layer in self.layers().filter(|layer| layer.upper == upper) {
             if index < layer.count {
                 let before = if upper { 0 } else { host * layer.count };
-                return Some(Seat {
+                return Some(LayerIndex {
                     layer: layer.number,
                     index: before + index,
                 });
@@ -151,54 +151,51 @@ impl Shape {
         None
     }
 
-    /// The member that `seat` reports to; none of the root.
-    pub fn parent(self, seat: Seat) -> Option<Seat> {
-        let (own, above) = (self.layer(seat.layer)?, self.layer(seat.layer + 1)?);
+    /// The member that `at` reports to; none of the root.
+    pub fn parent(self, at: LayerIndex) -> Option<LayerIndex> {
+        let (own, above) = (self.layer(at.layer)?, self.layer(at.layer + 1)?);
         let fan = self.fan_in.of_layer(above.number);
         let index = if above.upper {
-            seat.index / fan
+            at.index / fan
         } else {
-            let (host, index) = (seat.index / own.count, seat.index % own.count);
+            let (host, index) = (at.index / own.count, at.index % own.count);
             host * above.count + index / fan
         };
-        Some(Seat {
+        Some(LayerIndex {
             layer: above.number,
             index,
         })
     }
 
-    /// The indices, one layer below, of the members that report to `seat`.
-    pub fn children(self, seat: Seat) -> Range<u32> {
-        let own = self.layer(seat.layer);
-        let below = seat
-            .layer
-            .checked_sub(1)
-            .and_then(|below| self.layer(below));
+    /// The indices, one layer below, of the members that report to `at`.
+    pub fn children(self, at: LayerIndex) -> Range<u32> {
+        let own = self.layer(at.layer);
+        let below = at.layer.checked_sub(1).and_then(|below| self.layer(below));
         let (Some(own), Some(below)) = (own, below) else {
             return 0..0;
         };
         let fan = u64::from(self.fan_in.of_layer(own.number));
         if own.upper {
-            return block(seat.index, fan, self.count(below));
+            return block(at.index, fan, self.count(below));
         }
-        let (host, index) = (seat.index / own.count, seat.index % own.count);
+        let (host, index) = (at.index / own.count, at.index % own.count);
         shifted(
             block(index, fan, u64::from(below.count)),
             u64::from(host) * u64::from(below.count),
         )
     }
 
-    /// The ranks below `seat`, or the rank that it is.
-    pub fn ranks_of(self, seat: Seat) -> Range<u32> {
-        let Some(own) = self.layer(seat.layer) else {
+    /// The ranks below `at`, or the rank that it is.
+    pub fn ranks_of(self, at: LayerIndex) -> Range<u32> {
+        let Some(own) = self.layer(at.layer) else {
             return 0..0;
         };
         let ranks = u64::from(self.ranks);
         if own.upper {
-            let hosts = block(seat.index, self.width(own, true), u64::from(self.hosts));
+            let hosts = block(at.index, self.width(own, true), u64::from(self.hosts));
             return hosts.start * self.ranks..hosts.end * self.ranks;
         }
-        let (host, index) = (seat.index / own.count, seat.index % own.count);
+        let (host, index) = (at.index / own.count, at.index % own.count);
         shifted(
             block(index, self.width(own, false), ranks),
             u64::from(host) * ranks,

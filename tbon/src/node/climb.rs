@@ -2,15 +2,15 @@
 
 use super::{Action, Node};
 use crate::acks;
-use crate::gather::Tally;
+use crate::gather::Answers;
 use crate::groups::{self, Told};
-use crate::law::Law;
 use crate::members::Member;
+use crate::merge::Merge;
 use alloc::vec::Vec;
 use invivo_proto::control::tree::{Acks, Cut, Down, Up};
 use invivo_proto::ids::CommId;
 
-impl<L: Law> Node<L> {
+impl<M: Merge> Node<M> {
     /// A member says something.
     pub(super) fn climb(&mut self, now_ns: u64, member: usize, message: Up, out: &mut Vec<Action>) {
         match message {
@@ -39,7 +39,7 @@ impl<L: Law> Node<L> {
                     self.ignored.late += 1;
                     return;
                 };
-                if !plausible || sum.add(&self.law, partial, &coverage, missing).is_err() {
+                if !plausible || sum.add(&self.merge, partial, &coverage, missing).is_err() {
                     sum.absent(self.members.get(member));
                     self.garbage(member);
                 }

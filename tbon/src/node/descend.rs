@@ -2,14 +2,14 @@
 
 use super::{Action, Node};
 use crate::commands::{Course, Known};
-use crate::law::Law;
 use crate::limits::{COMMAND_NS_PER_LAYER, WAVE_NS_PER_LAYER};
+use crate::merge::Merge;
 use crate::orders;
 use crate::waves::Wave;
 use alloc::vec::Vec;
 use invivo_proto::control::tree::{Command, Down, Up, Verb};
 
-impl<L: Law> Node<L> {
+impl<M: Merge> Node<M> {
     /// The parent says something.
     pub(super) fn descend(&mut self, now_ns: u64, message: Down, out: &mut Vec<Action>) {
         let mut for_all = true;
@@ -26,13 +26,13 @@ impl<L: Law> Node<L> {
             }
             Down::Groups(told) => return self.pass_groups(told, out),
             Down::Command(command) => {
-                self.pulse.hear(now_ns);
+                self.heartbeat.hear(now_ns);
                 if !self.begin_command(now_ns, command, out) {
                     return;
                 }
             }
             Down::Query { wave, query } => {
-                self.pulse.hear(now_ns);
+                self.heartbeat.hear(now_ns);
                 for_all = false;
                 let deadline_ns = self.deadline_ns(now_ns, WAVE_NS_PER_LAYER);
                 let awake = self.members.roll_of_awake();
@@ -44,7 +44,7 @@ impl<L: Law> Node<L> {
                 self.waves.clear();
                 self.commands.under_way.clear();
             }
-            Down::Job(_) | Down::Heartbeat | Down::Release => self.pulse.hear(now_ns),
+            Down::Job(_) | Down::Heartbeat | Down::Release => self.heartbeat.hear(now_ns),
         }
         for child in self.members.children() {
             if for_all || !child.silent {

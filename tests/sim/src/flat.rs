@@ -8,7 +8,7 @@ use invivo_proto::control::results::{
 };
 use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
 use invivo_proto::ids::{Rank, RegionId, WorldRank};
-use invivo_proto::record::Kind;
+use invivo_proto::record::RecordKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -129,14 +129,14 @@ pub fn matrix(in_hand: &[&InHand], ranks: u32, side_max: u32) -> Matrix {
         let own = fed.rank.0 / block;
         let peer = peer.map(|peer| peer.0 / block);
         let (cell, bytes) = match (facts.kind, peer) {
-            (Kind::Send, Some(peer)) => {
+            (RecordKind::Send, Some(peer)) => {
                 (matrix.sent.entry((own, peer)).or_default(), facts.bytes_out)
             }
-            (Kind::Recv, Some(peer)) => (
+            (RecordKind::Recv, Some(peer)) => (
                 matrix.received.entry((peer, own)).or_default(),
                 facts.bytes_in,
             ),
-            (Kind::Send | Kind::Recv, None) => {
+            (RecordKind::Send | RecordKind::Recv, None) => {
                 (&mut matrix.unresolved, facts.bytes_out + facts.bytes_in)
             }
             _ => continue,

@@ -1,19 +1,19 @@
 //! The machine of a tool process, whichever it is.
 
-use invivo_tbon::law::Law;
+use invivo_tbon::merge::Merge;
 use invivo_tbon::node::{Ignored, Node};
 use invivo_tbon::root::Root;
 
 /// A node or the root.
 #[derive(Debug)]
-pub enum Machine<L> {
+pub enum Machine<M> {
     /// A node below a parent.
-    Node(Node<L>),
+    Node(Node<M>),
     /// The root.
-    Root(Root<L>),
+    Root(Root<M>),
 }
 
-impl<L: Law> Machine<L> {
+impl<M: Merge> Machine<M> {
     /// When it wants a tick, by its own clock.
     pub fn next_tick_ns(&self) -> Option<u64> {
         match self {

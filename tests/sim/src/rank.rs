@@ -5,7 +5,7 @@ use crate::agenda::{MS, Time};
 use crate::groups;
 use fastrand::Rng;
 use invivo_proto::ids::{CommLocal, CommandId, Rank, RegionId};
-use invivo_proto::record::{Call, Facts, Kind};
+use invivo_proto::record::{Call, Facts, RecordKind};
 
 /// The longest between two deeds of a rank: so slow that most of them still run when the last
 /// command comes.
@@ -202,8 +202,13 @@ impl SimRank {
     }
 
     fn facts(&mut self) -> Facts {
-        let kind = [Kind::Plain, Kind::Send, Kind::Recv, Kind::Collective][self.rng.usize(..4)];
-        let message = matches!(kind, Kind::Send | Kind::Recv);
+        let kind = [
+            RecordKind::Plain,
+            RecordKind::Send,
+            RecordKind::Recv,
+            RecordKind::Collective,
+        ][self.rng.usize(..4)];
+        let message = matches!(kind, RecordKind::Send | RecordKind::Recv);
         let bytes = self.rng.u64(..1 << 20);
         let comm = CommLocal([0, groups::OWN.0, groups::BEFORE.0][self.rng.usize(..3)]);
         let peers = if comm == CommLocal::WORLD {
@@ -221,12 +226,12 @@ impl SimRank {
                 invivo_proto::mpi::peer::NONE
             },
             tag: if message { self.rng.i32(..4) } else { 0 },
-            bytes_out: if matches!(kind, Kind::Send | Kind::Collective) {
+            bytes_out: if matches!(kind, RecordKind::Send | RecordKind::Collective) {
                 bytes
             } else {
                 0
             },
-            bytes_in: if matches!(kind, Kind::Recv | Kind::Collective) {
+            bytes_in: if matches!(kind, RecordKind::Recv | RecordKind::Collective) {
                 bytes
             } else {
                 0

@@ -7,7 +7,7 @@ use invivo_proto::control::results::{
     FunctionStats, FunctionTable, Ledger, Matrix, Messages, Traffic,
 };
 use invivo_proto::ids::RegionId;
-use invivo_proto::record::{Facts, Kind};
+use invivo_proto::record::{Facts, RecordKind};
 use std::collections::BTreeMap;
 
 /// Of one function.
@@ -62,9 +62,9 @@ impl Expected {
 
     fn move_bytes(&mut self, location: u32, facts: &Facts, peer: impl Fn(i32) -> i32, turns: u64) {
         let (sends, receives) = match facts.kind {
-            Kind::Send | Kind::PostSend => (true, false),
-            Kind::Recv | Kind::CompletedRecv => (false, true),
-            Kind::Collective => (true, true),
+            RecordKind::Send | RecordKind::PostSend => (true, false),
+            RecordKind::Recv | RecordKind::CompletedRecv => (false, true),
+            RecordKind::Collective => (true, true),
             _ => (false, false),
         };
         let row = self.functions.entry(facts.region).or_default();

@@ -11,7 +11,7 @@ use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::Functions;
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_mpi_link::clock::NodeClock;
-use invivo_proto::control::peer::Standing;
+use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::Rank;
 use invivo_proto::packet::Header;
 use invivo_proto::record::{Call, Part};
@@ -206,7 +206,7 @@ impl Keep for Pairs {
             begin: call.end.saturating_sub(call.duration),
             end: call.end,
             epoch: 0,
-            standing: Standing::Whole,
+            clipping: Clipping::Whole,
         };
         let Pairs(clock, communicators, traffic) = self;
         let rank = Rank(location as u32);

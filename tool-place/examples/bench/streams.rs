@@ -8,7 +8,7 @@ use invivo_proto::ids::{LocationId, Rank, RegionId};
 use invivo_proto::mpi::{ANY_TAG, FUNCTIONS, peer};
 use invivo_proto::packet::{Header, Losses, PAYLOAD_BYTES};
 use invivo_proto::record::{
-    Call, Encoder, Facts, Kind, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part,
+    Call, Encoder, Facts, MAX_CALL_BYTES, MAX_PART_BYTES, MAX_PARTS, Part, RecordKind,
 };
 use std::ops::Range;
 use std::path::Path;
@@ -152,14 +152,14 @@ fn read(bytes: &[u8], numbers: &[RegionId]) -> Result<Calls> {
 }
 
 /// Whether the peer of these facts is a rank that is spoken to.
-pub fn has_peer(kind: Kind) -> bool {
+pub fn has_peer(kind: RecordKind) -> bool {
     !matches!(
         kind,
-        Kind::Plain
-            | Kind::Collective
-            | Kind::PostCollective
-            | Kind::CompletedCollective
-            | Kind::CompletedNothing
+        RecordKind::Plain
+            | RecordKind::Collective
+            | RecordKind::PostCollective
+            | RecordKind::CompletedCollective
+            | RecordKind::CompletedNothing
     )
 }
 

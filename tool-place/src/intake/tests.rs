@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::write;
 use invivo_proto::ids::{CommLocal, LocationId, Rank, RegionId};
-use invivo_proto::record::{Encoder, Facts, Kind};
+use invivo_proto::record::{Encoder, Facts, RecordKind};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -66,8 +66,12 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
         let (mut payload, mut ends, mut told) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..size {
             let facts = Facts {
-                kind: [Kind::Plain, Kind::Send, Kind::PostRecv, Kind::Collective]
-                    [next() as usize % 4],
+                kind: [
+                    RecordKind::Plain,
+                    RecordKind::Send,
+                    RecordKind::PostRecv,
+                    RecordKind::Collective,
+                ][next() as usize % 4],
                 region: RegionId(1 + (next() % 5) as u16),
                 comm: CommLocal(0),
                 peer: next() as i32 % 3,
@@ -77,7 +81,7 @@ fn packets(sizes: &[usize], seed: &[u8]) -> Vec<Packet> {
             };
             let part = Part {
                 facts: Facts {
-                    kind: Kind::CompletedSend,
+                    kind: RecordKind::CompletedSend,
                     ..facts
                 },
                 request: next(),

@@ -4,7 +4,9 @@ use super::answers::state;
 use super::{Life, Now, Place};
 use crate::rank::Eagerness;
 use crate::rank::last::Wanted;
-use invivo_proto::control::last::{LAST_LOCATIONS_MAX, LAST_PAGE_MAX, Last, Position};
+use invivo_proto::control::timeline::{
+    TIMELINE_LOCATIONS_MAX, TIMELINE_PAGE_MAX, Timeline, TimelinePosition,
+};
 use std::ops::Range;
 
 impl Place {
@@ -12,24 +14,24 @@ impl Place {
     pub(super) fn last(
         &mut self,
         now: Now,
-        from: Position,
+        from: TimelinePosition,
         job_ns: Range<u64>,
         newest: u64,
         max: u32,
-    ) -> Last {
+    ) -> Timeline {
         let Some(first) = self.index(from.location.rank) else {
-            return Last::default();
+            return Timeline::default();
         };
-        let mut last = Last {
+        let mut last = Timeline {
             clock_error_ns: self.moment(now).error_ns(),
-            ..Last::default()
+            ..Timeline::default()
         };
         let is_paused = self.pauses.status(now.ns).is_some();
-        let mut room = max.clamp(1, LAST_PAGE_MAX) as usize;
+        let mut room = max.clamp(1, TIMELINE_PAGE_MAX) as usize;
         for index in first..self.ranks.len() {
             let rank = self.first + index as u32;
             let Some(mut begin) =
-                Position::of(rank, self.layout.app()).map(|start| start.max(from))
+                TimelinePosition::of(rank, self.layout.app()).map(|start| start.max(from))
             else {
                 continue;
             };
@@ -43,7 +45,7 @@ impl Place {
             let one = &self.ranks[index];
             for thread in usize::from(begin.location.thread)..one.records.threads() {
                 begin.location.thread = thread as u16;
-                if room == 0 || last.pieces.len() == LAST_LOCATIONS_MAX {
+                if room == 0 || last.pieces.len() == TIMELINE_LOCATIONS_MAX {
                     last.next = Some(begin);
                     return last;
                 }
@@ -62,7 +64,7 @@ impl Place {
                 room = room.saturating_sub(rows.map(|row| 1 + row.parts.len()).sum());
                 last.pieces.push(piece);
                 if next.is_some() {
-                    last.next = Some(Position {
+                    last.next = Some(TimelinePosition {
                         after: next,
                         ..begin
                     });
@@ -71,7 +73,7 @@ impl Place {
             }
         }
         let behind = self.first + self.ranks.len() as u32;
-        last.next = Position::of(behind, self.layout.app());
+        last.next = TimelinePosition::of(behind, self.layout.app());
         last
     }
 }

@@ -5,7 +5,7 @@
 //! reading of the symbols, in a tool process, and the answer that climbs holds functions.
 //!
 //! ```text
-//! Query -> Walk to each supervisor -> Walked of each thread -> Name what is new -> Named -> the answer
+//! Query -> Walk to each supervisor -> UnwoundThread of each thread -> Name what is new -> Named -> the answer
 //! ```
 //!
 //! Who does not answer in time is told as silent; a name that comes too late is in the next answer.
@@ -13,9 +13,9 @@
 use super::{Life, Now, Place};
 use invivo_analysis::stacks::{self as analysis, Path, Thread};
 use invivo_proto::control::local::{
-    Module, Named, OFFSETS_MAX, Step, THREADS_MAX, ToSupervisor, Walked,
+    Module, Named, OFFSETS_MAX, Step, THREADS_MAX, ToSupervisor, UnwoundThread,
 };
-use invivo_proto::control::stacks::{Chosen, Frame, Reason, Stacks, Way};
+use invivo_proto::control::stacks::{Chosen, Frame, Stacks, UnstoppedReason};
 use invivo_proto::control::tree::{Partial, Up};
 use invivo_proto::ids::{Rank, WaveId};
 use invivo_tbon::node::Input;
@@ -57,7 +57,7 @@ struct Walk {
 /// What a supervisor has told so far.
 #[derive(Default)]
 struct Seen {
-    threads: Vec<Walked>,
+    threads: Vec<UnwoundThread>,
     /// Threads that are to come.
     rest: u32,
 }
@@ -89,8 +89,8 @@ impl Place {
             if !is_over
                 && self.tell(
                     rank,
-                    &ToSupervisor::Walk {
-                        walk: walk.id,
+                    &ToSupervisor::Unwind {
+                        unwinding: walk.id,
                         threads,
                     },
                 )
@@ -99,12 +99,12 @@ impl Place {
                 continue;
             }
             let why = match self.ranks[index].life {
-                _ if is_over => Reason::Ended,
-                Life::Absent => Reason::Starting,
-                Life::Finished => Reason::Ended,
-                Life::Alive | Life::Ending => Reason::Silent,
+                _ if is_over => UnstoppedReason::Ended,
+                Life::Absent => UnstoppedReason::Starting,
+                Life::Finished => UnstoppedReason::Ended,
+                Life::Alive | Life::Ending => UnstoppedReason::Silent,
             };
-            let threads = vec![missing(why)];
+            let threads = vec![UnwoundThread::unknown(why)];
             walk.seen.insert(rank, Seen { threads, rest: 0 });
         }
         if walk.awaited.is_empty() {
@@ -115,7 +115,14 @@ impl Place {
     }
 
     /// A supervisor has seen a thread.
-    pub(super) fn walked(&mut self, now: Now, rank: Rank, id: u32, walked: Walked, rest: u32) {
+    pub(super) fn walked(
+        &mut self,
+        now: Now,
+        rank: Rank,
+        id: u32,
+        walked: UnwoundThread,
+        rest: u32,
+    ) {
         let Some(walk) = self.walks.under_way.iter_mut().find(|walk| walk.id == id) else {
             return;
         };
@@ -226,7 +233,10 @@ impl Place {
                 analysis::add(
                     &mut stacks,
                     rank,
-                    vec![self.walks.thread(missing(Reason::Silent))],
+                    vec![
+                        self.walks
+                            .thread(UnwoundThread::unknown(UnstoppedReason::Silent)),
+                    ],
                     0,
                 );
             }
@@ -250,20 +260,8 @@ impl Place {
     }
 }
 
-/// A thread of which nothing is known.
-fn missing(why: Reason) -> Walked {
-    Walked {
-        way: Way::Missing(why),
-        stop_ns: 0,
-        modules: Vec::new(),
-        path: Vec::new(),
-        is_whole: false,
-        left_out: 0,
-    }
-}
-
 /// The file and the address of a step.
-fn code(walked: &Walked, step: Step) -> Option<(&Module, u64)> {
+fn code(walked: &UnwoundThread, step: Step) -> Option<(&Module, u64)> {
     match step {
         Step::Code { module, offset } => Some((walked.modules.get(usize::from(module))?, offset)),
         Step::Nowhere | Step::LeftOut => None,
@@ -281,7 +279,7 @@ impl Walks {
     }
 
     /// What was seen of a thread, with names.
-    fn thread(&self, walked: Walked) -> Thread {
+    fn thread(&self, walked: UnwoundThread) -> Thread {
         let mut path = Path::new();
         let mut unnamed = false;
         if !walked.path.is_empty() && !walked.is_whole {

@@ -154,12 +154,17 @@ impl Place {
             } => self.ended(rank, how, true),
             Event::Said {
                 rank,
-                message: FromSupervisor::Seen { look, seen },
-            } => self.seen(now, rank, look, seen),
+                message: FromSupervisor::Inspected { inspection, call },
+            } => self.seen(now, rank, inspection, call),
             Event::Said {
                 rank,
-                message: FromSupervisor::Walked { walk, walked, rest },
-            } => self.walked(now, rank, walk, walked, rest),
+                message:
+                    FromSupervisor::Unwound {
+                        unwinding,
+                        thread,
+                        rest,
+                    },
+            } => self.walked(now, rank, unwinding, thread, rest),
             Event::Said {
                 message: FromSupervisor::Named { module, named },
                 ..

@@ -44,7 +44,7 @@ impl Place {
             Down::Command(command) => return self.command(now, &command),
             Down::Query {
                 wave,
-                query: Query::Waits { older_ns },
+                query: Query::Hang { older_ns },
             } => return self.look_at_calls(now, wave, older_ns),
             Down::Query {
                 wave,
@@ -73,16 +73,16 @@ impl Place {
                         after,
                         max,
                     )),
-                    Query::Last {
+                    Query::Timeline {
                         from,
                         from_ns,
                         to_ns,
                         newest,
                         max,
-                    } => Partial::Last(self.last(now, from, from_ns..to_ns, newest, max)),
+                    } => Partial::Timeline(self.last(now, from, from_ns..to_ns, newest, max)),
                     Query::Messages => Partial::Messages(Box::new(self.feed.analyses.messages())),
                     // Not answered at once.
-                    Query::Waits { .. } | Query::Stacks { .. } => return None,
+                    Query::Hang { .. } | Query::Stacks { .. } => return None,
                 };
                 return Some(Up::Partial {
                     wave,

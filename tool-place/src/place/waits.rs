@@ -3,11 +3,11 @@
 //! the supervisors' answers, but not for long.
 
 use super::{Life, Now, Place};
-use invivo_analysis::waits as analysis;
-use invivo_proto::control::local::{Need, Seen, SeenOperation, ToSupervisor};
+use invivo_analysis::hang as analysis;
+use invivo_proto::control::hang::{CollectiveCall, Doing, Hang, Operation, Partner, Pending};
+use invivo_proto::control::local::{Need, PendingCall, PendingOperation, ToSupervisor};
 use invivo_proto::control::results::RankState;
 use invivo_proto::control::tree::{Partial, Up};
-use invivo_proto::control::waits::{Doing, Meeting, Operation, Partner, Pending, Waits};
 use invivo_proto::ids::{CommId, CommLocal, Rank, RegionId, WaveId};
 use invivo_proto::mpi::peer;
 use invivo_tbon::node::Input;
@@ -31,7 +31,7 @@ struct Look {
     older_ns: u64,
     begun_ns: u64,
     awaited: BTreeSet<Rank>,
-    seen: BTreeMap<Rank, Seen>,
+    seen: BTreeMap<Rank, PendingCall>,
 }
 
 impl Place {
@@ -53,7 +53,14 @@ impl Place {
                 matches!(doing, Doing::InMpi(_) | Doing::Computing) && since_ns >= older_ns;
             // One that has left MPI may have left collectives that others are still in.
             let has_left = doing == Doing::Finished && self.ranks[index].ended.is_none();
-            if (stands || has_left) && self.tell(rank, &ToSupervisor::Look { look: look.id }) {
+            if (stands || has_left)
+                && self.tell(
+                    rank,
+                    &ToSupervisor::Inspect {
+                        inspection: look.id,
+                    },
+                )
+            {
                 look.awaited.insert(rank);
             }
         }
@@ -65,7 +72,7 @@ impl Place {
     }
 
     /// A supervisor has looked.
-    pub(super) fn seen(&mut self, now: Now, rank: Rank, id: u32, seen: Option<Seen>) {
+    pub(super) fn seen(&mut self, now: Now, rank: Rank, id: u32, seen: Option<PendingCall>) {
         let Some(look) = self.looks.under_way.iter_mut().find(|look| look.id == id) else {
             return;
         };
@@ -88,7 +95,7 @@ impl Place {
     }
 
     fn waits(&mut self, now: Now, look: &Look) -> Up {
-        let mut waits = Waits::default();
+        let mut waits = Hang::default();
         for index in 0..self.ranks.len() {
             let rank = Rank(self.first + index as u32);
             let (doing, since_ns) = self.doing(now, index);
@@ -108,7 +115,7 @@ impl Place {
         }
         Up::Partial {
             wave: look.wave,
-            partial: Partial::Waits(Box::new(waits)),
+            partial: Partial::Hang(Box::new(waits)),
             coverage: self.coverage(now),
             missing: Vec::new(),
         }
@@ -135,7 +142,7 @@ impl Place {
     }
 
     /// What a supervisor saw, in numbers of the job.
-    fn pending(&mut self, rank: Rank, doing: Doing, since_ns: u64, seen: &Seen) -> Pending {
+    fn pending(&mut self, rank: Rank, doing: Doing, since_ns: u64, seen: &PendingCall) -> Pending {
         let region = match doing {
             Doing::InMpi(region) => region,
             _ => RegionId(0),
@@ -152,7 +159,7 @@ impl Place {
                 ordinal,
                 root,
             } if is_inside => of(self, comm).map(|comm| {
-                Doing::Collective(Meeting {
+                Doing::Collective(CollectiveCall {
                     comm,
                     ordinal,
                     region,
@@ -182,7 +189,7 @@ impl Place {
         }
     }
 
-    fn operation(&mut self, rank: Rank, seen: &SeenOperation) -> Operation {
+    fn operation(&mut self, rank: Rank, seen: &PendingOperation) -> Operation {
         let analyses = &mut self.feed.analyses;
         let peer = match seen.peer {
             peer::ANY => Partner::Any,

@@ -9,8 +9,8 @@ use invivo_analysis::buffers::{
 };
 use invivo_otfx::{Buffer, Contents, EventClass, Head, Unfit};
 use invivo_proto::control::buffers::{
-    Books, Buffers, Capped, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, PAGE_MAX,
-    Reason, Records, Row, RowPart, SampleRow,
+    BufferCounters, Buffers, Capped, Cursor, Halvings, Label, LevelSum, Loss, LossReason,
+    OneBuffer, PAGE_MAX, RecordClass, Records, Row, RowPart, SampleRow,
 };
 use invivo_proto::ids::LocationId;
 use invivo_proto::record::Part;
@@ -78,7 +78,7 @@ impl RankRecords {
         };
         let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
         records.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
-        records.books = books(buffer);
+        records.counters = counters(buffer);
         merge_losses(&mut records.losses, losses(buffer, moment));
         fill(
             &mut records,
@@ -106,7 +106,7 @@ fn add_buffer(
     moment: &TimePoint<'_>,
     sum: &mut Buffers,
 ) {
-    let (books, fill) = (books(buffer), buffer.fill());
+    let (counters, fill) = (counters(buffer), buffer.fill());
     let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
     let length = |from: u64, to: u64| moment.node().duration_ns(to.saturating_sub(from));
     let (oldest, newest) = fill.span.unwrap_or_default();
@@ -115,7 +115,7 @@ fn add_buffer(
         bins: fill.geometry.bins,
         bins_used: fill.bins_used,
         bytes_used: fill.bytes_used,
-        books,
+        counters,
         span_ns: length(oldest, newest),
         complete_ns: length(oldest.max(gone_until.unwrap_or(0)), newest),
         reductions: buffer.reductions(),
@@ -129,9 +129,9 @@ fn add_buffer(
     sum.bytes_used += fill.bytes_used;
     sum.bins += u64::from(fill.geometry.bins);
     sum.bins_used += u64::from(fill.bins_used);
-    sum.stored += books.stored;
-    sum.kept += books.kept;
-    sum.parts_reduced += books.parts_reduced;
+    sum.stored += counters.stored;
+    sum.kept += counters.kept;
+    sum.parts_reduced += counters.parts_reduced;
     sum.reductions += one.reductions;
     let capped = one.capped_ns.map(|at| Capped {
         buffers: 1,
@@ -273,9 +273,9 @@ fn part(part: &Part) -> RowPart {
     }
 }
 
-pub(super) fn books(buffer: &Buffer) -> Books {
+pub(super) fn counters(buffer: &Buffer) -> BufferCounters {
     let ledger = buffer.ledger_of(EventClass::Call);
-    Books {
+    BufferCounters {
         stored: ledger.stored,
         kept: ledger.kept,
         reduced: ledger.reduced,
@@ -288,7 +288,7 @@ pub(super) fn books(buffer: &Buffer) -> Books {
 pub(super) fn losses(
     buffer: &Buffer,
     moment: &TimePoint<'_>,
-) -> impl Iterator<Item = ((Label, Class, Reason), Loss)> {
+) -> impl Iterator<Item = ((Label, RecordClass, LossReason), Loss)> {
     buffer.losses().map(|loss| {
         let key = (label(loss.level), class(loss.class), reason(loss.reason));
         let loss = Loss {
@@ -312,23 +312,23 @@ fn label(label: invivo_otfx::Label) -> Label {
     }
 }
 
-fn class(class: EventClass) -> Class {
+fn class(class: EventClass) -> RecordClass {
     match class {
-        EventClass::Call => Class::Call,
-        EventClass::Region => Class::Region,
-        EventClass::Sample => Class::Sample,
-        EventClass::Metric => Class::Metric,
+        EventClass::Call => RecordClass::Call,
+        EventClass::Region => RecordClass::Region,
+        EventClass::Sample => RecordClass::Sample,
+        EventClass::Metric => RecordClass::Metric,
     }
 }
 
-fn reason(reason: invivo_otfx::Reason) -> Reason {
+fn reason(reason: invivo_otfx::Reason) -> LossReason {
     match reason {
-        invivo_otfx::Reason::Room => Reason::Room,
-        invivo_otfx::Reason::Closed => Reason::Closed,
-        invivo_otfx::Reason::Cap => Reason::Cap,
-        invivo_otfx::Reason::Strategy => Reason::Strategy,
-        invivo_otfx::Reason::Refused => Reason::Refused,
-        invivo_otfx::Reason::Held => Reason::Held,
-        invivo_otfx::Reason::Reset => Reason::Reset,
+        invivo_otfx::Reason::Room => LossReason::Room,
+        invivo_otfx::Reason::Closed => LossReason::Closed,
+        invivo_otfx::Reason::Cap => LossReason::Cap,
+        invivo_otfx::Reason::Strategy => LossReason::Strategy,
+        invivo_otfx::Reason::Refused => LossReason::Refused,
+        invivo_otfx::Reason::Held => LossReason::Held,
+        invivo_otfx::Reason::Reset => LossReason::Reset,
     }
 }

@@ -3,13 +3,13 @@
 
 use super::RankRecords;
 use super::account::region;
-use super::kept::{books, losses, row};
+use super::kept::{counters, losses, row};
 use crate::time_point::TimePoint;
 use invivo_analysis::buffers::merge_losses;
 use invivo_analysis::communicators::Communicators;
 use invivo_otfx::{BinError, Buffer, Contents, Head};
 use invivo_proto::control::buffers::{Cursor, RowFacts};
-use invivo_proto::control::last::{Member, OpenCall, Piece};
+use invivo_proto::control::timeline::{Member, OpenCall, Piece};
 use invivo_proto::ids::{LocationId, RegionId};
 use invivo_proto::mpi::ABORT;
 use invivo_proto::shm::{Status, inside};
@@ -67,7 +67,7 @@ impl RankRecords {
                 Ok(_) => {}
                 Err(_) => piece.is_broken = true,
             }
-            piece.books = books(buffer);
+            piece.counters = counters(buffer);
             merge_losses(&mut piece.losses, losses(buffer, moment));
             let gone_until = buffer.levels().filter_map(|level| level.gone_until).max();
             piece.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));

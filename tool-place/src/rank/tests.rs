@@ -4,7 +4,7 @@ use invivo_mpi_link::BUFFERS_MAX;
 use invivo_mpi_link::clock::{NodeClock, Reading};
 use invivo_proto::control::results::{Coverage, Ledger};
 use invivo_proto::ids::{CommLocal, RegionId};
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use invivo_proto::shm::{inside, phase};
 use invivo_tbon::layout::Layout;
 use std::sync::atomic::AtomicBool;
@@ -44,7 +44,7 @@ fn attached(packets: usize) -> (RankRecords, Writer) {
 fn call(number: u64) -> Call {
     Call {
         facts: Facts {
-            kind: Kind::Send,
+            kind: RecordKind::Send,
             region: RegionId(1 + (number % 3) as u16),
             comm: CommLocal::WORLD,
             peer: 1,
@@ -62,7 +62,7 @@ fn call(number: u64) -> Call {
 
 fn parts(number: u64) -> Vec<Part> {
     let facts = Facts {
-        kind: Kind::CompletedSend,
+        kind: RecordKind::CompletedSend,
         ..call(number).facts
     };
     vec![

@@ -1,6 +1,6 @@
 //! Requests to the root and their answers or errors, as both sides of the link's channel see them.
 
-use invivo_proto::control::link::{Answer, Ask, Job};
+use invivo_proto::control::link::{Answer, Ask, JobDescription};
 use invivo_proto::ids::WorldRank;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub enum RootState {
     /// With the reason.
     Disconnected(Arc<str>),
     /// It has answered with its job.
-    Connected(Arc<Job>),
+    Connected(Arc<JobDescription>),
 }
 
 /// Why a request has no answer.

@@ -8,8 +8,8 @@ use crate::root_link::RootLink;
 use crate::root_link::request::LinkError;
 use futures_util::Stream;
 use invivo_grpc::{convert, v1};
-use invivo_proto::control::last::{LAST_PAGE_MAX, Position};
-use invivo_proto::control::link::{Answer, Ask, Page};
+use invivo_proto::control::link::{Answer, Ask, TimelinePage};
+use invivo_proto::control::timeline::{TIMELINE_PAGE_MAX, TimelinePosition};
 use invivo_proto::control::tree::Query;
 use std::time::Duration;
 use tonic::Status;
@@ -23,7 +23,7 @@ struct Pages {
     /// The newest calls of each location that are sent.
     newest: u64,
     /// Where the next page begins; `None` after the last location.
-    next: Option<Position>,
+    next: Option<TimelinePosition>,
 }
 
 /// The pages of the requested interval, which ends now.
@@ -63,7 +63,7 @@ pub async fn pages(
         ranks: coverage.ranks,
         // An equal part for each rank, so that a busy one does not displace the others.
         newest: (calls_max / u64::from(coverage.ranks.max(1))).max(1),
-        next: Position::of(0, coverage.ranks),
+        next: TimelinePosition::of(0, coverage.ranks),
     };
     Ok(futures_util::stream::try_unfold(
         pages,
@@ -79,25 +79,25 @@ impl Pages {
         let Some(from) = self.next else {
             return Ok(None);
         };
-        let query = Query::Last {
+        let query = Query::Timeline {
             from,
             from_ns: self.from_ns,
             to_ns: self.to_ns,
             newest: self.newest,
-            max: LAST_PAGE_MAX,
+            max: TIMELINE_PAGE_MAX,
         };
         let reply = self
             .link
             .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
             .await?;
-        let Answer::Last(last, _) = reply.answer else {
+        let Answer::Timeline(last, _) = reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
         self.next = from.behind(&last, self.ranks);
-        let page = Page {
+        let page = TimelinePage {
             from_ns: self.from_ns,
             to_ns: self.to_ns,
-            last,
+            timeline: last,
             missing: reply.missing,
         };
         Ok(Some(convert::timeline::page(&page, self.ranks)))

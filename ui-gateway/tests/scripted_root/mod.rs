@@ -4,15 +4,15 @@
 
 use invivo_proto::control;
 use invivo_proto::control::buffers::{
-    Books, Buffers, Class, Cursor, Halvings, Label, LevelSum, Loss, OneBuffer, Reason, Records,
-    Row, RowFacts, Spans, Thinned,
+    BufferCounters, Buffers, Cursor, Halvings, Label, LevelSum, Loss, LossReason, OneBuffer,
+    RecordClass, Records, Row, RowFacts, Spans, Thinned,
 };
-use invivo_proto::control::last::{Last, OpenCall, Piece, Position};
-use invivo_proto::control::link::{Answer, Ask, Job, Request, Response};
+use invivo_proto::control::link::{Answer, Ask, JobDescription, Request, Response};
 use invivo_proto::control::results::{
     Coverage, FunctionStats, FunctionTable, JobStatus, Ledger, Matrix, Messages, Moments,
     RankState, RankStatus, RecordingStatus, Traffic, Unmatched,
 };
+use invivo_proto::control::timeline::{OpenCall, Piece, Timeline, TimelinePosition};
 use invivo_proto::control::tree::{Acks, Cut, Order, Query};
 use invivo_proto::ids::{LocationId, Rank, RegionId, WorldRank};
 use std::collections::BTreeMap;
@@ -151,15 +151,15 @@ pub fn known(ask: &Ask) -> Reply {
         Ask::Query(Query::Records { location, max, .. }) => {
             Answer::Records(records(*location, *max), coverage())
         }
-        Ask::Query(Query::Last { from, .. }) => Answer::Last(last(*from), coverage()),
-        Ask::Query(Query::Waits { .. }) => Answer::Waits(Box::default(), coverage()),
+        Ask::Query(Query::Timeline { from, .. }) => Answer::Timeline(last(*from), coverage()),
+        Ask::Query(Query::Hang { .. }) => Answer::Hang(Box::default(), coverage()),
         Ask::Query(Query::Stacks { .. }) => Answer::Stacks(Box::default(), coverage()),
         Ask::Command { order, .. } => Answer::Command(acks(*order)),
     })
 }
 
 /// A page of the last seconds: one rank of the four.
-pub fn last(from: Position) -> Last {
+pub fn last(from: TimelinePosition) -> Timeline {
     let open = OpenCall {
         region: RegionId(2),
         begin_ns: 8_000,
@@ -172,15 +172,15 @@ pub fn last(from: Position) -> Last {
         left_out: 7,
         ..Piece::default()
     };
-    Last {
+    Timeline {
         pieces: vec![piece],
-        next: Position::of(from.location.rank.0 + 1, 4),
+        next: TimelinePosition::of(from.location.rank.0 + 1, 4),
         clock_error_ns: 50,
     }
 }
 
-pub fn job() -> Job {
-    Job {
+pub fn job() -> JobDescription {
+    JobDescription {
         id: "known".into(),
         ranks: 4,
         places: 1,
@@ -400,7 +400,11 @@ pub fn buffers() -> Buffers {
         ]
         .into(),
         losses: [(
-            (Label::ShorterThanLog2(20), Class::Call, Reason::Room),
+            (
+                Label::ShorterThanLog2(20),
+                RecordClass::Call,
+                LossReason::Room,
+            ),
             loss,
         )]
         .into(),
@@ -450,11 +454,11 @@ pub fn records(location: LocationId, max: u32) -> Records {
             end_ticks: 2900,
             given: 1,
         }),
-        books: Books {
+        counters: BufferCounters {
             stored: 5,
             kept: 1,
             reduced: 4,
-            ..Books::default()
+            ..BufferCounters::default()
         },
         gone_until_ns: Some(4_000_000_000),
         tick_ps: 500,

@@ -11,7 +11,7 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
     let mut out = String::from(
         "// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n\
          //! One wrapper for each MPI function that is observed or takes a communicator.\n\n\
-         use crate::family::*;\nuse crate::wrap::{follow, through, wrap};\nuse core::ffi::{c_char, c_int, c_void};\n\n",
+         use crate::family::*;\nuse super::macros::{follow, through, wrap};\nuse core::ffi::{c_char, c_int, c_void};\n\n",
     );
     for (index, function) in functions.iter().enumerate() {
         let index = index + 1;

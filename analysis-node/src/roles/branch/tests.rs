@@ -36,8 +36,8 @@ impl Scene {
     fn new() -> (Scene, TestedRole) {
         let layout: Layout = "2048:64,16:tail".parse().unwrap();
         let node = WorldRank(2048 + 32);
-        let seat = Seat::of(&layout, node).unwrap();
-        let children: Vec<WorldRank> = seat.children.iter().map(|&(child, _)| child).collect();
+        let position = Position::of(&layout, node).unwrap();
+        let children: Vec<WorldRank> = position.children.iter().map(|&(child, _)| child).collect();
         assert_eq!(children.len(), 16);
         let scene = Scene {
             parent: layout.parent(node).unwrap(),
@@ -51,7 +51,7 @@ impl Scene {
         let clock = Rc::new(Cell::new(0));
         let of_role = clock.clone();
         let now_ns: Box<dyn Fn() -> u64> = Box::new(move || of_role.get());
-        let role = BranchRole::new(seat, scene.parent, now_ns);
+        let role = BranchRole::new(position, scene.parent, now_ns);
         (scene, TestedRole { role, clock })
     }
 

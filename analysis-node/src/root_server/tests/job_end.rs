@@ -154,7 +154,7 @@ fn a_supervisor_leaves_once_its_ranks_death_is_reported() {
             [],
             "nothing more is asked for before it has been taken"
         );
-        pages.push(page.last.pieces[0].location.rank.0);
+        pages.push(page.timeline.pieces[0].location.rank.0);
         scene.server.page_taken(scene.now_ns);
         let actions = scene.tick(1);
         waves = Scene::waves(&actions);

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn the_watchdog_asks_and_says_what_it_found() {
-    use invivo_proto::control::waits::{Doing, Pending, Waits};
+    use invivo_proto::control::hang::{Doing, Hang, Pending};
     use invivo_proto::ids::RegionId;
     let mut scene = Scene::new();
     scene.server = scene.server.watched_by(Watchdog::new(0, 4000 * MS));
@@ -18,8 +18,8 @@ fn the_watchdog_asks_and_says_what_it_found() {
         passed: BTreeMap::new(),
         site: None,
     };
-    let mut waits = Waits::default();
-    (0..3).for_each(|rank| invivo_analysis::waits::add_pending(&mut waits, stands(rank)));
+    let mut waits = Hang::default();
+    (0..3).for_each(|rank| invivo_analysis::hang::add_pending(&mut waits, stands(rank)));
     let mut said = Vec::new();
     for _ in 0..3 {
         let actions = scene.tick(4000);
@@ -28,13 +28,13 @@ fn the_watchdog_asks_and_says_what_it_found() {
         };
         assert_eq!(
             query,
-            Query::Waits {
+            Query::Hang {
                 older_ns: 4000 * MS
             }
         );
         scene.up(Up::Partial {
             wave,
-            partial: Partial::Waits(Box::new(waits.clone())),
+            partial: Partial::Hang(Box::new(waits.clone())),
             coverage: Coverage::default(),
             missing: Vec::new(),
         });
@@ -43,18 +43,18 @@ fn the_watchdog_asks_and_says_what_it_found() {
     let line = "no progress for 5.0 s: nobody is known to wait in vain: 3 ranks are in MPI_Recv";
     assert_eq!(said, [ServerAction::Print(line.into())]);
     // Whoever asks is told the same.
-    scene.ask(1, LinkAsk::Query(Query::Waits { older_ns: 7 }));
+    scene.ask(1, LinkAsk::Query(Query::Hang { older_ns: 7 }));
     let actions = scene.tick(1);
     let Some(ServerAction::Send(_, Down::Query { wave, .. })) = actions.first() else {
         panic!("no question but {actions:?}")
     };
     scene.up(Up::Partial {
         wave: *wave,
-        partial: Partial::Waits(Box::new(waits.clone())),
+        partial: Partial::Hang(Box::new(waits.clone())),
         coverage: Coverage::default(),
         missing: Vec::new(),
     });
-    let Answer::Waits(found, _) = scene.answer().answer else {
+    let Answer::Hang(found, _) = scene.answer().answer else {
         panic!("no answer")
     };
     assert!(line.ends_with(&found.0.sentence), "{}", found.0.sentence);

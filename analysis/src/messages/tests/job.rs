@@ -7,7 +7,7 @@ use crate::testing::{RANKS, peers_on};
 use alloc::vec::Vec;
 use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::mpi::{ANY_TAG, peer};
-use invivo_proto::record::{Call, Facts, Kind, Part};
+use invivo_proto::record::{Call, Facts, Part, RecordKind};
 use proptest::prelude::*;
 
 /// A call with its parts, as its rank records it.
@@ -127,9 +127,9 @@ impl Run {
         let bytes = self.job.sends.len() as u64 + 10;
         let span = self.span(step.rank, step.earlier);
         let kind = if step.wild.0 {
-            Kind::Send
+            RecordKind::Send
         } else {
-            Kind::PostSend
+            RecordKind::PostSend
         };
         let facts = facts(kind, comm, to as i32, step.tag, bytes, 0);
         // A send of MPI_Sendrecv and of MPI_Startall is a part.
@@ -184,7 +184,7 @@ impl Run {
         let span = self.span(step.rank, step.earlier);
         self.requests += 1;
         let facts = facts(
-            Kind::PostRecv,
+            RecordKind::PostRecv,
             pattern.comm,
             pattern.peer,
             pattern.tag,
@@ -204,7 +204,7 @@ impl Run {
         let pattern = self.pattern(step);
         if let Some(message) = self.unexpected(step.rank, &pattern) {
             let span = self.span(step.rank, step.earlier);
-            let facts = received(Kind::Recv, &message);
+            let facts = received(RecordKind::Recv, &message);
             self.record(step.rank, span, facts, 0, Vec::new());
             self.job
                 .pairs
@@ -228,10 +228,10 @@ impl Run {
             let facts = match &open.got {
                 Some(message) => {
                     self.job.pairs.push((message.send, span, Rank(rank as u32)));
-                    received(Kind::CompletedRecv, message)
+                    received(RecordKind::CompletedRecv, message)
                 }
                 None => facts(
-                    Kind::CompletedNothing,
+                    RecordKind::CompletedNothing,
                     open.pattern.comm,
                     peer::NONE,
                     0,
@@ -249,7 +249,14 @@ impl Run {
     }
 }
 
-fn facts(kind: Kind, comm: CommLocal, peer: i32, tag: i32, bytes_out: u64, bytes_in: u64) -> Facts {
+fn facts(
+    kind: RecordKind,
+    comm: CommLocal,
+    peer: i32,
+    tag: i32,
+    bytes_out: u64,
+    bytes_in: u64,
+) -> Facts {
     Facts {
         kind,
         region: RegionId(1),
@@ -262,10 +269,10 @@ fn facts(kind: Kind, comm: CommLocal, peer: i32, tag: i32, bytes_out: u64, bytes
 }
 
 fn plain() -> Facts {
-    facts(Kind::Plain, CommLocal::NONE, peer::NONE, 0, 0, 0)
+    facts(RecordKind::Plain, CommLocal::NONE, peer::NONE, 0, 0, 0)
 }
 
-fn received(kind: Kind, message: &Message) -> Facts {
+fn received(kind: RecordKind, message: &Message) -> Facts {
     let channel = message.channel;
     facts(
         kind,

@@ -1,7 +1,7 @@
 //! Single cases of which the answer is known beforehand.
 
 use super::*;
-use invivo_proto::control::peer::SendHalf;
+use invivo_proto::control::peer::SendEndpoint;
 use invivo_proto::ids::CommLocal;
 use invivo_proto::mpi::{ANY_TAG, peer};
 use invivo_proto::record::Facts;
@@ -11,7 +11,7 @@ fn two_places() -> Places {
     Places::new(&[true, false, true])
 }
 
-fn facts(kind: Kind, peer: i32) -> Facts {
+fn facts(kind: RecordKind, peer: i32) -> Facts {
     Facts {
         kind,
         peer,
@@ -32,11 +32,21 @@ fn call(facts: Facts, begin: u64, end: u64) -> Record {
 }
 
 fn send(places: &mut Places, to: i32, begin: u64, end: u64, epoch: u32) {
-    places.record(0, &call(facts(Kind::Send, to), begin, end), epoch, ALWAYS);
+    places.record(
+        0,
+        &call(facts(RecordKind::Send, to), begin, end),
+        epoch,
+        ALWAYS,
+    );
 }
 
 fn receive(places: &mut Places, rank: usize, begin: u64, end: u64, epoch: u32) {
-    places.record(rank, &call(facts(Kind::Recv, 0), begin, end), epoch, ALWAYS);
+    places.record(
+        rank,
+        &call(facts(RecordKind::Recv, 0), begin, end),
+        epoch,
+        ALWAYS,
+    );
 }
 
 #[test]
@@ -82,7 +92,7 @@ fn receives_are_matched_in_the_order_in_which_they_were_posted() {
         let mut record = call(
             Facts {
                 tag,
-                ..facts(Kind::PostRecv, peer)
+                ..facts(RecordKind::PostRecv, peer)
             },
             at,
             at + 1,
@@ -92,12 +102,12 @@ fn receives_are_matched_in_the_order_in_which_they_were_posted() {
     };
     let done = |request, posted, at| {
         let part = Part {
-            facts: facts(Kind::CompletedRecv, 0),
+            facts: facts(RecordKind::CompletedRecv, 0),
             request,
             posted,
         };
         (
-            call(facts(Kind::Plain, peer::NONE), at - 1, at).0,
+            call(facts(RecordKind::Plain, peer::NONE), at - 1, at).0,
             Vec::from([part]),
         )
     };
@@ -121,19 +131,19 @@ fn receives_are_matched_in_the_order_in_which_they_were_posted() {
 #[test]
 fn a_cancelled_receive_lets_those_behind_it_go() {
     let mut places = two_places();
-    let mut post = call(facts(Kind::PostRecv, 0), 10, 11);
+    let mut post = call(facts(RecordKind::PostRecv, 0), 10, 11);
     post.0.request = 7;
     places.record(1, &post, 0, ALWAYS);
     send(&mut places, 1, 20, 21, 0);
     receive(&mut places, 1, 22, 25, 0);
     assert_eq!(places.sums().matched.messages, 0);
     let part = Part {
-        facts: facts(Kind::CompletedNothing, peer::NONE),
+        facts: facts(RecordKind::CompletedNothing, peer::NONE),
         request: 7,
         posted: 10,
     };
     let record = (
-        call(facts(Kind::Plain, peer::NONE), 30, 31).0,
+        call(facts(RecordKind::Plain, peer::NONE), 30, 31).0,
         Vec::from([part]),
     );
     places.record(1, &record, 0, ALWAYS);
@@ -219,7 +229,7 @@ fn a_lost_receive_costs_its_pair_once_it_is_known() {
 
 #[test]
 fn clocks_that_are_off_do_not_part_a_pair() {
-    let half = |begin_ns| SendHalf {
+    let endpoint = |begin_ns| SendEndpoint {
         destination: Rank(1),
         comm: invivo_proto::ids::CommId::WORLD,
         source: 0,
@@ -228,7 +238,7 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         begin_ns,
         end_ns: begin_ns + 1,
         epoch: 0,
-        standing: Standing::Whole,
+        clipping: Clipping::Whole,
     };
     // The error told is that of the clock that is off the most, where it was used.
     for (ahead_ns, matched, told_ns) in [(400, 1, 300), (600, 0, 0)] {
@@ -237,8 +247,12 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         messages.set_clock_error(200);
         // By its own clock the sender began after the receive had ended.
         let end_ns = job_ns(100);
-        let halves = Halves::new(WorldRank(101), 300, Vec::from([half(end_ns + ahead_ns)]));
-        messages.arrive(&halves).expect("usable");
+        let endpoints = Endpoints::new(
+            WorldRank(101),
+            300,
+            Vec::from([endpoint(end_ns + ahead_ns)]),
+        );
+        messages.arrive(&endpoints).expect("usable");
         receive(&mut places, 1, 50, 100, 0);
         let sums = places.sums();
         assert_eq!(
@@ -266,26 +280,26 @@ fn what_was_recorded_before_job_time_was_known_has_its_time_when_it_is() {
         place.messages.learn_time(ahead_ns, 100);
         place.messages.set_clock_error(100);
     }
-    let half = |begin| Half {
+    let endpoint = |begin| Endpoint {
         begin_ns: job_ns(begin) + ahead_ns as u64,
         end_ns: job_ns(begin + 10) + ahead_ns as u64,
         bytes: 8,
         epoch: 0,
         error_ns: 100,
-        standing: Standing::Whole,
+        clipping: Clipping::Whole,
     };
-    let first: Vec<Half> = places.places[0]
+    let first: Vec<Endpoint> = places.places[0]
         .messages
-        .meeting
+        .matcher
         .waiting()
         .iter()
-        .map(|(_, _, half)| half)
+        .map(|(_, _, endpoint)| endpoint)
         .collect();
-    assert_eq!(first, [half(50)]);
+    assert_eq!(first, [endpoint(50)]);
     let sent = places.places[0]
         .messages
         .take_batches(WorldRank(100), |_| true);
-    assert_eq!(sent[0].1.sends[0].begin_ns, half(70).begin_ns);
+    assert_eq!(sent[0].1.sends[0].begin_ns, endpoint(70).begin_ns);
     let sums = places.sums();
     assert_eq!((sums.matched.messages, sums.untimed), (1, 0));
     assert_eq!(sums.transfer.sum_ns, 3 * 30);
@@ -295,10 +309,13 @@ fn what_was_recorded_before_job_time_was_known_has_its_time_when_it_is() {
 fn messages_of_other_versions_or_for_others_are_refused() {
     let mut places = two_places();
     let messages = &mut places.places[0].messages;
-    let mut halves = Halves::new(WorldRank(101), 0, Vec::new());
-    halves.version += 1;
-    assert_eq!(messages.arrive(&halves), Err(Refused::Version(VERSION + 1)));
-    let half = SendHalf {
+    let mut endpoints = Endpoints::new(WorldRank(101), 0, Vec::new());
+    endpoints.version += 1;
+    assert_eq!(
+        messages.arrive(&endpoints),
+        Err(Refused::Version(VERSION + 1))
+    );
+    let endpoint = SendEndpoint {
         destination: Rank(2),
         comm: invivo_proto::ids::CommId::WORLD,
         source: 0,
@@ -307,13 +324,16 @@ fn messages_of_other_versions_or_for_others_are_refused() {
         begin_ns: 5,
         end_ns: 6,
         epoch: 0,
-        standing: Standing::Whole,
+        clipping: Clipping::Whole,
     };
-    let halves = Halves::new(WorldRank(101), 0, Vec::from([half; 2]));
-    assert_eq!(messages.arrive(&halves), Err(Refused::Foreign(2)));
-    let halves = Halves::new(WorldRank(101), 0, Vec::from([half; HALVES_MAX + 1]));
-    assert_eq!(messages.arrive(&halves), Err(Refused::Long(HALVES_MAX + 1)));
-    assert_eq!(messages.meeting.waiting().len(), 0);
+    let endpoints = Endpoints::new(WorldRank(101), 0, Vec::from([endpoint; 2]));
+    assert_eq!(messages.arrive(&endpoints), Err(Refused::Foreign(2)));
+    let endpoints = Endpoints::new(WorldRank(101), 0, Vec::from([endpoint; ENDPOINTS_MAX + 1]));
+    assert_eq!(
+        messages.arrive(&endpoints),
+        Err(Refused::Long(ENDPOINTS_MAX + 1))
+    );
+    assert_eq!(messages.matcher.waiting().len(), 0);
 }
 
 #[test]
@@ -326,7 +346,7 @@ fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
         receive(&mut places, 1, 10 * at, 10 * at + 5, 0);
     }
     let sums = places.sums();
-    let waiting = places.places[0].messages.meeting.waiting().len() as u64;
+    let waiting = places.places[0].messages.matcher.waiting().len() as u64;
     assert!(waiting <= WAITING_MAX as u64 && waiting > WAITING_MAX as u64 / 3);
     assert_eq!(sums.unmatched.limit + waiting, total);
     // A send from the time of what was given up is given up too; a new one finds its receive.
@@ -350,14 +370,14 @@ fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
     assert!(
         batches
             .iter()
-            .all(|(_, halves)| halves.sends.len() == HALVES_MAX)
+            .all(|(_, endpoints)| endpoints.sends.len() == ENDPOINTS_MAX)
     );
 
     // Sends on a communicator that nobody defines.
     let mut places = two_places();
     let unknown = Facts {
         comm: CommLocal(5),
-        ..facts(Kind::Send, 1)
+        ..facts(RecordKind::Send, 1)
     };
     for at in 1..=(UNRESOLVED_MAX + more) as u64 {
         places.record(0, &call(unknown, 10 * at, 10 * at + 5), 0, ALWAYS);
@@ -370,7 +390,11 @@ fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
     // Receives that are posted and never completed stand before all that are completed.
     let mut places = two_places();
     for request in 1..=(POSTED_MAX + more) as u64 {
-        let mut post = call(facts(Kind::PostRecv, 0), 10 * request, 10 * request + 5);
+        let mut post = call(
+            facts(RecordKind::PostRecv, 0),
+            10 * request,
+            10 * request + 5,
+        );
         post.0.request = request;
         places.record(1, &post, 0, ALWAYS);
     }

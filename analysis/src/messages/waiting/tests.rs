@@ -6,10 +6,16 @@ use proptest::prelude::*;
 
 /// By tag, which is all that channels differ in here.
 #[derive(Default)]
-struct Naive(BTreeMap<i32, (Option<Side>, VecDeque<Half>)>);
+struct Naive(BTreeMap<i32, (Option<Side>, VecDeque<Endpoint>)>);
 
 impl Naive {
-    fn meet(&mut self, tag: i32, side: Side, half: Half, mut judge: impl FnMut(&Half) -> Verdict) {
+    fn meet(
+        &mut self,
+        tag: i32,
+        side: Side,
+        endpoint: Endpoint,
+        mut judge: impl FnMut(&Endpoint) -> Verdict,
+    ) {
         let (of, queue) = self.0.entry(tag).or_default();
         while *of != Some(side)
             && let Some(first) = queue.front()
@@ -24,12 +30,15 @@ impl Naive {
             }
         }
         *of = Some(side);
-        queue.push_back(half);
+        queue.push_back(endpoint);
     }
 
-    fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Half)) {
+    fn drop_until(&mut self, end_ns: u64, mut dropped: impl FnMut(&Endpoint)) {
         for (_, queue) in self.0.values_mut() {
-            while queue.front().is_some_and(|half| half.end_ns <= end_ns) {
+            while queue
+                .front()
+                .is_some_and(|endpoint| endpoint.end_ns <= end_ns)
+            {
                 dropped(&queue.pop_front().unwrap());
             }
         }
@@ -55,14 +64,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn half(at: u64) -> Half {
-    Half {
+fn endpoint(at: u64) -> Endpoint {
+    Endpoint {
         begin_ns: at,
         end_ns: at,
         bytes: at,
         epoch: 0,
         error_ns: 0,
-        standing: Standing::Whole,
+        clipping: Clipping::Whole,
     }
 }
 
@@ -85,29 +94,29 @@ proptest! {
             match step {
                 Step::Meet(tag, side, verdict) => {
                     at += 1;
-                    waiting.meet(channel(tag), side, half(at), |other| { judged.push(*other); verdict });
-                    naive.meet(tag, side, half(at), |other| { expected.push(*other); verdict });
+                    waiting.meet(channel(tag), side, endpoint(at), |other| { judged.push(*other); verdict });
+                    naive.meet(tag, side, endpoint(at), |other| { expected.push(*other); verdict });
                 }
                 Step::Many(tag, side, many) => for _ in 0..many {
                     at += 1;
-                    waiting.meet(channel(tag), side, half(at), |other| { judged.push(*other); Verdict::Pair });
-                    naive.meet(tag, side, half(at), |other| { expected.push(*other); Verdict::Pair });
+                    waiting.meet(channel(tag), side, endpoint(at), |other| { judged.push(*other); Verdict::Pair });
+                    naive.meet(tag, side, endpoint(at), |other| { expected.push(*other); Verdict::Pair });
                 },
                 Step::DropUntil(end_ns) => {
-                    waiting.drop_until(end_ns, |half| judged.push(*half));
-                    naive.drop_until(end_ns, |half| expected.push(*half));
-                    judged.sort_by_key(|half| half.end_ns);
-                    expected.sort_by_key(|half| half.end_ns);
+                    waiting.drop_until(end_ns, |endpoint| judged.push(*endpoint));
+                    naive.drop_until(end_ns, |endpoint| expected.push(*endpoint));
+                    judged.sort_by_key(|endpoint| endpoint.end_ns);
+                    expected.sort_by_key(|endpoint| endpoint.end_ns);
                 }
             }
             prop_assert_eq!(judged, expected);
-            let mut here: BTreeMap<i32, Vec<(Side, Half)>> = BTreeMap::new();
-            for (channel, side, half) in waiting.iter() {
-                here.entry(channel.tag).or_default().push((side, half));
+            let mut here: BTreeMap<i32, Vec<(Side, Endpoint)>> = BTreeMap::new();
+            for (channel, side, endpoint) in waiting.iter() {
+                here.entry(channel.tag).or_default().push((side, endpoint));
             }
-            let there: BTreeMap<i32, Vec<(Side, Half)>> = naive.0.iter()
+            let there: BTreeMap<i32, Vec<(Side, Endpoint)>> = naive.0.iter()
                 .filter(|(_, (_, queue))| !queue.is_empty())
-                .map(|(tag, (side, queue))| (*tag, queue.iter().map(|half| (side.unwrap(), *half)).collect()))
+                .map(|(tag, (side, queue))| (*tag, queue.iter().map(|endpoint| (side.unwrap(), *endpoint)).collect()))
                 .collect();
             prop_assert_eq!(&here, &there);
             let all: usize = there.values().map(Vec::len).sum();

@@ -134,7 +134,10 @@ fn what_may_be_left_out_ends_no_connection() {
     };
     let socket = PlaceSocket::attach(&path, &hello, memory.as_fd()).expect("attached");
     let (connection, ..) = place.accept();
-    let said = |look: u32| FromSupervisor::Seen { look, seen: None };
+    let said = |inspection: u32| FromSupervisor::Inspected {
+        inspection,
+        call: None,
+    };
     let taken =
         (0..100_000).take_while(|look| socket.offer(&said(*look)).expect("somebody is there"));
     let taken = taken.count() as u32;

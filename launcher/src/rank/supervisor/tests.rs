@@ -209,15 +209,15 @@ fn only_the_rank_itself_is_looked_at() {
     let ask = |walk| {
         tell(
             &connection,
-            &ToSupervisor::Walk {
-                walk,
+            &ToSupervisor::Unwind {
+                unwinding: walk,
                 threads: false,
             },
         );
         match hear(&connection) {
-            Some(FromSupervisor::Walked {
-                walked, rest: 0, ..
-            }) => walked.way,
+            Some(FromSupervisor::Unwound {
+                thread, rest: 0, ..
+            }) => thread.way,
             other => panic!("{other:?}"),
         }
     };
@@ -231,7 +231,7 @@ fn only_the_rank_itself_is_looked_at() {
         .spawn()
         .expect("sleep");
     region.page().pid.store(other.id(), Ordering::Release);
-    assert_eq!(ask(3), Way::Missing(Reason::Ended));
+    assert_eq!(ask(3), Way::Missing(UnstoppedReason::Ended));
     other.kill().expect("ours");
     other.wait().expect("its end");
     std::fs::write(job.dir.path().join("go"), "").expect("written");
@@ -251,8 +251,8 @@ fn who_asks_all_the_time_is_not_the_only_one_who_is_heard() {
     let patience = Duration::from_secs(10);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let walk = ToSupervisor::Walk {
-                walk: 1,
+            let walk = ToSupervisor::Unwind {
+                unwinding: 1,
                 threads: false,
             };
             let walk = invivo_proto::control::encode(&walk).expect("encoded");
@@ -263,7 +263,7 @@ fn who_asks_all_the_time_is_not_the_only_one_who_is_heard() {
         for _ in 0..20 {
             assert!(matches!(
                 hear(&connection),
-                Some(FromSupervisor::Walked { .. })
+                Some(FromSupervisor::Unwound { .. })
             ));
         }
         std::fs::write(job.dir.path().join("go"), "").expect("written");

@@ -4,7 +4,8 @@
 use super::function_name;
 use crate::v1;
 use invivo_proto::control::buffers::{
-    Books, Buffers, Class, Cursor, Label, Loss, Reason, Records, Row, RowFacts, SampleRow, Spans,
+    BufferCounters, Buffers, Cursor, Label, Loss, LossReason, RecordClass, Records, Row, RowFacts,
+    SampleRow, Spans,
 };
 use invivo_proto::control::tree::Query;
 use invivo_proto::ids::{CommLocal, LocationId, Rank};
@@ -59,8 +60,8 @@ impl From<&Spans> for v1::Spans {
     }
 }
 
-impl From<&Books> for v1::BufferBooks {
-    fn from(books: &Books) -> v1::BufferBooks {
+impl From<&BufferCounters> for v1::BufferBooks {
+    fn from(books: &BufferCounters) -> v1::BufferBooks {
         v1::BufferBooks {
             stored: books.stored,
             kept: books.kept,
@@ -144,7 +145,7 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
                 bins: one.bins,
                 bins_used: one.bins_used,
                 bytes_used: one.bytes_used,
-                books: Some((&one.books).into()),
+                books: Some((&one.counters).into()),
                 span_ns: one.span_ns,
                 complete_ns: one.complete_ns,
                 reductions: one.reductions,
@@ -169,16 +170,18 @@ fn given_up(buffers: &Buffers, label: Label) -> u64 {
 }
 
 pub(super) fn losses(
-    losses: &BTreeMap<(Label, Class, Reason), Loss>,
+    losses: &BTreeMap<(Label, RecordClass, LossReason), Loss>,
     tick_ps: u64,
 ) -> Vec<v1::BufferLoss> {
-    let row = |(&(label, class, reason), loss): (&(Label, Class, Reason), &Loss)| v1::BufferLoss {
-        level: holds(label, tick_ps),
-        class: class.name().to_owned(),
-        reason: reason.name().to_owned(),
-        records: loss.records,
-        first_ns: loss.first_ns,
-        last_ns: loss.last_ns,
+    let row = |(&(label, class, reason), loss): (&(Label, RecordClass, LossReason), &Loss)| {
+        v1::BufferLoss {
+            level: holds(label, tick_ps),
+            class: class.name().to_owned(),
+            reason: reason.name().to_owned(),
+            records: loss.records,
+            first_ns: loss.first_ns,
+            last_ns: loss.last_ns,
+        }
     };
     losses.iter().map(row).collect()
 }
@@ -221,7 +224,7 @@ pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
             end_ticks: cursor.end_ticks,
             given: cursor.given,
         }),
-        books: Some((&records.books).into()),
+        books: Some((&records.counters).into()),
         losses: losses(&records.losses, tick_ps),
         gone_until_ns: records.gone_until_ns,
         not_kept: records.not_kept,
@@ -269,7 +272,7 @@ fn sample(row: &SampleRow) -> v1::SampleRecord {
 }
 
 fn facts(of: &RowFacts) -> v1::CallFacts {
-    // In the order of `invivo_proto::record::Kind`.
+    // In the order of `invivo_proto::record::RecordKind`.
     const KINDS: [&str; 11] = [
         "call",
         "send",

@@ -2,14 +2,14 @@
 
 use super::function_name;
 use crate::v1;
-use invivo_proto::control::waits::{
-    Called, Class, Diagnosis, Doing, Finding, Link, Operation, Partner, Side, Verdict, Waits,
+use invivo_proto::control::hang::{
+    Called, Diagnosis, Doing, Finding, Hang, Link, Operation, Partner, RankClass, Side, Verdict,
 };
 use invivo_proto::ids::{CommId, Rank, RegionId};
 use invivo_proto::mpi::ANY_TAG;
 
 /// The whole answer.
-pub fn reply(diagnosis: &Diagnosis, waits: &Waits, coverage: v1::Coverage) -> v1::HangReply {
+pub fn reply(diagnosis: &Diagnosis, waits: &Hang, coverage: v1::Coverage) -> v1::HangReply {
     let verdict = match diagnosis.verdict {
         Verdict::Computing => "computing",
         Verdict::Moving => "moving",
@@ -69,16 +69,16 @@ fn finding(of: &Finding) -> v1::HangFinding {
 }
 
 fn called(of: &Called) -> v1::HangCollective {
-    let CommId { leader, counter } = of.meeting.comm;
+    let CommId { leader, counter } = of.collective.comm;
     v1::HangCollective {
-        communicator: if of.meeting.comm == CommId::WORLD {
+        communicator: if of.collective.comm == CommId::WORLD {
             "MPI_COMM_WORLD".to_owned()
         } else {
             format!("{leader}.{counter}")
         },
-        number: of.meeting.ordinal + 1,
-        function: function_name(of.meeting.region),
-        root: u32::try_from(of.meeting.root).ok(),
+        number: of.collective.ordinal + 1,
+        function: function_name(of.collective.region),
+        root: u32::try_from(of.collective.root).ok(),
         ranks: of.ranks,
         named: numbers(&of.named),
         site: of.site.clone().unwrap_or_default(),
@@ -115,7 +115,7 @@ fn message(of: &Operation) -> v1::HangMessage {
     }
 }
 
-fn of_class(doing: Doing, class: &Class) -> v1::HangClass {
+fn of_class(doing: Doing, class: &RankClass) -> v1::HangClass {
     let (doing, region) = words(doing);
     v1::HangClass {
         doing: doing.to_owned(),
@@ -140,7 +140,7 @@ fn words(doing: Doing) -> (&'static str, RegionId) {
         Doing::Held => ("held", RegionId::default()),
         Doing::InMpi(region) => ("in MPI", region),
         Doing::Messages(region) => ("messages", region),
-        Doing::Collective(meeting) => ("collective", meeting.region),
+        Doing::Collective(collective) => ("collective", collective.region),
     }
 }
 
@@ -151,11 +151,11 @@ fn numbers(ranks: &[Rank]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_proto::control::waits::Meeting;
+    use invivo_proto::control::hang::CollectiveCall;
 
     #[test]
     fn a_finding_names_functions_communicators_and_sites() {
-        let meeting = Meeting {
+        let collective = CollectiveCall {
             comm: CommId {
                 leader: Rank(3),
                 counter: 2,
@@ -179,7 +179,7 @@ mod tests {
             waits_for: None,
         };
         let called = Called {
-            meeting,
+            collective,
             ranks: 3,
             named: vec![Rank(0), Rank(1), Rank(3)],
             site: Some("a.c:7".into()),
@@ -194,7 +194,7 @@ mod tests {
             }],
             ..Diagnosis::default()
         };
-        let reply = reply(&diagnosis, &Waits::default(), v1::Coverage::default());
+        let reply = reply(&diagnosis, &Hang::default(), v1::Coverage::default());
         assert_eq!(
             (reply.verdict.as_str(), reply.sentence.as_str()),
             ("waiting", "it waits")

@@ -1,7 +1,7 @@
 //! Where the ranks are, for clients.
 
 use crate::v1;
-use invivo_proto::control::stacks::{Chosen, Frame, Node, Reason, Stacks, Way, Whose};
+use invivo_proto::control::stacks::{Chosen, Frame, Node, Stacks, UnstoppedReason, Way, Whose};
 use invivo_proto::ids::Rank;
 
 /// The ranks of a request; nothing where they are given in too many ranges.
@@ -68,12 +68,12 @@ fn of_way(way: Way, whose: &Whose) -> v1::StacksWay {
     };
     let reason = match reason {
         None => "",
-        Some(Reason::Starting) => "starting",
-        Some(Reason::Ended) => "ended",
-        Some(Reason::Silent) => "silent",
-        Some(Reason::Forbidden) => "forbidden",
-        Some(Reason::Traced) => "traced",
-        Some(Reason::InKernel) => "in the kernel",
+        Some(UnstoppedReason::Starting) => "starting",
+        Some(UnstoppedReason::Ended) => "ended",
+        Some(UnstoppedReason::Silent) => "silent",
+        Some(UnstoppedReason::Forbidden) => "forbidden",
+        Some(UnstoppedReason::Traced) => "traced",
+        Some(UnstoppedReason::InKernel) => "in the kernel",
     };
     v1::StacksWay {
         way: way.to_owned(),

@@ -3,18 +3,18 @@
 use super::buffers::{call, losses};
 use super::{function_name, state_name};
 use crate::v1;
-use invivo_proto::control::last::{Member, OpenCall, Piece};
-use invivo_proto::control::link::Page;
+use invivo_proto::control::link::TimelinePage;
+use invivo_proto::control::timeline::{Member, OpenCall, Piece};
 use invivo_proto::ids::{CommId, CommLocal};
 
 /// A page.
-pub fn page(page: &Page, ranks: u32) -> v1::TimelinePage {
+pub fn page(page: &TimelinePage, ranks: u32) -> v1::TimelinePage {
     v1::TimelinePage {
         from_ns: page.from_ns,
         to_ns: page.to_ns,
         ranks,
-        pieces: page.last.pieces.iter().map(piece).collect(),
-        clock_error_ns: page.last.clock_error_ns,
+        pieces: page.timeline.pieces.iter().map(piece).collect(),
+        clock_error_ns: page.timeline.clock_error_ns,
         missing: page.missing.iter().map(|process| process.0).collect(),
     }
 }
@@ -39,7 +39,7 @@ fn piece(piece: &Piece) -> v1::LocationPiece {
         open: piece.open.as_ref().map(open),
         state: state_name(v1::RankState::from(piece.state).into()).to_owned(),
         ledger: Some((&piece.ledger).into()),
-        books: Some((&piece.books).into()),
+        books: Some((&piece.counters).into()),
         losses: losses(&piece.losses, piece.tick_ps),
         gone_until_ns: piece.gone_until_ns,
         not_kept: piece.not_kept,

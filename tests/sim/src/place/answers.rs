@@ -31,9 +31,9 @@ impl SimPlace {
             // Places of the simulation count what is kept and have no buffers.
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
-            Query::Last { .. } => Partial::Last(Default::default()),
+            Query::Timeline { .. } => Partial::Timeline(Default::default()),
             // Nor does anybody stand still there.
-            Query::Waits { .. } => Partial::Waits(Default::default()),
+            Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
         };
         (

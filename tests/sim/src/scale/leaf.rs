@@ -86,8 +86,8 @@ impl Leaf {
             Query::Messages => Partial::Messages(Box::new(self.messages(world))),
             Query::Buffers => Partial::Buffers(Default::default()),
             Query::Records { .. } => Partial::Records(Default::default()),
-            Query::Last { .. } => Partial::Last(Default::default()),
-            Query::Waits { .. } => Partial::Waits(Default::default()),
+            Query::Timeline { .. } => Partial::Timeline(Default::default()),
+            Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
         };
         (partial, self.coverage(world))

@@ -57,8 +57,8 @@ pub fn entries(partial: &Partial) -> u64 {
             buffers.levels.len() + buffers.losses.len() + buffers.named.len()
         }
         Partial::Records(records) => records.rows.len(),
-        Partial::Last(last) => last.pieces.iter().map(|piece| piece.rows.len()).sum(),
-        Partial::Waits(waits) => waits.classes.len() + waits.pending.len(),
+        Partial::Timeline(last) => last.pieces.iter().map(|piece| piece.rows.len()).sum(),
+        Partial::Hang(waits) => waits.classes.len() + waits.pending.len(),
         Partial::Stacks(stacks) => stacks.nodes.len() + stacks.ways.len(),
     };
     entries as u64

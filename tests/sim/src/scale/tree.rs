@@ -8,12 +8,12 @@ use super::world::World;
 use crate::agenda::{Agenda, MS, Time};
 use crate::clocks::HostClock;
 use crate::machine::Machine;
-use invivo_analysis::law::Mismatch;
+use invivo_analysis::merge::Mismatch;
 use invivo_proto::control::tree::{Acks, JobInfo, Order, Partial, Query, Up};
 use invivo_proto::ids::{CommandId, WorldRank};
 use invivo_tbon::clock::UNKNOWN_NS;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::{Input, Node, Seat};
+use invivo_tbon::node::{Input, Node, Position};
 use invivo_tbon::root::{Ask, AskId, Root, RootInput};
 
 /// How long the clocks are measured before the first question: all first rounds, layer after layer.
@@ -21,7 +21,7 @@ const WARM_UP_NS: Time = 300 * MS;
 /// How long an answer is waited for: longer than any time-out of the tree.
 const PATIENCE_NS: Time = 30_000 * MS;
 
-type Law = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 #[derive(Debug)]
 enum Event {
@@ -33,7 +33,7 @@ enum Event {
 }
 
 struct Process {
-    machine: Machine<Law>,
+    machine: Machine<MergeFn>,
     clock: HostClock,
     leaf: Option<Leaf>,
     ticks_at: Option<Time>,
@@ -63,21 +63,23 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Every process at its seat, every rank's calls made.
+    /// Every process at its position, every rank's calls made.
     pub fn plant(layout: Layout, world: World) -> Tree {
         let root = layout.root();
         let process = |number: u32| {
             let me = WorldRank(number);
-            let seat =
-                Seat::of(&layout, me).expect("every process behind the application is a tool");
+            let position =
+                Position::of(&layout, me).expect("every process behind the application is a tool");
             // Each process on a host of its own, no two of them alike; the root's is job time.
             let clock = HostClock::of(u64::from(number), 3_600_000, 25);
-            let (law, now) = (invivo_analysis::law::merge as Law, clock.local(0));
-            let leaf = seat.local.map(|_| Leaf::new(&world, layout.ranks_of(me)));
+            let (merge, now) = (invivo_analysis::merge::merge as MergeFn, clock.local(0));
+            let leaf = position
+                .local
+                .map(|_| Leaf::new(&world, layout.ranks_of(me)));
             let machine = if me == root {
-                Machine::Root(Root::new(now, seat, law))
+                Machine::Root(Root::new(now, position, merge))
             } else {
-                Machine::Node(Node::new(now, seat, law))
+                Machine::Node(Node::new(now, position, merge))
             };
             Process {
                 machine,

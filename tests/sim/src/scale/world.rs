@@ -8,7 +8,7 @@ use super::permutation::Permutation;
 use crate::case::stream;
 use invivo_proto::ids::{CommLocal, Rank, RegionId};
 use invivo_proto::mpi::peer;
-use invivo_proto::record::{Call, Facts, Kind};
+use invivo_proto::record::{Call, Facts, RecordKind};
 
 /// One rank in so many goes through packets.
 pub const FED_EVERY: u32 = 16;
@@ -208,10 +208,10 @@ impl World {
     fn facts(&self, rank: Rank, function: u16, number: u64) -> Facts {
         let (bytes_out, bytes_in) = self.bytes(function);
         let kind = match function {
-            0 => Kind::Send,
-            1 => Kind::Recv,
-            _ if bytes_out > 0 => Kind::Collective,
-            _ => Kind::Plain,
+            0 => RecordKind::Send,
+            1 => RecordKind::Recv,
+            _ if bytes_out > 0 => RecordKind::Collective,
+            _ => RecordKind::Plain,
         };
         let peer = if function < 2 {
             let number = (number % u64::from(PARTNERS)) as u32;

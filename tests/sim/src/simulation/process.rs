@@ -4,15 +4,15 @@
 use crate::agenda::Time;
 use crate::case::Case;
 use crate::clocks::HostClock;
-use crate::law::SimLaw;
 use crate::machine::Machine;
+use crate::merge::SimMerge;
 use crate::nonsense::Nonsense;
 use crate::place::{Moment, Reply, SimPlace};
 use crate::plant::Plant;
 use invivo_proto::ids::WorldRank;
 use invivo_proto::record::Call;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::{Node, Seat};
+use invivo_tbon::node::{Node, Position};
 use invivo_tbon::root::Root;
 use std::collections::VecDeque;
 
@@ -40,7 +40,7 @@ pub(super) enum Mail {
 /// A tool process.
 #[derive(Debug)]
 pub(super) struct Process {
-    pub machine: Machine<SimLaw>,
+    pub machine: Machine<SimMerge>,
     pub clock: HostClock,
     pub place: Option<SimPlace>,
     pub alive: bool,
@@ -59,18 +59,19 @@ pub(super) struct Process {
 
 impl Process {
     pub fn new(case: &Case, layout: &Layout, world: WorldRank) -> Process {
-        let seat = Seat::of(layout, world).expect("every process behind the application is a tool");
-        let law = SimLaw::new(case.plant);
+        let position =
+            Position::of(layout, world).expect("every process behind the application is a tool");
+        let merge = SimMerge::new(case.plant);
         let host = u64::from(layout.host_of(world).unwrap_or(0));
         let clock = HostClock::of(case.seed ^ host << 32, case.offset_ms, case.drift_ppm);
-        let place = seat
+        let place = position
             .local
             .map(|_| SimPlace::new(case, layout, world, &clock));
         let now = clock.local(0);
         let machine = if world == layout.root() {
-            Machine::Root(Root::new(now, seat, law))
+            Machine::Root(Root::new(now, position, merge))
         } else {
-            Machine::Node(Node::new(now, seat, law))
+            Machine::Node(Node::new(now, position, merge))
         };
         Process {
             machine,

@@ -2,7 +2,9 @@
 //! buffers that change hands.
 
 use super::*;
-use invivo_proto::control::buffers::{Buffers, Cursor, Halvings, Label, Reason, Records, Thinned};
+use invivo_proto::control::buffers::{
+    Buffers, Cursor, Halvings, Label, LossReason, Records, Thinned,
+};
 use invivo_proto::control::strategy::Strategy;
 use invivo_proto::ids::LocationId;
 use invivo_tbon::coverage::balance;
@@ -83,8 +85,8 @@ fn pages_give_each_record_once_though_records_end_together() {
         let records = page(&mut scene, 0, 0..u64::MAX, after);
         assert_eq!(
             (
-                records.books.stored,
-                records.books.kept,
+                records.counters.stored,
+                records.counters.kept,
                 records.gone_until_ns
             ),
             (10, 10, None)
@@ -166,7 +168,7 @@ fn pages_give_samples_beside_calls() {
 /// Samples of one rank that came in vain.
 fn in_vain(told: &Buffers) -> u64 {
     let lost = told.losses.iter();
-    let closed = lost.filter(|((_, _, reason), _)| *reason == Reason::Closed);
+    let closed = lost.filter(|((_, _, reason), _)| *reason == LossReason::Closed);
     closed.map(|(_, loss)| loss.records).sum()
 }
 

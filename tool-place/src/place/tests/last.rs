@@ -2,14 +2,14 @@
 
 use super::*;
 use invivo_proto::control::buffers::Cursor;
-use invivo_proto::control::last::{Last, Position};
+use invivo_proto::control::timeline::{Timeline, TimelinePosition};
 use invivo_proto::ids::{CommLocal, LocationId};
-use invivo_proto::record::Kind;
+use invivo_proto::record::RecordKind;
 
 fn call(number: u64) -> Call {
     Call {
         facts: Facts {
-            kind: Kind::Send,
+            kind: RecordKind::Send,
             region: RegionId(1),
             comm: CommLocal::WORLD,
             peer: 1,
@@ -22,20 +22,20 @@ fn call(number: u64) -> Call {
     }
 }
 
-fn position(rank: u32) -> Position {
-    Position::of(rank, u32::MAX).unwrap()
+fn position(rank: u32) -> TimelinePosition {
+    TimelinePosition::of(rank, u32::MAX).unwrap()
 }
 
 fn page(
     scene: &mut Scene,
-    from: Position,
+    from: TimelinePosition,
     job_ns: std::ops::Range<u64>,
     newest: u64,
     max: u32,
-) -> Last {
+) -> Timeline {
     scene.down(Down::Query {
         wave: WaveId(8),
-        query: Query::Last {
+        query: Query::Timeline {
             from,
             from_ns: job_ns.start,
             to_ns: job_ns.end,
@@ -45,7 +45,7 @@ fn page(
     });
     match scene.said().pop() {
         Some(Up::Partial {
-            partial: Partial::Last(last),
+            partial: Partial::Timeline(last),
             ..
         }) => last,
         other => panic!("no page but {other:?}"),
@@ -114,7 +114,7 @@ fn pages_give_every_call_of_every_rank_once() {
     // What the wrong place is asked for.
     assert_eq!(
         page(&mut scene, position(7), 0..u64::MAX, 1, 1),
-        Last::default()
+        Timeline::default()
     );
 }
 
@@ -128,7 +128,7 @@ fn what_is_left_out_is_counted_and_peers_have_names() {
     let last = page(&mut scene, position(0), 0..u64::MAX, 2, 100);
     let piece = &last.pieces[0];
     assert_eq!(
-        (piece.left_out, piece.books.kept, piece.is_complete),
+        (piece.left_out, piece.counters.kept, piece.is_complete),
         (3, 5, true)
     );
     assert_eq!(piece.peers.get(&(CommLocal::WORLD, 1)), Some(&Rank(1)));
@@ -140,7 +140,7 @@ fn what_is_left_out_is_counted_and_peers_have_names() {
     assert_eq!(last.pieces[1].location.rank, Rank(1));
     assert_eq!(last.pieces[1].state, RankState::Starting);
     // A position behind the first call of a location.
-    let from = Position {
+    let from = TimelinePosition {
         location: LocationId {
             rank: Rank(0),
             thread: 0,

@@ -2,11 +2,11 @@
 
 use super::*;
 use invivo_proto::control::decode;
-use invivo_proto::control::peer::Halves;
+use invivo_proto::control::peer::Endpoints;
 use invivo_proto::control::results::Messages;
-use invivo_proto::record::Kind;
+use invivo_proto::record::RecordKind;
 
-fn call(kind: Kind, peer: i32, begin_ms: u64, end_ms: u64) -> Call {
+fn call(kind: RecordKind, peer: i32, begin_ms: u64, end_ms: u64) -> Call {
     Call {
         facts: Facts {
             kind,
@@ -50,11 +50,11 @@ fn scene() -> (Scene, [(OneSupervisor, Writer); 2]) {
 }
 
 /// What the place has for the next one.
-fn to_the_next(scene: &mut Scene, credit: bool) -> Vec<Halves> {
+fn to_the_next(scene: &mut Scene, credit: bool) -> Vec<Endpoints> {
     let sent = scene.place.take_peers(scene.now, |_| credit);
     let open = |(to, bytes): (WorldRank, Vec<u8>)| {
         assert_eq!(to, WorldRank(5));
-        decode(&bytes).expect("halves")
+        decode(&bytes).expect("endpoints")
     };
     sent.into_iter().map(open).collect()
 }
@@ -64,9 +64,9 @@ fn a_late_sender_below_the_same_place() {
     on_both_sides(|| {
         let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
         receiver.open();
-        receiver.call(&call(Kind::Recv, 0, 10, 40), &[]);
+        receiver.call(&call(RecordKind::Recv, 0, 10, 40), &[]);
         sender.open();
-        sender.call(&call(Kind::Send, 1, 30, 35), &[]);
+        sender.call(&call(RecordKind::Send, 1, 30, 35), &[]);
         scene.step(200);
         let messages = asked(&mut scene);
         assert_eq!((messages.sent.messages, messages.matched.messages), (1, 1));
@@ -84,26 +84,26 @@ fn a_send_to_another_place_goes_there_and_one_from_there_is_matched_here() {
     on_both_sides(|| {
         let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
         sender.open();
-        sender.call(&call(Kind::Send, 2, 30, 35), &[]);
+        sender.call(&call(RecordKind::Send, 2, 30, 35), &[]);
         receiver.open();
-        receiver.call(&call(Kind::Recv, 3, 50, 60), &[]);
+        receiver.call(&call(RecordKind::Recv, 3, 50, 60), &[]);
         scene.step(200);
         assert_eq!(to_the_next(&mut scene, false), [], "it takes nothing");
         scene.step(20);
         let sent = to_the_next(&mut scene, true);
-        let [halves] = &sent[..] else {
+        let [endpoints] = &sent[..] else {
             panic!("{sent:?}")
         };
-        let [send] = halves.sends[..] else {
-            panic!("{halves:?}")
+        let [send] = endpoints.sends[..] else {
+            panic!("{endpoints:?}")
         };
         assert_eq!(
-            (halves.from, send.destination, send.source, send.tag),
+            (endpoints.from, send.destination, send.source, send.tag),
             (WorldRank(4), Rank(2), 0, 5)
         );
         assert_eq!(send.begin_ns, job(30));
         // As if it had been sent by rank 3 to rank 1, at the same time.
-        let mut from_there = halves.clone();
+        let mut from_there = endpoints.clone();
         from_there.from = WorldRank(5);
         from_there.sends[0].destination = Rank(1);
         from_there.sends[0].source = 3;
@@ -124,13 +124,13 @@ fn a_send_to_another_place_goes_there_and_one_from_there_is_matched_here() {
 fn what_comes_from_no_place_or_is_no_message_is_noted_and_not_used() {
     on_both_sides(|| {
         let (mut scene, _ranks) = scene();
-        let halves = encode(&Halves::new(WorldRank(5), 0, Vec::new())).unwrap();
+        let endpoints = encode(&Endpoints::new(WorldRank(5), 0, Vec::new())).unwrap();
         for (from, bytes) in [
             (5, &[0xff; 9][..]),
-            (4, &halves),
-            (6, &halves),
-            (0, &halves),
-            (99, &halves),
+            (4, &endpoints),
+            (6, &endpoints),
+            (0, &endpoints),
+            (99, &endpoints),
         ] {
             scene.place.peer(WorldRank(from), bytes);
         }
@@ -147,13 +147,13 @@ fn what_lies_before_a_reset_does_not_count_and_keeps_its_order() {
     on_both_sides(|| {
         let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
         sender.open();
-        sender.call(&call(Kind::Send, 1, 10, 11), &[]);
+        sender.call(&call(RecordKind::Send, 1, 10, 11), &[]);
         scene.command(1, Verb::Reset { at_ns: job(50) });
         scene.step(100);
         receiver.open();
-        receiver.call(&call(Kind::Recv, 0, 60, 70), &[]);
-        sender.call(&call(Kind::Send, 1, 71, 72), &[]);
-        receiver.call(&call(Kind::Recv, 0, 80, 90), &[]);
+        receiver.call(&call(RecordKind::Recv, 0, 60, 70), &[]);
+        sender.call(&call(RecordKind::Send, 1, 71, 72), &[]);
+        receiver.call(&call(RecordKind::Recv, 0, 80, 90), &[]);
         scene.step(200);
         let messages = asked(&mut scene);
         assert_eq!((messages.sent.messages, messages.received.messages), (1, 2));
@@ -167,7 +167,7 @@ fn the_end_waits_a_little_for_what_goes_to_other_places() {
     on_both_sides(|| {
         let (mut scene, mut ranks) = scene();
         ranks[0].1.open();
-        ranks[0].1.call(&call(Kind::Send, 2, 10, 11), &[]);
+        ranks[0].1.call(&call(RecordKind::Send, 2, 10, 11), &[]);
         for (supervisor, rank) in &ranks {
             rank.page().phase.store(phase::DRAINED, Ordering::Release);
             supervisor.say(&FromSupervisor::Ended(Ended::Code(0)));
@@ -184,7 +184,7 @@ fn a_place_that_takes_nothing_does_not_hold_the_end_up() {
     on_both_sides(|| {
         let (mut scene, mut ranks) = scene();
         ranks[0].1.open();
-        ranks[0].1.call(&call(Kind::Send, 2, 10, 11), &[]);
+        ranks[0].1.call(&call(RecordKind::Send, 2, 10, 11), &[]);
         for (_, rank) in &ranks {
             rank.page().phase.store(phase::DRAINED, Ordering::Release);
         }
@@ -209,8 +209,8 @@ fn before_job_time_is_known_messages_wait_and_then_they_have_their_time() {
         let [(_first, mut sender), (_second, mut receiver)] = [0, 1].map(|rank| scene.attach(rank));
         sender.open();
         receiver.open();
-        sender.call(&call(Kind::Send, 1, 10, 11), &[]);
-        sender.call(&call(Kind::Send, 2, 12, 13), &[]);
+        sender.call(&call(RecordKind::Send, 1, 10, 11), &[]);
+        sender.call(&call(RecordKind::Send, 2, 12, 13), &[]);
         scene.step(200);
         assert!(!scene.place.hears_peers());
         assert_eq!(to_the_next(&mut scene, true), []);
@@ -237,7 +237,7 @@ fn before_job_time_is_known_messages_wait_and_then_they_have_their_time() {
         // To as well as job time is known then.
         assert!(sent[0].sends[0].begin_ns.abs_diff(job(12)) <= MS);
         let ms = scene.now.ticks / MS;
-        receiver.call(&call(Kind::Recv, 0, ms + 20, ms + 30), &[]);
+        receiver.call(&call(RecordKind::Recv, 0, ms + 20, ms + 30), &[]);
         scene.step(200);
         let messages = asked(&mut scene);
         assert_eq!((messages.matched.messages, messages.untimed), (1, 0));
@@ -259,12 +259,12 @@ fn what_comes_before_the_job_is_told_is_put_together_and_what_comes_before_a_swi
         sender.open();
         receiver.open();
         scene.step(50);
-        sender.call(&call(Kind::Send, 1, 10, 11), &[]);
+        sender.call(&call(RecordKind::Send, 1, 10, 11), &[]);
         scene.begin(JobInfo {
             recording: true,
             ..JobInfo::default()
         });
-        receiver.call(&call(Kind::Recv, 0, 60, 70), &[]);
+        receiver.call(&call(RecordKind::Recv, 0, 60, 70), &[]);
         assert_eq!(matched(&mut scene), (1, 60 * MS));
         // This place comes to record later than that of a sender, whose first message is received
         // unseen.
@@ -281,9 +281,9 @@ fn what_comes_before_the_job_is_told_is_put_together_and_what_comes_before_a_swi
             scene.step(20);
         }
         let ms = scene.now.ticks / MS;
-        sender.call(&call(Kind::Send, 1, ms - 25, ms - 24), &[]);
-        sender.call(&call(Kind::Send, 1, ms + 1, ms + 2), &[]);
-        receiver.call(&call(Kind::Recv, 0, ms + 3, ms + 4), &[]);
+        sender.call(&call(RecordKind::Send, 1, ms - 25, ms - 24), &[]);
+        sender.call(&call(RecordKind::Send, 1, ms + 1, ms + 2), &[]);
+        receiver.call(&call(RecordKind::Recv, 0, ms + 3, ms + 4), &[]);
         assert_eq!(matched(&mut scene), (2, 63 * MS));
     });
 }

@@ -7,7 +7,7 @@ mod windows;
 use super::*;
 use invivo_proto::control::results::{Coverage, FunctionStats, RecordingStatus};
 use invivo_proto::mpi::FUNCTIONS;
-use invivo_proto::record::{Kind, Part};
+use invivo_proto::record::{Part, RecordKind};
 use invivo_proto::shm::recording::word;
 use invivo_tbon::coverage::balance;
 
@@ -268,7 +268,7 @@ fn what_follows_of_a_call_from_before_a_reset_is_from_before() {
         let (_supervisor, mut rank) = scene.attach(0);
         let sent = |count: usize| {
             let facts = Facts {
-                kind: Kind::CompletedSend,
+                kind: RecordKind::CompletedSend,
                 peer: 1,
                 bytes_out: 8,
                 ..Facts::default()
@@ -276,7 +276,7 @@ fn what_follows_of_a_call_from_before_a_reset_is_from_before() {
             vec![
                 Part {
                     facts: Facts {
-                        kind: Kind::Send,
+                        kind: RecordKind::Send,
                         ..facts
                     },
                     request: 0,

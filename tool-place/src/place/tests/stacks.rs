@@ -1,8 +1,8 @@
 //! Where ranks are: asked of their supervisors as addresses, named once for all of them.
 
 use super::*;
-use invivo_proto::control::local::{Module, Named, OFFSETS_MAX, Step, Walked};
-use invivo_proto::control::stacks::{Chosen, Frame, Reason, Stacks, Way};
+use invivo_proto::control::local::{Module, Named, OFFSETS_MAX, Step, UnwoundThread};
+use invivo_proto::control::stacks::{Chosen, Frame, Stacks, UnstoppedReason, Way};
 
 fn ask_of(scene: &mut Scene, chosen: Chosen) {
     scene.down(Down::Query {
@@ -37,9 +37,9 @@ fn app() -> Module {
 }
 
 /// A path through the program, where the thread is first.
-fn at(offsets: &[u64]) -> Walked {
+fn at(offsets: &[u64]) -> UnwoundThread {
     let step = |&offset: &u64| Step::Code { module: 0, offset };
-    Walked {
+    UnwoundThread {
         way: Way::Stopped,
         stop_ns: 40_000,
         modules: vec![app()],
@@ -49,10 +49,10 @@ fn at(offsets: &[u64]) -> Walked {
     }
 }
 
-fn say(supervisor: &OneSupervisor, walk: u32, walked: Walked) {
-    supervisor.say(&FromSupervisor::Walked {
-        walk,
-        walked,
+fn say(supervisor: &OneSupervisor, walk: u32, walked: UnwoundThread) {
+    supervisor.say(&FromSupervisor::Unwound {
+        unwinding: walk,
+        thread: walked,
         rest: 0,
     });
 }
@@ -92,8 +92,8 @@ fn addresses_are_named_once_and_paths_merged() {
     let (first, _rank) = scene.attach(0);
     let (second, _other) = scene.attach(1);
     ask(&mut scene);
-    let walk = ToSupervisor::Walk {
-        walk: 1,
+    let walk = ToSupervisor::Unwind {
+        unwinding: 1,
         threads: false,
     };
     assert_eq!(
@@ -130,7 +130,7 @@ fn addresses_are_named_once_and_paths_merged() {
     assert_eq!(tree(&stacks).len(), 2);
     assert!(matches!(
         first.hear(),
-        Some(ToSupervisor::Walk { walk: 2, .. })
+        Some(ToSupervisor::Unwind { unwinding: 2, .. })
     ));
     assert_eq!(first.hear(), None);
 }
@@ -161,7 +161,7 @@ fn who_does_not_answer_is_told_and_so_are_names_that_come_late() {
     let (first, _rank) = scene.attach(0);
     let (_second, _other) = scene.attach(1);
     ask(&mut scene);
-    let lost = Walked {
+    let lost = UnwoundThread {
         is_whole: false,
         ..at(&[0x20, 0x10])
     };
@@ -180,9 +180,12 @@ fn who_does_not_answer_is_told_and_so_are_names_that_come_late() {
         ]
     );
     assert_eq!((stacks.ranks, stacks.unnamed), (2, 1));
-    assert_eq!(stacks.ways[&Way::Missing(Reason::Silent)].named, [Rank(1)]);
+    assert_eq!(
+        stacks.ways[&Way::Missing(UnstoppedReason::Silent)].named,
+        [Rank(1)]
+    );
     // They come after all, and the next question finds them.
-    assert!(matches!(first.hear(), Some(ToSupervisor::Walk { .. })));
+    assert!(matches!(first.hear(), Some(ToSupervisor::Unwind { .. })));
     assert_eq!(name(&first), [0x10, 0x20]);
     scene.step(1);
     ask(&mut scene);
@@ -198,7 +201,7 @@ fn ranks_that_are_not_there_are_told_at_once() {
     ask(&mut scene);
     let stacks = answer(scene.said()).expect("an answer");
     assert_eq!(
-        stacks.ways[&Way::Missing(Reason::Starting)].named,
+        stacks.ways[&Way::Missing(UnstoppedReason::Starting)].named,
         [Rank(0), Rank(1)]
     );
     let (first, _rank) = scene.attach(0);
@@ -206,7 +209,10 @@ fn ranks_that_are_not_there_are_told_at_once() {
     scene.step(1);
     ask(&mut scene);
     let stacks = answer(scene.said()).expect("an answer");
-    assert_eq!(stacks.ways[&Way::Missing(Reason::Ended)].named, [Rank(0)]);
+    assert_eq!(
+        stacks.ways[&Way::Missing(UnstoppedReason::Ended)].named,
+        [Rank(0)]
+    );
 }
 
 #[test]
@@ -220,7 +226,7 @@ fn many_addresses_are_asked_in_several_questions() {
     let offsets: Vec<u64> = (1..=OFFSETS_MAX as u64 + 1).collect();
     say(&first, 1, at(&offsets));
     assert_eq!(answer(scene.step(1)), None);
-    assert!(matches!(first.hear(), Some(ToSupervisor::Walk { .. })));
+    assert!(matches!(first.hear(), Some(ToSupervisor::Unwind { .. })));
     assert_eq!(name(&first).len(), OFFSETS_MAX);
     assert_eq!(answer(scene.step(1)), None);
     // Names that nobody asked for are not kept.

@@ -1,8 +1,8 @@
 //! What ranks wait for: seen on their pages, asked of their supervisors.
 
 use super::*;
-use invivo_proto::control::local::{Need, Seen, SeenOperation};
-use invivo_proto::control::waits::{Doing, Meeting, Operation, Partner, Side, Waits};
+use invivo_proto::control::hang::{CollectiveCall, Doing, Hang, Operation, Partner, Side};
+use invivo_proto::control::local::{Need, PendingCall, PendingOperation};
 use invivo_proto::ids::{CommId, CommLocal};
 use invivo_proto::mpi::peer;
 
@@ -12,15 +12,15 @@ const RECV: RegionId = RegionId(2);
 fn ask(scene: &mut Scene) {
     scene.down(Down::Query {
         wave: WaveId(3),
-        query: Query::Waits { older_ns: SECOND },
+        query: Query::Hang { older_ns: SECOND },
     });
 }
 
-fn answer(said: Vec<Up>) -> Option<Waits> {
+fn answer(said: Vec<Up>) -> Option<Hang> {
     said.into_iter().find_map(|up| match up {
         Up::Partial {
             wave: WaveId(3),
-            partial: Partial::Waits(waits),
+            partial: Partial::Hang(waits),
             ..
         } => Some(*waits),
         _ => None,
@@ -37,13 +37,13 @@ fn stands(rank: &Writer, region: RegionId, since_ms: u64) {
     status.inside.store(inside::MPI, Ordering::Release);
 }
 
-fn seen(since_ms: u64, need: Need) -> Seen {
-    Seen {
+fn seen(since_ms: u64, need: Need) -> PendingCall {
+    PendingCall {
         entered_at: since_ms * MS,
         need,
         passed: vec![(CommLocal::WORLD, 4)],
         site: Some("a.c:7".into()),
-        ..Seen::default()
+        ..PendingCall::default()
     }
 }
 
@@ -57,23 +57,23 @@ fn a_rank_that_stands_is_looked_at_by_its_supervisor() {
     scene.step(20_000);
     ask(&mut scene);
     assert_eq!(answer(scene.said()), None, "it waits for the supervisor");
-    assert_eq!(first.hear(), Some(ToSupervisor::Look { look: 1 }));
+    assert_eq!(first.hear(), Some(ToSupervisor::Inspect { inspection: 1 }));
     assert_eq!(second.hear(), None, "a young call may come back");
-    let receive = SeenOperation {
+    let receive = PendingOperation {
         waited: true,
         side: Side::Recv,
         peer: 1,
         comm: CommLocal::WORLD,
         tag: 9,
     };
-    let any = SeenOperation {
+    let any = PendingOperation {
         peer: peer::ANY,
         waited: false,
         ..receive
     };
-    first.say(&FromSupervisor::Seen {
-        look: 1,
-        seen: Some(Seen {
+    first.say(&FromSupervisor::Inspected {
+        inspection: 1,
+        call: Some(PendingCall {
             operations: vec![receive, any],
             ..seen(10, Need::All)
         }),
@@ -117,12 +117,12 @@ fn a_collective_is_told_with_its_place_on_its_communicator() {
         ordinal: 4,
         root: peer::NONE,
     };
-    first.say(&FromSupervisor::Seen {
-        look: 1,
-        seen: Some(seen(10, need)),
+    first.say(&FromSupervisor::Inspected {
+        inspection: 1,
+        call: Some(seen(10, need)),
     });
     let waits = answer(scene.step(1)).expect("an answer");
-    let barrier = Doing::Collective(Meeting {
+    let barrier = Doing::Collective(CollectiveCall {
         comm: CommId::WORLD,
         ordinal: 4,
         region: RegionId(9),
@@ -143,9 +143,9 @@ fn what_was_seen_of_another_call_is_not_told() {
     stands(&rank, RECV, 10);
     scene.step(20_000);
     ask(&mut scene);
-    first.say(&FromSupervisor::Seen {
-        look: 1,
-        seen: Some(seen(11, Need::All)),
+    first.say(&FromSupervisor::Inspected {
+        inspection: 1,
+        call: Some(seen(11, Need::All)),
     });
     let waits = answer(scene.step(1)).expect("an answer");
     assert_eq!(waits.pending, []);
@@ -163,9 +163,9 @@ fn a_supervisor_that_does_not_answer_is_not_waited_for_long() {
     let waits = answer(scene.step(1)).expect("an answer");
     assert_eq!((waits.pending.len(), waits.ranks), (0, 2));
     // It comes too late.
-    first.say(&FromSupervisor::Seen {
-        look: 1,
-        seen: None,
+    first.say(&FromSupervisor::Inspected {
+        inspection: 1,
+        call: None,
     });
     assert_eq!(answer(scene.step(1)), None);
 }

@@ -169,10 +169,8 @@ impl Tree {
             Partial::Messages(messages) => Answer::Messages(*messages, coverage),
             Partial::Buffers(buffers) => Answer::Buffers(buffers, coverage),
             Partial::Records(records) => Answer::Records(records, coverage),
-            Partial::Last(last) => Answer::Last(last, coverage),
-            Partial::Waits(waits) => {
-                Answer::Waits(Box::new((Default::default(), *waits)), coverage)
-            }
+            Partial::Timeline(last) => Answer::Timeline(last, coverage),
+            Partial::Hang(waits) => Answer::Hang(Box::new((Default::default(), *waits)), coverage),
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
         };
         let response = Response {

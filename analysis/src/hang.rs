@@ -1,0 +1,132 @@
+//! Who waits for whom. Places tell what each of their ranks' pending calls needs; the tree adds
+//! that up without growing with the job; the root makes of it which ranks can never go on, and why.
+//!
+//! ```text
+//! rank     a pending call with its operations                    told by its place
+//! Hang    classes of ranks, pending calls of the first so many  merged in the tree
+//! graph    for each rank what must happen before it goes on      at the root: `explain`
+//! ```
+//!
+//! Lists are merged as sorted sets of which the first so many stay, so the shape of the tree makes
+//! no difference.
+
+mod and_or_graph;
+mod explain;
+mod pairs;
+mod sentence;
+mod surroundings;
+mod wait_graph;
+
+pub use explain::explain;
+pub use surroundings::{SETTLED_NS, Surroundings};
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use invivo_proto::control::hang::{
+    CLASSES_MAX, Doing, Hang, NAMED_MAX, OPERATIONS_MAX, PASSED_MAX, PENDING_MAX, Pending,
+    RankClass, SITE_BYTES_MAX,
+};
+use invivo_proto::ids::Rank;
+
+/// Adds a rank that does this for so long.
+pub fn add(into: &mut Hang, rank: Rank, doing: Doing, since_ns: u64) {
+    let class = RankClass {
+        ranks: 1,
+        named: [rank].into(),
+        shortest_ns: since_ns,
+        longest_ns: since_ns,
+        site: None,
+    };
+    into.ranks = into.ranks.saturating_add(1);
+    add_class(into, doing, class);
+    keep_first_classes(into);
+}
+
+/// Adds a rank whose call is told in full, cut to what an answer has room for.
+pub fn add_pending(into: &mut Hang, mut pending: Pending) {
+    if let Some(site) = &mut pending.site {
+        let mut bytes = SITE_BYTES_MAX;
+        while !site.is_char_boundary(bytes.min(site.len())) {
+            bytes -= 1;
+        }
+        site.truncate(bytes);
+    }
+    pending
+        .operations
+        .sort_by_key(|operation| Reverse(operation.waited));
+    pending.more_operations |= pending.operations.len() > OPERATIONS_MAX;
+    pending.operations.truncate(OPERATIONS_MAX);
+    while pending.passed.len() > PASSED_MAX {
+        pending.passed.pop_last();
+    }
+    let class = RankClass {
+        ranks: 1,
+        named: [pending.rank].into(),
+        shortest_ns: pending.since_ns,
+        longest_ns: pending.since_ns,
+        site: pending.site.clone().map(|site| (pending.rank, site)),
+    };
+    into.ranks = into.ranks.saturating_add(1);
+    add_class(into, pending.doing, class);
+    keep_first_classes(into);
+    into.pending.push(pending);
+    keep_first(&mut into.pending);
+}
+
+/// Adds what `from` says of other ranks.
+pub fn merge(into: &mut Hang, from: Hang) {
+    into.ranks = into.ranks.saturating_add(from.ranks);
+    for (doing, class) in from.classes {
+        add_class(into, doing, class);
+    }
+    keep_first_classes(into);
+    into.pending.extend(from.pending);
+    keep_first(&mut into.pending);
+}
+
+fn add_class(into: &mut Hang, doing: Doing, from: RankClass) {
+    let Some(class) = into.classes.get_mut(&doing) else {
+        into.classes.insert(doing, from);
+        return;
+    };
+    class.ranks = class.ranks.saturating_add(from.ranks);
+    class.shortest_ns = class.shortest_ns.min(from.shortest_ns);
+    class.longest_ns = class.longest_ns.max(from.longest_ns);
+    class.named.extend(from.named);
+    class.named.sort_unstable();
+    class.named.dedup();
+    class.named.truncate(NAMED_MAX);
+    class.site = match (class.site.take(), from.site) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    };
+}
+
+fn keep_first_classes(waits: &mut Hang) {
+    while waits.classes.len() > CLASSES_MAX {
+        waits.classes.pop_last();
+    }
+}
+
+/// Ranks that wait for messages are told before those in collectives, whose classes say nearly all
+/// of them, and these before those that wait for nobody; of equal ones the longest first, as the
+/// others mostly wait for these.
+fn keep_first(pending: &mut Vec<Pending>) {
+    let importance = |doing: Doing| match doing {
+        Doing::Messages(_) => 0,
+        Doing::Collective(_) => 1,
+        _ => 2,
+    };
+    let order = |pending: &Pending| {
+        (
+            importance(pending.doing),
+            Reverse(pending.since_ns),
+            pending.rank,
+        )
+    };
+    pending.sort_by_key(order);
+    pending.truncate(PENDING_MAX);
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,69 @@
+//! From pending calls to what is the matter: the wait-for graph of the ranks that are told in full,
+//! and everybody else taken for somebody who may still come.
+
+use super::surroundings::Surroundings;
+use super::wait_graph::WaitGraph;
+use super::{and_or_graph, sentence};
+use alloc::string::String;
+use alloc::vec::Vec;
+use invivo_proto::control::hang::{Diagnosis, Doing, FINDINGS_MAX, Finding, Hang, Verdict};
+
+/// What is the matter.
+pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
+    let graph = WaitGraph::new(waits, around);
+    let stuck = and_or_graph::stuck(&graph.nodes);
+    let is_stuck = |at: &usize| stuck[*at];
+    let mut findings = Vec::new();
+    let all = (0..waits.pending.len()).filter(is_stuck).count() as u32;
+    if all > 0 {
+        graph.mismatches(&stuck, &mut findings);
+        graph.gone(&stuck, &mut findings);
+        graph.cycles(&stuck, &mut findings);
+    } else {
+        graph.missing(&mut findings);
+        graph.unmatched(&mut findings);
+    }
+    findings.truncate(FINDINGS_MAX);
+    let waits_for_someone = findings.iter().any(is_for_somebody_at_work);
+    let in_mpi = |doing: &Doing| {
+        matches!(
+            doing,
+            Doing::InMpi(_) | Doing::Messages(_) | Doing::Collective(_) | Doing::Held
+        )
+    };
+    let verdict = if all > 0 {
+        Verdict::Deadlock
+    } else if waits_for_someone {
+        Verdict::Waiting
+    } else if waits.classes.keys().any(in_mpi) {
+        Verdict::Moving
+    } else {
+        Verdict::Computing
+    };
+    let at_work = waits
+        .classes
+        .iter()
+        .filter(|(doing, _)| **doing != Doing::Finished);
+    let quiet_ns = at_work
+        .map(|(_, class)| class.shortest_ns)
+        .min()
+        .unwrap_or(0);
+    let mut diagnosis = Diagnosis {
+        verdict,
+        sentence: String::new(),
+        stuck: all,
+        findings,
+        quiet_ns,
+    };
+    diagnosis.sentence = sentence::of(&diagnosis, waits);
+    diagnosis
+}
+
+fn is_for_somebody_at_work(finding: &Finding) -> bool {
+    let works = |doing: &Doing| matches!(doing, Doing::Computing | Doing::Starting);
+    match finding {
+        Finding::Missing { absent, .. } => absent.iter().any(|link| works(&link.doing)),
+        Finding::Unmatched { .. } => true,
+        Finding::Mismatch { .. } | Finding::Cycle { .. } | Finding::Finished { .. } => false,
+    }
+}

@@ -1,0 +1,67 @@
+//! Operations that have found each other: a send that is pending and a receive that is posted for
+//! it. Such a message is on its way, however long that takes, and nobody is to blame for it.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use invivo_proto::control::hang::{Operation, Partner, Pending, Side};
+use invivo_proto::ids::Rank;
+use invivo_proto::mpi::ANY_TAG;
+
+/// For each pending call and each of its operations, whether its other side is there. Sends are
+/// tried in their order; each takes the first receive that it fits and that no other has taken, as
+/// MPI does.
+pub fn paired(pending: &[Pending]) -> Vec<Vec<bool>> {
+    let of_rank: BTreeMap<Rank, usize> = pending
+        .iter()
+        .enumerate()
+        .map(|(n, one)| (one.rank, n))
+        .collect();
+    let mut paired: Vec<Vec<bool>> = pending
+        .iter()
+        .map(|one| one.operations.iter().map(|_| false).collect())
+        .collect();
+    for (from, sender) in pending.iter().enumerate() {
+        for (n, send) in sender.operations.iter().enumerate() {
+            let Some(to) = receiver(send).and_then(|rank| of_rank.get(&rank).copied()) else {
+                continue;
+            };
+            let receives = pending[to].operations.iter().enumerate();
+            let fitting: Vec<(usize, Side)> = receives
+                .filter(|&(_, recv)| fits(sender.rank, send, recv))
+                .map(|(m, recv)| (m, recv.side))
+                .collect();
+            for (m, _) in fitting.iter().filter(|(_, side)| *side == Side::Probe) {
+                // It finds the message and leaves it there.
+                paired[to][*m] = true;
+            }
+            let free = fitting
+                .iter()
+                .find(|&&(m, side)| side == Side::Recv && !paired[to][m]);
+            if let Some(&(m, _)) = free {
+                paired[to][m] = true;
+                paired[from][n] = true;
+            }
+        }
+    }
+    paired
+}
+
+fn receiver(send: &Operation) -> Option<Rank> {
+    match (send.side, send.peer) {
+        (Side::Send, Partner::Rank(rank)) => Some(rank),
+        _ => None,
+    }
+}
+
+/// Whether a message of `sender` is one that `recv` takes.
+fn fits(sender: Rank, send: &Operation, recv: &Operation) -> bool {
+    let from = match recv.peer {
+        Partner::Rank(rank) => rank == sender,
+        Partner::Any | Partner::Unknown => true,
+        Partner::Nobody => false,
+    };
+    matches!(recv.side, Side::Recv | Side::Probe)
+        && from
+        && send.comm == recv.comm
+        && (recv.tag == ANY_TAG || recv.tag == send.tag)
+}

@@ -1,0 +1,172 @@
+//! What is counted of messages, and the merge of it.
+
+use super::UNKNOWN_NS;
+use super::waiting::Endpoint;
+use crate::moments;
+use crate::pauses::Pauses;
+use invivo_proto::control::peer::Clipping;
+use invivo_proto::control::results::{Messages, Traffic, Unmatched};
+use invivo_proto::ids::Rank;
+
+/// Of no messages: adding it to anything changes nothing.
+pub const EMPTY: Messages = Messages {
+    sent: NO_TRAFFIC,
+    received: NO_TRAFFIC,
+    matched: NO_TRAFFIC,
+    unmatched: Unmatched {
+        unresolved: 0,
+        limit: 0,
+        cut: 0,
+        missing: 0,
+    },
+    transfer: moments::EMPTY,
+    late_sender: moments::EMPTY,
+    untimed: 0,
+    clock_error_ns: 0,
+};
+
+const NO_TRAFFIC: Traffic = Traffic {
+    messages: 0,
+    bytes: 0,
+};
+
+/// Why an endpoint will never be matched; see [`Unmatched`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnmatchedReason {
+    /// Nobody knows the peer.
+    Unresolved,
+    /// No room.
+    Limit,
+    /// The other endpoint is not counted.
+    Cut,
+    /// The record of the other endpoint is missing.
+    Missing,
+}
+
+/// Sums over the endpoints that are counted: those that are not outside of what is recorded by
+/// their own rank's cuts, and ended behind the last reset.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    /// The last reset, in job time; 0 without one.
+    pub reset_ns: u64,
+    /// Pauses of the application, in job time.
+    pub pauses: Pauses,
+    /// The sums.
+    pub sums: Messages,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters {
+            reset_ns: 0,
+            pauses: Pauses::default(),
+            sums: EMPTY,
+        }
+    }
+}
+
+impl Counters {
+    /// Whether an endpoint is counted. Of one by another clock than job time its standing alone
+    /// tells.
+    #[inline]
+    pub fn counts(&self, endpoint: &Endpoint) -> bool {
+        let is_behind = endpoint.error_ns == UNKNOWN_NS || endpoint.end_ns > self.reset_ns;
+        endpoint.clipping != Clipping::Outside && is_behind
+    }
+
+    /// A message was sent.
+    #[inline]
+    pub fn sent(&mut self, endpoint: &Endpoint) {
+        if self.counts(endpoint) {
+            add(&mut self.sums.sent, one(endpoint));
+        }
+    }
+
+    /// A message was received.
+    #[inline]
+    pub fn received(&mut self, endpoint: &Endpoint) {
+        if self.counts(endpoint) {
+            add(&mut self.sums.received, one(endpoint));
+        }
+    }
+
+    /// An endpoint will never be matched.
+    pub fn unmatched(&mut self, endpoint: &Endpoint, reason: UnmatchedReason) {
+        if self.counts(endpoint) {
+            let unmatched = &mut self.sums.unmatched;
+            *match reason {
+                UnmatchedReason::Unresolved => &mut unmatched.unresolved,
+                UnmatchedReason::Limit => &mut unmatched.limit,
+                UnmatchedReason::Cut => &mut unmatched.cut,
+                UnmatchedReason::Missing => &mut unmatched.missing,
+            } += 1;
+        }
+    }
+
+    /// A send and its receive by `receiver`.
+    #[inline]
+    pub fn pair(&mut self, receiver: Rank, send: &Endpoint, receive: &Endpoint) {
+        if !(self.counts(send) && self.counts(receive)) {
+            // At most one of them is counted, and that one for good without the other.
+            self.unmatched(send, UnmatchedReason::Cut);
+            self.unmatched(receive, UnmatchedReason::Cut);
+            return;
+        }
+        add(&mut self.sums.matched, one(send));
+        // By a clock that is a little off a message may seem to come before it was sent.
+        let end_ns = receive.end_ns.max(send.begin_ns);
+        let clipped = [send, receive]
+            .iter()
+            .any(|endpoint| endpoint.clipping == Clipping::Clipped);
+        let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
+        // Two endpoints of a time before job time was known are by the same clock, that of their
+        // node.
+        let timeless = (send.error_ns == UNKNOWN_NS) != (receive.error_ns == UNKNOWN_NS);
+        if clipped || timeless || pause.paused != 0 || !pause.exact {
+            self.sums.untimed += 1;
+            return;
+        }
+        if send.error_ns != UNKNOWN_NS {
+            let error_ns = u64::from(send.error_ns.max(receive.error_ns));
+            self.sums.clock_error_ns = self.sums.clock_error_ns.max(error_ns);
+        }
+        moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
+        if send.begin_ns > receive.begin_ns {
+            let waited_ns = send.begin_ns.min(receive.end_ns) - receive.begin_ns;
+            moments::insert(&mut self.sums.late_sender, waited_ns, receiver);
+        }
+    }
+}
+
+fn one(endpoint: &Endpoint) -> Traffic {
+    Traffic {
+        messages: 1,
+        bytes: endpoint.bytes,
+    }
+}
+
+#[inline]
+fn add(into: &mut Traffic, from: Traffic) {
+    into.messages = into.messages.saturating_add(from.messages);
+    into.bytes = into.bytes.saturating_add(from.bytes);
+}
+
+/// Adds what `from` says of messages that others saw.
+pub fn merge(into: &mut Messages, from: &Messages) {
+    add(&mut into.sent, from.sent);
+    add(&mut into.received, from.received);
+    add(&mut into.matched, from.matched);
+    let (of, more) = (&mut into.unmatched, &from.unmatched);
+    for (into, from) in [
+        (&mut of.unresolved, more.unresolved),
+        (&mut of.limit, more.limit),
+        (&mut of.cut, more.cut),
+        (&mut of.missing, more.missing),
+        (&mut into.untimed, from.untimed),
+    ] {
+        *into = into.saturating_add(from);
+    }
+    moments::merge(&mut into.transfer, &from.transfer);
+    moments::merge(&mut into.late_sender, &from.late_sender);
+    into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);
+}

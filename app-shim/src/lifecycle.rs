@@ -1,0 +1,11 @@
+//! The life of an observed process: attaching, start, `MPI_Finalize`, `MPI_Abort`, refusals.
+
+pub mod abort;
+pub mod attach;
+pub mod finalize;
+pub mod init_lock;
+pub mod refusals;
+pub mod sessions;
+pub mod start;
+mod supervisor;
+mod supervisor_fds;

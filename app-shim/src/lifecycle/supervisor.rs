@@ -1,0 +1,47 @@
+//! The socket to the supervisor, the `invivo exec` process that started this rank.
+
+use crate::clock::monotonic_ns;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicI32, Ordering};
+
+/// The rank's end of the socket, -1 while there is none.
+static SOCKET: AtomicI32 = AtomicI32::new(-1);
+
+/// Keeps the socket for the life of the process.
+pub fn set_socket(descriptor: c_int) {
+    SOCKET.store(descriptor, Ordering::Relaxed);
+}
+
+/// Sends one message. False where the supervisor is gone, which nobody here can mend.
+pub fn send(message: &[u8]) -> bool {
+    let socket = SOCKET.load(Ordering::Relaxed);
+    // SAFETY: the bytes are valid for their length; the descriptor is ours, or none.
+    let sent = unsafe {
+        libc::send(
+            socket,
+            message.as_ptr().cast(),
+            message.len(),
+            libc::MSG_NOSIGNAL,
+        )
+    };
+    sent >= 0
+}
+
+/// Waits until the supervisor answers or is gone, but at most `bound_ns`.
+pub fn wait_for_answer(bound_ns: u64) {
+    let until = monotonic_ns() + bound_ns;
+    let mut answer = libc::pollfd {
+        fd: SOCKET.load(Ordering::Relaxed),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    loop {
+        let left_ms = until.saturating_sub(monotonic_ns()) / 1_000_000;
+        // SAFETY: one entry, which is ours.
+        let ready = unsafe { libc::poll(&mut answer, 1, left_ms as c_int) };
+        // A signal interrupts the call: it goes on for what is left.
+        if ready > 0 || left_ms == 0 {
+            return;
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Every limit of the shim, with its unit and the reason for its size (but for the first size of
+//! `track/handle_table.rs`, which stands alone for its test).
+
+use invivo_proto::shm::LOCATIONS_MAX;
+
+// The hot path.
+
+/// One call in this many is also timed for what the shim itself costs: a part of a percent of the
+/// calls pays for two more time stamps, and a second of any busy program still has hundreds.
+pub const SAMPLED_CALLS: u64 = 256;
+/// Calls between two polls of what is on its way (packets, definitions, ids) and of the sampling
+/// frequency. MPI makes progress in a poll, too, and each costs more than a recorded call.
+pub const POLLED_CALLS: u32 = 32;
+/// Threads with a location of their own. The last status page belongs to all other threads
+/// together: they count their calls there.
+pub const LOCATIONS: usize = LOCATIONS_MAX - 1;
+/// Datatypes whose size a thread remembers: programs use a handful at a time.
+pub const DATATYPE_SIZES: usize = 16;
+/// The first request of a thread without a location: requests of records never get so far.
+pub const OVERFLOW_FIRST_REQUEST: u64 = 1 << 40;
+
+// Packets.
+
+/// The longest that one call waits for a free packet, in ns: 10 ms.
+pub const BACK_PRESSURE_WAIT_MAX_NS: u64 = 10_000_000;
+/// All waiting for packets together stays below one part in so many of the run: 1 %.
+pub const BACK_PRESSURE_WAIT_PART: u64 = 100;
+/// Between two looks for a free packet, or for one that has arrived, in microseconds.
+pub const PACKET_POLL_US: u64 = 50;
+/// While no packet arrives, up to `2^SEND_MISSES_MAX - 1` polls are left out: a poll may yield the
+/// processor, where there are more processes than processors, and a stopped place takes nothing
+/// for long.
+pub const SEND_MISSES_MAX: u32 = 6;
+
+// The gate.
+
+/// The longest single wait at a closed gate, in ns: how late a deadline that was brought forward
+/// can be seen.
+pub const GATE_RECHECK_NS: u64 = 100_000_000;
+
+// Communicators and groups.
+
+/// The longest that freeing a communicator waits for its id: a member that has stopped observing
+/// never sends it.
+pub const ID_WAIT_MAX: core::time::Duration = core::time::Duration::from_secs(1);
+/// Bytes of a communicator's name: `MPI_MAX_OBJECT_NAME` is 64 or 128; a longer one is cut.
+pub const NAME_BYTES_MAX: usize = 256;
+/// Ranks of a group that are translated at a time, so that memory does not grow with the group.
+pub const GROUP_RANKS: usize = 4096;
+/// A definition's runs of ranks are cut at this many bytes, far below the longest definition.
+pub const GROUP_RUN_BYTES: usize = 8192;
+/// Bytes that are kept free for one more run of ranks, which takes at most 20.
+pub const RUN_BYTES_MAX: usize = 30;
+
+// Callbacks.
+
+/// Callbacks of the program and its libraries that can be replaced; PETSc registers a dozen.
+pub const CALLBACK_ENTRIES: usize = 512;
+/// Keyvals made last that are remembered: several threads of a process may be making one.
+pub const RECENT_KEYVALS: usize = 16;
+
+// The lifecycle.
+
+/// The longest that the supervisor takes to hand over descriptors, in seconds: it sleeps until
+/// somebody asks.
+pub const HANDOVER_WAIT_S: i64 = 10;
+/// The longest that finalisation waits for packets in flight, in ns; what has not arrived then is
+/// taken from shared memory.
+pub const DRAIN_WAIT_NS: u64 = 2_000_000_000;
+/// The longest that finalisation waits for room in the definition ring, in ns.
+pub const DEFINITIONS_WAIT_NS: u64 = 1_000_000_000;
+/// Between two looks for room in the definition ring, in microseconds.
+pub const DEFINITIONS_POLL_US: u64 = 200;
+/// The longest that `MPI_Abort` waits for the place to take what was recorded, in ns: as long as
+/// the supervisor of a rank that died would.
+pub const ABORT_WAIT_NS: u64 = 10_000_000_000;

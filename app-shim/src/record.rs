@@ -1,0 +1,15 @@
+//! The hot path: one record for each call, from the wrapper to the packet on its way to the place.
+
+mod back_pressure;
+pub mod call;
+pub mod facts;
+mod gate;
+pub mod location;
+pub mod open_packet;
+pub mod overflow;
+pub mod packet_pool;
+mod poll;
+pub mod send_queue;
+pub mod thread_location;
+mod thread_pointer;
+mod write;

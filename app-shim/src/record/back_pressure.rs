@@ -1,0 +1,58 @@
+//! What a thread does that needs a packet while none is free: wait within bounds, then drop.
+//!
+//! The pool is the memory bound, so something has to give. Unless another policy was asked for the
+//! record waits, but never long: at most [`BACK_PRESSURE_WAIT_MAX_NS`] at a time and one part in
+//! [`BACK_PRESSURE_WAIT_PART`] of the run in all; then records are dropped and counted until a
+//! packet comes back.
+
+use super::location::Location;
+use super::{packet_pool, poll, send_queue};
+use crate::clock::{monotonic_ns, sleep_us};
+use crate::limits::{BACK_PRESSURE_WAIT_MAX_NS, BACK_PRESSURE_WAIT_PART, PACKET_POLL_US};
+use core::sync::atomic::{AtomicU64, Ordering};
+use invivo_proto::shm::{back_pressure, recording};
+
+/// Time waited for packets so far, over all threads, in ns.
+static WAITED_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Closes the location's packet, if it has one, and opens the next, whose times begin at
+/// `base_time`. False where none can be had now.
+#[cold]
+#[inline(never)]
+pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
+    if location.is_overflow {
+        return false;
+    }
+    packet_pool::close(location);
+    if packet_pool::open(location, base_time) {
+        return true;
+    }
+
+    let started = monotonic_ns();
+    let left = match location.control.back_pressure.load(Ordering::Relaxed) {
+        back_pressure::DROP => 0,
+        back_pressure::BLOCK => u64::MAX,
+        _ => {
+            let budget = (started - send_queue::started_ns()) / BACK_PRESSURE_WAIT_PART;
+            let waited = WAITED_NS.load(Ordering::Relaxed);
+            budget.saturating_sub(waited).min(BACK_PRESSURE_WAIT_MAX_NS)
+        }
+    };
+
+    let mut opened = false;
+    let mut waited = 0;
+    // Nobody takes packets once recording is off, nor when the measurement was shut down.
+    while !opened
+        && waited < left
+        && recording::is_on(location.control.recording.load(Ordering::Relaxed))
+    {
+        sleep_us(PACKET_POLL_US);
+        poll::poll_for_packet(location);
+        opened = packet_pool::open(location, base_time);
+        waited = monotonic_ns() - started;
+    }
+    if waited != 0 {
+        WAITED_NS.fetch_add(waited, Ordering::Relaxed);
+    }
+    opened
+}

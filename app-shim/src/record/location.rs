@@ -1,0 +1,182 @@
+//! A thread's location: its status page, its open packet, its scratch memory.
+//!
+//! Found through thread-local storage (`thread_location.rs`), made at the thread's first call,
+//! never freed: a thread's records may outlive it.
+
+use super::open_packet::OpenPacket;
+use crate::family::{Request, Status as MpiStatus, THREAD_SERIALIZED};
+use crate::limits::{LOCATIONS, OVERFLOW_FIRST_REQUEST};
+use crate::process;
+use crate::track::datatype_sizes::DatatypeSizes;
+use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+use invivo_proto::packet::Losses;
+use invivo_proto::record::{Encoder, MAX_PARTS, Part};
+use invivo_proto::shm::{Control, Page, Status, inside, recording};
+
+/// One thread of the rank.
+pub struct Location {
+    /// The thread's number.
+    pub index: u16,
+    /// The kernel's id of the thread.
+    pub tid: i32,
+    /// Calls of ours that the thread is in: 0 or 1; inner calls are not looked at.
+    pub depth: u32,
+    /// Borrowed by a thread that has none of its own: see `overflow.rs`.
+    pub is_overflow: bool,
+    /// Written by the place.
+    pub control: &'static Control,
+    /// Read by the place.
+    pub status: &'static Status,
+    /// Calls entered while recording was on.
+    pub entered: u64,
+    /// The epoch of recording of the record written last, or of the call that was entered last
+    /// unrecorded.
+    pub epoch: u32,
+    pub packet: OpenPacket,
+    /// Encodes records into the open packet, and numbers requests from packet to packet.
+    pub encoder: Encoder,
+    /// Calls since the last poll.
+    pub since_polled: u32,
+    /// Parts of the present call.
+    pub parts: Vec<Part>,
+    /// Request handles as they were before the present call.
+    pub held: Vec<Request>,
+    /// Statuses that the caller did not want and we do.
+    pub statuses: Vec<MpiStatus>,
+    pub sizes: DatatypeSizes,
+    /// The communicator that was made last inside the present call, as a number; 0 for none.
+    pub made_inside: u64,
+}
+
+/// A thread's location, as a pointer: what re-enters during a call (callbacks that call MPI) looks
+/// at the location, too, so that no reference may live across the call. Each use makes one of its
+/// own.
+#[derive(Clone, Copy)]
+pub struct Here(NonNull<Location>);
+
+// SAFETY: used by one thread at a time; only a location that nobody uses is handed on.
+unsafe impl Send for Here {}
+
+impl Deref for Here {
+    type Target = Location;
+
+    #[inline(always)]
+    fn deref(&self) -> &Location {
+        // SAFETY: a leaked box that only this thread uses; no reference to it lives across a call
+        // of MPI.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl DerefMut for Here {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Location {
+        // SAFETY: as for `deref`.
+        unsafe { self.0.as_mut() }
+    }
+}
+
+impl Here {
+    /// A location of the calling thread; nothing for a null pointer.
+    ///
+    /// # Safety
+    /// Null, or a leaked box that only the calling thread uses.
+    #[inline(always)]
+    pub unsafe fn of(location: *mut Location) -> Option<Here> {
+        NonNull::new(location).map(Here)
+    }
+}
+
+/// Adds to a counter that only this thread writes, without the cost of an atomic addition.
+#[inline(always)]
+pub fn add(counter: &AtomicU64, n: u64) {
+    counter.store(
+        counter.load(Ordering::Relaxed).wrapping_add(n),
+        Ordering::Relaxed,
+    );
+}
+
+impl Location {
+    /// The location of the thread `tid`, with the status page of this number.
+    pub fn new(
+        index: u16,
+        tid: i32,
+        control: &'static Control,
+        status: &'static Status,
+    ) -> Location {
+        Location {
+            index,
+            tid,
+            depth: 0,
+            is_overflow: false,
+            control,
+            status,
+            entered: 0,
+            epoch: recording::epoch(control.recording.load(Ordering::Relaxed)),
+            packet: OpenPacket::none(),
+            encoder: Encoder::new(0, 1),
+            since_polled: 0,
+            parts: Vec::with_capacity(MAX_PARTS),
+            held: Vec::with_capacity(MAX_PARTS),
+            statuses: Vec::with_capacity(MAX_PARTS),
+            sizes: DatatypeSizes::new(),
+            made_inside: 0,
+        }
+    }
+
+    /// A location for a thread that has none of its own: with a status page that nobody reads, and
+    /// requests numbered where those of records never are.
+    pub fn overflow(page: &'static Page) -> Here {
+        // SAFETY: a page of atomic numbers, for which all zeroes are valid.
+        let status: &'static Status =
+            Box::leak(unsafe { Box::<Status>::new_zeroed().assume_init() });
+        let location = Box::leak(Box::new(Location {
+            is_overflow: true,
+            encoder: Encoder::new(0, OVERFLOW_FIRST_REQUEST),
+            ..Location::new(LOCATIONS as u16, 0, &page.control, status)
+        }));
+        Here(NonNull::from(location))
+    }
+
+    /// Whether the calling thread, which is in an outermost MPI call of the application, may make
+    /// calls of its own.
+    pub fn may_call_mpi(&self) -> bool {
+        process::THREAD_LEVEL.load(Ordering::Relaxed) >= THREAD_SERIALIZED
+            || self.tid == process::MAIN_THREAD.load(Ordering::Relaxed)
+    }
+
+    /// The location's loss ledger.
+    pub fn losses(&self) -> Losses {
+        Losses {
+            entered: self.entered,
+            dropped: self
+                .status
+                .dropped
+                .each_ref()
+                .map(|d| d.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Takes over how often the place has halved the frequency of this thread's samples. A sampler
+    /// keeps to what is known here, and takes no lock to read it.
+    #[inline]
+    pub fn update_frequency(&self) {
+        let halvings = self.status.halvings.load(Ordering::Acquire);
+        if halvings != self.status.halvings_known.load(Ordering::Relaxed) {
+            self.status
+                .halvings_known
+                .store(halvings, Ordering::Release);
+        }
+    }
+
+    /// Names the call that made the rank run. To be done before the rank's phase says so.
+    pub fn announce(&self, region: u16, begin: u64) {
+        self.status
+            .region
+            .store(u32::from(region), Ordering::Relaxed);
+        self.status.entered_at.store(begin, Ordering::Relaxed);
+        self.status.inside.store(inside::MPI, Ordering::Release);
+    }
+}

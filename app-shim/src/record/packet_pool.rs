@@ -1,0 +1,98 @@
+//! Opens packets from the pool, and closes them: sent over MPI, or left for the place to take.
+
+use super::location::{Location, add};
+use super::send_queue::{leave_for_place, send};
+use crate::process;
+use core::sync::atomic::{Ordering, fence};
+use invivo_proto::shm::owner;
+
+/// Opens a free packet of the pool, whose times begin at `base_time`. False where none is free.
+pub fn open(location: &mut Location, base_time: u64) -> bool {
+    let Some(region) = process::region() else {
+        return false;
+    };
+    let packets = region.packets();
+    // From the one behind the last on: packets come back in the order in which they were sent.
+    for i in 1..=packets {
+        let index = (location.packet.slot_index() + i) % packets;
+        let Some(slot) = region.slot(index) else {
+            continue;
+        };
+        // The look first: a failing exchange would take the cache line from others.
+        if slot.owner.load(Ordering::Relaxed) != owner::FREE || !slot.pass(owner::FREE, owner::RANK)
+        {
+            continue;
+        }
+
+        let sequence = location.status.packets.load(Ordering::Relaxed);
+        // 0 while it is being opened: a reader that sees the old number before and after its copy
+        // has the old contents, one that sees 0 or the new one throws its copy away.
+        slot.sequence.store(0, Ordering::Release);
+        fence(Ordering::Release);
+        slot.location
+            .store(u32::from(location.index), Ordering::Relaxed);
+        slot.committed.store(0, Ordering::Relaxed);
+        slot.taken.store(0, Ordering::Relaxed);
+        slot.records.store(0, Ordering::Relaxed);
+        slot.first_time.store(base_time, Ordering::Relaxed);
+        slot.last_time.store(base_time, Ordering::Relaxed);
+        slot.next_request
+            .store(location.encoder.next_request(), Ordering::Relaxed);
+        slot.epoch.store(location.epoch, Ordering::Relaxed);
+
+        location.encoder.restart(base_time);
+        location.packet.open(slot, index);
+        add(&location.status.packets, 1);
+        location
+            .status
+            .open_slot
+            .store(index as u32 + 1, Ordering::Relaxed);
+        slot.sequence.store(sequence + 1, Ordering::Release);
+        return true;
+    }
+    false
+}
+
+/// Closes the open packet: sends it where this thread may call MPI, else leaves it for the place.
+pub fn close(location: &mut Location) {
+    let Some(slot) = location.packet.take() else {
+        return;
+    };
+    location.status.open_slot.store(0, Ordering::Relaxed);
+    slot.last_time
+        .store(location.encoder.time(), Ordering::Relaxed);
+
+    // What the place has taken from shared memory meanwhile need not be sent.
+    let written = location.packet.written();
+    let taken_already = slot.taken.load(Ordering::Acquire) as usize >= written;
+    if taken_already || !location.may_call_mpi() || !send(location, slot, written) {
+        leave_for_place(slot, owner::RANK);
+    }
+}
+
+/// Leaves the open packet of a thread that ends, and makes no calls of its own any more, to the
+/// place. There are few packets, and threads may come and go as long as the program lives.
+pub fn leave_behind(location: &mut Location) {
+    if !process::observing() {
+        return;
+    }
+    let Some(slot) = location.packet.take() else {
+        return;
+    };
+    location.status.open_slot.store(0, Ordering::Relaxed);
+    slot.last_time
+        .store(location.encoder.time(), Ordering::Relaxed);
+    leave_for_place(slot, owner::RANK);
+}
+
+/// Leaves every packet that is still open to the place: those of threads that have stopped calling.
+pub fn leave_open_packets() {
+    let Some(region) = process::region() else {
+        return;
+    };
+    for index in 0..region.packets() {
+        if let Some(slot) = region.slot(index) {
+            slot.pass(owner::RANK, owner::PLACE);
+        }
+    }
+}

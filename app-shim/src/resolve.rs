@@ -1,0 +1,14 @@
+//! Finding functions: symbols, the MPI library, and the PMPI functions that the shim itself calls.
+
+pub mod c_dlsym;
+#[cfg(target_arch = "x86_64")]
+mod elf;
+pub mod library;
+pub mod objects;
+pub mod pmpi;
+pub mod predefined;
+#[cfg(target_arch = "x86_64")]
+pub mod restored_symbols;
+#[cfg(feature = "family-abi")]
+mod status;
+pub mod symbols;

@@ -1,0 +1,11 @@
+//! What lives longer than a call: communicators, groups, requests, sizes of datatypes.
+
+pub mod communicator_ids;
+pub mod communicators;
+pub mod datatype_sizes;
+pub mod definitions;
+mod groups;
+mod handle_table;
+pub mod idup;
+pub mod requests;
+mod shared_table;

@@ -1,0 +1,8 @@
+//! The substitution of `MPI_COMM_WORLD`: programs get the application's ranks alone.
+
+pub mod arguments;
+pub mod attributes;
+pub mod callbacks;
+pub mod error_text;
+pub mod process_sets;
+pub mod worlds;

@@ -1,0 +1,153 @@
+//! The shape of every wrapper, as macros.
+//!
+//! `generated.rs` gives the data: number, names, arguments, and what is noted before and after the
+//! real call.
+//!
+//! Both `MPI_X` and `PMPI_X` are exported, because Fortran layers and other languages reach the C
+//! functions by one name or the other; the depth guard in [`crate::record::call::Call`] sees to it
+//! that a call counts once.
+
+/// A recorded function.
+macro_rules! wrap {
+    ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* })
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
+            crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* })
+        }
+    };
+}
+pub(crate) use wrap;
+
+/// A function that has to be followed wherever it is called from, because all members of a
+/// communicator take part in what its hooks do: inside another call (from a callback, or from MPI
+/// itself), too, and behind a call that never came back, which a handler left by a jump. What it
+/// needs of others is noted for an outermost call alone: inside another one, that one's needs are
+/// what the application waits for.
+macro_rules! follow {
+    ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
+     |$call:ident| { $($needs:tt)* } { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index,
+                |$call| { $($needs)* $($before)* }, |$result| { $($after)* },
+                |real| { crate::wrappers::macros::inside!(real, ($($arg),*), $index, |$call| { $($before)* }, |$result| { $($after)* }) })
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
+            crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index,
+                |$call| { $($needs)* $($before)* }, |$result| { $($after)* },
+                |real| { crate::wrappers::macros::inside!(real, ($($arg),*), $index, |$call| { $($before)* }, |$result| { $($after)* }) })
+        }
+    };
+}
+pub(crate) use follow;
+
+/// The body of a followed function that is called inside another call.
+macro_rules! inside {
+    ($real:ident, ($($arg:ident),*), $index:literal,
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {{
+        let Some(mut $call) = crate::record::call::Call::inside($index) else {
+            return $real($($arg),*);
+        };
+        $($before)*
+        let $result = $real($($arg),*);
+        $($after)*
+        $result
+    }};
+}
+pub(crate) use inside;
+
+/// The body under one of the two names. What is not an outermost call is passed on, unless it is
+/// said what to do then.
+macro_rules! exported {
+    ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
+        crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* },
+            |real| { real($($arg),*) })
+    };
+    ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }, |$real:ident| { $($inner:tt)* }) => {{
+        crate::wrappers::macros::next!($real, $name, ($($type),*));
+        $(let $arg = crate::world::arguments::Substitute::substituted($arg);)*
+        // SAFETY: `real` is the library's function of this name; its arguments are the caller's,
+        // who keeps the function's preconditions. What `before` and `after` read through pointers,
+        // the function reads too.
+        unsafe {
+            let Some(mut $call) = crate::record::call::Call::enter($index) else {
+                return { $($inner)* };
+            };
+            $($before)*
+            $call.calling();
+            let $result = $real($($arg),*);
+            $call.called();
+            $($after)*
+            $call.leave();
+            $result
+        }
+    }};
+}
+pub(crate) use exported;
+
+/// A function that only gets the application's world in the place of the real one.
+macro_rules! through {
+    ($name:ident, $pname:ident, ($($arg:ident: $type:ty),*)) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            crate::wrappers::macros::next!(real, $name, ($($type),*));
+            // SAFETY: as for `wrap`.
+            unsafe { real($(crate::world::arguments::Substitute::substituted($arg)),*) }
+        }
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
+            crate::wrappers::macros::next!(real, $pname, ($($type),*));
+            // SAFETY: as for `wrap`.
+            unsafe { real($(crate::world::arguments::Substitute::substituted($arg)),*) }
+        }
+    };
+}
+pub(crate) use through;
+
+/// Binds `$real` to the next function of this name, or returns an error where no library has it.
+macro_rules! next {
+    ($real:ident, $name:ident, ($($type:ty),*)) => {
+        let $real: unsafe extern "C" fn($($type),*) -> c_int = {
+            const NAME: &core::ffi::CStr =
+                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => c"",
+                };
+            static NEXT: crate::resolve::symbols::NextFunction = crate::resolve::symbols::NextFunction::new(NAME);
+            let address = NEXT.address();
+            if address.is_null() {
+                return crate::lifecycle::refusals::missing_function();
+            }
+            // SAFETY: the library's function of this name has this signature.
+            unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(address) }
+        };
+    };
+}
+pub(crate) use next;
+
+/// Both names of a function that has a body of its own, each with its own next function.
+macro_rules! special {
+    ($name:ident, $pname:ident, ($($arg:ident: $type:ty),*), |$real:ident| $body:block) => {
+        #[doc = concat!("`", stringify!($name), "`")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
+            crate::wrappers::macros::next!($real, $name, ($($type),*));
+            $body
+        }
+        #[doc = concat!("`", stringify!($pname), "`")]
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
+            crate::wrappers::macros::next!($real, $pname, ($($type),*));
+            $body
+        }
+    };
+}
+pub(crate) use special;
