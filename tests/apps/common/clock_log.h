@@ -4,7 +4,7 @@
 #ifndef CLOCK_LOG_H
 #define CLOCK_LOG_H
 
-#include "told.h"
+#include "flag_file.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void clock_log_write(int log, const char *thread)
 static double compute(int log, const char *thread, int ticks)
 {
     double sum = 0;
-    for (int tick = 0; tick < ticks && !told("stop"); tick++) {
+    for (int tick = 0; tick < ticks && !flag_is_set("stop"); tick++) {
         long begun = clock_ns();
         for (int i = 1; i < 100000; i++)
             sum += 1.0 / ((double)i * i + tick);

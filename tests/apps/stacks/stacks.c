@@ -6,7 +6,7 @@
  *
  * Compilers must leave each of them a frame: they are not inlined, and have something to do after their calls. */
 #include "counting.h"
-#include "told.h"
+#include "flag_file.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ A_FRAME static void inner(void)
 
 A_FRAME static void compute(void)
 {
-    while (!told("stop"))
+    while (!flag_is_set("stop"))
         inner(); /* at compute */
     left++;
 }
@@ -42,7 +42,7 @@ A_FRAME static int exchange(void)
 A_FRAME static void rest(void)
 {
     struct timespec second = {1, 0};
-    while (!told("stop"))
+    while (!flag_is_set("stop"))
         nanosleep(&second, NULL); /* at rest */
     left++;
 }

@@ -1,13 +1,12 @@
-//! The application stands still when asked, and goes on when asked, when the lease is over, and
-//! when the measurement is lost; its results are the same.
+//! Pausing the application: a pause ends by command, by its lease, or when the root is lost.
 
-use invivo_e2e::apps::program;
 use invivo_e2e::checks;
-use invivo_e2e::client::number;
-use invivo_e2e::clock_log::{ClockLog, now_ns};
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
+use invivo_e2e::logs::clock_log::{ClockLog, now_ns};
+use invivo_e2e::mpi::Family;
 use invivo_e2e::processes::{kill, thread_states};
+use invivo_e2e::programs::program;
 use std::time::{Duration, Instant};
 
 /// Fewer on MPICH, which spins while it waits.
@@ -39,7 +38,7 @@ fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
 /// it is done.
 const SECONDS: usize = 4;
 
-/// Computing without an MPI call: every thread stands for as long as the pause lasts.
+/// Pauses a program that computes without an MPI call: every thread stands while the pause lasts.
 fn computing(family: Family) {
     let ranks = ranks(family);
     let command = program(family, "compute", [&SECONDS.to_string()]);
@@ -77,7 +76,7 @@ fn computing(family: Family) {
     assert_eq!(
         before,
         ticks(&running, ranks),
-        "nobody has computed meanwhile: {reply}"
+        "no rank has computed meanwhile: {reply}"
     );
     let lasted = paused.elapsed();
     client.resume(ranks);
@@ -114,18 +113,18 @@ fn computing(family: Family) {
 }
 
 #[test]
-fn a_computing_job_stands_still_on_open_mpi() {
+fn a_computing_job_is_paused_on_open_mpi() {
     computing(Family::Ompi);
 }
 
 #[test]
-fn a_computing_job_stands_still_on_mpich() {
+fn a_computing_job_is_paused_on_mpich() {
     computing(Family::Mpich);
 }
 
 /// Ranks in `MPI_Recv` count as paused, and get their message when the sender goes on.
 #[test]
-fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
+fn ranks_in_a_receive_go_on_after_a_pause() {
     for family in Family::ALL {
         let ranks = ranks(family);
         let mut running =
@@ -172,13 +171,14 @@ fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
     }
 }
 
-/// A job that does nothing but communicate: no call begins while it is paused, and no message is
+/// In a job that does nothing but communicate no call begins while it is paused, and no message is
 /// lost.
 #[test]
-fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
+fn a_job_that_only_communicates_is_paused() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "chatter", [])).start();
+        let mut running =
+            Job::observed(family, ranks, &program(family, "message_loop", [])).start();
         running.wait_for_answers();
         let client = running.client();
         running.until("calls", |job| (job.client().entered() > 1000).then_some(()));
@@ -216,7 +216,7 @@ fn paused(family: Family, lease: &str) -> Running {
     running
 }
 
-/// A pause that nobody ends is over with its lease.
+/// A pause without a command to end it ends with its lease.
 #[test]
 fn a_pause_ends_with_its_lease() {
     for family in Family::ALL {
@@ -254,8 +254,8 @@ fn a_pause_ends_with_its_lease() {
     }
 }
 
-/// The root is killed while the application stands: nobody is left to end the pause, and it ends
-/// all the same.
+/// The root is killed during a pause, so that no process can end it by command: it ends all the
+/// same.
 #[test]
 fn a_pause_ends_when_the_root_is_lost() {
     for family in Family::ALL {
@@ -288,7 +288,7 @@ fn a_pause_ends_when_the_root_is_lost() {
                 "{family:?}: rank {rank} stood {stood:?} after the root's death"
             );
         }
-        // They do not only twitch.
+        // They do not stop again.
         let before = ticks(&running, ranks);
         std::thread::sleep(TICK_MAX + Duration::from_millis(500));
         for (rank, (before, after)) in before.iter().zip(ticks(&running, ranks)).enumerate() {

@@ -1,16 +1,15 @@
-//! The application comes first, and what is recorded is true: six programs that talk in every way
-//! the script of `tests/apps/README.md` knows leave the same output and the same status with and
-//! without Invivo, and in the same runs the report equals their own counts, call by call and byte
-//! by byte.
+//! Programs have the output and status of a bare run, and the report has their own counts.
+//!
+//! Six programs communicate in all ways of the script of `tests/apps/README.md`; the report of each
+//! run equals the program's own counts, call by call and byte by byte.
 
-use invivo_e2e::apps::{Conversation, Counter, counter, program};
 use invivo_e2e::checks;
-use invivo_e2e::ended::Ended;
-use invivo_e2e::family::Family;
+use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Conversation, Counter, counter, program};
 
-/// The status that the programs are asked to leave with: not the one of a program that was merely
-/// killed.
+/// The status with which the programs exit: not one of a program that was killed.
 const STATUS: i32 = 3;
 
 /// Fewer on MPICH, which spins while it waits: its processes take the cores from each other.
@@ -38,7 +37,7 @@ fn conversation(program: Conversation, family: Family) {
     assert_eq!(bare.code(), STATUS, "the bare run");
     let mut job = Job::observed(family, ranks, &command);
     if program == Conversation::Python {
-        // mpi4py makes more calls than the program knows of; another layer counts them all.
+        // mpi4py makes calls of its own; a PMPI counter counts them all.
         job = job.env("LD_PRELOAD", counter(family, Counter::Shallow));
     }
     let observed = job.run();
@@ -83,10 +82,10 @@ conversations! {
     mpi4py_on_mpich: Python on Mpich;
 }
 
-/// A PMPI layer behind ours counts what it would count alone: nothing of our own traffic, and
-/// nothing twice.
+/// A PMPI layer behind the shim counts what it would count alone: none of Invivo's own messages,
+/// and nothing twice.
 #[test]
-fn a_pmpi_layer_behind_still_sees_every_call() {
+fn a_pmpi_layer_behind_counts_every_call() {
     for family in Family::ALL {
         let ranks = ranks(family);
         let observed = Job::observed(family, ranks, &Conversation::C.command(family))
@@ -108,10 +107,10 @@ fn a_pmpi_layer_behind_still_sees_every_call() {
     }
 }
 
-/// Two tool places: senders and receivers, leaders and members of communicators are known in
-/// different ones.
+/// With two tool places, the sender and the receiver of a message may belong to different ones, and
+/// so may the leader and the members of a communicator.
 #[test]
-fn two_places_together_know_what_one_knows() {
+fn two_places_have_the_results_of_one() {
     for family in Family::ALL {
         let observed = Job::observed(family, 3, &Conversation::C.command(family))
             .fan_in("2")
@@ -125,8 +124,7 @@ fn two_places_together_know_what_one_knows() {
     }
 }
 
-/// `invivo run` before the line that the user has typed all along: the same output, status and
-/// counts.
+/// `invivo run` before the user's own launcher line: the same output, status and counts.
 #[test]
 fn invivo_run_adds_its_processes_to_the_launchers_line() {
     for family in Family::ALL {
@@ -143,7 +141,7 @@ fn invivo_run_adds_its_processes_to_the_launchers_line() {
     }
 }
 
-/// Callbacks of the application that run in `MPI_Finalize` may still communicate.
+/// Callbacks of the application in `MPI_Finalize` may still communicate.
 #[test]
 fn callbacks_in_finalize_still_communicate() {
     for family in Family::ALL {
@@ -183,12 +181,17 @@ fn a_program_that_only_begins_and_ends_is_observed() {
 }
 
 /// Waiting times that are known by construction: rank r comes r * 60 ms late to each of five
-/// barriers.
+/// barriers, where the others wait.
 #[test]
-fn time_in_a_barrier_is_the_time_that_others_are_late() {
+fn time_in_a_barrier_is_time_of_waiting() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let observed = Job::observed(family, ranks, &program(family, "late", ["5", "60"])).run();
+        let observed = Job::observed(
+            family,
+            ranks,
+            &program(family, "late_to_barrier", ["5", "60"]),
+        )
+        .run();
         assert_eq!(observed.code(), 0);
         let report = observed.report();
         checks::complete(&report, ranks);
