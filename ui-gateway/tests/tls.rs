@@ -6,8 +6,8 @@ mod support;
 use invivo_grpc::channel::Way;
 use invivo_grpc::v1;
 use invivo_grpc::v1::invivo_client::InvivoClient;
+use invivo_ui_gateway::listener::tls_identity;
 use invivo_ui_gateway::server::Options;
-use invivo_ui_gateway::tls;
 use scripted_root::{ScriptedRoot, known};
 use std::error::Error;
 use std::sync::Arc;
@@ -138,7 +138,7 @@ async fn another_authority_and_another_name_are_refused_by_clients() {
     let (job, _root, _gateway) = known_job().await;
     let token = job.connect.view.clone();
     let url = job.published().url.expect("a URL");
-    let other = tls::identity("another job", &["127.0.0.1".to_owned()]).expect("made");
+    let other = tls_identity::identity("another job", &["127.0.0.1".to_owned()]).expect("made");
     let way = Way::Tls {
         url,
         authority: other.authority,
