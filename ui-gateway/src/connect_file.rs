@@ -1,5 +1,4 @@
-//! What the gateway adds to the job's `connect.json`: where it listens with TLS, and what to trust
-//! there.
+//! Writes the gateway's TLS address and certificate authority into the job's `connect.json`.
 
 use serde_json::Value;
 use std::fs::File;
@@ -7,26 +6,24 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Where the gateway listens with TLS, or why it does not.
+/// The gateway's TLS listener, or why there is none although it was requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tls {
-    /// Here.
     At {
-        /// As `https://node17:40123`.
+        /// `https://node17:40123`
         url: String,
         /// The authority's certificate, PEM.
         authority: String,
     },
-    /// Not, although it was asked to.
     Trouble(String),
 }
 
-/// Puts it into the file and leaves all else there as it is. Whoever reads the file sees the old
-/// one or the new one. A file that is gone (the job ends) is not made anew.
+/// Sets these fields of the file and keeps all others. Readers see either the old contents or the new
+/// ones. A file that is gone (the job ends) is not created again.
 ///
 /// # Errors
-/// When it cannot be written.
-pub fn announce(path: &Path, tls: &Tls) -> std::io::Result<()> {
+/// If it cannot be read or written.
+pub fn publish(path: &Path, tls: &Tls) -> std::io::Result<()> {
     let mut connect: Value = serde_json::from_slice(&std::fs::read(path)?)?;
     let (url, authority, trouble) = match tls {
         Tls::At { url, authority } => (Some(url), Some(authority), None),
@@ -39,7 +36,7 @@ pub fn announce(path: &Path, tls: &Tls) -> std::io::Result<()> {
     ] {
         connect[field] = value.cloned().into();
     }
-    // One gateway at a time writes here: it has the job's socket.
+    // Only one gateway writes here at a time: the one that has the job's socket.
     let new = path.with_extension("json.new");
     let mut file = File::options()
         .write(true)
@@ -49,18 +46,19 @@ pub fn announce(path: &Path, tls: &Tls) -> std::io::Result<()> {
         .open(&new)?;
     file.write_all(&serde_json::to_vec(&connect)?)?;
     let put = exchange(&new, path);
-    // The old file now, or the new one that has found no place.
+    // After an exchange this is the old file; without one, the new file that was not put in place.
     let removed = std::fs::remove_file(&new);
     put.and(removed)
 }
 
-/// Exchanges two files, so that a file that was removed in between stays removed.
+/// Exchanges two files. Unlike a rename, this fails if `path` was removed meanwhile, so that a job that
+/// has ended does not appear again.
 fn exchange(new: &Path, path: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
     match renameat_with(CWD, new, CWD, path, RenameFlags::EXCHANGE) {
-        // Some network file systems cannot; what comes closest leaves a link to the new contents
-        // behind.
+        // Some network file systems cannot exchange. A rename is the closest; the link gives the
+        // caller its second name to remove.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) if path.exists() => {
             std::fs::rename(new, path)?;
             std::fs::hard_link(path, new)
@@ -87,11 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn all_else_stays_and_the_file_stays_private() {
+    fn other_fields_stay_and_the_file_stays_private() {
         let dir = tempfile::tempdir().expect("directory");
         let path = file(dir.path());
         let before = Connect::read(&path).expect("read");
-        announce(&path, &Tls::Trouble("no such address".into())).expect("written");
+        publish(&path, &Tls::Trouble("no such address".into())).expect("written");
         assert_eq!(
             Connect::read(&path).expect("read").tls_trouble.as_deref(),
             Some("no such address")
@@ -100,7 +98,7 @@ mod tests {
             url: "https://node17:4000".into(),
             authority: "PEM".into(),
         };
-        announce(&path, &at).expect("written");
+        publish(&path, &at).expect("written");
         let after = Connect::read(&path).expect("still private");
         let expected = Connect {
             url: Some("https://node17:4000".into()),
@@ -116,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_gone_stays_gone() {
+    fn a_removed_file_is_not_created_again() {
         let dir = tempfile::tempdir().expect("directory");
         let path = file(dir.path());
         std::fs::remove_file(&path).expect("removed");
-        assert!(announce(&path, &Tls::Trouble(String::new())).is_err());
+        assert!(publish(&path, &Tls::Trouble(String::new())).is_err());
         std::fs::write(dir.path().join("new"), "{}").expect("written");
         assert!(exchange(&dir.path().join("new"), &path).is_err());
         assert!(!path.exists());

@@ -2,11 +2,10 @@
 //! Good clients notice nothing, the gateway's size and open files stay below what `limits` states,
 //! and all is given back.
 
-mod house;
 mod process;
 mod scripted_root;
+mod support;
 
-use house::{Bearer, Client, House};
 use invivo_grpc::channel::Way;
 use invivo_grpc::v1;
 use invivo_grpc::v1::invivo_client::InvivoClient;
@@ -18,6 +17,7 @@ use process::Program;
 use scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known, status};
 use std::sync::Arc;
 use std::time::Duration;
+use support::{Bearer, Client, JobDir};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::task::JoinSet;
@@ -37,7 +37,7 @@ const STAY: Duration = Duration::from_secs(4);
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 /// The longest with a new connection: a burst of 500 waits before it in the kernel's queue, at 200
 /// per second.
-const NEWCOMER_TIME_MAX: Duration = Duration::from_secs(5);
+const NEW_CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
 /// What the crowd may cost in memory, in bytes. The bound of `limits` for so many is above it.
 const CROWD_BYTES_MAX: u64 = 48 * 1024 * 1024;
 /// How large the gateway may become with all of it, in bytes.
@@ -47,7 +47,7 @@ const LEFTOVER_BYTES_MAX: u64 = 24 * 1024 * 1024;
 
 /// The two ways in.
 #[derive(Clone)]
-enum Door {
+enum Admission {
     Unix(std::path::PathBuf),
     Tls {
         address: String,
@@ -60,13 +60,13 @@ enum Door {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-impl Door {
-    fn unix(house: &House) -> Door {
-        Door::Unix(house.connect.socket.clone())
+impl Admission {
+    fn unix(job: &JobDir) -> Admission {
+        Admission::Unix(job.connect.socket.clone())
     }
 
-    fn tls(house: &House) -> Door {
-        let published = house.published();
+    fn tls(job: &JobDir) -> Admission {
+        let published = job.published();
         let (url, authority) = (
             published.url.expect("a URL"),
             published.authority.expect("an authority"),
@@ -81,7 +81,7 @@ impl Door {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec()];
-        Door::Tls {
+        Admission::Tls {
             address: url.strip_prefix("https://").expect("https").to_owned(),
             connector: TlsConnector::from(Arc::new(config)),
             way: Way::Tls { url, authority },
@@ -91,16 +91,16 @@ impl Door {
     /// A bare connection, without a word of TLS.
     async fn knock(&self) -> std::io::Result<Box<dyn Stream>> {
         Ok(match self {
-            Door::Unix(socket) => Box::new(UnixStream::connect(socket).await?),
-            Door::Tls { address, .. } => Box::new(TcpStream::connect(address).await?),
+            Admission::Unix(socket) => Box::new(UnixStream::connect(socket).await?),
+            Admission::Tls { address, .. } => Box::new(TcpStream::connect(address).await?),
         })
     }
 
     /// A connection on which HTTP/2 can be spoken.
     async fn enter(&self) -> std::io::Result<Box<dyn Stream>> {
         Ok(match self {
-            Door::Unix(socket) => Box::new(UnixStream::connect(socket).await?),
-            Door::Tls {
+            Admission::Unix(socket) => Box::new(UnixStream::connect(socket).await?),
+            Admission::Tls {
                 address, connector, ..
             } => {
                 let name = ServerName::try_from("127.0.0.1").expect("a name");
@@ -112,8 +112,8 @@ impl Door {
 
     fn client(&self, token: &str) -> Client {
         let channel = match self {
-            Door::Unix(socket) => house::channel(socket),
-            Door::Tls { way, .. } => way.channel().expect("a channel"),
+            Admission::Unix(socket) => support::channel(socket),
+            Admission::Tls { way, .. } => way.channel().expect("a channel"),
         };
         InvivoClient::with_interceptor(channel, Bearer(Some(token.to_owned())))
     }
@@ -121,8 +121,8 @@ impl Door {
     /// A client with the smallest window, so that what it does not read stays at the gateway soon.
     fn narrow_client(&self, token: &str) -> Client {
         let channel = match self {
-            Door::Unix(socket) => house::channel(socket),
-            Door::Tls {
+            Admission::Unix(socket) => support::channel(socket),
+            Admission::Tls {
                 way: Way::Tls { url, authority },
                 ..
             } => {
@@ -135,7 +135,7 @@ impl Door {
                     .initial_connection_window_size(65_535)
                     .connect_lazy()
             }
-            Door::Tls { .. } => unreachable!("it is TLS"),
+            Admission::Tls { .. } => unreachable!("it is TLS"),
         };
         InvivoClient::with_interceptor(channel, Bearer(Some(token.to_owned())))
     }
@@ -156,7 +156,7 @@ fn noise(seed: u64) -> Vec<u8> {
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// Says nonsense on one connection after the other.
-async fn garbage(door: Door) {
+async fn garbage(door: Admission) {
     for seed in 1.. {
         let stream = if seed % 2 == 0 {
             door.knock().await
@@ -171,7 +171,7 @@ async fn garbage(door: Door) {
 }
 
 /// Announces frames of 16 MiB, and sends headers without end.
-async fn huge(door: Door) {
+async fn huge(door: Admission) {
     let announced = [PREFACE, &[0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]].concat();
     let mut headers = [PREFACE, &[0, 0x40, 0, 1, 0, 0, 0, 0, 1]].concat();
     headers.extend(vec![0u8; 0x4000]);
@@ -192,7 +192,7 @@ async fn huge(door: Door) {
 }
 
 /// Keeps forty connections that say a byte now and then.
-async fn half_open(door: Door) {
+async fn half_open(door: Admission) {
     let mut streams = Vec::new();
     loop {
         while streams.len() < 40 {
@@ -218,7 +218,7 @@ async fn half_open(door: Door) {
 }
 
 /// Tries tokens.
-async fn wrong_tokens(door: Door) {
+async fn wrong_tokens(door: Admission) {
     for guess in 0u64.. {
         let mut client = door.client(&format!("{guess:064}"));
         for _ in 0..40 {
@@ -230,7 +230,7 @@ async fn wrong_tokens(door: Door) {
 }
 
 /// Opens five hundred connections at once, again and again.
-async fn bursts(door: Door) {
+async fn bursts(door: Admission) {
     loop {
         let mut connecting = JoinSet::new();
         for _ in 0..500 {
@@ -261,7 +261,7 @@ async fn faithful(mut client: Client) -> Duration {
 }
 
 /// A good client that comes anew each time, and again when it was pushed out, as `invivo` does.
-async fn fresh(door: Door, token: String) -> Duration {
+async fn fresh(door: Admission, token: String) -> Duration {
     let mut longest = Duration::ZERO;
     let begun = Instant::now();
     while begun.elapsed() < STAY {
@@ -273,7 +273,7 @@ async fn fresh(door: Door, token: String) -> Duration {
             .is_err()
         {
             assert!(
-                asked.elapsed() < NEWCOMER_TIME_MAX,
+                asked.elapsed() < NEW_CONNECTION_TIME_MAX,
                 "no answer to a new client"
             );
             sleep(Duration::from_millis(20)).await;
@@ -313,8 +313,8 @@ fn talkative(ask: &Ask) -> Reply {
     }
 }
 
-async fn visited_by_a_crowd(house: &House, root: &ScriptedRoot, program: &Program, door: Door) {
-    let token = house.connect.view.clone();
+async fn visited_by_a_crowd(job: &JobDir, root: &ScriptedRoot, program: &Program, door: Admission) {
+    let token = job.connect.view.clone();
     // Good clients that were there before.
     let (mut one, mut other) = (door.client(&token), door.client(&token));
     one.status(v1::StatusRequest {}).await.expect("status");
@@ -363,11 +363,11 @@ async fn visited_by_a_crowd(house: &House, root: &ScriptedRoot, program: &Progra
     );
     assert!(faithful < ANSWER_TIME_MAX, "an answer took {faithful:?}");
     assert!(
-        fresh < NEWCOMER_TIME_MAX,
+        fresh < NEW_CONNECTION_TIME_MAX,
         "an answer to a new client took {fresh:?}"
     );
     assert!(seen >= 10, "{seen} snapshots in {STAY:?} at 200 ms");
-    let most = limits::CLIENTS_MAX + limits::NEWCOMERS_MAX + limits::DESCRIPTORS_RESERVE;
+    let most = limits::CLIENTS_MAX + limits::UNAUTHENTICATED_MAX + limits::DESCRIPTORS_RESERVE;
     assert!(descriptors_most <= most, "{descriptors_most} open files");
     assert!(
         descriptors_most >= descriptors_before + 50,
@@ -411,13 +411,13 @@ fn allow_many_files() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_the_socket_and_over_tls() {
     allow_many_files();
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), talkative);
-    let program = Program::start(&house, &["--listen", "127.0.0.1:0"], Some(1024), None);
-    while house.published().url.is_none() {
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), talkative);
+    let program = Program::start(&job, &["--listen", "127.0.0.1:0"], Some(1024), None);
+    while job.published().url.is_none() {
         sleep(Duration::from_millis(10)).await;
     }
-    house.root_connected(true).await;
-    visited_by_a_crowd(&house, &root, &program, Door::unix(&house)).await;
-    visited_by_a_crowd(&house, &root, &program, Door::tls(&house)).await;
+    job.root_connected(true).await;
+    visited_by_a_crowd(&job, &root, &program, Admission::unix(&job)).await;
+    visited_by_a_crowd(&job, &root, &program, Admission::tls(&job)).await;
 }

@@ -1,6 +1,6 @@
-//! One connection to the root, from the first question (which job is this?) to its break.
+//! One connection to the root: asks for its job, then exchanges requests and answers until it breaks.
 
-use super::{Asked, LinkError, Reply, Root};
+use super::request::{LinkError, PendingRequest, Reply, RootState};
 use crate::limits;
 use futures_util::{SinkExt, StreamExt};
 use invivo_proto::control::link::{Answer, Ask, Request, Response};
@@ -15,56 +15,55 @@ use tokio_util::bytes::Bytes;
 use tokio_util::codec::{FramedRead, FramedWrite, LengthDelimitedCodec};
 
 /// Why a connection ended.
-pub(super) struct Broken {
+pub(super) struct Lost {
     pub why: String,
-    /// It was ended because all handles on the link are gone.
-    pub nobody_asks: bool,
+    /// All handles on the link are dropped: nobody needs another connection.
+    pub unused: bool,
 }
 
-impl From<String> for Broken {
-    fn from(why: String) -> Broken {
-        Broken {
-            why,
-            nobody_asks: false,
-        }
+impl From<String> for Lost {
+    fn from(why: String) -> Lost {
+        Lost { why, unused: false }
     }
 }
 
-/// Requests that wait for an answer.
+/// Requests without an answer, by their id on this connection.
 #[derive(Default)]
-struct Waiting {
+struct PendingReplies {
     last_id: u64,
     replies: BTreeMap<u64, oneshot::Sender<Result<Reply, LinkError>>>,
 }
 
-impl Waiting {
-    /// Takes a request in and gives its bytes; a request that cannot be taken is answered here.
-    fn take_in(&mut self, asked: Asked) -> Option<Vec<u8>> {
+impl PendingReplies {
+    /// Registers a request and returns its bytes; a request that cannot be sent is answered here.
+    fn register(&mut self, pending: PendingRequest) -> Option<Vec<u8>> {
         if self.replies.len() >= limits::PENDING_REQUESTS_MAX {
-            // Those whose callers gave up make room.
+            // Callers that have given up do not count.
             self.replies.retain(|_, reply| !reply.is_closed());
         }
         if self.replies.len() >= limits::PENDING_REQUESTS_MAX {
-            let _ = asked.reply.send(Err(LinkError::Busy(self.replies.len())));
+            let _ = pending.reply.send(Err(LinkError::Busy(self.replies.len())));
             return None;
         }
         self.last_id += 1;
         match control::encode(&Request {
             id: self.last_id,
-            ask: asked.ask,
+            ask: pending.ask,
         }) {
             Ok(bytes) => {
-                self.replies.insert(self.last_id, asked.reply);
+                self.replies.insert(self.last_id, pending.reply);
                 Some(bytes)
             }
             Err(error) => {
-                let _ = asked.reply.send(Err(LinkError::Refused(error.to_string())));
+                let _ = pending
+                    .reply
+                    .send(Err(LinkError::Refused(error.to_string())));
                 None
             }
         }
     }
 
-    /// Hands an answer to who asked. An unknown id is an answer that came after its caller gave up.
+    /// Passes an answer to its caller. An unknown id is an answer whose caller has given up.
     fn answer(&mut self, response: Response) {
         if let Some(reply) = self.replies.remove(&response.id) {
             let _ = reply.send(Ok(Reply {
@@ -77,25 +76,26 @@ impl Waiting {
     fn fail_all(self, why: &str) {
         let why: Arc<str> = why.into();
         for reply in self.replies.into_values() {
-            let _ = reply.send(Err(LinkError::Away(why.clone())));
+            let _ = reply.send(Err(LinkError::Disconnected(why.clone())));
         }
     }
 }
 
-/// Connects and talks until the connection breaks.
-pub(super) async fn talk(
+/// Connects, and exchanges messages until the connection breaks.
+pub(super) async fn exchange_until_lost(
     path: &Path,
-    requests: &mut mpsc::Receiver<Asked>,
-    state: &watch::Sender<Root>,
-) -> Broken {
+    requests: &mut mpsc::Receiver<PendingRequest>,
+    state: &watch::Sender<RootState>,
+) -> Lost {
     let stream = match connect(path).await {
         Ok(stream) => stream,
-        Err(broken) => return broken,
+        Err(lost) => return lost,
     };
     let (reader, writer) = stream.into_split();
     let mut reader = FramedRead::new(reader, codec());
-    // Writing has a task of its own: a root that does not read must not keep us from reading its
-    // answers.
+
+    // Writing has a task of its own: a root that does not read must not keep the gateway from
+    // reading its answers.
     let (out, mut outgoing) = mpsc::channel::<Vec<u8>>(limits::PENDING_REQUESTS_MAX);
     let mut writer = FramedWrite::new(writer, codec());
     let writing = tokio::spawn(async move {
@@ -105,13 +105,14 @@ pub(super) async fn talk(
             }
         }
     });
-    let mut waiting = Waiting::default();
-    let broken = exchange(&mut reader, &out, requests, &mut waiting, state).await;
+    let mut pending_replies = PendingReplies::default();
+    let lost = exchange(&mut reader, &out, requests, &mut pending_replies, state).await;
     writing.abort();
-    waiting.fail_all(&broken.why);
-    broken
+    pending_replies.fail_all(&lost.why);
+    lost
 }
 
+/// Frames of a length (u32, little-endian) and a message, as the root writes and expects them.
 fn codec() -> LengthDelimitedCodec {
     LengthDelimitedCodec::builder()
         .little_endian()
@@ -120,7 +121,7 @@ fn codec() -> LengthDelimitedCodec {
         .new_codec()
 }
 
-async fn connect(path: &Path) -> Result<UnixStream, Broken> {
+async fn connect(path: &Path) -> Result<UnixStream, Lost> {
     let stream = UnixStream::connect(path)
         .await
         .map_err(|error| format!("cannot connect to {}: {error}", path.display()))?;
@@ -138,23 +139,24 @@ async fn connect(path: &Path) -> Result<UnixStream, Broken> {
     Ok(stream)
 }
 
-/// Asks which job this is, then carries requests and answers until something breaks.
+/// Asks for the job, then exchanges requests and answers until the connection breaks.
 async fn exchange(
     reader: &mut FramedRead<impl AsyncRead + Unpin, LengthDelimitedCodec>,
     out: &mpsc::Sender<Vec<u8>>,
-    requests: &mut mpsc::Receiver<Asked>,
-    waiting: &mut Waiting,
-    state: &watch::Sender<Root>,
-) -> Broken {
+    requests: &mut mpsc::Receiver<PendingRequest>,
+    pending_replies: &mut PendingReplies,
+    state: &watch::Sender<RootState>,
+) -> Lost {
     let (reply, mut job) = oneshot::channel();
     let mut job_pending = true;
-    if let Some(bytes) = waiting.take_in(Asked {
+    if let Some(bytes) = pending_replies.register(PendingRequest {
         ask: Ask::Job,
         reply,
     }) && out.try_send(bytes).is_err()
     {
         return "the connection broke at once".to_owned().into();
     }
+
     let job_deadline = tokio::time::sleep(limits::QUERY_TIME_MAX);
     tokio::pin!(job_deadline);
     loop {
@@ -163,27 +165,37 @@ async fn exchange(
                 None => return "it closed the connection".to_owned().into(),
                 Some(Err(error)) => return format!("the connection broke: {error}").into(),
                 Some(Ok(bytes)) => match control::decode::<Response>(&bytes) {
-                    Ok(response) => waiting.answer(response),
+                    Ok(response) => pending_replies.answer(response),
                     Err(error) => return format!("it sent what is no answer: {error}").into(),
                 },
             },
             answer = &mut job, if job_pending => match answer {
                 Ok(Ok(Reply { answer: Answer::Job(job), .. })) => {
-                    tracing::info!(job = job.id, ranks = job.ranks, places = job.places, "the root is connected");
-                    state.send_replace(Root::Here(Arc::new(job)));
+                    tracing::info!(
+                        job = job.id,
+                        ranks = job.ranks,
+                        places = job.places,
+                        "the root is connected"
+                    );
+                    state.send_replace(RootState::Connected(Arc::new(job)));
                     job_pending = false;
                 }
                 _ => return "it did not say which job it has".to_owned().into(),
             },
-            () = &mut job_deadline, if job_pending => return "it did not say which job it has".to_owned().into(),
-            // Until the root has said which job this is, requests wait in their channel, as
-            // briefly.
-            asked = requests.recv(), if !job_pending => match asked {
-                None => return Broken { why: "the gateway is ending".to_owned(), nobody_asks: true },
-                Some(asked) => if let Some(bytes) = waiting.take_in(asked)
+            () = &mut job_deadline, if job_pending => {
+                return "it did not say which job it has".to_owned().into();
+            }
+            // Until the root has answered with its job, requests wait in their channel: at most
+            // until the deadline above.
+            pending = requests.recv(), if !job_pending => match pending {
+                None => {
+                    let why = "the gateway is ending".to_owned();
+                    return Lost { why, unused: true };
+                }
+                Some(pending) => if let Some(bytes) = pending_replies.register(pending)
                     && out.try_send(bytes).is_err()
                 {
-                    // As many requests unsent as may wait for an answer: the root does not read.
+                    // The channel to the writing task is full: the root does not read.
                     return "it takes no more requests".to_owned().into();
                 },
             },

@@ -1,9 +1,11 @@
-//! The last seconds of every rank as a stream: the root is asked for the next page when the client
-//! has taken the one before, so that a client that does not read costs a page, however many ranks
-//! there are.
+//! Streams a timeline, the calls of every rank in the last seconds, page by page.
+//!
+//! The next page is requested from the root only when the client has taken the one before, so that a
+//! client that does not read costs one page, however many ranks there are.
 
 use crate::limits;
-use crate::link::{Link, LinkError};
+use crate::root_link::RootLink;
+use crate::root_link::request::LinkError;
 use futures_util::Stream;
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::link::{Answer, Ask, TimelinePage};
@@ -12,29 +14,31 @@ use invivo_proto::control::tree::Query;
 use std::time::Duration;
 use tonic::Status;
 
-/// What is asked for.
+/// The pages still to come.
 struct Pages {
-    link: Link,
+    link: RootLink,
     from_ns: u64,
     to_ns: u64,
     ranks: u32,
+    /// The newest calls of each location that are sent.
     newest: u64,
+    /// Where the next page begins; `None` after the last location.
     next: Option<TimelinePosition>,
 }
 
-/// The pages of the time up to now.
+/// The pages of the requested interval, which ends now.
 ///
 /// # Errors
-/// When the time is too long, or the root does not say what time it is.
+/// If the interval is too long, or the root does not answer with its job time.
 pub async fn pages(
-    link: Link,
+    link: RootLink,
     request: &v1::TimelineRequest,
 ) -> Result<impl Stream<Item = Result<v1::TimelinePage, Status>> + use<>, Status> {
     let length = match request.length_ns {
         0 => limits::TIMELINE_LENGTH_DEFAULT,
         ns => Duration::from_nanos(ns),
     };
-    if length > limits::WINDOW_MAX {
+    if length > limits::TIMELINE_LENGTH_MAX {
         return Err(Status::invalid_argument(
             "the last seconds are 24 hours at most: buffers hold less",
         ));
@@ -43,6 +47,8 @@ pub async fn pages(
         0 => limits::TIMELINE_CALLS_DEFAULT,
         calls => calls.min(limits::TIMELINE_CALLS_MAX),
     };
+
+    // The interval ends now, by the root's clock.
     let reply = link
         .ask(Ask::Query(Query::Status), limits::QUERY_TIME_MAX)
         .await?;
@@ -52,9 +58,10 @@ pub async fn pages(
     let to_ns = status.recording.now_ns;
     let pages = Pages {
         link,
-        from_ns: to_ns.saturating_sub(crate::orders::nanoseconds(length)),
+        from_ns: to_ns.saturating_sub(length.as_nanos() as u64),
         to_ns,
         ranks: coverage.ranks,
+        // An equal part for each rank, so that a busy one does not displace the others.
         newest: (calls_max / u64::from(coverage.ranks.max(1))).max(1),
         next: TimelinePosition::of(0, coverage.ranks),
     };

@@ -1,27 +1,28 @@
 //! A root that is away, slow, silent, or talks nonsense; a gateway that is killed; clients that are
 //! slow or many.
 
-mod house;
 mod scripted_root;
+mod support;
 
-use house::House;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::JobStatus;
 use invivo_proto::control::tree::Query;
 use invivo_ui_gateway::limits;
-use invivo_ui_gateway::link::{Link, LinkError};
+use invivo_ui_gateway::root_link::RootLink;
+use invivo_ui_gateway::root_link::request::{LinkError, RootState};
 use scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use support::JobDir;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
 #[tokio::test]
 async fn without_a_root_calls_are_unavailable_and_with_one_they_work_again() {
-    let house = House::new();
-    let _gateway = house.gateway().await;
-    let mut client = house.controller();
+    let job = JobDir::new();
+    let _gateway = job.gateway().await;
+    let mut client = job.controller();
     for _ in 0..2 {
         let status = client
             .status(v1::StatusRequest {})
@@ -56,33 +57,33 @@ async fn without_a_root_calls_are_unavailable_and_with_one_they_work_again() {
             .into_inner();
         assert_eq!((hello.root_connected, hello.job), (false, None));
 
-        let root = ScriptedRoot::start(&house.link(), known);
-        house.root_connected(true).await;
+        let root = ScriptedRoot::start(&job.link(), known);
+        job.root_connected(true).await;
         client
             .status(v1::StatusRequest {})
             .await
             .expect("there is a root");
         drop(root);
-        house.root_connected(false).await;
+        job.root_connected(false).await;
     }
 }
 
 #[tokio::test]
 async fn a_call_under_way_is_told_when_the_root_goes() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { .. } => Reply::HangUp,
         other => known(other),
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let status = house
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let status = job
         .controller()
         .pause(v1::PauseRequest::default())
         .await
         .expect_err("it hung up");
     assert_eq!(status.code(), Code::Unavailable);
-    house.root_connected(true).await;
+    job.root_connected(true).await;
 }
 
 #[tokio::test]
@@ -97,15 +98,15 @@ async fn nonsense_breaks_the_connection_and_nothing_else() {
         frame(0, &[]),
     ];
     for bytes in nonsense {
-        let house = House::new();
+        let job = JobDir::new();
         let said = bytes.clone();
-        let _root = ScriptedRoot::start(&house.link(), move |ask| match ask {
+        let _root = ScriptedRoot::start(&job.link(), move |ask| match ask {
             Ask::Query(Query::Matrix { .. }) => Reply::Raw(said.clone()),
             other => known(other),
         });
-        let _gateway = house.gateway().await;
-        house.root_connected(true).await;
-        let mut client = house.viewer();
+        let _gateway = job.gateway().await;
+        job.root_connected(true).await;
+        let mut client = job.viewer();
         let status = client
             .matrix(v1::MatrixRequest::default())
             .await
@@ -116,7 +117,7 @@ async fn nonsense_breaks_the_connection_and_nothing_else() {
             "{bytes:?}: {}",
             status.message()
         );
-        house.root_connected(true).await;
+        job.root_connected(true).await;
         client
             .status(v1::StatusRequest {})
             .await
@@ -126,14 +127,14 @@ async fn nonsense_breaks_the_connection_and_nothing_else() {
 
 #[tokio::test]
 async fn another_answer_than_asked_for_is_not_passed_on() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Matrix { .. }) => known(&STATUS),
         other => known(other),
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let status = house
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let status = job
         .viewer()
         .matrix(v1::MatrixRequest::default())
         .await
@@ -143,8 +144,8 @@ async fn another_answer_than_asked_for_is_not_passed_on() {
 
 #[tokio::test]
 async fn a_silent_root_is_given_up_and_its_late_answer_hurts_nobody() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Status) => Reply::Silence,
         Ask::Query(Query::Matrix { .. }) => {
             let Reply::Answer(matrix) = known(ask) else {
@@ -154,9 +155,9 @@ async fn a_silent_root_is_given_up_and_its_late_answer_hurts_nobody() {
         }
         other => known(other),
     });
-    let link = Link::open(house.link());
+    let link = RootLink::open(job.link());
     let mut root = link.root();
-    root.wait_for(|root| matches!(root, invivo_ui_gateway::link::Root::Here(_)))
+    root.wait_for(|root| matches!(root, RootState::Connected(_)))
         .await
         .expect("connected");
     let brief = Duration::from_millis(100);
@@ -185,14 +186,14 @@ async fn a_silent_root_is_given_up_and_its_late_answer_hurts_nobody() {
 
 #[tokio::test]
 async fn requests_that_wait_are_bounded_and_those_given_up_make_room() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Status) => Reply::Silence,
         other => known(other),
     });
-    let link = Link::open(house.link());
+    let link = RootLink::open(job.link());
     let mut root = link.root();
-    root.wait_for(|root| matches!(root, invivo_ui_gateway::link::Root::Here(_)))
+    root.wait_for(|root| matches!(root, RootState::Connected(_)))
         .await
         .expect("connected");
     let surplus = 20;
@@ -219,9 +220,9 @@ async fn requests_that_wait_are_bounded_and_those_given_up_make_room() {
 }
 
 /// A root whose statuses count up and are long.
-fn counting(house: &House, padding: usize) -> ScriptedRoot {
+fn counting(job: &JobDir, padding: usize) -> ScriptedRoot {
     let polls = AtomicU64::new(0);
-    ScriptedRoot::start(&house.link(), move |ask| match ask {
+    ScriptedRoot::start(&job.link(), move |ask| match ask {
         Ask::Query(Query::Status) => {
             let observed_ns = polls.fetch_add(1, Ordering::Relaxed) + 1;
             let notes = vec!["x".repeat(padding)];
@@ -240,15 +241,15 @@ fn counting(house: &House, padding: usize) -> ScriptedRoot {
 
 #[tokio::test]
 async fn a_slow_watcher_is_given_a_newer_snapshot_and_no_queue() {
-    let house = House::new();
-    let root = counting(&house, 100_000);
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
+    let job = JobDir::new();
+    let root = counting(&job, 100_000);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
     let request = v1::WatchRequest {
         interval_ns: 1,
         functions: false,
     };
-    let mut slow = house
+    let mut slow = job
         .viewer()
         .watch(request)
         .await
@@ -291,15 +292,15 @@ async fn a_slow_watcher_is_given_a_newer_snapshot_and_no_queue() {
 
 #[tokio::test]
 async fn many_watchers_share_one_wave_per_tick_and_nobody_watching_costs_none() {
-    let house = House::new();
-    let root = counting(&house, 0);
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
+    let job = JobDir::new();
+    let root = counting(&job, 0);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
     let request = v1::WatchRequest {
         interval_ns: 200_000_000,
         functions: true,
     };
-    let clients = [house.viewer(), house.viewer()];
+    let clients = [job.viewer(), job.viewer()];
     let mut watching = tokio::task::JoinSet::new();
     for at in 0..20 {
         let mut client = clients[at % 2].clone();
@@ -335,10 +336,10 @@ async fn many_watchers_share_one_wave_per_tick_and_nobody_watching_costs_none() 
 
 #[tokio::test]
 async fn watchers_are_bounded() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
     let mut streams = Vec::new();
     let request = v1::WatchRequest {
         interval_ns: 60_000_000_000,
@@ -347,7 +348,7 @@ async fn watchers_are_bounded() {
     // One connection carries a bounded number of calls only.
     let per_connection = limits::CALLS_PER_CONNECTION_MAX as usize;
     let mut clients: Vec<_> = (0..=limits::WATCHERS_MAX / per_connection)
-        .map(|_| house.viewer())
+        .map(|_| job.viewer())
         .collect();
     for at in 0..limits::WATCHERS_MAX {
         let client = &mut clients[at / per_connection];
@@ -369,11 +370,11 @@ async fn watchers_are_bounded() {
 
 #[tokio::test]
 async fn a_stream_ends_without_an_error_when_the_gateway_does() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
-    let gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut snapshots = house
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut snapshots = job
         .viewer()
         .watch(v1::WatchRequest::default())
         .await
@@ -391,5 +392,5 @@ async fn a_stream_ends_without_an_error_when_the_gateway_does() {
         "nothing had to be cut off"
     );
     assert!(snapshots.message().await.expect("no error").is_none());
-    assert!(!house.connect.socket.exists());
+    assert!(!job.connect.socket.exists());
 }

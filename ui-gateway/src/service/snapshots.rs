@@ -1,9 +1,11 @@
-//! Snapshots for all watchers: one poller asks the root at the pace of the fastest watcher, once
-//! for all, and keeps the newest snapshot only. A watcher takes the newest when it is ready for
-//! one, so that a slow client skips and never queues.
+//! Snapshots for the call Watch: one poller for all watchers, which keeps only the newest snapshot.
+//!
+//! It polls the root at the interval of the fastest watcher. A watcher takes the newest snapshot when
+//! it is ready, so that a slow client skips snapshots instead of queueing them.
 
 use crate::limits;
-use crate::link::{Link, LinkError};
+use crate::root_link::RootLink;
+use crate::root_link::request::LinkError;
 use futures_util::Stream;
 use invivo_grpc::convert;
 use invivo_grpc::v1;
@@ -16,92 +18,91 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tonic::Status;
 
-/// What a watcher wants.
+/// What a watcher has requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wish {
-    /// Time between two snapshots.
+pub struct WatchOptions {
     pub interval: Duration,
-    /// With the function table.
+    /// Whether the function table is included.
     pub functions: bool,
 }
 
-impl Wish {
-    /// What satisfies both: the shorter interval, and functions if either wants them.
-    fn and(self, other: Wish) -> Wish {
-        Wish {
+impl WatchOptions {
+    /// Options that satisfy both: the shorter interval, and functions if either has requested them.
+    fn and(self, other: WatchOptions) -> WatchOptions {
+        WatchOptions {
             interval: self.interval.min(other.interval),
             functions: self.functions || other.functions,
         }
     }
 }
 
-/// The newest snapshot, or why there is none.
+/// The newest snapshot, and the error of the last attempt to take one.
 #[derive(Clone, Debug)]
-struct Newest {
+struct NewestSnapshot {
     sequence: u64,
-    snapshot: Option<Taken>,
-    trouble: Option<Arc<str>>,
+    snapshot: Option<TakenSnapshot>,
+    error: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
-struct Taken {
+struct TakenSnapshot {
     at: Instant,
     functions: bool,
     message: Arc<v1::Snapshot>,
 }
 
-/// Watchers by a number of their own, which only counts up.
+/// The watchers by a number of their own, which only counts up.
 #[derive(Debug, Default)]
 struct Watchers {
     last: u64,
-    wishes: BTreeMap<u64, Wish>,
+    options: BTreeMap<u64, WatchOptions>,
 }
 
-/// The feed; clones share it.
+/// The poller of all watchers; clones share it.
 #[derive(Clone, Debug)]
-pub struct Feed {
-    newest: watch::Receiver<Newest>,
+pub struct SnapshotFeed {
+    newest: watch::Receiver<NewestSnapshot>,
     watchers: watch::Sender<Watchers>,
 }
 
-impl Feed {
-    /// Starts the poller. It rests while nobody watches, and ends with the last handle.
-    pub fn start(link: Link) -> Feed {
-        let (newest_in, newest) = watch::channel(Newest {
+impl SnapshotFeed {
+    /// Starts the poller. It is idle without watchers, and ends with the last handle.
+    pub fn start(link: RootLink) -> SnapshotFeed {
+        let (newest_in, newest) = watch::channel(NewestSnapshot {
             sequence: 0,
             snapshot: None,
-            trouble: None,
+            error: None,
         });
         let watchers = watch::Sender::new(Watchers::default());
         tokio::spawn(poll(link, watchers.subscribe(), newest_in));
-        Feed { newest, watchers }
+        SnapshotFeed { newest, watchers }
     }
 
     /// A stream of snapshots for one watcher. It ends without an error when `closing` becomes true.
     ///
     /// # Errors
-    /// When there are too many watchers.
+    /// If there are too many watchers.
     pub fn watch(
         &self,
-        wish: Wish,
+        options: WatchOptions,
         closing: watch::Receiver<bool>,
     ) -> Result<impl Stream<Item = Result<v1::Snapshot, Status>> + use<>, Status> {
-        let place = Place::take(&self.watchers, wish)?;
-        // A snapshot taken for another watcher will do as the first one while it is fresh.
+        let entry = WatcherEntry::take(&self.watchers, options)?;
+        // A snapshot taken for another watcher is good enough as the first one while it is fresh.
         let fresh = self
             .newest
             .borrow()
             .snapshot
             .as_ref()
-            .is_some_and(|taken| taken.at.elapsed() < wish.interval);
+            .is_some_and(|taken| taken.at.elapsed() < options.interval);
         let seen = self.newest.borrow().sequence - u64::from(fresh);
         let watcher = Watcher {
-            wish,
+            options,
             seen,
             due: Instant::now(),
             newest: self.newest.clone(),
             closing,
-            _place: place,
+            _entry: entry,
         };
         Ok(futures_util::stream::unfold(
             Some(watcher),
@@ -118,19 +119,22 @@ impl Feed {
     }
 }
 
-/// A watcher's entry among the wishes, given up when the client is gone.
-struct Place {
+/// A watcher's entry in [`Watchers`], removed when the client is gone.
+struct WatcherEntry {
     id: u64,
     watchers: watch::Sender<Watchers>,
 }
 
-impl Place {
-    fn take(watchers: &watch::Sender<Watchers>, wish: Wish) -> Result<Place, Status> {
+impl WatcherEntry {
+    fn take(
+        watchers: &watch::Sender<Watchers>,
+        options: WatchOptions,
+    ) -> Result<WatcherEntry, Status> {
         let mut id = None;
         watchers.send_modify(|all| {
-            if all.wishes.len() < limits::WATCHERS_MAX {
+            if all.options.len() < limits::WATCHERS_MAX {
                 all.last += 1;
-                all.wishes.insert(all.last, wish);
+                all.options.insert(all.last, options);
                 id = Some(all.last);
             }
         });
@@ -140,43 +144,43 @@ impl Place {
                 "{most} clients watch this job already: end one of them"
             ))
         };
-        Ok(Place {
+        Ok(WatcherEntry {
             id: id.ok_or_else(full)?,
             watchers: watchers.clone(),
         })
     }
 }
 
-impl Drop for Place {
+impl Drop for WatcherEntry {
     fn drop(&mut self) {
         self.watchers.send_modify(|all| {
-            all.wishes.remove(&self.id);
+            all.options.remove(&self.id);
         });
     }
 }
 
 struct Watcher {
-    wish: Wish,
-    /// Sequence number of the last snapshot given.
+    options: WatchOptions,
+    /// Sequence number of the last snapshot sent.
     seen: u64,
-    /// When the next one may be given.
+    /// When the next one may be sent.
     due: Instant,
-    newest: watch::Receiver<Newest>,
+    newest: watch::Receiver<NewestSnapshot>,
     closing: watch::Receiver<bool>,
-    _place: Place,
+    _entry: WatcherEntry,
 }
 
 impl Watcher {
     async fn next(&mut self) -> Option<Result<v1::Snapshot, Status>> {
-        let silence = self.wish.interval + limits::WATCH_SILENCE_MAX;
+        let silence = self.options.interval + limits::WATCH_SILENCE_MAX;
         let ready = async {
             tokio::time::sleep_until(self.due).await;
-            let wanted = |newest: &Newest| {
+            let wanted = |newest: &NewestSnapshot| {
                 newest.sequence > self.seen
                     && newest
                         .snapshot
                         .as_ref()
-                        .is_some_and(|taken| taken.functions || !self.wish.functions)
+                        .is_some_and(|taken| taken.functions || !self.options.functions)
             };
             self.newest
                 .wait_for(wanted)
@@ -193,75 +197,84 @@ impl Watcher {
             let why = self
                 .newest
                 .borrow()
-                .trouble
+                .error
                 .clone()
                 .unwrap_or_else(|| "no snapshot came".into());
             return Some(Err(Status::unavailable(why.to_string())));
         };
         let taken = taken?;
         self.seen = taken.message.sequence;
-        // On the beat of the snapshots rather than of this client, so that equal intervals do not
-        // drift apart; somewhat early, so that a snapshot a little sooner than the interval is not
-        // skipped.
-        self.due = taken.at + self.wish.interval.mul_f64(0.9);
+        // Counted from when the snapshot was taken, not from when the client took it, so that equal
+        // intervals do not drift apart; somewhat early, so that a snapshot that comes a little
+        // sooner than the interval is not skipped.
+        self.due = taken.at + self.options.interval.mul_f64(0.9);
         let mut message = v1::Snapshot::clone(&taken.message);
-        if !self.wish.functions {
+        if !self.options.functions {
             message.functions.clear();
         }
         Some(Ok(message))
     }
 }
 
-/// Asks the root at the pace of the fastest watcher; one who is faster or wants more is heard at
-/// once.
-async fn poll(link: Link, mut watchers: watch::Receiver<Watchers>, newest: watch::Sender<Newest>) {
+/// Polls the root at the interval of the fastest watcher. A new watcher with a shorter interval, or one
+/// that needs the function table, is served at once.
+async fn poll(
+    link: RootLink,
+    mut watchers: watch::Receiver<Watchers>,
+    newest: watch::Sender<NewestSnapshot>,
+) {
     let mut sequence = 0;
-    let mut last = None::<(Instant, Wish)>;
+    let mut last = None::<(Instant, WatchOptions)>;
     loop {
-        let wish = watchers
+        let options = watchers
             .borrow_and_update()
-            .wishes
+            .options
             .values()
             .copied()
-            .reduce(Wish::and);
-        let due = match (wish, last) {
-            (Some(wish), Some((begun, had))) if had.functions || !wish.functions => {
-                begun + wish.interval
+            .reduce(WatchOptions::and);
+        let due = match (options, last) {
+            (Some(options), Some((begun, had))) if had.functions || !options.functions => {
+                begun + options.interval
             }
-            // The first, or more is wanted than the last one had; nobody's wish is never due.
+            // The first one, or the last one lacks the function table. Without watchers the branch
+            // below is disabled.
             _ => Instant::now(),
         };
-        let wish = tokio::select! {
-            () = tokio::time::sleep_until(due), if wish.is_some() => wish,
+        let options = tokio::select! {
+            () = tokio::time::sleep_until(due), if options.is_some() => options,
             changed = watchers.changed() => match changed {
                 Ok(()) => continue,
                 Err(_) => return,
             },
         };
-        let Some(wish) = wish else { continue };
-        last = Some((Instant::now(), wish));
-        match take(&link, wish, sequence + 1).await {
+        let Some(options) = options else { continue };
+        last = Some((Instant::now(), options));
+        match take(&link, options, sequence + 1).await {
             Ok(taken) => {
                 sequence += 1;
-                newest.send_replace(Newest {
+                newest.send_replace(NewestSnapshot {
                     sequence,
                     snapshot: Some(taken),
-                    trouble: None,
+                    error: None,
                 });
             }
             Err(error) => {
-                newest.send_modify(|newest| newest.trouble = Some(error.to_string().into()))
+                newest.send_modify(|newest| newest.error = Some(error.to_string().into()))
             }
         }
     }
 }
 
-/// One snapshot.
-async fn take(link: &Link, wish: Wish, sequence: u64) -> Result<Taken, LinkError> {
+/// Takes one snapshot.
+async fn take(
+    link: &RootLink,
+    options: WatchOptions,
+    sequence: u64,
+) -> Result<TakenSnapshot, LinkError> {
     let at = Instant::now();
     let ask = |query| link.ask(Ask::Query(query), limits::QUERY_TIME_MAX);
     let functions = async {
-        if wish.functions {
+        if options.functions {
             ask(Query::Functions { rank_rows_max: 0 }).await.map(Some)
         } else {
             Ok(None)
@@ -286,9 +299,9 @@ async fn take(link: &Link, wish: Wish, sequence: u64) -> Result<Taken, LinkError
         status: Some((&job).into()),
         functions: rows,
     };
-    Ok(Taken {
+    Ok(TakenSnapshot {
         at,
-        functions: wish.functions,
+        functions: options.functions,
         message: Arc::new(message),
     })
 }

@@ -1,26 +1,22 @@
-//! Invitations: a secret that gives a token, once and soon. It is what a one-time URL carries, so
-//! that no token stands in a terminal's history or in a browser's.
+//! Invitations: secrets that can be exchanged for a token once, within a short time. A one-time URL
+//! carries such a secret, so that no token stands in the history of a terminal or browser.
 
-use crate::auth::{Scope, Tokens};
-use crate::door::PeerKey;
+use super::tokens::{Scope, Tokens};
+use crate::connection::peer::PeerKey;
 use crate::limits;
-use crate::rate::{Buckets, Rate};
+use crate::limits::rate_limit::{KeyedRateLimit, Rate};
 use invivo_grpc::v1;
+use invivo_jobdir::random;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use tonic::Status;
 
-/// Random bytes of a secret; 256 bits cannot be guessed.
-const SECRET_BYTES: usize = 32;
-/// Characters of a secret as text.
-const SECRET_LENGTH: usize = 2 * SECRET_BYTES;
-
-/// The invitations that are open; clones share them.
+/// The open invitations; clones share them.
 #[derive(Clone)]
-pub struct Invites {
+pub struct Invitations {
     tokens: Tokens,
-    /// Where the gateway listens with TLS; nothing where it does not.
+    /// Where the gateway listens with TLS; `None` if it does not.
     url: Option<String>,
     valid: Duration,
     open: Arc<Mutex<Open>>,
@@ -28,7 +24,7 @@ pub struct Invites {
 
 struct Open {
     invites: Vec<Invite>,
-    attempts: Buckets<PeerKey>,
+    attempts: KeyedRateLimit<PeerKey>,
 }
 
 struct Invite {
@@ -37,15 +33,15 @@ struct Invite {
     until: Instant,
 }
 
-impl Invites {
-    /// No invitations; those to come are good for `valid`.
-    pub fn new(tokens: Tokens, url: Option<String>, valid: Duration) -> Invites {
+impl Invitations {
+    /// No invitations yet; each will be valid for `valid`.
+    pub fn new(tokens: Tokens, url: Option<String>, valid: Duration) -> Invitations {
         let rate = const { Rate::per_minute(limits::REDEEMS_PER_MINUTE, limits::REDEEMS_BURST) };
         let open = Open {
             invites: Vec::new(),
-            attempts: Buckets::new(rate, limits::REDEEMERS_MAX),
+            attempts: KeyedRateLimit::new(rate, limits::REDEEMERS_MAX),
         };
-        Invites {
+        Invitations {
             tokens,
             url,
             valid,
@@ -59,10 +55,10 @@ impl Invites {
         open
     }
 
-    /// Makes an invitation for somebody whose own token opens `own`.
+    /// Makes an invitation to `scope` for a caller with the scope `own`.
     ///
     /// # Errors
-    /// When it would open more, or there are too many.
+    /// `PERMISSION_DENIED` if `scope` exceeds `own`, `RESOURCE_EXHAUSTED` if too many are open.
     pub fn invite(&self, scope: &str, own: Scope, now: Instant) -> Result<v1::InviteReply, Status> {
         let scope = match scope {
             "view" => Scope::View,
@@ -75,8 +71,8 @@ impl Invites {
         };
         if scope > own {
             return Err(Status::permission_denied(
-                "this token opens view and cannot invite to control: call again with the token \"control\" of the job's \
-                 connect.json",
+                "this token opens view and cannot invite to control: call again with the token \
+                 \"control\" of the job's connect.json",
             ));
         }
         let mut open = self.open(now);
@@ -87,7 +83,9 @@ impl Invites {
                 self.valid
             )));
         }
-        let secret = secret()?;
+        let secret = random::token().map_err(|error| {
+            Status::internal(format!("the system has no random numbers: {error}"))
+        })?;
         let url = self
             .url
             .as_ref()
@@ -104,10 +102,11 @@ impl Invites {
         })
     }
 
-    /// Gives the token for a secret, and forgets the secret.
+    /// Exchanges a secret for its token; the secret cannot be used again.
     ///
     /// # Errors
-    /// When there is no such secret (any more), or the peer tries too often.
+    /// `PERMISSION_DENIED` for an unknown, used or expired secret, `RESOURCE_EXHAUSTED` if the peer
+    /// tries too often.
     pub fn redeem(
         &self,
         secret: &str,
@@ -133,8 +132,8 @@ impl Invites {
     }
 }
 
-/// Where the invitation with this secret is. All are compared to their end, so that time tells
-/// nothing.
+/// Index of the invitation with this secret. All secrets are compared completely, so that the time
+/// of the search reveals nothing about them.
 fn find(invites: &[Invite], secret: &str) -> Option<usize> {
     let (mut found, mut at) = (Choice::from(0), 0u64);
     for (index, invite) in (0u64..).zip(invites) {
@@ -145,16 +144,6 @@ fn find(invites: &[Invite], secret: &str) -> Option<usize> {
     bool::from(found).then_some(at as usize)
 }
 
-fn secret() -> Result<String, Status> {
-    let mut bytes = [0u8; SECRET_BYTES];
-    crate::random::fill(&mut bytes)?;
-    let mut text = String::with_capacity(SECRET_LENGTH);
-    for byte in bytes {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    Ok(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,22 +152,22 @@ mod tests {
     const VALID: Duration = Duration::from_secs(60);
     const PEER: PeerKey = PeerKey::User(1);
 
-    fn invites(url: Option<&str>) -> Invites {
+    fn invites(url: Option<&str>) -> Invitations {
         let tokens = Tokens {
             view: "v".into(),
             control: "c".into(),
         };
-        Invites::new(tokens, url.map(str::to_owned), VALID)
+        Invitations::new(tokens, url.map(str::to_owned), VALID)
     }
 
     #[test]
-    fn a_secret_opens_once_and_its_scope_only() {
+    fn a_secret_is_valid_once_for_its_scope() {
         let (invites, now) = (invites(Some("https://node17:4000")), Instant::now());
         let view = invites.invite("view", Scope::Control, now).expect("made");
         let control = invites
             .invite("control", Scope::Control, now)
             .expect("made");
-        assert_eq!(view.secret.len(), SECRET_LENGTH);
+        assert_eq!(view.secret.len(), random::TOKEN_LENGTH);
         assert_eq!(
             view.url,
             format!("https://node17:4000/#invite={}", view.secret)
@@ -201,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_ends_with_its_time() {
+    fn a_secret_expires() {
         let (invites, now) = (invites(None), Instant::now());
         let invite = invites.invite("view", Scope::View, now).expect("made");
         assert_eq!(invite.url, "");
@@ -215,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_invites_to_more_than_he_has() {
+    fn nobody_invites_beyond_the_own_scope() {
         let (invites, now) = (invites(None), Instant::now());
         let refused = invites
             .invite("control", Scope::View, now)

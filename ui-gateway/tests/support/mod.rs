@@ -19,7 +19,7 @@ use tonic::transport::{Channel, Endpoint, Uri};
 use tonic::{Request, Status};
 
 /// The directory of one job.
-pub struct House {
+pub struct JobDir {
     dir: TempDir,
     pub connect: Connect,
 }
@@ -40,8 +40,8 @@ impl tonic::service::Interceptor for Bearer {
 
 pub type Client = InvivoClient<InterceptedService<Channel, Bearer>>;
 
-impl House {
-    pub fn new() -> House {
+impl JobDir {
+    pub fn new() -> JobDir {
         let private = std::fs::Permissions::from_mode(0o700);
         let dir = tempfile::Builder::new()
             .permissions(private)
@@ -49,9 +49,9 @@ impl House {
             .expect("directory");
         let socket = dir.path().join("gateway.sock");
         let connect = Connect::new("known", &socket, vec!["./app".into()]).expect("random numbers");
-        let house = House { dir, connect };
-        house.write_connect();
-        house
+        let job = JobDir { dir, connect };
+        job.write_connect();
+        job
     }
 
     pub fn write_connect(&self) {

@@ -1,6 +1,7 @@
-//! TLS 1.3 under an authority of this job's own. It is made in memory for this run of the gateway,
-//! signs one certificate, and its key is forgotten: nothing else can ever be signed by what clients
-//! trust. No key is written anywhere.
+//! Makes the TLS 1.3 identity of this run of the gateway: an authority that signs one certificate.
+//!
+//! The authority's key exists only in memory and is dropped at once, so nothing else can ever be
+//! signed by what clients trust. No key is written anywhere.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -14,34 +15,30 @@ use tokio_rustls::rustls::server::NoServerSessionStorage;
 use tokio_rustls::rustls::version::TLS13;
 use tokio_rustls::rustls::{self, ServerConfig};
 
-/// How far the clocks of clients may be behind.
+/// How far the clocks of clients may be slow.
 const CLOCK_SKEW: Duration = Duration::days(1);
-/// For how long the certificate is good: longer than any job.
+/// Validity of the certificate: longer than any job.
 const VALID: Duration = Duration::days(400);
 
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum NoTls {
-    /// The certificates cannot be made.
     #[error("cannot make the job's certificates: {0}")]
     Certificate(#[from] rcgen::Error),
-    /// They cannot be used.
     #[error("cannot use the job's certificates: {0}")]
     Config(#[from] rustls::Error),
 }
 
-/// What a server needs and what its clients trust.
 pub struct Identity {
-    /// The authority's certificate, PEM.
+    /// The authority's certificate (PEM), which clients trust.
     pub authority: String,
-    /// The server's side.
     pub server: Arc<ServerConfig>,
 }
 
-/// An identity for a server with these names (host names and addresses).
+/// Makes the identity of a server with these names (host names and addresses).
 ///
 /// # Errors
-/// Why there is none.
+/// If a name cannot stand in a certificate.
 pub fn identity(job: &str, names: &[String]) -> Result<Identity, NoTls> {
     let now = OffsetDateTime::now_utc();
     let params = |names: &[String], title: String| {
@@ -69,7 +66,7 @@ pub fn identity(job: &str, names: &[String]) -> Result<Identity, NoTls> {
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)?;
     config.alpn_protocols = vec![b"h2".to_vec()];
-    // Every connection makes its own keys; nothing is kept for a later one.
+    // No session is resumed: every connection negotiates keys of its own.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(Identity {
@@ -83,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_identity_has_its_own_authority_and_no_key_leaves_it() {
+    fn each_identity_has_its_own_authority_and_keeps_keys() {
         let names = ["node17".to_owned(), "10.0.0.7".to_owned()];
         let first = identity("job", &names).expect("made");
         let second = identity("job", &names).expect("made");
@@ -98,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_with_an_odd_name_has_one_too() {
+    fn odd_job_names_are_allowed_odd_host_names_refused() {
         identity("ä \u{1}\n", &["localhost".to_owned()]).expect("made");
         assert!(identity("job", &["no name ä".to_owned()]).is_err());
     }

@@ -1,10 +1,9 @@
 //! How long the gateway is patient: with who says nothing, shows no token, does not listen, or does
 //! not read.
 
-mod house;
 mod scripted_root;
+mod support;
 
-use house::{Bearer, House};
 use hyper_util::rt::TokioIo;
 use invivo_grpc::v1;
 use invivo_grpc::v1::invivo_client::InvivoClient;
@@ -17,6 +16,7 @@ use scripted_root::{Reply, ScriptedRoot, coverage, known};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use support::{Bearer, JobDir};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
@@ -27,7 +27,7 @@ fn impatient() -> Options {
         listen: Some("127.0.0.1:0".parse().expect("an address")),
         times: Times {
             handshake_max: Duration::from_millis(200),
-            newcomer_max: Duration::from_millis(500),
+            unauthenticated_max: Duration::from_millis(500),
             ping_interval: Duration::from_millis(200),
             ping_max: Duration::from_millis(300),
             stall_max: Duration::from_millis(800),
@@ -48,18 +48,18 @@ async fn kept_open(mut stream: impl AsyncRead + Unpin) -> Duration {
 
 #[tokio::test]
 async fn who_says_nothing_or_a_byte_now_and_then_is_closed() {
-    let house = House::new();
-    let _gateway = house.gateway_with(impatient()).await;
-    while house.published().url.is_none() {
+    let job = JobDir::new();
+    let _gateway = job.gateway_with(impatient()).await;
+    while job.published().url.is_none() {
         sleep(Duration::from_millis(5)).await;
     }
-    let url = house.published().url.expect("a URL");
+    let url = job.published().url.expect("a URL");
     let address = url.strip_prefix("https://").expect("https");
-    let silent = UnixStream::connect(&house.connect.socket)
+    let silent = UnixStream::connect(&job.connect.socket)
         .await
         .expect("connected");
     let silent_tls = TcpStream::connect(address).await.expect("connected");
-    let (slow, mut writer) = UnixStream::connect(&house.connect.socket)
+    let (slow, mut writer) = UnixStream::connect(&job.connect.socket)
         .await
         .expect("connected")
         .into_split();
@@ -84,11 +84,11 @@ async fn who_says_nothing_or_a_byte_now_and_then_is_closed() {
 
 #[tokio::test]
 async fn wrong_tokens_do_not_keep_a_connection_and_a_right_one_does() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
-    let _gateway = house.gateway_with(impatient()).await;
-    house.root_connected(true).await;
-    let mut good = house.viewer();
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway_with(impatient()).await;
+    job.root_connected(true).await;
+    let mut good = job.viewer();
     let request = v1::WatchRequest {
         interval_ns: 100_000_000,
         functions: false,
@@ -96,7 +96,7 @@ async fn wrong_tokens_do_not_keep_a_connection_and_a_right_one_does() {
     let mut snapshots = good.watch(request).await.expect("watch").into_inner();
     // This one calls all the time, and connects again whenever its connection is closed.
     let connections = Arc::new(AtomicU32::new(0));
-    let (socket, counted) = (house.connect.socket.clone(), connections.clone());
+    let (socket, counted) = (job.connect.socket.clone(), connections.clone());
     let connector = tower::service_fn(move |_: Uri| {
         counted.fetch_add(1, Ordering::Relaxed);
         let socket = socket.clone();
@@ -127,11 +127,11 @@ fn who_does_not_listen_any_more_is_closed() {
         .enable_all()
         .build()
         .expect("a runtime");
-    let house = House::new();
+    let job = JobDir::new();
     let (_root, _gateway) = server.block_on(async {
-        let root = ScriptedRoot::start(&house.link(), known);
-        let gateway = house.gateway_with(impatient()).await;
-        house.root_connected(true).await;
+        let root = ScriptedRoot::start(&job.link(), known);
+        let gateway = job.gateway_with(impatient()).await;
+        job.root_connected(true).await;
         (root, gateway)
     });
     // A client that is stopped: its runtime is not driven, as under SIGSTOP.
@@ -144,7 +144,7 @@ fn who_does_not_listen_any_more_is_closed() {
         functions: false,
     };
     let mut snapshots = client.block_on(async {
-        let mut snapshots = house
+        let mut snapshots = job
             .viewer()
             .watch(request)
             .await
@@ -167,8 +167,8 @@ fn who_does_not_listen_any_more_is_closed() {
 
 #[tokio::test]
 async fn who_does_not_read_an_answer_is_closed_and_its_place_is_free() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Status) => {
             let notes = vec!["x".repeat(200_000)];
             let status = JobStatus {
@@ -179,13 +179,13 @@ async fn who_does_not_read_an_answer_is_closed_and_its_place_is_free() {
         }
         other => known(other),
     });
-    let _gateway = house.gateway_with(impatient()).await;
-    house.root_connected(true).await;
+    let _gateway = job.gateway_with(impatient()).await;
+    job.root_connected(true).await;
     let request = v1::WatchRequest {
         interval_ns: 100_000_000,
         functions: false,
     };
-    let (mut reading, mut stalled) = (house.viewer(), house.viewer());
+    let (mut reading, mut stalled) = (job.viewer(), job.viewer());
     let mut read = reading.watch(request).await.expect("watch").into_inner();
     let mut unread = stalled.watch(request).await.expect("watch").into_inner();
     let begun = Instant::now();

@@ -1,10 +1,11 @@
-//! In front of every call, health and reflection included: who calls and may it, how long it may
-//! take, and how its answer goes out.
+//! The tower middleware around all services: authentication, the call's deadline, and the answer in
+//! chunks.
 
-use crate::answer::{InPieces, Share};
-use crate::auth::Auth;
-use crate::complaints::{Complaints, Kind};
-use crate::visit::Visit;
+use super::check::Auth;
+use crate::connection::response_body::ChunkedBody;
+use crate::connection::state::ConnectionState;
+use crate::limits::answer_budget::BudgetShare;
+use crate::limits::rate_limited_log::{LogKind, RateLimitedLog};
 use futures_util::future::BoxFuture;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -16,73 +17,76 @@ use tonic::codegen::http::{HeaderMap, Request, Response, header};
 use tonic::service::Routes;
 use tower::Service;
 
-/// The header with the time that a client gives a call.
+/// The header with the deadline of a call, relative to its start.
 const TIMEOUT_HEADER: &str = "grpc-timeout";
 
-/// The services and what stands in front of them; clones share it.
+/// All services behind the check of tokens; clones share them.
 #[derive(Clone)]
-pub struct Front {
+pub struct AuthMiddleware {
     auth: Auth,
     routes: Routes,
-    complaints: Complaints,
+    log: RateLimitedLog,
 }
 
-impl Front {
-    /// `routes` behind `auth`.
-    pub fn new(auth: Auth, routes: Routes, complaints: Complaints) -> Front {
-        Front {
+impl AuthMiddleware {
+    pub fn new(auth: Auth, routes: Routes, log: RateLimitedLog) -> AuthMiddleware {
+        AuthMiddleware {
             auth,
             routes: routes.prepare(),
-            complaints,
+            log,
         }
     }
 
-    /// Refuses a call or sends it on.
-    fn admit(&self, request: &mut Request<Body>) -> Result<Arc<Visit>, Status> {
-        let visit = request.extensions().get::<Arc<Visit>>().cloned();
-        let visit = visit.ok_or_else(|| Status::internal("a call without a connection"))?;
+    /// Authenticates a call and puts its caller into the request's extensions.
+    fn authenticate(&self, request: &mut Request<Body>) -> Result<Arc<ConnectionState>, Status> {
+        let state = request.extensions().get::<Arc<ConnectionState>>().cloned();
+        let state = state.ok_or_else(|| Status::internal("a call without a connection"))?;
+
         if let Some(agent) = request.headers().get(header::USER_AGENT) {
-            visit.call_it(&String::from_utf8_lossy(agent.as_bytes()), false);
+            state.set_client_name(&String::from_utf8_lossy(agent.as_bytes()), false);
         }
+
         let refuse = |status: Status| {
             let what = format!(
                 "call of {} refused: {}",
                 request.uri().path(),
                 status.message()
             );
-            self.complaints
-                .tell(Kind::Call, &visit.peer().to_string(), &what);
+            self.log
+                .warn(LogKind::Call, &state.peer().to_string(), &what);
             status
         };
-        let caller = self.auth.check(request, &visit).map_err(refuse)?;
+        let caller = self.auth.check(request, &state).map_err(refuse)?;
         if let Some(caller) = caller {
-            visit.admit().map_err(|full| {
-                self.complaints
-                    .tell(Kind::Full, &visit.peer().to_string(), &full.to_string());
+            // The first valid token of a connection: it counts as a client from here on.
+            state.promote().map_err(|full| {
+                let peer = state.peer().to_string();
+                self.log
+                    .warn(LogKind::TooManyClients, &peer, &full.to_string());
                 Status::resource_exhausted(full.to_string())
             })?;
             request.extensions_mut().insert(caller);
         }
-        Ok(visit)
+        Ok(state)
     }
 }
 
-impl Service<Request<Body>> for Front {
+impl Service<Request<Body>> for AuthMiddleware {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Response<Body>, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        // Routes always are.
+        // Routes are always ready.
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let visit = match self.admit(&mut request) {
-            Ok(visit) => visit,
+        let state = match self.authenticate(&mut request) {
+            Ok(state) => state,
             Err(status) => return Box::pin(std::future::ready(Ok(status.into_http()))),
         };
-        let time_max = time_given(request.headers());
+        let time_max = deadline(request.headers());
         let answer = self.routes.call(request);
         Box::pin(async move {
             let answer = match time_max {
@@ -93,10 +97,10 @@ impl Service<Request<Body>> for Front {
                 },
             };
             let (mut parts, body) = answer.into_parts();
-            let share = parts.extensions.remove::<Share>();
+            let share = parts.extensions.remove::<BudgetShare>();
             Ok(Response::from_parts(
                 parts,
-                Body::new(InPieces::new(body, visit, share)),
+                Body::new(ChunkedBody::new(body, state, share)),
             ))
         })
     }
@@ -104,14 +108,14 @@ impl Service<Request<Body>> for Front {
 
 fn too_late(time_max: Duration) -> Status {
     Status::deadline_exceeded(format!(
-        "the call's own deadline of {time_max:?} has passed; a command goes on nevertheless: ask again with the same \
-         command_id for its answer"
+        "the call's own deadline of {time_max:?} has passed; a command goes on nevertheless: ask \
+         again with the same command_id for its answer"
     ))
 }
 
-/// The time that the client gives the call (gRPC over HTTP/2: up to eight digits and a unit); what
-/// is no time is ignored, as the protocol's own libraries do.
-fn time_given(headers: &HeaderMap) -> Option<Duration> {
+/// The call's deadline as the client gives it (gRPC over HTTP/2: up to eight digits and a unit).
+/// Malformed values are ignored, as gRPC's own libraries do.
+fn deadline(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(TIMEOUT_HEADER)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -134,21 +138,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_digits_and_a_unit() {
-        let given = |text: &str| {
+    fn deadlines_are_digits_and_a_unit() {
+        let parsed = |text: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(TIMEOUT_HEADER, text.parse().expect("a header"));
-            time_given(&headers)
+            deadline(&headers)
         };
-        assert_eq!(given("2H"), Some(Duration::from_secs(7200)));
-        assert_eq!(given("3M"), Some(Duration::from_secs(180)));
-        assert_eq!(given("99999999S"), Some(Duration::from_secs(99_999_999)));
-        assert_eq!(given("250m"), Some(Duration::from_millis(250)));
-        assert_eq!(given("7u"), Some(Duration::from_micros(7)));
-        assert_eq!(given("0n"), Some(Duration::ZERO));
+        assert_eq!(parsed("2H"), Some(Duration::from_secs(7200)));
+        assert_eq!(parsed("3M"), Some(Duration::from_secs(180)));
+        assert_eq!(parsed("99999999S"), Some(Duration::from_secs(99_999_999)));
+        assert_eq!(parsed("250m"), Some(Duration::from_millis(250)));
+        assert_eq!(parsed("7u"), Some(Duration::from_micros(7)));
+        assert_eq!(parsed("0n"), Some(Duration::ZERO));
         for nonsense in ["", "S", "5", "123456789S", "-1S", "+1S", "1.5S", "5X"] {
-            assert_eq!(given(nonsense), None, "{nonsense}");
+            assert_eq!(parsed(nonsense), None, "{nonsense}");
         }
-        assert_eq!(time_given(&HeaderMap::new()), None);
+        assert_eq!(deadline(&HeaderMap::new()), None);
     }
 }

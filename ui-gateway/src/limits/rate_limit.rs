@@ -1,15 +1,14 @@
-//! How often something may happen: a bucket that fills at a steady rate up to a burst. Time is an
-//! argument.
+//! Rate limits with a burst, for one subject or for a bounded number of keys. Time is an argument.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// A rate and the burst that it allows after a quiet time.
+/// A rate and the burst that is allowed after a quiet time.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
-    /// Between two in the long run.
+    /// Between two events in the long run.
     interval: Duration,
-    /// At once after a quiet time, at least one.
+    /// Events at once after a quiet time; 0 counts as 1.
     burst: u32,
 }
 
@@ -31,27 +30,26 @@ impl Rate {
     }
 }
 
-/// A bucket (the generic cell rate algorithm: one point in time is all its state).
+/// One limit, by the generic cell rate algorithm: a point in time is all its state.
 #[derive(Clone, Copy, Debug)]
-pub struct Bucket {
+pub struct RateLimit {
     rate: Rate,
-    /// When the bucket is full again.
+    /// When the full burst is available again.
     full_at: Option<Instant>,
 }
 
-impl Bucket {
-    /// A full one.
-    pub fn new(rate: Rate) -> Bucket {
-        Bucket {
+impl RateLimit {
+    pub fn new(rate: Rate) -> RateLimit {
+        RateLimit {
             rate,
             full_at: None,
         }
     }
 
-    /// Takes one out.
+    /// Counts an event.
     ///
     /// # Errors
-    /// The time until there is one again.
+    /// The time to wait if the limit is reached; the event is not counted then.
     pub fn take(&mut self, now: Instant) -> Result<(), Duration> {
         let full_at = self.full_at.map_or(now, |at| at.max(now)) + self.rate.interval;
         let ahead = full_at - now;
@@ -63,46 +61,46 @@ impl Bucket {
         Ok(())
     }
 
-    /// Whether nothing was taken out of it lately.
-    pub fn is_full(&self, now: Instant) -> bool {
+    /// Whether the full burst is available: such a limit can be forgotten without any effect.
+    pub fn is_idle(&self, now: Instant) -> bool {
         self.full_at.is_none_or(|at| at <= now)
     }
 }
 
-/// A bucket for each of a bounded number of keys.
+/// A limit for each of a bounded number of keys.
 #[derive(Debug)]
-pub struct Buckets<K> {
+pub struct KeyedRateLimit<K> {
     rate: Rate,
     keys_max: usize,
-    buckets: BTreeMap<K, Bucket>,
+    limits: BTreeMap<K, RateLimit>,
 }
 
-impl<K: Ord> Buckets<K> {
-    /// Buckets for at most `keys_max` keys at once.
-    pub fn new(rate: Rate, keys_max: usize) -> Buckets<K> {
-        Buckets {
+impl<K: Ord> KeyedRateLimit<K> {
+    /// Limits for at most `keys_max` keys at once.
+    pub fn new(rate: Rate, keys_max: usize) -> KeyedRateLimit<K> {
+        KeyedRateLimit {
             rate,
             keys_max,
-            buckets: BTreeMap::new(),
+            limits: BTreeMap::new(),
         }
     }
 
-    /// Takes one out of the key's bucket. With too many keys a new one gets nothing until another's
-    /// bucket is full again and can be forgotten.
+    /// Counts an event of `key`. With too many keys, a new key is refused until another one can be
+    /// forgotten.
     ///
     /// # Errors
-    /// The time until there is one again.
+    /// The time to wait if the limit is reached.
     pub fn take(&mut self, key: K, now: Instant) -> Result<(), Duration> {
-        if !self.buckets.contains_key(&key) && self.buckets.len() >= self.keys_max {
-            self.buckets.retain(|_, bucket| !bucket.is_full(now));
-            if self.buckets.len() >= self.keys_max {
+        if !self.limits.contains_key(&key) && self.limits.len() >= self.keys_max {
+            self.limits.retain(|_, limit| !limit.is_idle(now));
+            if self.limits.len() >= self.keys_max {
                 return Err(self.rate.interval);
             }
         }
         let rate = self.rate;
-        self.buckets
+        self.limits
             .entry(key)
-            .or_insert_with(|| Bucket::new(rate))
+            .or_insert_with(|| RateLimit::new(rate))
             .take(now)
     }
 }
@@ -115,29 +113,29 @@ mod tests {
     #[test]
     fn a_burst_and_then_the_rate() {
         let begun = Instant::now();
-        let mut bucket = Bucket::new(Rate::per_second(10, 3));
-        assert!(bucket.is_full(begun));
-        assert_eq!((0..3).try_for_each(|_| bucket.take(begun)), Ok(()));
-        assert_eq!(bucket.take(begun), Err(Duration::from_millis(100)));
+        let mut limit = RateLimit::new(Rate::per_second(10, 3));
+        assert!(limit.is_idle(begun));
+        assert_eq!((0..3).try_for_each(|_| limit.take(begun)), Ok(()));
+        assert_eq!(limit.take(begun), Err(Duration::from_millis(100)));
         assert_eq!(
-            bucket.take(begun + Duration::from_millis(60)),
+            limit.take(begun + Duration::from_millis(60)),
             Err(Duration::from_millis(40))
         );
-        assert_eq!(bucket.take(begun + Duration::from_millis(100)), Ok(()));
-        assert!(!bucket.is_full(begun + Duration::from_millis(100)));
-        assert!(bucket.is_full(begun + Duration::from_secs(1)));
+        assert_eq!(limit.take(begun + Duration::from_millis(100)), Ok(()));
+        assert!(!limit.is_idle(begun + Duration::from_millis(100)));
+        assert!(limit.is_idle(begun + Duration::from_secs(1)));
     }
 
     #[test]
-    fn keys_are_apart_and_bounded() {
+    fn keys_are_independent_and_bounded() {
         let begun = Instant::now();
-        let mut buckets = Buckets::new(Rate::per_second(1, 1), 2);
-        assert_eq!(buckets.take("a", begun), Ok(()));
-        assert_eq!(buckets.take("b", begun), Ok(()));
-        assert!(buckets.take("a", begun).is_err(), "its own is empty");
-        assert!(buckets.take("c", begun).is_err(), "no room");
+        let mut limits = KeyedRateLimit::new(Rate::per_second(1, 1), 2);
+        assert_eq!(limits.take("a", begun), Ok(()));
+        assert_eq!(limits.take("b", begun), Ok(()));
+        assert!(limits.take("a", begun).is_err(), "its own is empty");
+        assert!(limits.take("c", begun).is_err(), "no room");
         let later = begun + Duration::from_secs(1);
-        assert_eq!(buckets.take("c", later), Ok(()), "the others are forgotten");
+        assert_eq!(limits.take("c", later), Ok(()), "the others are forgotten");
     }
 
     proptest! {
@@ -145,12 +143,12 @@ mod tests {
         #[test]
         fn never_more_than_the_rate(steps in prop::collection::vec(0u64..400, 1..200), burst in 1u32..8) {
             let interval = Duration::from_millis(100);
-            let mut bucket = Bucket::new(Rate::per_second(10, burst));
+            let mut limit = RateLimit::new(Rate::per_second(10, burst));
             let mut now = Instant::now();
             let mut taken = Vec::new();
             for step in steps {
                 now += Duration::from_millis(step);
-                match bucket.take(now) {
+                match limit.take(now) {
                     Ok(()) => taken.push(now),
                     // Told exactly: a moment earlier is too early, then it is time.
                     Err(wait) => prop_assert!(wait <= interval && !wait.is_zero()),

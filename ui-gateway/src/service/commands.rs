@@ -1,36 +1,42 @@
-//! Commands under way and their answers. Each runs to its end whether its client waits or not, so
-//! that the audit log always says how it went; the same id asks for the same answer.
+//! Carries out commands: sends them to the root, logs their outcome, and remembers their answers.
+//!
+//! A command runs to its end whether its client waits or not, so that the audit log always has its
+//! outcome. The same id twice is the same command and gets the same answer.
 
-use crate::audit::{Audit, Event, UnderWay};
-use crate::auth::Caller;
+use crate::audit::event::Event;
+use crate::audit::{Audit, OpenEntry};
+use crate::auth::caller::Caller;
 use crate::limits;
-use crate::link::{Link, LinkError};
-use crate::orders::{Named, nanoseconds};
+use crate::root_link::RootLink;
+use crate::root_link::request::LinkError;
 use invivo_grpc::{convert, v1};
+use invivo_jobdir::random;
 use invivo_proto::control::link::{Answer, Ask};
-use invivo_proto::control::tree::{Acks, Order};
+use invivo_proto::control::order::Order;
+use invivo_proto::control::tree::Acks;
 use invivo_proto::ids::CommandId;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tonic::Status;
 
-/// How a command ended, once it has.
+/// The outcome of a command; `None` while it is in progress.
 type Outcome = Option<Result<v1::CommandReply, LinkError>>;
 
-/// The commands; clones share them.
+/// The commands of all clients; clones share them.
 #[derive(Clone, Debug)]
 pub struct Commands {
-    link: Link,
+    link: RootLink,
     audit: Audit,
     known: Arc<Mutex<Known>>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
+    /// In progress or done, by id.
     commands: BTreeMap<u64, Remembered>,
-    /// Ids of those that are done, the oldest first.
+    /// Ids of those that are done, the first done first.
     done: VecDeque<u64>,
 }
 
@@ -41,8 +47,7 @@ struct Remembered {
 }
 
 impl Commands {
-    /// Commands over `link`, noted in `audit`.
-    pub fn new(link: Link, audit: Audit) -> Commands {
+    pub fn new(link: RootLink, audit: Audit) -> Commands {
         Commands {
             link,
             audit,
@@ -54,23 +59,28 @@ impl Commands {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a command to the root, or joins it where it was given before, and waits for how it
-    /// went.
+    /// Carries out a command, or joins it if it was given before, and waits for its outcome. The id 0
+    /// stands for a new one.
     ///
     /// # Errors
-    /// Why it cannot be given, or why there is no answer.
-    pub async fn give(
+    /// If the id is taken by another command, too many are in progress, or the root does not answer.
+    pub async fn carry_out(
         &self,
         caller: Caller,
         id: u64,
-        named: Named,
+        order: Order,
     ) -> Result<v1::CommandReply, Status> {
-        let id = if id == 0 { crate::random::id()? } else { id };
-        let mut outcome = self.begin(caller, id, named)?;
-        // The task that has the other end always says how it went.
+        let id = match id {
+            0 => random::id().map_err(|error| {
+                Status::internal(format!("the system has no random numbers: {error}"))
+            })?,
+            id => id,
+        };
+        let mut outcome = self.begin(caller, id, order)?;
+        // The task with the other end always sends an outcome.
         let ended = outcome.wait_for(Option::is_some).await;
         let ended = ended.ok().and_then(|outcome| outcome.clone());
-        let gone = || Err(LinkError::Away("the gateway is ending".into()));
+        let gone = || Err(LinkError::Disconnected("the gateway is ending".into()));
         ended.unwrap_or_else(gone).map_err(Status::from)
     }
 
@@ -78,15 +88,15 @@ impl Commands {
         &self,
         caller: Caller,
         id: u64,
-        named: Named,
+        order: Order,
     ) -> Result<watch::Receiver<Outcome>, Status> {
         let mut known = self.known();
         if let Some(remembered) = known.commands.get(&id) {
-            if remembered.order != named.order {
+            if remembered.order != order {
                 return Err(Status::invalid_argument(format!(
                     "the command {id} was another one ({} {}): choose another command_id",
-                    Named::plain(remembered.order).name,
-                    Named::plain(remembered.order).arguments()
+                    remembered.order.name(),
+                    remembered.order
                 )));
             }
             return Ok(remembered.outcome.clone());
@@ -97,43 +107,49 @@ impl Commands {
                 limits::COMMANDS_MAX
             )));
         }
-        let (told, outcome) = watch::channel(None);
+
+        let (sender, outcome) = watch::channel(None);
         let remembered = Remembered {
-            order: named.order,
+            order,
             outcome: outcome.clone(),
         };
         known.commands.insert(id, remembered);
         drop(known);
-        let under_way = self.audit.begin(named.name, caller, id, named.arguments());
-        tokio::spawn(self.clone().carry_out(id, named, under_way, told));
+        let entry = self
+            .audit
+            .begin(order.name(), caller, id, order.to_string());
+        // A task of its own: it goes on when the client's call is cancelled.
+        tokio::spawn(self.clone().run(id, order, entry, sender));
         Ok(outcome)
     }
 
-    async fn carry_out(
+    /// Sends a command to the root and records its outcome.
+    async fn run(
         self,
         id: u64,
-        named: Named,
-        under_way: UnderWay,
-        told: watch::Sender<Outcome>,
+        order: Order,
+        entry: OpenEntry,
+        outcome_sender: watch::Sender<Outcome>,
     ) {
         let begun = Instant::now();
         let ask = Ask::Command {
             id: CommandId(id),
-            order: named.order,
+            order,
         };
-        let acks: Result<Acks, LinkError> = match self.link.ask(ask, named.time_max()).await {
+        let time_max = limits::COMMAND_TIME_MAX + Duration::from_nanos(order.extra_time_ns());
+        let acks: Result<Acks, LinkError> = match self.link.ask(ask, time_max).await {
             Ok(reply) => match reply.answer {
                 Answer::Command(acks) => Ok(acks),
                 _ => Err(LinkError::Mismatched),
             },
             Err(error) => Err(error),
         };
-        let took_ns = nanoseconds(begun.elapsed());
+        let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let (event, outcome) = match acks {
             Ok(acks) => {
                 let reply = v1::CommandReply {
                     took_ns,
-                    lease_ns: named.lease_ns(),
+                    lease_ns: order.lease_ns(),
                     ..convert::command_reply(id, &acks)
                 };
                 let event = Event::Answered {
@@ -153,13 +169,14 @@ impl Commands {
             }
         };
         self.known().ended(id, outcome.is_ok());
-        self.audit.end(&under_way, &event);
-        told.send_replace(Some(outcome));
+        self.audit.end(&entry, &event);
+        outcome_sender.send_replace(Some(outcome));
     }
 }
 
 impl Known {
-    /// One without an answer may be asked again: the root knows whether it did it.
+    /// Keeps a command that was answered. One without an answer is forgotten and may be sent again:
+    /// the root knows whether it has done it.
     fn ended(&mut self, id: u64, answered: bool) {
         if answered {
             self.done.push_back(id);
@@ -168,7 +185,7 @@ impl Known {
         }
     }
 
-    /// Forgets the command that is done longest; false when none is.
+    /// Forgets the command that was done first; false if all are in progress.
     fn forget_one(&mut self) -> bool {
         let oldest = self.done.pop_front();
         oldest.is_some_and(|id| self.commands.remove(&id).is_some())
