@@ -20,7 +20,8 @@ use std::process::ExitCode;
 
 /// Watch and steer a running MPI job, unmodified.
 #[derive(Debug, Parser)]
-#[command(name = "invivo", bin_name = "invivo", version, after_help = EXAMPLES, max_term_width = 110)]
+#[command(name = "invivo", bin_name = "invivo", version, after_help = EXAMPLES)]
+#[command(max_term_width = 110)]
 pub struct Cli {
     #[command(subcommand)]
     verb: Verb,

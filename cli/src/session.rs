@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! script  field  part  sums  comparison   pure: the steps, what can be asked, what can be compared
-//! read  check                       pure: from a file's text to steps that make sense, every error with its line
+//! read  check                       pure: from a file's text to steps; errors name their line
 //! run  step  running  outcome       carrying it out, and the results
 //! ```
 

@@ -1,4 +1,5 @@
-//! Gives commands to a job and says how they went, for the command line, scripted sessions and `top`.
+//! Gives commands to a job and says how they went, for the command line, scripted sessions and
+//! `top`.
 
 use crate::client::{CallError, Client, patiently};
 use crate::view::command;
@@ -31,8 +32,8 @@ pub fn sentence(order: Order, reply: &CommandReply) -> String {
     sentence
 }
 
-/// Gives the order and waits until every rank has acknowledged it, or it is known which have not. It
-/// is carried out even if the caller gives up meanwhile.
+/// Gives the order and waits until every rank has acknowledged it, or it is known which have not.
+/// It is carried out even if the caller gives up meanwhile.
 ///
 /// # Errors
 /// If the gateway does not answer, or refuses the order.
@@ -43,7 +44,8 @@ pub async fn give(
 ) -> Result<CommandReply, CallError> {
     // Chosen here, so that a repeated call is the same command.
     let command_id = fresh_id();
-    // So that the audit log can name the client; an error of this call would come with the order, too.
+    // So that the audit log can name the client; an error of this call would come with the order,
+    // too.
     let _ = client.clone().hello(hello()).await;
     patiently(connect, async || {
         call(&mut client.clone(), command_id, order).await

@@ -15,7 +15,8 @@ pub struct Flags {
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
     /// Print nothing: neither the report nor the line at the end
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true,
+          default_missing_value = "true",
           value_parser = bool::parse)]
     pub quiet: Option<bool>,
     /// Ranks that one tool place takes, then members that one analysis node takes, by layer from
@@ -37,7 +38,8 @@ pub struct Flags {
     pub strategy: Option<Strategy>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m
     /// where none is given]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true,
+          default_missing_value = "true",
           value_parser = Hold::parse)]
     pub hold: Option<Hold>,
     /// What a rank does when its records are not taken as fast as they come: bounded (waits 10 ms

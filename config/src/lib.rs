@@ -6,7 +6,7 @@
 //! value  back_pressure  size  tokens      pure: types, and their texts
 //! key                                     which keys there are
 //! flags                                   the options of `invivo run` and `exec`
-//! layers                                  pure: files and variables as text -> the effective configuration
+//! layers                                  pure: files and variables -> what holds
 //! ```
 //!
 //! Not here: what the options do.

@@ -4,8 +4,8 @@
 //!
 //! ```text
 //! seize      nothing happens to the thread
-//! interrupt  it stops when it next leaves the kernel; no signal is sent, and what it slept in begins again
-//! wait       until it says that it has stopped; a signal may have come first, which it then gets when it goes on
+//! interrupt  it stops when it next leaves the kernel; no signal is sent
+//! wait       until it has stopped; a signal that came first is delivered when it goes on
 //! copy       registers and stack: the unwinding is done when it runs again
 //! detach     it goes on
 //! ```

@@ -1,5 +1,5 @@
-//! The user's side of a job's start: `invivo plan`, `invivo run`, and what they read of a launcher's
-//! command line.
+//! The user's side of a job's start: `invivo plan`, `invivo run`, and what they read of a
+//! launcher's command line.
 
 pub mod binding;
 pub mod launchers;

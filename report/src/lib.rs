@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! text json death                     the report
-//! timeline_pages timeline                    pages become an observation, and that a picture and a file
+//! timeline_pages timeline      pages become an observation, and that a picture and a file
 //! coverage functions matrix recording status      tables and sentences about an answer
 //! table units glyphs                  columns, numbers with units, characters
 //! ```

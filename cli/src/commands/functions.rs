@@ -18,7 +18,8 @@ pub struct Args {
     #[arg(long)]
     per_rank: bool,
     /// Rows by rank to show at most [default: 40 as text, 4096 as JSON]
-    #[arg(long, value_name = "N", requires = "per_rank", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", requires = "per_rank",
+          value_parser = clap::value_parser!(u32).range(1..))]
     rows: Option<u32>,
     #[command(flatten)]
     target: Target,

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 /// Options of `invivo timeline`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The picture has a row for each rank, the worst first where there are many. The file is a Perfetto trace: drop it onto
-https://ui.perfetto.dev, which reads it in the browser and sends it nowhere. With --json each line is a page: some ranks with
-their calls.
+The picture has a row for each rank, the worst first where there are many. The file is a
+Perfetto trace: drop it onto https://ui.perfetto.dev, which reads it in the browser and sends it
+nowhere. With --json each line is a page: some ranks with their calls.
 
 Examples:
   invivo timeline
@@ -30,7 +30,8 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The newest calls of all ranks together, at most
-    #[arg(long, value_name = "N", default_value_t = 500_000, value_parser = clap::value_parser!(u64).range(1..=2_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 500_000,
+          value_parser = clap::value_parser!(u64).range(1..=2_000_000))]
     calls: u64,
     /// Draw with ASCII characters only
     #[arg(long)]

@@ -218,7 +218,8 @@ impl Reader<'_> {
                 error
             });
         }
-        let wanted = "a time as \"2s\", \"job-end\", { state = \"computing\" } or { field = \"calls\", op = \">\", value = 1000 }";
+        let wanted = "a time as \"2s\", \"job-end\", { state = \"computing\" } or \
+            { field = \"calls\", op = \">\", value = 1000 }";
         let table = self.table(value, "wait", wanted)?;
         if let Some(state) = get(table, "state") {
             self.known(table, "key of waiting for a state", &["state", "ranks"])?;

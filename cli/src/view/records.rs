@@ -205,11 +205,13 @@ mod tests {
         assert_eq!(
             head(&page) + &lines(&page),
             "rank 2, thread 0: 1 call kept of 5,000 stored; complete since 1.500000 s\n\
-             missing: 4,999 calls of level all else, made room, from 0.500000 s to 1.500000 s\n      \
+             missing: 4,999 calls of level all else, made room, from 0.500000 s to 1.500000 \
+             s\n      \
              2.000001 s    700 ns  MPI_Send to 3 tag 7, 2.00 KiB out, clipped\n      \
              2.000001 s            sample 8: 112; 4,096\n      \
              2.000002 s       0 s  (the rest of a call)\n                              \
-             sent MPI_Isend to 3 tag 7, 2.00 KiB out, communicator 2, request 9\n                              \
+             sent MPI_Isend to 3 tag 7, 2.00 KiB out, communicator 2, request \
+             9\n                              \
              and 2 more\n      \
              2.000002 s            sample 1,032 in context 1: 112; 4,096\n"
         );

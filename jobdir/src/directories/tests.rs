@@ -103,9 +103,10 @@ fn only_a_dead_jobs_id_is_taken_over() {
     let mut other = connect("id");
     (other.pid, other.pid_start_ticks) = (parent, 0);
     publish_in(&jobs, &other).expect("published");
-    assert!(
-        matches!(publish_in(&jobs, &connect("id")), Err(PlaceError::Running { pid, .. }) if pid == parent)
-    );
+    assert!(matches!(
+        publish_in(&jobs, &connect("id")),
+        Err(PlaceError::Running { pid, .. }) if pid == parent
+    ));
     other.pid_start_ticks = 1;
     std::fs::remove_dir_all(jobs.join("id")).expect("removed");
     publish_in(&jobs, &other).expect("published");

@@ -22,7 +22,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
     fan_in: Option<FanIn>,
     /// Nodes of the job.
-    #[arg(long, value_name = "H", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "H", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
     /// Print JSON.
     #[arg(long)]

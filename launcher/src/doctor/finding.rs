@@ -72,7 +72,12 @@ impl Finding {
 
     /// For programs.
     pub fn json(&self) -> serde_json::Value {
-        json!({ "check": self.check, "level": self.level.word(), "what": self.what, "next": self.next })
+        json!({
+            "check": self.check,
+            "level": self.level.word(),
+            "what": self.what,
+            "next": self.next,
+        })
     }
 }
 

@@ -12,8 +12,8 @@
 //!               +-----------------------------------------------------------+
 //! ```
 //!
-//! It sleeps in `poll`; only a pause in force wakes it every 50 ms. No failure on our side keeps the
-//! application from running or its supervisor from leaving.
+//! It sleeps in `poll`; only a pause in force wakes it every 50 ms. No failure on our side keeps
+//! the application from running or its supervisor from leaving.
 
 use crate::job::environment::{self, Numbers};
 use crate::mpi::library;
@@ -300,7 +300,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Reads from the shim: the place's address, to which to attach, or that the rank is in `MPI_Abort`.
+    /// Reads from the shim: the place's address, to which to attach, or that the rank is in
+    /// `MPI_Abort`.
     fn read_shim(&mut self) {
         while let Some(shim) = &self.shim {
             match packet::<WELCOME_BYTES_MAX>(shim.as_fd()) {

@@ -9,7 +9,10 @@ use std::process::{ChildStdin, Command, Stdio};
 
 /// `$1` is the directory of sockets, `$2` that of the job in the list of jobs; the log of commands
 /// in it stays.
-const SCRIPT: &str = r#"read -r _; rm -rf -- "$1"; [ -n "$2" ] && { rm -f -- "$2/connect.json" "$2/gateway.log"; rmdir "$2"; }"#;
+const SCRIPT: &str = r#"
+    read -r _
+    rm -rf -- "$1"
+    [ -n "$2" ] && { rm -f -- "$2/connect.json" "$2/gateway.log"; rmdir "$2"; }"#;
 
 /// Lives as long as its owner.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 //! ```text
 //! launcher
 //!   |-- invivo exec        stands in: hands signals on, and leaves as its child leaves
-//!         '-- invivo exec    in a group of its own with all below: the root's supervisor, or a keeper
+//!         '-- invivo exec    its own group, with all below: supervisor of the root or of a tool
 //!               '-- the tool process, which dies with it
 //! ```
 //!
