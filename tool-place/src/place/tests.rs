@@ -1,15 +1,19 @@
+//! The whole place: the test plays the root, the supervisors and the ranks.
+
+use super::job_end::ATTACH_NS;
 use super::*;
 use crate::testing::{Writer, memory};
 use invivo_proto::control::encode;
-use invivo_proto::control::local::{FromSupervisor, Outcome, ToSupervisor};
+use invivo_proto::control::local::{Outcome, ToSupervisor};
 use invivo_proto::control::results::{JobStatus, RankState};
-use invivo_proto::control::tree::{Acks, Command, Ended, JobInfo, Partial, Query, Verb};
-use invivo_proto::ids::{CommandId, RegionId, WaveId};
+use invivo_proto::control::tree::Acks;
+use invivo_proto::ids::{CommandId, RegionId};
 use invivo_proto::mpi::ABORT;
 use invivo_proto::record::{Call, Facts};
-use invivo_proto::shm::inside;
+use invivo_proto::shm::{inside, phase};
 use invivo_tbon::limits::SILENCE_NS_MAX;
 use rustix::net::{RecvFlags, recv};
+use std::sync::atomic::Ordering;
 
 mod scene;
 
@@ -394,13 +398,13 @@ fn what_is_no_packet_of_its_sender_is_refused_and_counted() {
     assert_eq!(scene.status().notes.len(), 2);
 }
 
+mod hang;
 mod held;
 mod kept;
-mod last;
 mod messages;
 mod recorded;
 mod stacks;
-mod waits;
+mod timeline;
 
 /// A place that failed in itself holds nothing any more; its ranks run on, are told of when they
 /// die, and let the job end.
@@ -443,7 +447,7 @@ fn a_place_that_failed_lets_its_ranks_go_on_and_end() {
         "{:?}",
         status.notes
     );
-    let ledger = scene.place.coverage(scene.now).ledger;
+    let ledger = scene.place.local.coverage(scene.now).ledger;
     assert_eq!((ledger.entered, ledger.dropped_by_place), (6, 6));
     assert_eq!(invivo_tbon::coverage::balance(&ledger), Ok(()));
     // What comes now goes nowhere, and nobody waits for it.

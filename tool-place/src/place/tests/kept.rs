@@ -194,7 +194,7 @@ fn a_rank_is_told_that_the_frequency_of_its_samples_is_halved() {
     }
     let Halvings { buffer, known } = halvings(&told);
     let word = |scene: &Scene| {
-        let page = scene.place.ranks[0].records.memory().unwrap().page();
+        let page = scene.place.local.ranks[0].records.memory().unwrap().page();
         page.status[0].halvings.load(Ordering::Relaxed)
     };
     assert_eq!((word(&scene), known), (buffer, 0), "told, and not heard");
@@ -211,7 +211,7 @@ fn a_rank_is_told_that_the_frequency_of_its_samples_is_halved() {
     assert_eq!(halvings(&told).buffer, buffer);
     assert_eq!(in_vain(&told) - before, CALLS * 3 / 4);
     // It hears, and none do.
-    let page = scene.place.ranks[0].records.memory().unwrap().page();
+    let page = scene.place.local.ranks[0].records.memory().unwrap().page();
     page.status[0]
         .halvings_known
         .store(buffer, Ordering::Release);
