@@ -17,7 +17,6 @@ use tree::Tree;
 
 /// What is still allowed to break a rule, by the folder of the crate.
 const ALLOWED: &[(Rule, &str)] = &[
-    (Rule::Circle, "launcher"),
     (Rule::FileLength, "launcher"),
     (Rule::LineWidth, "config"),
     (Rule::LineWidth, "inspect"),
@@ -31,7 +30,6 @@ const ALLOWED: &[(Rule, &str)] = &[
     (Rule::TestName, "report"),
     (Rule::Circle, "analysis"),
     (Rule::Circle, "app-shim"),
-    (Rule::Circle, "cli"),
     (Rule::Circle, "mpi-link"),
     (Rule::Circle, "otfx"),
     (Rule::Circle, "proto"),

@@ -1,7 +1,8 @@
 //! Whether the steps of a session make sense one after the other.
 
 use super::comparison::Comparison;
-use super::field::{Field, Kind, Part};
+use super::field::{Field, Kind};
+use super::part::Part;
 use super::script::{Action, STEPS_MAX, Step, Wait};
 use crate::steer::Order;
 

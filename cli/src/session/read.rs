@@ -1,17 +1,17 @@
 //! From a file's text to a session.
 
 mod comparison;
+mod reader;
 
 use super::check::check;
 use super::field::{Field, Kind};
 use super::script::{Action, STATES, Script, State, Step, TIMEOUT_DEFAULT, Wait};
 use crate::steer::Order;
 use comparison::COMPARISON_KEYS;
-use invivo_config::toml_file::{self, FileError, Source, get, plain};
+use invivo_config::toml_file::{FileError, Source, get};
 use invivo_config::{LEASE_DEFAULT, Time, Value};
-use std::ops::Range;
+use reader::{Read, Reader, Spot};
 use std::time::Duration;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
@@ -19,9 +19,6 @@ pub(super) const ACTIONS: [&str; 11] = [
     "wait", "pause", "resume", "hold", "reset", "record", "strategy", "query", "assert", "loop",
     "shutdown",
 ];
-
-type Read<T> = Result<T, FileError>;
-type Spot<'t, 'i> = &'t Spanned<DeValue<'i>>;
 
 /// Reads a session and checks that it makes sense.
 ///
@@ -52,71 +49,7 @@ pub fn read(source: &Source<'_>) -> Read<Script> {
     Ok(script)
 }
 
-struct Reader<'a> {
-    source: &'a Source<'a>,
-}
-
 impl Reader<'_> {
-    fn error(&self, span: &Range<usize>, what: impl std::fmt::Display) -> FileError {
-        self.source.error_at(span, what)
-    }
-
-    fn wrong(&self, value: Spot<'_, '_>, key: &str, wanted: &str) -> FileError {
-        let kind = value.get_ref().type_str();
-        self.error(
-            &value.span(),
-            format!("{key} is a {kind} here; give {wanted}"),
-        )
-    }
-
-    /// Refuses keys that a table does not have.
-    fn known(&self, table: &DeTable<'_>, noun: &str, names: &[&str]) -> Read<()> {
-        let stranger = table
-            .keys()
-            .find(|key| !names.contains(&key.get_ref().as_ref()));
-        stranger.map_or(Ok(()), |key| {
-            Err(self.error(&key.span(), toml_file::unknown(noun, key.get_ref(), names)))
-        })
-    }
-
-    fn text(&self, value: Spot<'_, '_>, key: &str) -> Read<String> {
-        let text = value.get_ref().as_str().map(str::to_owned);
-        text.ok_or_else(|| self.wrong(value, key, "a text in quotes"))
-    }
-
-    fn number(&self, value: Spot<'_, '_>, key: &str) -> Read<u32> {
-        let number = plain(value.get_ref()).and_then(|text| text.parse().ok());
-        number.ok_or_else(|| self.wrong(value, key, "a whole number"))
-    }
-
-    fn parsed<T>(
-        &self,
-        value: Spot<'_, '_>,
-        key: &str,
-        parse: fn(&str) -> Result<T, String>,
-    ) -> Read<T> {
-        let text = plain(value.get_ref()).ok_or_else(|| self.wrong(value, key, "a plain value"))?;
-        parse(&text).map_err(|what| self.error(&value.span(), format!("{key}: {what}")))
-    }
-
-    fn table<'t, 'i>(&self, value: Spot<'t, 'i>, key: &str, wanted: &str) -> Read<&'t DeTable<'i>> {
-        value
-            .get_ref()
-            .as_table()
-            .ok_or_else(|| self.wrong(value, key, wanted))
-    }
-
-    /// One of some names.
-    fn choice<T: Copy>(&self, value: Spot<'_, '_>, noun: &str, all: &[(&str, T)]) -> Read<T> {
-        let text = self.text(value, noun)?;
-        let found = all
-            .iter()
-            .find(|(name, _)| *name == text)
-            .map(|(_, one)| *one);
-        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-        found.ok_or_else(|| self.error(&value.span(), toml_file::unknown(noun, &text, &names)))
-    }
-
     fn steps(&self, value: Spot<'_, '_>, timeout: Duration) -> Read<Vec<Step>> {
         let wanted = "steps, each beginning with a line [[step]]";
         let steps = value

@@ -1,7 +1,7 @@
 //! Carrying a session out.
 
-use super::field::{Answer, Kind};
 use super::outcome::{ANSWERS_BYTES_MAX, Ending, Listener, StepResult, Summary, length, place};
+use super::running::Session;
 use super::script::{Action, Script, Step, number};
 use super::step::{Done, late};
 use crate::client::Client;
@@ -13,19 +13,6 @@ use tokio::time::{Instant, timeout};
 
 /// How long is tried to let the application go on behind a session that went wrong.
 const CLEANUP_TIME: Duration = Duration::from_secs(10);
-
-/// A session under way.
-pub(super) struct Session<'a, L> {
-    pub(super) job: &'a Job,
-    pub(super) client: Client,
-    listener: &'a mut L,
-    start: Instant,
-    results: Vec<StepResult>,
-    answers_bytes: usize,
-    pub(super) last: Option<(Kind, Answer)>,
-    /// The application stands still, and it was us.
-    pub(super) standing: bool,
-}
 
 /// Carries out a script. A session that goes wrong lets the application go on if it had stopped it.
 pub async fn run<L: Listener>(

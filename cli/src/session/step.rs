@@ -3,7 +3,7 @@
 use super::comparison::{Comparison, shown};
 use super::field::{Answer, Field, Kind};
 use super::outcome::Ending;
-use super::run::Session;
+use super::running::Session;
 use super::script::{Action, State, Wait, plain};
 use crate::client::{CallError, patiently};
 use crate::steer::Order;
