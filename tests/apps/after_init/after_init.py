@@ -1,4 +1,4 @@
-"""Leaves the file LOG_DIR/begun.PID in the first statement behind the import, which initialises MPI."""
+"""Leaves the file LOG_DIR/begun.PID right behind the import, which initialises MPI."""
 
 import os
 
