@@ -4,10 +4,10 @@ use super::control::carry_out;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::steer::Order;
 use crate::view::buffers;
 use invivo_config::Value;
 use invivo_grpc::v1;
+use invivo_proto::control::order::Order;
 use invivo_proto::control::strategy::Strategy;
 
 /// Options of `invivo strategy`.
@@ -54,5 +54,5 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         }
         return Ok(Outcome::Done);
     };
-    carry_out(&args.target, Order::Strategy(strategy)).await
+    carry_out(&args.target, Order::Strategy { strategy }).await
 }

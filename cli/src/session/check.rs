@@ -4,7 +4,7 @@ use super::comparison::Comparison;
 use super::field::{Field, Kind};
 use super::part::Part;
 use super::script::{Action, STEPS_MAX, Step, Wait};
-use crate::steer::Order;
+use invivo_proto::control::order::Order;
 
 /// A line, and what is wrong there.
 type Wrong = (usize, String);

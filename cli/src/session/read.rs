@@ -6,10 +6,10 @@ mod reader;
 use super::check::check;
 use super::field::{Field, Kind};
 use super::script::{Action, STATES, Script, State, Step, TIMEOUT_DEFAULT, Wait};
-use crate::steer::Order;
 use comparison::COMPARISON_KEYS;
 use invivo_config::toml_file::{FileError, Source, get};
-use invivo_config::{LEASE_DEFAULT, Time, Value};
+use invivo_config::{Time, Value};
+use invivo_proto::control::order::{LEASE_DEFAULT_NS, Order};
 use reader::{Read, Reader, Spot};
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
@@ -124,10 +124,16 @@ impl Reader<'_> {
     ) -> Read<Action> {
         Ok(match key {
             "wait" => Action::Wait(self.wait(value)?),
-            "pause" => Action::Order(Order::Pause(self.lease(value, key)?)),
-            "hold" => Action::Order(Order::Hold(self.lease(value, key)?)),
+            "pause" => Action::Order(Order::Pause {
+                lease_ns: self.lease_ns(value, key)?,
+            }),
+            "hold" => Action::Order(Order::Hold {
+                lease_ns: self.lease_ns(value, key)?,
+            }),
             "record" => Action::Order(self.record(value)?),
-            "strategy" => Action::Order(Order::Strategy(self.parsed(value, key, Value::parse)?)),
+            "strategy" => Action::Order(Order::Strategy {
+                strategy: self.parsed(value, key, Value::parse)?,
+            }),
             "query" => Action::Query(self.choice(
                 value,
                 "query",
@@ -172,29 +178,28 @@ impl Reader<'_> {
     }
 
     /// `true` or a time.
-    fn lease(&self, value: Spot<'_, '_>, key: &str) -> Read<Duration> {
+    fn lease_ns(&self, value: Spot<'_, '_>, key: &str) -> Read<u64> {
         match value.get_ref() {
-            DeValue::Boolean(true) => Ok(LEASE_DEFAULT),
+            DeValue::Boolean(true) => Ok(LEASE_DEFAULT_NS),
             DeValue::Boolean(false) => Err(self.error(
                 &value.span(),
                 format!("write {key} = true or a time, or leave the step away"),
             )),
-            _ => Ok(self.parsed(value, key, Time::parse)?.0),
+            _ => Ok(self.parsed(value, key, Time::parse)?.ns()),
         }
     }
 
     fn record(&self, value: Spot<'_, '_>) -> Read<Order> {
         if value.get_ref().is_str() {
-            return Ok(Order::Record(self.choice(
-                value,
-                "record",
-                &[("on", true), ("off", false)],
-            )?));
+            let on = self.choice(value, "record", &[("on", true), ("off", false)])?;
+            return Ok(Order::Record { on });
         }
         let table = self.table(value, "record", "\"on\", \"off\" or { for = \"2s\" }")?;
         self.known(table, "key of record", &["for"])?;
         match get(table, "for") {
-            Some(length) => Ok(Order::Window(self.parsed(length, "for", Time::parse)?.0)),
+            Some(length) => Ok(Order::Window {
+                length_ns: self.parsed(length, "for", Time::parse)?.ns(),
+            }),
             None => Err(self.error(
                 &value.span(),
                 "for how long? write record = { for = \"2s\" }",

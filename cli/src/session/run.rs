@@ -6,7 +6,8 @@ use super::script::{Action, Script, Step, number};
 use super::step::{Done, late};
 use crate::client::Client;
 use crate::commands::target::Job;
-use crate::steer::Order;
+use crate::steer;
+use invivo_proto::control::order::Order;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, timeout};
@@ -171,11 +172,15 @@ impl<L: Listener> Session<'_, L> {
         if !self.standing {
             return None;
         }
-        let resumed = timeout(CLEANUP_TIME, Order::Resume.give(self.job, &self.client)).await;
+        let resumed = timeout(
+            CLEANUP_TIME,
+            steer::give(Order::Resume, self.job, &self.client),
+        )
+        .await;
         Some(match resumed {
             Ok(Ok(reply)) => format!(
                 "the application goes on: {}",
-                Order::Resume.sentence(&reply)
+                steer::sentence(Order::Resume, &reply)
             ),
             Ok(Err(error)) => {
                 format!("the application could not be let go on, and does so by itself: {error}")

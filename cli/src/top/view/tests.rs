@@ -1,9 +1,9 @@
 use super::*;
-use crate::steer::Order;
 use crate::top::keys::Key;
 use crate::top::model::{Event, Model};
 use crate::top::samples;
 use invivo_grpc::v1::{CommandReply, PauseStatus, RecordingStatus, Snapshot};
+use invivo_proto::control::order::Order;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::time::Duration;
@@ -167,7 +167,7 @@ fn the_last_line_asks_tells_and_answers() {
     };
     model.step(
         now,
-        Event::Answered(Order::Pause(Duration::ZERO), Ok(reply)),
+        Event::Answered(Order::Pause { lease_ns: 0 }, Ok(reply)),
     );
     assert_eq!(
         last(&model).as_deref(),
