@@ -8,6 +8,7 @@ pub mod hang;
 pub mod link;
 pub mod local;
 pub mod peer;
+mod record_class;
 pub mod results;
 pub mod stacks;
 pub mod strategy;

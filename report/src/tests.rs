@@ -251,7 +251,7 @@ fn who_was_waiting_and_where_the_timeline_is_stand_in_all_of_them() {
     let saved = EndContext {
         asked_by: Some(15),
         whom: 1,
-        waiters: vec![invivo_archive::waits::Waiter {
+        waiters: vec![invivo_archive::waiters::Waiter {
             rank: 0,
             function: "MPI_Wait".into(),
             since_ns: 1_000_000_000,

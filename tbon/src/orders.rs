@@ -1,4 +1,4 @@
-//! Orders of clients, turned into verbs: the root fixes when.
+//! Turns orders of clients into verbs for the ranks; the root fixes their time.
 
 use crate::limits::CUT_AHEAD_NS_PER_LAYER;
 use alloc::collections::BTreeMap;
