@@ -1,4 +1,4 @@
-//! The table of handles beside a naive one.
+//! Compares the table of handles with a naive map of queues, step by step at random.
 
 #[path = "../src/track/handle_table.rs"]
 mod handle_table;
@@ -28,7 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
     })
 }
 
-/// What is told of where a table lies makes sense to those who read it from outside.
+/// Checks that an address that is reported makes sense to processes that read it from outside.
 fn moved(address: TableAddress) {
     let TableAddress { slots, entries } = address;
     assert!(slots.1.is_power_of_two(), "{} slots", slots.1);
@@ -38,7 +38,7 @@ fn moved(address: TableAddress) {
 
 proptest! {
     #[test]
-    fn it_does_as_a_map_of_queues(steps in prop::collection::vec(step(), 0..1500)) {
+    fn handle_table_equals_map_of_queues(steps in prop::collection::vec(step(), 0..1500)) {
         let mut table = HandleTable::new(moved);
         let mut naive: HashMap<u64, VecDeque<usize>> = HashMap::new();
         for (number, step) in steps.into_iter().enumerate() {

@@ -3,17 +3,19 @@
 //! commands (`steer`).
 //!
 //! ```text
-//! script  field  sums  comparison   pure: what steps there are, what can be asked, what can be compared
+//! script  field  part  sums  comparison   pure: the steps, what can be asked, what can be compared
 //! read  check                       pure: from a file's text to steps that make sense, every error with its line
-//! run  step  outcome                doing it, and what is told about it
+//! run  step  running  outcome       carrying it out, and the results
 //! ```
 
 mod check;
 mod comparison;
 mod field;
 mod outcome;
+mod part;
 mod read;
 mod run;
+mod running;
 mod script;
 mod step;
 mod sums;

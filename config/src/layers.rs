@@ -1,7 +1,7 @@
 //! From what each layer says to what holds. Pure: files and variables are handed in.
 
-use super::Flags;
 use super::back_pressure::BackPressure;
+use super::flags::Flags;
 use super::key::{self, AnyKey, Key, Origin, Setting};
 use super::tokens;
 use super::value::{Address, Bytes, Hold, Time, Value};

@@ -5,12 +5,14 @@
 //! ```text
 //! value  back_pressure  size  tokens      pure: types, and their texts
 //! key                                     which keys there are
+//! flags                                   the options of `invivo run` and `exec`
 //! layers                                  pure: files and variables as text -> the effective configuration
 //! ```
 //!
 //! Not here: what the options do.
 
 mod back_pressure;
+mod flags;
 mod key;
 mod layers;
 mod size;
@@ -19,14 +21,13 @@ pub mod toml_file;
 mod value;
 
 pub use back_pressure::BackPressure;
+pub use flags::Flags;
 pub use key::{Origin, Setting};
 pub use layers::{ConfigError, Effective, File, Layers, effective_of};
 pub use tokens::{Names, expand};
 pub use value::{Address, Bytes, Hold, LEASE_DEFAULT, Time, Value};
 
 use invivo_jobdir::whole_file;
-use invivo_proto::control::strategy::Strategy;
-use invivo_tbon::layout::FanIn;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -36,58 +37,6 @@ pub const PROJECT_FILE: &str = "invivo.toml";
 pub const SITE_FILE: &str = "/etc/invivo/config.toml";
 /// The variable that names the site's file.
 pub const ENV_SITE_FILE: &str = "INVIVO_SITE_CONFIG";
-
-/// Options of the tool itself: of `invivo run` and `invivo exec` alike. What is not given comes
-/// from the other layers.
-#[derive(clap::Args, Clone, Debug, Default, PartialEq)]
-pub struct Flags {
-    /// Write the report at the end of the job: text, or JSON when the name ends in .json; %h is the
-    /// host, %j the job, %p the process, %% a per cent sign
-    #[arg(long, value_name = "FILE")]
-    pub report: Option<PathBuf>,
-    /// Print nothing: neither the report nor the line at the end
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-          value_parser = bool::parse)]
-    pub quiet: Option<bool>,
-    /// Ranks that one tool place takes, then members that one analysis node takes, by layer from
-    /// below; the last number holds for all layers above [default: 4,16]
-    #[arg(long, value_name = "F[,F]", value_parser = <FanIn as Value>::parse)]
-    pub fan_in: Option<FanIn>,
-    /// Memory for the records of one location (a thread of a rank); the oldest give way when it is
-    /// full [default: 16MiB]
-    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
-    pub buffer: Option<Bytes>,
-    /// Memory for all buffers of one tool place; unless given, a buffer for each of its ranks four
-    /// times over, for ranks with threads
-    #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
-    pub budget: Option<Bytes>,
-    /// What a location keeps when not everything fits: time (the newest), or rules joined by
-    /// commas, in the order in which detail is given up, as duration:1ms, iterations:4@MPI_Barrier
-    /// or class:metric,depth:2 [default: time]
-    #[arg(long, value_name = "STRATEGY", value_parser = <Strategy as Value>::parse)]
-    pub strategy: Option<Strategy>,
-    /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m
-    /// where none is given]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "true",
-          value_parser = Hold::parse)]
-    pub hold: Option<Hold>,
-    /// What a rank does when its records are not taken as fast as they come: bounded (waits 10 ms
-    /// at once and 1 % of the run in all, then drops and counts), drop (at once), or block (waits)
-    /// [default: bounded]
-    #[arg(long, value_name = "POLICY", value_parser = <BackPressure as Value>::parse)]
-    pub back_pressure: Option<BackPressure>,
-    /// Say on standard error when the job has stood still for this time, and who waits for whom:
-    /// once, in a sentence; nothing else is done about it
-    #[arg(long, value_name = "TIME", value_parser = <Time as Value>::parse)]
-    pub watchdog: Option<Time>,
-    /// Let the gateway also listen on TCP at this address, with TLS, for clients on other hosts;
-    /// port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", value_parser = Address::parse)]
-    pub listen: Option<Address>,
-    /// Read no configuration file; the environment still holds
-    #[arg(long)]
-    pub no_config: bool,
-}
 
 /// The effective configuration of this process.
 ///

@@ -1,6 +1,7 @@
 //! Each layer against the others.
 
 use super::*;
+use invivo_tbon::layout::FanIn;
 use std::path::Path;
 
 fn file(path: &str, text: &str) -> File {

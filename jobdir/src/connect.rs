@@ -2,6 +2,7 @@
 //! writes it, the gateway and every client read it. Whoever can read it may control the job, so it
 //! is readable by its owner alone, and a file that others could read or write is refused.
 
+use crate::random;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -17,8 +18,6 @@ pub const FILE_NAME: &str = "connect.json";
 /// The longest file that is read, in bytes: a command line has at most 2 MiB on Linux, JSON may
 /// double it.
 pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Random bytes of a token; 256 bits cannot be guessed.
-const TOKEN_BYTES: usize = 32;
 
 /// The contents of `connect.json`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,8 +114,8 @@ impl Connect {
             version: VERSION,
             job: job.to_owned(),
             socket: socket.to_owned(),
-            view: token()?,
-            control: token()?,
+            view: random::token()?,
+            control: random::token()?,
             pid,
             pid_start_ticks: start_ticks(pid).unwrap_or(0),
             host: host(),
@@ -205,17 +204,6 @@ impl std::fmt::Debug for Connect {
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
-}
-
-/// A fresh token: 64 hexadecimal digits.
-fn token() -> std::io::Result<String> {
-    let mut bytes = [0u8; TOKEN_BYTES];
-    let mut filled = 0;
-    while filled < TOKEN_BYTES {
-        filled +=
-            rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())?;
-    }
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// This host's name.

@@ -4,6 +4,7 @@
 //! ```text
 //! connect <- directories      connect.json; the list of running jobs; runtime directories
 //! private                     is a directory its user's alone
+//! random                      tokens and ids
 //! whole_file                  a file is replaced at once, or stays as it was
 //! ```
 //!
@@ -12,6 +13,7 @@
 mod connect;
 mod directories;
 mod private;
+pub mod random;
 pub mod whole_file;
 
 pub use connect::{Connect, ConnectError, FILE_NAME, Liveness, host};

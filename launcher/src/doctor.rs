@@ -14,11 +14,11 @@ mod application;
 mod bounded;
 mod finding;
 mod installation;
+mod known_launcher;
 mod machine;
 mod self_test;
 
-use crate::command_line::launchers::Flavour;
-use crate::job::environment::{Environment, Family};
+use crate::job::environment::Environment;
 use crate::output::print;
 use clap::Args;
 use finding::{Finding, Level};
@@ -83,26 +83,6 @@ pub fn doctor(args: DoctorArgs) -> ExitCode {
         }
     }
     told.finish()
-}
-
-/// An MPI launcher that was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launcher {
-    /// As one types it.
-    pub name: String,
-    /// Whose it is.
-    pub family: Family,
-    /// What it says of itself, or nothing.
-    pub version: String,
-}
-
-/// The family of a launcher.
-fn family_of(flavour: Flavour) -> Option<Family> {
-    match flavour {
-        Flavour::OpenMpi => Some(Family::Ompi),
-        Flavour::Hydra => Some(Family::Mpich),
-        Flavour::Either | Flavour::Slurm => None,
-    }
 }
 
 /// Findings, printed as they come, or all together as JSON.

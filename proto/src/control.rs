@@ -7,6 +7,7 @@ pub mod framing;
 pub mod hang;
 pub mod link;
 pub mod local;
+pub mod order;
 pub mod peer;
 mod record_class;
 pub mod results;

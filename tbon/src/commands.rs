@@ -5,7 +5,7 @@ use crate::gather::{Answers, Gathers};
 use crate::members::Member;
 use crate::{acks, limits, missing};
 use alloc::collections::VecDeque;
-use invivo_proto::control::tree::{Acks, Verb};
+use invivo_proto::control::tree::Acks;
 use invivo_proto::ids::CommandId;
 
 /// A command on its way.
@@ -70,29 +70,5 @@ impl Commands {
             self.past.pop_front();
         }
         self.past.push_back((id, course));
-    }
-}
-
-/// How long a command may take beyond the usual, in ns from the time at which it is due.
-pub(crate) fn patience_ns(verb: &Verb) -> u64 {
-    match *verb {
-        // Ranks may reach their MPI_Init as late as the lease allows.
-        Verb::Hold { lease_ns } => lease_ns,
-        _ => 0,
-    }
-}
-
-/// How long after its order a command is due, in ns, where job time is not known yet.
-pub(crate) fn length_ns(verb: &Verb, ahead_ns: u64) -> u64 {
-    match *verb {
-        Verb::Window { from_ns, to_ns, .. } => {
-            ahead_ns.saturating_add(to_ns.saturating_sub(from_ns))
-        }
-        Verb::Reset { .. } | Verb::Record { .. } => ahead_ns,
-        Verb::Pause { .. }
-        | Verb::Resume
-        | Verb::Hold { .. }
-        | Verb::Shutdown
-        | Verb::Strategy { .. } => 0,
     }
 }

@@ -1,8 +1,8 @@
-//! Turns orders of clients into verbs for the ranks; the root fixes their time.
+//! What the root adds to the orders of clients: the time of their cut and the epoch of recording.
 
 use crate::limits::CUT_AHEAD_NS_PER_LAYER;
 use alloc::collections::BTreeMap;
-use invivo_proto::control::tree::{Order, Verb};
+use invivo_proto::control::order::Order;
 use invivo_proto::ids::CommandId;
 
 /// How far ahead cuts lie in a tree of this height, in ns.
@@ -27,6 +27,15 @@ impl Epochs {
         }
     }
 
+    /// The epoch of recording from `order` on.
+    pub fn after(&mut self, order: Order) -> u32 {
+        match order {
+            Order::Record { on } => self.switch(on),
+            Order::Window { .. } => self.window(),
+            _ => self.number,
+        }
+    }
+
     /// The epoch from a switch on.
     fn switch(&mut self, on: bool) -> u32 {
         self.number = self.number.saturating_add(u32::from(on && !self.on));
@@ -40,28 +49,6 @@ impl Epochs {
         self.number = self.number.saturating_add(1);
         self.on = false;
         self.number
-    }
-}
-
-/// What an order means whose cut, if it has one, lies at `cut_ns`.
-pub(crate) fn verb(order: Order, cut_ns: u64, epochs: &mut Epochs) -> Verb {
-    match order {
-        Order::Pause { lease_ns } => Verb::Pause { lease_ns },
-        Order::Resume => Verb::Resume,
-        Order::Hold { lease_ns } => Verb::Hold { lease_ns },
-        Order::Reset => Verb::Reset { at_ns: cut_ns },
-        Order::Record { on } => Verb::Record {
-            on,
-            epoch: epochs.switch(on),
-            at_ns: cut_ns,
-        },
-        Order::Window { length_ns } => Verb::Window {
-            from_ns: cut_ns,
-            to_ns: cut_ns.saturating_add(length_ns),
-            epoch: epochs.window(),
-        },
-        Order::Shutdown => Verb::Shutdown,
-        Order::Strategy { strategy } => Verb::Strategy { strategy },
     }
 }
 

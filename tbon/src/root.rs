@@ -283,7 +283,7 @@ impl<M: Merge> Root<M> {
                 let cut_ns = now_ns.saturating_add(orders::ahead_ns(self.height));
                 // A command that is known already keeps the cut and the epoch that it has.
                 let mut epochs = self.epochs;
-                let verb = orders::verb(order, cut_ns, &mut epochs);
+                let verb = order.at(cut_ns, epochs.after(order));
                 if !known {
                     self.epochs = epochs;
                 }

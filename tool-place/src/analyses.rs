@@ -6,11 +6,9 @@ use invivo_analysis::communicators::Communicators;
 use invivo_analysis::functions::Functions;
 use invivo_analysis::groups::{self, Groups};
 use invivo_analysis::matrix::MatrixLeaf;
-use invivo_analysis::merge::Mismatch;
 use invivo_analysis::pauses::Pauses;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_proto::control::results::{FunctionTable, Matrix, Messages};
-use invivo_proto::control::tree::Partial;
 use invivo_proto::definition::{Definition, DefinitionError};
 use invivo_proto::ids::{CommId, CommLocal, Rank, WorldRank};
 use invivo_proto::mpi::is_initialisation;
@@ -18,10 +16,7 @@ use invivo_proto::record::{Call, Part};
 use invivo_tbon::clock::JobClock;
 use invivo_tbon::layout::Layout;
 
-/// How partial results become one: by the analyses' own law.
-pub type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
-
-/// See the module's head.
+/// The analyses of one place.
 pub struct Analyses {
     clock: NodeClock,
     functions: Functions,

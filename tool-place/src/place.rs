@@ -1,129 +1,73 @@
-//! The place: what comes from its ranks, its parent and its ranks' supervisors, brought together.
-//! Knows no MPI: `main` carries messages to and fro and tells the time.
+//! The place: brings together what comes from its ranks, its parent and its ranks' supervisors.
+//!
+//! ```text
+//! packets ---------> LocalRanks (records, buffers, analyses)
+//! shared memory ---^    ^  ^  ^
+//!                       |  |  +-- Commands: gates and switches of the ranks
+//! parent -- TreeSide ---+  +----- Queries: answers, and questions to supervisors for them
+//! ```
+//!
+//! Knows no MPI and no clock: its role carries messages to and fro and passes the time.
 
 mod answers;
-mod kept;
-mod last;
-mod lost;
-mod recorded;
-mod stacks;
-mod supervised;
-mod tree;
-mod waits;
+mod buffer_keeping;
+mod commands;
+mod every;
+mod group_exchange;
+mod hang_queries;
+mod job_end;
+mod local_rank;
+mod local_ranks;
+mod queries;
+mod stack_names;
+mod stack_queries;
+mod timeline;
+mod tree_side;
 
-use crate::analyses::{Analyses, MergeFn};
-use crate::cuts::Cuts;
-use crate::notes::{Notes, Trouble};
+use crate::notes::Trouble;
 use crate::pause::Pauses;
-use crate::process::Process;
-use crate::rank::{Eagerness, Feed, LATENCY_NS, RankRecords};
 use crate::recording::Recording;
-use crate::store::Budget;
-use crate::supervisors::Supervisors;
-use crate::time_point::{Now, TimePoint};
-use invivo_mpi_link::clock::{self, NodeClock};
+use crate::supervisors::{Event, Supervisors};
+use crate::time_point::{LATENCY_NS, Now};
+use buffer_keeping::Recycling;
+use commands::Commands;
+use every::Every;
+use group_exchange::GroupExchange;
+use invivo_mpi_link::clock::NodeClock;
 use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
-use invivo_proto::control::tree::{Down, Ended, RankEnded, Up};
+use invivo_proto::control::local::FromSupervisor;
+use invivo_proto::control::tree::{Command, Down, Ended, JobInfo, RankEnded, Up, Verb};
 use invivo_proto::ids::{Rank, WorldRank};
-use invivo_proto::packet::Header;
-use invivo_proto::shm::phase;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::node::{Input, Node, Position};
+use invivo_tbon::node::{Input, Position};
+use job_end::JobEnd;
+use local_rank::Life;
+use local_ranks::LocalRanks;
+use queries::Queries;
 use rustix::event::PollFd;
-use std::sync::atomic::Ordering;
+use rustix::process::Signal;
+use std::collections::VecDeque;
+use tree_side::{FromTree, TreeSide};
 
 /// Between two looks at all packets of all ranks: a tenth of the latency bound.
 const LOOK_NS: u64 = LATENCY_NS / 10;
-/// A rank whose supervisor has not attached by then has none that could: the supervisor attaches as
-/// soon as the rank is through `MPI_Init`, which is when the place starts. The job's end does not
-/// wait for such a rank.
-const ATTACH_NS: u64 = 30_000_000_000;
 /// Between two measurements of the clock's rate.
 const MEASURE_NS: u64 = 1_000_000_000;
-/// Between two questions for members of communicators: until the first is answered, their traffic
-/// is not resolved, and a screen shows that for no longer than this.
-const WANT_GROUPS_NS: u64 = 250_000_000;
-/// The same when its ranks are through and only the last questions are to come.
-const WANT_LAST_GROUPS_NS: u64 = 20_000_000;
-/// How long a place whose ranks are through waits for other places to take the last messages of its
-/// ranks: they take them at once unless they are stuck or gone.
-const PEERS_NS: u64 = 500_000_000;
-/// How long it waits for those of them to go that have not ended by `MPI_Finalize`: behind the
-/// result, which takes a second, they go at once.
-const LEAVING_NS: u64 = 5_000_000_000;
-/// How long a place whose ranks are through waits for a lost root to come back.
-const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
 
-/// Where a rank is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Life {
-    /// Its memory is not here.
-    Absent,
-    /// It may record.
-    Alive,
-    /// It has drained, ended or gone silent: what it left is being taken.
-    Ending,
-    /// All is taken.
-    Finished,
-}
-
-struct OneRank {
-    records: RankRecords,
-    life: Life,
-    /// How it ended, otherwise than through `MPI_Finalize`.
-    ended: Option<Ended>,
-    /// Its supervisor holds the job's end back.
-    lingers: bool,
-    process: Process,
-    /// The kernel kills it with its supervisor, which is gone, but only a moment later: no longer
-    /// than until then.
-    orphan_until_ns: u64,
-}
-
-impl OneRank {
-    fn new(rank: Rank) -> OneRank {
-        OneRank {
-            records: RankRecords::new(rank),
-            life: Life::Absent,
-            ended: None,
-            lingers: false,
-            process: Process::default(),
-            orphan_until_ns: 0,
-        }
-    }
-}
-
-/// See the module's head.
+/// A tool place, without its transport.
 pub struct Place {
-    layout: Layout,
-    me: WorldRank,
-    first: u32,
-    ranks: Vec<OneRank>,
-    feed: Feed,
-    looks: waits::Looks,
-    walks: stacks::Walks,
-    pauses: Pauses,
-    recording: Recording,
-    node: Node<MergeFn>,
-    /// What time it is now, where that matters more than what it was when something came.
-    read_now: Option<fn() -> Now>,
-    supervisors: Option<Supervisors>,
-    up: Vec<Up>,
-    exit: Option<Exit>,
-    ready: bool,
-    started_ns: u64,
-    seen_ns: Option<u64>,
-    looked_ns: u64,
-    measured_ns: u64,
-    wanted_ns: u64,
-    recycled_ns: u64,
-    /// Groups were wanted then.
-    wants_groups: bool,
-    drained: bool,
-    through_ns: u64,
-    abnormal: bool,
-    root_lost_ns: Option<u64>,
+    local: LocalRanks,
+    commands: Commands,
+    queries: Queries,
+    groups: GroupExchange,
+    recycling: Recycling,
+    tree: TreeSide,
+    end: JobEnd,
+    /// The root has said how much memory there is for records.
+    is_ready: bool,
+    looks: Every,
+    measurements: Every,
 }
 
 impl Place {
@@ -137,89 +81,68 @@ impl Place {
         now: Now,
     ) -> Option<Place> {
         let position = Position::of(&layout, me).filter(|position| position.local.is_some())?;
-        let ranks = layout.ranks_of(me);
-        let latency_ticks = clock.duration_ticks(LATENCY_NS);
+        let local = LocalRanks::new(layout, me, supervisors, clock);
+        let ranks = local.len() as u32;
         let mut place = Place {
-            layout,
-            me,
-            first: ranks.start,
-            ranks: ranks.clone().map(|rank| OneRank::new(Rank(rank))).collect(),
-            feed: Feed {
-                analyses: Analyses::new(layout, me, clock),
-                cuts: Cuts::default(),
-                budget: Budget::new(0, 0),
-                notes: Notes::default(),
-                latency_ticks,
-                taps: None,
-                is_lost: false,
-            },
-            looks: waits::Looks::default(),
-            walks: stacks::Walks::default(),
-            pauses: Pauses::new(ranks.clone()),
-            recording: Recording::new(ranks),
-            node: Node::new(now.ns, position, invivo_analysis::merge::merge as MergeFn),
-            read_now: None,
-            supervisors,
-            up: Vec::new(),
-            exit: None,
-            ready: false,
-            started_ns: now.ns,
-            seen_ns: None,
-            looked_ns: now.ns,
-            measured_ns: now.ns,
-            wanted_ns: 0,
-            recycled_ns: 0,
-            wants_groups: false,
-            drained: false,
-            through_ns: now.ns,
-            abnormal: false,
-            root_lost_ns: None,
+            local,
+            commands: Commands::new(layout.ranks_of(me)),
+            queries: Queries::default(),
+            groups: GroupExchange::default(),
+            recycling: Recycling::default(),
+            tree: TreeSide::new(now, position),
+            end: JobEnd::new(now.ns),
+            is_ready: false,
+            looks: Every::new(LOOK_NS, now.ns),
+            measurements: Every::new(MEASURE_NS, now.ns),
         };
-        let ranks = place.ranks.len() as u32;
         place.run(now, Input::Local(Up::Hello { ranks }));
         Some(place)
     }
 
-    #[cfg(any(test, feature = "test-hooks"))]
     /// Every location makes samples up, one for so many calls; see [`crate::generator`].
+    #[cfg(any(test, feature = "test-hooks"))]
     pub fn make_samples(&mut self, every: std::num::NonZeroU64) {
-        self.feed.budget.make_samples(every);
-        self.feed.notes.add(Trouble::Samples, || {
-            format!("INVIVO_SAMPLES is set: buffers hold samples that are made up, one for {every} calls; for tests alone")
+        self.local.feed.budget.make_samples(every);
+        self.local.feed.notes.add(Trouble::Samples, || {
+            format!(
+                "INVIVO_SAMPLES is set: buffers hold samples that are made up, one for {every} \
+                 calls; for tests alone"
+            )
         });
     }
 
-    #[cfg(any(test, feature = "test-hooks"))]
     /// Writes all that it takes to this directory as well; see [`crate::tap`].
+    #[cfg(any(test, feature = "test-hooks"))]
     pub fn tap(&mut self, directory: std::path::PathBuf) {
         let taps = crate::tap::Taps::new(directory);
-        taps.note(&mut self.feed.notes);
-        self.feed.taps = Some(taps);
+        taps.note(&mut self.local.feed.notes);
+        self.local.feed.taps = Some(taps);
     }
 
     /// How to read the clocks between two steps: without it no time passes there.
     pub fn read_time_by(&mut self, read: fn() -> Now) {
-        self.read_now = Some(read);
+        self.commands.read_time_by(read);
     }
 
     /// Whether packets may come: the root has said how much memory there is for them.
     pub fn is_ready(&self) -> bool {
-        self.ready
+        self.is_ready
     }
 
     /// How to leave, once it is time.
     pub fn exit(&self) -> Option<Exit> {
-        self.exit
+        self.end.exit()
     }
 
     /// Whether the measurement has ended and nothing is left to do before the job's end.
     pub fn is_over(&self) -> bool {
-        self.recording.is_over()
+        self.commands.recording.is_over()
     }
 
     /// What the supervisors' sockets are to be waited for.
     pub fn poll_fds(&self) -> Vec<PollFd<'_>> {
-        self.supervisors
+        self.local
+            .supervisors
             .as_ref()
             .map(Supervisors::poll_fds)
             .unwrap_or_default()
@@ -227,48 +150,28 @@ impl Place {
 
     /// What is to be sent to the parent.
     pub fn take_up(&mut self) -> Vec<Up> {
-        std::mem::take(&mut self.up)
+        self.tree.take_up()
     }
 
     /// A message that should be a packet came from `from`; nothing where MPI could not bring it
     /// whole.
     pub fn packet(&mut self, from: WorldRank, message: Option<&[u8]>) {
-        if self.recording.is_over() {
-            return;
+        if !self.is_over() {
+            self.local.packet(from, message);
         }
-        let index = self.layout.rank_of(from).and_then(|rank| self.index(rank));
-        let said = |header: &Header| self.layout.rank_of(from) == Some(header.location.rank);
-        let why = match (message.map(Header::decode), index) {
-            (Some(Ok((header, payload))), Some(index)) if said(&header) => {
-                return self.ranks[index]
-                    .records
-                    .packet(&header, payload, &mut self.feed);
-            }
-            (Some(Ok((header, _))), _) => {
-                format!("it says that it is of rank {}", header.location.rank)
-            }
-            (Some(Err(error)), _) => error.to_string(),
-            (None, _) => "it is longer than a packet".to_owned(),
-        };
-        if let Some(index) = index {
-            self.ranks[index].records.refuse();
-        }
-        self.feed.notes.add(Trouble::Packet, || {
-            format!("process {from} sent no packet: {why}; refused")
-        });
     }
 
-    /// The parent says something.
+    /// A message of the parent.
     pub fn down(&mut self, now: Now, bytes: &[u8]) {
         match decode::<Down>(bytes) {
             Ok(message) => {
                 // What the parent says for itself does not tell that the root lives.
                 if !matches!(message, Down::Time { .. } | Down::Groups(_)) {
-                    self.root_lost_ns = None;
+                    self.end.root_is_back();
                 }
                 self.run(now, Input::Down(message));
             }
-            Err(error) => self.feed.notes.add(Trouble::Control, || {
+            Err(error) => self.local.feed.notes.add(Trouble::Control, || {
                 format!("from the parent: {error}; ignored")
             }),
         }
@@ -276,18 +179,18 @@ impl Place {
 
     /// Whether other places may say something.
     pub fn hears_peers(&mut self) -> bool {
-        self.feed.is_lost || self.feed.analyses.traffic().is_ready()
+        self.local.feed.is_lost || self.local.feed.analyses.traffic().is_ready()
     }
 
-    /// Another process says something that should be for a place.
+    /// A message of another process that should be a place.
     pub fn peer(&mut self, from: WorldRank, bytes: &[u8]) {
-        let used = match self.layout.height(from) {
-            _ if self.feed.is_lost => Ok(()),
-            Some(1) => self.feed.analyses.traffic().arrive(from, bytes),
+        let used = match self.local.layout.height(from) {
+            _ if self.local.feed.is_lost => Ok(()),
+            Some(1) => self.local.feed.analyses.traffic().arrive(from, bytes),
             _ => Err("it is no place".to_owned()),
         };
         if let Err(why) = used {
-            self.feed.notes.add(Trouble::Control, || {
+            self.local.feed.notes.add(Trouble::Control, || {
                 format!("from process {from}, to this place: {why}; ignored")
             });
         }
@@ -299,17 +202,13 @@ impl Place {
         now: Now,
         credit: impl FnMut(WorldRank) -> bool,
     ) -> Vec<(WorldRank, Vec<u8>)> {
-        self.feed.analyses.traffic().take(now.ns, credit)
+        self.local.feed.analyses.traffic().take(now.ns, credit)
     }
 
-    /// Looks after the supervisors; to be called when something came from them. Whether something
-    /// had.
+    /// Takes what came on the supervisors' sockets. Whether anything had.
     pub fn poll_supervisors(&mut self, now: Now) -> bool {
-        let events = self
-            .supervisors
-            .as_mut()
-            .map(Supervisors::poll)
-            .unwrap_or_default();
+        let supervisors = self.local.supervisors.as_mut();
+        let events = supervisors.map(Supervisors::poll).unwrap_or_default();
         let worked = !events.is_empty();
         for event in events {
             self.supervisor(now, event);
@@ -319,151 +218,261 @@ impl Place {
 
     /// Looks after everything that time brings. Whether there was something to do.
     pub fn step(&mut self, now: Now) -> bool {
-        if now.ns.saturating_sub(self.measured_ns) > MEASURE_NS {
-            self.measured_ns = now.ns;
-            let mut clock = self.feed.analyses.clock().clone();
-            clock.refine(clock::read());
-            self.feed.analyses.set_clock(clock);
+        if self.measurements.is_due(now.ns) {
+            self.local.refine_clock();
         }
         self.run(now, Input::Tick);
-        self.feed.analyses.set_time(now, self.node.clock());
-        let actions = self.pauses.tick(now.ns);
-        self.act(now, actions);
-        self.look_for_held(now);
-        self.answer_looks(now);
-        self.answer_walks(now);
-        let mut worked = self.record(now);
-        if self.ready {
-            let look = now.ns.saturating_sub(self.looked_ns) >= LOOK_NS;
-            if look {
-                self.looked_ns = now.ns;
-            }
-            for index in 0..self.ranks.len() {
+        self.local.feed.analyses.set_time(now, self.tree.clock());
+        let answers = self.commands.tick_pauses(now, &mut self.local);
+        self.answer(now, answers);
+        self.answer_due_queries(now);
+        let (mut worked, answers) =
+            self.commands
+                .tick_recording(now, self.tree.clock(), &mut self.local);
+        self.answer(now, answers);
+
+        if self.is_ready {
+            let look = self.looks.is_due(now.ns);
+            for index in 0..self.local.len() {
                 worked |= self.look_at(now, index, look);
             }
             self.exchange_groups(now);
-            self.recycle(now);
+            self.recycling.recycle(now, &mut self.local);
             self.conclude(now);
         }
         worked
     }
 
-    fn index(&self, rank: Rank) -> Option<usize> {
-        let index = rank.0.checked_sub(self.first)? as usize;
-        (index < self.ranks.len()).then_some(index)
+    /// The end of the job is asked for, and whoever asked may kill us next.
+    pub fn end_asked(&mut self) {
+        self.local.withdraw_socket();
     }
 
-    /// Looks after one rank.
-    fn look_at(&mut self, now: Now, index: usize, look: bool) -> bool {
-        let one = &mut self.ranks[index];
-        if one.life == Life::Alive {
-            one.records.prepare(&mut self.feed);
+    /// Gives up what it holds, which may be wrong. A pause ends, for nobody may know of it any
+    /// more; commands are refused as behind the end of the measurement; what the ranks recorded
+    /// counts as dropped. The place stays a member of the tree that knows how its ranks end.
+    pub fn lose(&mut self, now: Now) {
+        if self.local.feed.is_lost {
+            return;
         }
-        let Some(memory) = one.records.memory() else {
-            return false;
-        };
-        if one.life == Life::Alive {
-            let in_phase = memory.page().phase.load(Ordering::Acquire);
-            if in_phase == phase::SILENT {
-                let rank = self.first + index as u32;
-                self.feed.notes.add(Trouble::Silent, || {
-                    format!(
-                        "rank {rank} is not observed: the preloaded library gave up (see its line on stderr)"
-                    )
-                });
-            }
-            if matches!(in_phase, phase::DRAINED | phase::SILENT) {
-                one.life = Life::Ending;
-            }
-        }
-        if self.recording.is_over() {
-            // What was open when the measurement ended belongs to no answer: those that are made
-            // now, one after the other, are of one moment. Definitions must not fill their channel.
-            if look {
-                one.records.define(&mut self.feed);
-            }
-            if one.life == Life::Ending {
-                self.finish(now, index);
-            }
-            return false;
-        }
-        match one.life {
-            Life::Absent | Life::Finished => false,
-            Life::Alive if look || one.records.has_left_packets() => {
-                one.records
-                    .peek(now.ns, now.ticks, Eagerness::Late, &mut self.feed)
-            }
-            Life::Alive => false,
-            Life::Ending => {
-                let is_still = now.ns >= one.orphan_until_ns || one.process.is_gone();
-                let took = one
-                    .records
-                    .peek(now.ns, now.ticks, Eagerness::All, &mut self.feed);
-                if is_still && one.records.is_taken() {
-                    self.finish(now, index);
+        self.local.lose_records();
+        self.queries = Queries::default();
+        self.is_ready = true;
+        let answers = self.commands.lose(now, &mut self.local);
+        self.answer(now, answers);
+        self.local.let_go(now);
+    }
+
+    /// Lets something happen to the node, and does what follows from it.
+    fn run(&mut self, now: Now, input: Input) {
+        let mut todo = VecDeque::from(self.tree.step(now, input));
+        while let Some(event) = todo.pop_front() {
+            let answers = match event {
+                FromTree::Message(message) => self.from_parent(now, message),
+                FromTree::RootLost => {
+                    self.end.root_lost(now.ns);
+                    // Without a root there is no word about memory either: analyse, keep nothing.
+                    self.is_ready = true;
+                    self.commands.end_pauses(now, &mut self.local)
                 }
-                took
+            };
+            for answer in answers {
+                todo.extend(self.tree.step(now, Input::Local(answer)));
             }
         }
+    }
+
+    /// Gives answers to the tree.
+    fn answer(&mut self, now: Now, answers: impl IntoIterator<Item = Up>) {
+        for answer in answers {
+            self.run(now, Input::Local(answer));
+        }
+    }
+
+    /// What the parent or the root wants of this place; the answers that there are now.
+    fn from_parent(&mut self, now: Now, message: Down) -> Vec<Up> {
+        match message {
+            Down::Job(job) => self.begin(now, &job),
+            Down::Command(command) => self.command(now, &command),
+            Down::Query { wave, query } => {
+                let clock = self.tree.clock();
+                let answer =
+                    self.queries
+                        .begin(now, wave, query, clock, &self.commands, &mut self.local);
+                answer.into_iter().collect()
+            }
+            Down::Heartbeat => self.commands.heartbeat(now, &mut self.local),
+            Down::Groups(groups) => {
+                self.local.feed.analyses.learn_groups(groups);
+                Vec::new()
+            }
+            Down::Release => {
+                self.end.rank_died();
+                self.local.release();
+                Vec::new()
+            }
+            Down::Shutdown => {
+                self.local.release();
+                self.end.leave();
+                Vec::new()
+            }
+            // The node's own.
+            Down::Time { .. } => Vec::new(),
+        }
+    }
+
+    /// The root has said which job this is.
+    fn begin(&mut self, now: Now, job: &JobInfo) -> Vec<Up> {
+        let budget = &mut self.local.feed.budget;
+        budget.begin(job.buffer_bytes, job.budget_bytes);
+        buffer_keeping::begin(job.strategy, &mut self.local);
+        self.is_ready = true;
+        self.commands
+            .begin(now, job, self.tree.clock(), &mut self.local)
+    }
+
+    /// A command, which is acknowledged at once only where it is refused.
+    fn command(&mut self, now: Now, command: &Command) -> Vec<Up> {
+        let ack = |acks| Up::Ack {
+            command: command.id,
+            acks,
+        };
+        if Recording::takes(&command.verb) {
+            return self
+                .commands
+                .record(now, command, self.tree.clock(), &mut self.local);
+        }
+        if self.commands.recording.is_shut_down() {
+            return vec![ack(self.commands.refusal(&self.local))];
+        }
+        if let Verb::Strategy { strategy } = command.verb {
+            return vec![ack(buffer_keeping::keep(strategy, &mut self.local))];
+        }
+        if Pauses::takes(&command.verb) {
+            return self.commands.pause(now, command, &mut self.local);
+        }
+        Vec::new()
+    }
+
+    /// Answers the questions for which supervisors have been waited for.
+    fn answer_due_queries(&mut self, now: Now) {
+        let is_paused = self.commands.is_paused(now);
+        let answers = self.queries.due(now, is_paused, &mut self.local);
+        self.answer(now, answers);
+    }
+
+    /// Something happened on the supervisors' socket.
+    fn supervisor(&mut self, now: Now, event: Event) {
+        match event {
+            Event::Attached { rank, pid, memory } => {
+                if self.local.attach(now, rank, pid, &memory) {
+                    let answers = self.commands.attached(now, rank, &mut self.local);
+                    self.answer(now, answers);
+                }
+            }
+            Event::Said { rank, message } => self.from_supervisor(now, rank, message),
+            Event::Lost { rank } => {
+                let how = Ended::Signal(Signal::KILL.as_raw());
+                self.local.supervisor_lost(now, rank, how);
+            }
+            Event::Refused(why) => self
+                .local
+                .feed
+                .notes
+                .add(Trouble::Stranger, || format!("turned away: {why}")),
+        }
+    }
+
+    /// A message of a rank's supervisor.
+    fn from_supervisor(&mut self, now: Now, rank: Rank, message: FromSupervisor) {
+        match message {
+            FromSupervisor::Acted {
+                generation,
+                outcome,
+            } => {
+                let answers = self
+                    .commands
+                    .acted(now, rank, generation, &outcome, &mut self.local);
+                self.answer(now, answers);
+            }
+            FromSupervisor::Ended(how) => {
+                if let Some(index) = self.local.index(rank) {
+                    self.local.ranks[index].process_ended(how, true);
+                }
+            }
+            FromSupervisor::Inspected { inspection, call } => {
+                self.queries.hang.inspected(rank, inspection, call);
+                self.answer_due_queries(now);
+            }
+            FromSupervisor::Unwound {
+                unwinding,
+                thread,
+                rest,
+            } => {
+                self.queries.stacks.unwound(rank, unwinding, thread, rest);
+                self.answer_due_queries(now);
+            }
+            FromSupervisor::Named { module, named } => {
+                self.queries.stacks.named(&module, named);
+                self.answer_due_queries(now);
+            }
+            // Said once, at the beginning, and told as `Attached`.
+            FromSupervisor::Attach { .. } => {}
+        }
+    }
+
+    /// Looks after one rank. Whether there was something to do.
+    fn look_at(&mut self, now: Now, index: usize, look: bool) -> bool {
+        let is_over = self.is_over();
+        let looked = self.local.ranks[index].look(now, look, is_over, &mut self.local.feed);
+        if looked.is_through {
+            self.finish(now, index);
+        }
+        looked.worked
     }
 
     /// All that a rank recorded is taken.
     fn finish(&mut self, now: Now, index: usize) {
-        let rank = Rank(self.first + index as u32);
-        let one = &mut self.ranks[index];
+        let rank = self.local.rank(index);
+        let one = &mut self.local.ranks[index];
         one.life = Life::Finished;
         let ended = one.ended.map(|how| RankEnded {
             rank,
             how,
             inside: one.records.inside(),
         });
-        let actions = self.pauses.finished(now.ns, rank);
-        self.act(now, actions);
+        let answers = self.commands.finished(now, rank, &mut self.local);
+        self.answer(now, answers);
         if let Some(ended) = ended {
-            self.abnormal = true;
-            self.run(now, Input::Local(Up::RankEnded(ended)));
+            self.end.rank_died();
+            self.answer(now, [Up::RankEnded(ended)]);
         }
     }
 
-    /// Nothing more comes from the ranks.
-    fn is_through(&self, now: Now) -> bool {
-        let late = now.ns.saturating_sub(self.started_ns) > ATTACH_NS;
-        let through =
-            |one: &OneRank| one.life == Life::Finished || (one.life == Life::Absent && late);
-        self.ranks.iter().all(through)
+    /// Reports the groups that the ranks defined, and asks for those that they met.
+    fn exchange_groups(&mut self, now: Now) {
+        let defined = self.groups.defined(&mut self.local.feed.analyses);
+        self.answer(now, defined);
+        let is_through = self.local.are_through(self.end.is_late(now.ns));
+        let through_ns = is_through.then_some(self.end.through_ns());
+        let analyses = &mut self.local.feed.analyses;
+        let wanted = self.groups.wanted(now.ns, through_ns, analyses);
+        self.answer(now, wanted);
     }
 
-    /// Whether a rank that has ended otherwise than through `MPI_Finalize` is still on its way: in
-    /// `MPI_Abort`, or its supervisor lingers. Tool processes that left the job before it would be
-    /// what its launcher says of the end.
-    fn has_leaving(&self) -> bool {
-        let Some(supervisors) = &self.supervisors else {
-            return false;
-        };
-        let mut ranks = (self.first..).map(Rank).zip(&self.ranks);
-        ranks.any(|(rank, one)| one.ended.is_some() && supervisors.has(rank))
-    }
-
-    /// Says so when all ranks are through, and leaves when nobody is left to say so to.
+    /// Reports it when all ranks are through, and leaves when there is no root to report it to.
     fn conclude(&mut self, now: Now) {
-        if !self.is_through(now) {
-            self.through_ns = now.ns;
-            return;
+        if !self.local.are_through(self.end.is_late(now.ns)) {
+            return self.end.not_through(now.ns);
         }
         // What the ranks sent is known where it is matched, and everybody by name, before the last
         // questions are asked.
-        let waits = self.feed.analyses.traffic().is_waiting() || self.wants_groups;
-        let since_ns = now.ns.saturating_sub(self.through_ns);
-        let stays = (waits && since_ns < PEERS_NS) || (self.has_leaving() && since_ns < LEAVING_NS);
-        if !self.drained && !stays {
-            self.drained = true;
-            self.run(now, Input::Local(Up::Drained));
+        let waits = self.local.feed.analyses.traffic().is_waiting() || self.groups.is_wanting();
+        if self.end.drain(now.ns, waits, self.local.has_leaving()) {
+            self.answer(now, [Up::Drained]);
         }
-        if let Some(since) = self.root_lost_ns {
-            self.release();
-            if now.ns.saturating_sub(since) > WITHOUT_ROOT_NS {
-                self.exit.get_or_insert(Exit::RootLost);
-            }
+        if self.end.is_without_root(now.ns) {
+            self.local.release();
         }
     }
 }

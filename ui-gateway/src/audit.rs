@@ -1,13 +1,15 @@
-//! The audit log: who gave which control command, and how it went. In a file beside `connect.json`,
-//! in the gateway's own log, and the newest entries for those who ask.
+//! The audit log: who gave which control command, and its outcome. It is written to a file beside
+//! `connect.json` and to the gateway's own log; the newest entries are kept for the call Audit.
 
+pub mod event;
 pub mod file;
 pub mod ring;
 
-use crate::auth::Caller;
-use crate::door::Peer;
+use crate::auth::caller::Caller;
+use crate::connection::peer::Peer;
 use crate::limits;
-use crate::rate::{Bucket, Rate};
+use crate::limits::rate_limit::{Rate, RateLimit};
+use event::Event;
 use file::LogFile;
 use invivo_grpc::v1::AuditEntry;
 use ring::Ring;
@@ -17,60 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 
-/// What happened to a command.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "snake_case", tag = "event")]
-pub enum Event {
-    /// It was sent to the root.
-    Sent {
-        /// The command.
-        command_id: u64,
-        /// In words; empty of a command that has none.
-        #[serde(skip_serializing_if = "str::is_empty")]
-        arguments: String,
-    },
-    /// The root answered.
-    Answered {
-        /// The command.
-        command_id: u64,
-        /// Ranks that it was meant for.
-        targets: u32,
-        /// Ranks on which it is done.
-        done: u32,
-        /// From sending to the answer, in ns.
-        took_ns: u64,
-    },
-    /// There was no answer, or it was no.
-    Failed {
-        /// The command.
-        command_id: u64,
-        /// The sentence that the caller was told.
-        why: String,
-    },
-    /// The caller may not.
-    Denied,
-}
-
-impl Event {
-    /// How it went, in words.
-    fn outcome(&self) -> String {
-        match self {
-            Event::Sent { .. } => String::new(),
-            Event::Answered {
-                targets,
-                done,
-                took_ns,
-                ..
-            } => format!(
-                "done on {done} of {targets} ranks in {:.1} ms",
-                *took_ns as f64 / 1e6
-            ),
-            Event::Failed { why, .. } => format!("failed: {why}"),
-            Event::Denied => "denied: the token opens only the scope view".to_owned(),
-        }
-    }
-}
-
+/// A line of `audit.jsonl`.
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     unix_ns: u64,
@@ -85,81 +34,81 @@ struct Line<'a> {
     event: &'a Event,
 }
 
-/// A command that is under way.
+/// The entry of a command in progress.
 #[derive(Debug)]
-pub struct UnderWay {
+pub struct OpenEntry {
     sequence: u64,
     verb: &'static str,
     caller: Caller,
 }
 
-/// A handle on the log.
+/// The log; clones share it.
 #[derive(Clone, Debug)]
 pub struct Audit {
     file: LogFile,
     ring: watch::Sender<Ring>,
-    denials: Arc<Mutex<Bucket>>,
+    denials: Arc<Mutex<RateLimit>>,
 }
 
 impl Audit {
-    /// A log in `dir`.
+    /// Opens the log in `dir`.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn open(dir: &Path) -> std::io::Result<Audit> {
         let denials = const { Rate::per_minute(limits::DENIALS_PER_MINUTE, limits::DENIALS_BURST) };
         Ok(Audit {
             file: LogFile::open(dir)?,
             ring: watch::Sender::new(Ring::default()),
-            denials: Arc::new(Mutex::new(Bucket::new(denials))),
+            denials: Arc::new(Mutex::new(RateLimit::new(denials))),
         })
     }
 
-    /// Waits until all lines so far are written, at most `time_max`; false when they are not.
+    /// Waits until all lines so far are written; false if that takes longer than `time_max`.
     pub fn flush(&self, time_max: Duration) -> bool {
         self.file.flush(time_max)
     }
 
-    /// The newest entries, now and later.
+    /// The newest entries, for those who follow the log.
     pub fn ring(&self) -> watch::Receiver<Ring> {
         self.ring.subscribe()
     }
 
-    /// Notes a command that is sent to the root.
+    /// Logs a command before it is sent to the root.
     pub fn begin(
         &self,
         verb: &'static str,
         caller: Caller,
         command_id: u64,
         arguments: String,
-    ) -> UnderWay {
+    ) -> OpenEntry {
         let entry = entry(verb, &caller, command_id, arguments.clone());
-        let sequence = self.enter(entry);
+        let sequence = self.add(entry);
         let event = Event::Sent {
             command_id,
             arguments,
         };
         self.write(verb, &caller, sequence, &event);
-        UnderWay {
+        OpenEntry {
             sequence,
             verb,
             caller,
         }
     }
 
-    /// Notes how it went.
-    pub fn end(&self, under_way: &UnderWay, event: &Event) {
-        let UnderWay {
+    /// Logs the outcome of a command.
+    pub fn end(&self, open: &OpenEntry, event: &Event) {
+        let OpenEntry {
             sequence,
             verb,
             caller,
-        } = under_way;
+        } = open;
         self.ring
             .send_modify(|ring| ring.end(*sequence, event.outcome()));
         self.write(verb, caller, *sequence, event);
     }
 
-    /// Notes a command that the caller may not give; who tries often is not noted every time.
+    /// Logs a command that the caller's scope does not permit, at a limited rate.
     pub fn denied(&self, verb: &str, caller: &Caller) {
         let mut denials = self.denials.lock().unwrap_or_else(PoisonError::into_inner);
         if denials.take(Instant::now()).is_err() {
@@ -168,11 +117,11 @@ impl Audit {
         drop(denials);
         let mut entry = entry(verb, caller, 0, String::new());
         entry.outcome = Event::Denied.outcome();
-        let sequence = self.enter(entry);
+        let sequence = self.add(entry);
         self.write(verb, caller, sequence, &Event::Denied);
     }
 
-    fn enter(&self, entry: AuditEntry) -> u64 {
+    fn add(&self, entry: AuditEntry) -> u64 {
         let mut sequence = 0;
         self.ring.send_modify(|ring| sequence = ring.begin(entry));
         sequence
@@ -186,7 +135,16 @@ impl Audit {
             ..
         } = caller;
         let (uid, pid) = user(peer);
-        tracing::info!(verb, %peer, uid, pid, client, scope = scope.name(), ?event, "control command");
+        tracing::info!(
+            verb,
+            %peer,
+            uid,
+            pid,
+            client,
+            scope = scope.name(),
+            ?event,
+            "control command"
+        );
         let line = Line {
             unix_ns: unix_ns(),
             sequence,
@@ -242,7 +200,7 @@ fn unix_ns() -> u64 {
 mod tests {
     use super::*;
     use crate::audit::ring::Reader;
-    use crate::auth::Scope;
+    use crate::auth::tokens::Scope;
 
     fn caller(peer: Peer, scope: Scope) -> Caller {
         Caller {
@@ -253,21 +211,21 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_entries_say_who_did_what_and_how_it_went() {
+    fn lines_and_entries_hold_caller_command_and_outcome() {
         let dir = tempfile::tempdir().expect("directory");
         let audit = Audit::open(dir.path()).expect("opened");
         let user = Peer::Unix {
             uid: 1000,
             pid: Some(42),
         };
-        let under_way = audit.begin("pause", caller(user, Scope::Control), 8, "lease 5 s".into());
+        let open = audit.begin("pause", caller(user, Scope::Control), 8, "lease 5 s".into());
         let answered = Event::Answered {
             command_id: 8,
             targets: 4,
             done: 3,
             took_ns: 2_500_000,
         };
-        audit.end(&under_way, &answered);
+        audit.end(&open, &answered);
         let stranger = Peer::Tcp("10.0.0.9:4000".parse().expect("an address"));
         audit.denied("reset", &caller(stranger, Scope::View));
         assert!(audit.flush(Duration::from_secs(10)));
@@ -282,12 +240,14 @@ mod tests {
             assert!(time.and_then(|time| time.as_u64()).expect("time") > 0);
         }
         let expected = serde_json::json!([
-            {"sequence": 1, "verb": "pause", "uid": 1000, "pid": 42, "peer": "unix", "client": "a script",
-             "scope": "control", "event": "sent", "command_id": 8, "arguments": "lease 5 s"},
-            {"sequence": 1, "verb": "pause", "uid": 1000, "pid": 42, "peer": "unix", "client": "a script",
-             "scope": "control", "event": "answered", "command_id": 8, "targets": 4, "done": 3, "took_ns": 2_500_000},
-            {"sequence": 2, "verb": "reset", "uid": null, "pid": null, "peer": "10.0.0.9:4000", "client": "a script",
-             "scope": "view", "event": "denied"},
+            {"sequence": 1, "verb": "pause", "uid": 1000, "pid": 42, "peer": "unix",
+             "client": "a script", "scope": "control", "event": "sent", "command_id": 8,
+             "arguments": "lease 5 s"},
+            {"sequence": 1, "verb": "pause", "uid": 1000, "pid": 42, "peer": "unix",
+             "client": "a script", "scope": "control", "event": "answered", "command_id": 8,
+             "targets": 4, "done": 3, "took_ns": 2_500_000},
+            {"sequence": 2, "verb": "reset", "uid": null, "pid": null, "peer": "10.0.0.9:4000",
+             "client": "a script", "scope": "view", "event": "denied"},
         ]);
         assert_eq!(serde_json::Value::from(lines), expected);
 
@@ -311,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_denied_often_does_not_push_out_what_was_done() {
+    fn denied_commands_do_not_displace_those_carried_out() {
         let dir = tempfile::tempdir().expect("directory");
         let audit = Audit::open(dir.path()).expect("opened");
         let peer = Peer::Unix { uid: 1, pid: None };

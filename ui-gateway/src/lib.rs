@@ -1,28 +1,15 @@
-//! The gateway of a job: a gRPC server on a Unix socket of the user, and with TLS on TCP when asked
-//! to, outside MPI, fed by the root of the measurement over another Unix socket. It may die and be
-//! started again at any time: all that it knows it has from the root, and the job does not notice.
+//! The gateway of a job: a gRPC server on a Unix socket of the user and, on request, with TLS on
+//! TCP. It runs outside MPI and gets all its data from the root analysis node over another Unix
+//! socket, so it can crash and be restarted at any time without any effect on the job.
 //!
 //! Not here: MPI, any analysis, anything about ranks beyond the messages.
 
-pub mod announce;
-pub mod answer;
 pub mod audit;
 pub mod auth;
-pub mod commands;
-pub mod complaints;
+pub mod connect_file;
 pub mod connection;
-pub mod door;
-pub mod feed;
-pub mod front;
-pub mod invite;
-pub mod last;
 pub mod limits;
-pub mod link;
 pub mod listener;
-pub mod orders;
-mod random;
-pub mod rate;
+pub mod root_link;
 pub mod server;
 pub mod service;
-pub mod tls;
-pub mod visit;

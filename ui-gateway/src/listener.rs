@@ -1,27 +1,28 @@
-//! Where clients connect: the Unix socket always, TCP with TLS when asked for. Both let connections
-//! in at a bounded rate, and each connection is served by a task of its own.
+//! Accepts connections on the Unix socket and, with TLS, on TCP, at a bounded rate; each connection
+//! is served by a task of its own.
 
 pub mod address;
 pub mod tcp;
+pub mod tls_identity;
 pub mod unix;
 
-use crate::complaints::{Complaints, Kind};
-use crate::connection::{self, Host};
-use crate::door::Peer;
+use crate::connection::peer::Peer;
+use crate::connection::serve::{self, ConnectionContext};
+use crate::connection::state::ConnectionState;
 use crate::limits;
-use crate::rate::{Bucket, Rate};
-use crate::visit::Visit;
+use crate::limits::rate_limit::{Rate, RateLimit};
+use crate::limits::rate_limited_log::{LogKind, RateLimitedLog};
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-/// Lets connections to the Unix socket in, for ever.
-pub async fn serve_unix(listener: unix::Listener, host: Host) {
-    let mut gate = Gate::new(host.complaints.clone());
+/// Serves the Unix socket until it is dropped.
+pub async fn serve_unix(listener: unix::Listener, context: ConnectionContext) {
+    let mut accepts = AcceptLimit::new(context.log.clone());
     loop {
-        let accepted = gate.next(|| listener.accept()).await;
+        let accepted = accepts.next(|| listener.accept()).await;
         let peer = match accepted.peer_cred() {
             Ok(peer) if peer.uid() == listener.uid => Peer::Unix {
                 uid: peer.uid(),
@@ -29,87 +30,93 @@ pub async fn serve_unix(listener: unix::Listener, host: Host) {
             },
             Ok(peer) => {
                 let what = "connection of another user refused";
-                host.complaints
-                    .tell(Kind::OtherUser, &format!("uid {}", peer.uid()), what);
+                context
+                    .log
+                    .warn(LogKind::OtherUser, &format!("uid {}", peer.uid()), what);
                 continue;
             }
             Err(error) => {
                 let what =
                     format!("connection refused: the kernel does not tell whose it is: {error}");
-                host.complaints.tell(Kind::OtherUser, "unix", &what);
+                context.log.warn(LogKind::OtherUser, "unix", &what);
                 continue;
             }
         };
-        let visit = enter(&host, peer);
-        host.tasks
-            .spawn(connection::serve(accepted, visit, host.clone()));
+        let state = admit(&context, peer);
+        context
+            .tasks
+            .spawn(serve::serve(accepted, state, context.clone()));
     }
 }
 
-/// Lets connections over TCP in, for ever.
-pub async fn serve_tcp(listener: tokio::net::TcpListener, tls: TlsAcceptor, host: Host) {
-    let mut gate = Gate::new(host.complaints.clone());
+/// Serves TCP until it is dropped.
+pub async fn serve_tcp(
+    listener: tokio::net::TcpListener,
+    tls: TlsAcceptor,
+    context: ConnectionContext,
+) {
+    let mut accepts = AcceptLimit::new(context.log.clone());
     loop {
-        let (stream, address) = gate.next(|| listener.accept()).await;
-        let visit = enter(&host, Peer::Tcp(address));
-        let (tls, host) = (tls.clone(), host.clone());
-        host.clone().tasks.spawn(async move {
-            if let Some(stream) = handshake(stream, &tls, &visit, &host).await {
-                connection::serve(stream, visit, host).await;
+        let (stream, address) = accepts.next(|| listener.accept()).await;
+        let state = admit(&context, Peer::Tcp(address));
+        let (tls, context) = (tls.clone(), context.clone());
+        context.clone().tasks.spawn(async move {
+            if let Some(stream) = handshake(stream, &tls, &state, &context).await {
+                serve::serve(stream, state, context).await;
             }
         });
     }
 }
 
+/// The TLS handshake; `None` if it failed or took too long.
 async fn handshake(
     stream: TcpStream,
     tls: &TlsAcceptor,
-    visit: &Visit,
-    host: &Host,
+    state: &ConnectionState,
+    context: &ConnectionContext,
 ) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
-    // It only delays small answers where it cannot be set.
+    // Without it small answers are only delayed: not a reason to refuse.
     let _ = stream.set_nodelay(true);
     let why = tokio::select! {
         accepted = tls.accept(stream) => match accepted {
             Ok(stream) => return Some(stream),
             Err(error) => format!("no TLS: {error}"),
         },
-        () = tokio::time::sleep(host.times.handshake_max) => "the TLS handshake took too long".to_owned(),
-        () = visit.told_to_leave() => return None,
-        () = host.cut.cancelled() => return None,
+        () = tokio::time::sleep(context.times.handshake_max) => "the TLS handshake took too long".to_owned(),
+        () = state.close_requested() => return None,
+        () = context.cut.cancelled() => return None,
     };
-    host.complaints
-        .tell(Kind::Connection, &visit.peer().to_string(), &why);
+    context
+        .log
+        .warn(LogKind::Connection, &state.peer().to_string(), &why);
     None
 }
 
-fn enter(host: &Host, peer: Peer) -> Arc<Visit> {
-    let (place, crowded) = host.door.enter(&peer);
-    if crowded {
-        let what =
-            "many connections that have shown no token: the oldest of whoever has most was closed";
-        host.complaints
-            .tell(Kind::PushedOut, &peer.to_string(), what);
+fn admit(context: &ConnectionContext, peer: Peer) -> Arc<ConnectionState> {
+    let (slot, evicts) = context.admission.accept(&peer);
+    if evicts {
+        let what = "too many connections without a token: the oldest of the source with most of them was closed";
+        context.log.warn(LogKind::Evicted, &peer.to_string(), what);
     }
-    Arc::new(Visit::new(peer, place))
+    Arc::new(ConnectionState::new(peer, slot))
 }
 
-/// The rate at which one listener lets connections in.
-struct Gate {
-    bucket: Bucket,
-    complaints: Complaints,
+/// The limit on the rate of connections at one listener.
+struct AcceptLimit {
+    bucket: RateLimit,
+    log: RateLimitedLog,
 }
 
-impl Gate {
-    fn new(complaints: Complaints) -> Gate {
+impl AcceptLimit {
+    fn new(log: RateLimitedLog) -> AcceptLimit {
         let rate = const { Rate::per_second(limits::ACCEPTS_PER_SECOND, limits::ACCEPTS_BURST) };
-        Gate {
-            bucket: Bucket::new(rate),
-            complaints,
+        AcceptLimit {
+            bucket: RateLimit::new(rate),
+            log,
         }
     }
 
-    /// The next connection, when there is one and the rate allows it.
+    /// The next connection, as soon as the rate allows it.
     async fn next<T, F>(&mut self, accept: impl Fn() -> F) -> T
     where
         F: Future<Output = io::Result<T>>,
@@ -121,10 +128,9 @@ impl Gate {
             match accept().await {
                 Ok(accepted) => return accepted,
                 Err(error) => {
-                    // Mostly that no descriptor is free (the reserve is used up): others will be
-                    // closed.
+                    // Mostly no descriptor is free: the wait gives others time to close.
                     let what = format!("cannot accept a connection: {error}");
-                    self.complaints.tell(Kind::Accept, "", &what);
+                    self.log.warn(LogKind::Accept, "", &what);
                     tokio::time::sleep(limits::ACCEPT_BACKOFF).await;
                 }
             }

@@ -1,19 +1,20 @@
-//! Everything put together: the listeners, what stands in front, the services, and an orderly end.
+//! Starts the gateway's listeners and services, and shuts them down in order.
 
-use crate::announce::{self, Tls};
 use crate::audit::Audit;
-use crate::auth::{Auth, Tokens};
-use crate::complaints::Complaints;
-use crate::connection::Host;
-use crate::door::{Door, Room};
-use crate::front::Front;
-use crate::invite::Invites;
+use crate::auth::check::Auth;
+use crate::auth::invitations::Invitations;
+use crate::auth::middleware::AuthMiddleware;
+use crate::auth::tokens::Tokens;
+use crate::connect_file::{self, Tls};
+use crate::connection::admission::{Admission, Capacity};
+use crate::connection::serve::ConnectionContext;
+use crate::limits::rate_limited_log::RateLimitedLog;
 use crate::limits::{self, Times};
-use crate::link::{Link, Root};
 use crate::listener::address::ListenAddress;
-use crate::listener::{self, tcp, unix};
+use crate::listener::{self, tcp, tls_identity, unix};
+use crate::root_link::RootLink;
+use crate::root_link::request::RootState;
 use crate::service::Service;
-use crate::tls;
 use anyhow::Context;
 use futures_util::future::Either;
 use invivo_grpc::DESCRIPTORS;
@@ -30,7 +31,7 @@ use tonic::service::Routes;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
-/// Where everything is.
+/// The paths of a gateway.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The socket for clients.
@@ -41,28 +42,27 @@ pub struct Config {
     pub connect: PathBuf,
 }
 
-/// What may be asked for.
+/// Options of a gateway.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Where to listen on TCP as well, with TLS.
+    /// The TCP address to listen on, with TLS.
     pub listen: Option<ListenAddress>,
-    /// Times that a client has.
     pub times: Times,
 }
 
-/// Serves until `end` is done or the job's supervisor is gone.
+/// Serves until `end` completes or the job's supervisor is gone.
 ///
 /// # Errors
-/// When the gateway cannot begin to serve, as a sentence.
+/// If the gateway cannot start, as a sentence.
 pub async fn serve(config: Config, end: impl Future<Output = ()>) -> anyhow::Result<()> {
     serve_with(config, Options::default(), end).await
 }
 
-/// The same with options. Trouble with TCP is told in `connect.json` and in the log; the socket is
-/// served nevertheless.
+/// As [`serve`], with options. An error of the TCP listener is written to `connect.json` and to the
+/// log; the Unix socket is served nevertheless.
 ///
 /// # Errors
-/// When the gateway cannot begin to serve, as a sentence.
+/// If the gateway cannot start, as a sentence.
 pub async fn serve_with(
     config: Config,
     options: Options,
@@ -74,25 +74,25 @@ pub async fn serve_with(
         .parent()
         .context("connect.json has no directory")?;
     let audit = Audit::open(dir).context("cannot start the audit log")?;
-    let room = Room::within(descriptors()).map_err(anyhow::Error::msg)?;
+    let capacity = Capacity::within(descriptors()).map_err(anyhow::Error::msg)?;
     let on_unix = unix::Listener::bind(&config.socket).await?;
-    tracing::info!(socket = %config.socket.display(), job = connect.job, ?room, "serving");
+    tracing::info!(socket = %config.socket.display(), job = connect.job, ?capacity, "serving");
     let on_tcp = match &options.listen {
         None => None,
         Some(address) => {
-            let (told, listening) = match listen(address, &connect.job).await {
+            let (tls, listening) = match listen(address, &connect.job).await {
                 Ok((tls, listening)) => (tls, Some(listening)),
                 Err(error) => (
                     Tls::Trouble(format!("cannot listen on {address}: {error:#}")),
                     None,
                 ),
             };
-            tell(&config, address, &told);
-            listening.map(|(listener, acceptor)| (listener, acceptor, told))
+            publish(&config, address, &tls);
+            listening.map(|(listener, acceptor)| (listener, acceptor, tls))
         }
     };
 
-    let link = Link::open(config.link);
+    let link = RootLink::open(config.link);
     let (close, closing) = watch::channel(false);
     let tokens = Tokens {
         view: connect.view.clone(),
@@ -102,48 +102,49 @@ pub async fn serve_with(
         Tls::At { url, .. } => Some(url.clone()),
         Tls::Trouble(_) => None,
     });
-    let invites = Invites::new(tokens.clone(), url, options.times.invite);
-    let complaints = Complaints::default();
+    let invitations = Invitations::new(tokens.clone(), url, options.times.invite);
+    let log = RateLimitedLog::default();
     let auth = Auth::new(tokens, audit.clone());
-    let routes = routes(link, audit.clone(), invites, closing.clone())?;
-    let host = Host {
-        door: Door::new(room),
-        front: Front::new(auth, routes, complaints.clone()),
+    let routes = routes(link, audit.clone(), invitations, closing.clone())?;
+    let context = ConnectionContext {
+        admission: Admission::new(capacity),
+        services: AuthMiddleware::new(auth, routes, log.clone()),
         times: options.times,
         closing,
         cut: CancellationToken::new(),
         tasks: TaskTracker::new(),
-        complaints,
+        log,
     };
     let tcp = match on_tcp {
         None => Either::Left(std::future::pending()),
         Some((listener, acceptor, _)) => {
-            Either::Right(listener::serve_tcp(listener, acceptor, host.clone()))
+            Either::Right(listener::serve_tcp(listener, acceptor, context.clone()))
         }
     };
     tokio::select! {
-        () = listener::serve_unix(on_unix, host.clone()) => {}
+        () = listener::serve_unix(on_unix, context.clone()) => {}
         () = tcp => {}
         () = end => tracing::info!("asked to end"),
         () = job_gone(&connect) => tracing::info!("the job's supervisor is gone"),
     }
-    // Nobody comes in any more: the listeners were dropped.
+
+    // The listeners are dropped: no new connection. Calls in progress have a limited time to finish.
     close.send_replace(true);
-    host.tasks.close();
-    if tokio::time::timeout(limits::SHUTDOWN_TIME_MAX, host.tasks.wait())
+    context.tasks.close();
+    if tokio::time::timeout(limits::SHUTDOWN_TIME_MAX, context.tasks.wait())
         .await
         .is_err()
     {
         tracing::info!("calls under way were cut off");
     }
-    host.cut.cancel();
+    context.cut.cancel();
     if !audit.flush(limits::SHUTDOWN_TIME_MAX) {
         tracing::error!("the audit log could not be written to its end");
     }
     Ok(())
 }
 
-/// How many files this process may have open.
+/// The limit on open files of this process.
 fn descriptors() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     limit
@@ -151,14 +152,14 @@ fn descriptors() -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// Listens on TCP, with an identity made for it.
+/// Listens on TCP, with a TLS identity made for the address.
 async fn listen(
     address: &ListenAddress,
     job: &str,
 ) -> anyhow::Result<(Tls, (TcpListener, TlsAcceptor))> {
     let listener = tcp::bind(address).await?;
     let names = tcp::names(address, listener.local_addr()?, &invivo_jobdir::host());
-    let identity = tls::identity(job, &names.certified)?;
+    let identity = tls_identity::identity(job, &names.certified)?;
     let at = Tls::At {
         url: names.url,
         authority: identity.authority,
@@ -166,33 +167,34 @@ async fn listen(
     Ok((at, (listener, TlsAcceptor::from(identity.server))))
 }
 
-/// Says where it listens, or why not, to clients and in the log.
-fn tell(config: &Config, address: &ListenAddress, tls: &Tls) {
+/// Writes the TLS address, or why there is none, to `connect.json` and to the log.
+fn publish(config: &Config, address: &ListenAddress, tls: &Tls) {
     match tls {
         Tls::At { url, .. } => tracing::info!(url, "serving with TLS"),
         Tls::Trouble(why) => tracing::error!("{why}; only the socket is served"),
     }
     if address.is_wildcard() {
         tracing::warn!(
-            "listening on all addresses of this host, as asked for by {address}: every network that it is connected to \
-             can reach the gateway"
+            "listening on all addresses of this host, as asked for by {address}: every network that \
+             it is connected to can reach the gateway"
         );
     }
-    if let Err(error) = announce::announce(&config.connect, tls) {
-        tracing::error!(%error, path = %config.connect.display(), "cannot say in connect.json where TLS is served");
+    if let Err(error) = connect_file::publish(&config.connect, tls) {
+        let path = config.connect.display();
+        tracing::error!(%error, %path, "cannot say in connect.json where TLS is served");
     }
 }
 
-/// All services.
+/// All services: Invivo, health, reflection.
 fn routes(
-    link: Link,
+    link: RootLink,
     audit: Audit,
-    invites: Invites,
+    invitations: Invitations,
     closing: watch::Receiver<bool>,
 ) -> anyhow::Result<Routes> {
     let (health, health_service) = tonic_health::server::health_reporter();
     tokio::spawn(report_health(health, link.root()));
-    let service = InvivoServer::new(Service::new(link, audit, invites, closing))
+    let service = InvivoServer::new(Service::new(link, audit, invitations, closing))
         .max_decoding_message_size(limits::REQUEST_BYTES_MAX)
         .max_encoding_message_size(limits::ANSWER_BYTES_MAX);
     let reflection = || {
@@ -202,12 +204,12 @@ fn routes(
     };
     Ok(Routes::new(service)
         .add_service(health_service)
-        // Of the two versions most clients know the older one only.
+        // Both versions, because most clients know only the older one.
         .add_service(reflection().build_v1()?)
         .add_service(reflection().build_v1alpha()?))
 }
 
-/// Comes back when the supervisor that started this gateway is gone without having said so.
+/// Completes when the supervisor that started this gateway has died without ending it.
 async fn job_gone(connect: &Connect) {
     loop {
         tokio::time::sleep(limits::LIVENESS_INTERVAL).await;
@@ -217,12 +219,12 @@ async fn job_gone(connect: &Connect) {
     }
 }
 
-/// The service is healthy while the root is connected.
-async fn report_health(health: HealthReporter, mut root: watch::Receiver<Root>) {
+/// Reports the service as healthy while the root is connected.
+async fn report_health(health: HealthReporter, mut root: watch::Receiver<RootState>) {
     loop {
         let status = match *root.borrow_and_update() {
-            Root::Here(_) => ServingStatus::Serving,
-            Root::Away(_) => ServingStatus::NotServing,
+            RootState::Connected(_) => ServingStatus::Serving,
+            RootState::Disconnected(_) => ServingStatus::NotServing,
         };
         health.set_service_status(SERVICE_NAME, status).await;
         if root.changed().await.is_err() {

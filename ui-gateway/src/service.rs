@@ -1,29 +1,34 @@
-//! The calls of `invivo.v1.Invivo`: each becomes a question or a command to the root, and its
-//! answer a message.
+//! The gRPC service `invivo.v1.Invivo`: each call becomes a query or a command to the root, and the
+//! root's answer its reply.
 
-use crate::answer::{LargeAnswers, Share};
+pub mod audit_stream;
+pub mod commands;
+pub mod snapshots;
+pub mod timeline;
+
 use crate::audit::Audit;
-use crate::audit::ring::Reader;
-use crate::auth::Caller;
-use crate::commands::Commands;
-use crate::feed::{Feed, Wish};
-use crate::invite::Invites;
-use crate::last;
+use crate::auth::caller::Caller;
+use crate::auth::invitations::Invitations;
+use crate::connection::state::ConnectionState;
 use crate::limits;
-use crate::link::{self, Link, LinkError, Root};
-use crate::orders::Named;
-use crate::visit::Visit;
+use crate::limits::answer_budget::{AnswerBudget, BudgetShare};
+use crate::root_link::RootLink;
+use crate::root_link::request::{LinkError, Reply, RootState};
+use audit_stream::AuditStreams;
+use commands::Commands;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use invivo_grpc::command::CommandRequest;
 use invivo_grpc::{convert, v1};
 use invivo_proto::control::link::{Answer, Ask};
-use invivo_proto::control::tree::{Order, Query};
+use invivo_proto::control::tree::Query;
+use snapshots::{SnapshotFeed, WatchOptions};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
-/// What a gateway of this version can do.
+/// What a gateway of this version can do; commands by the names of their orders.
 pub const CAPABILITIES: [&str; 20] = [
     "status",
     "watch",
@@ -47,88 +52,84 @@ pub const CAPABILITIES: [&str; 20] = [
     "invite",
 ];
 
-/// The service.
 #[derive(Clone)]
 pub struct Service {
-    link: Link,
-    feed: Feed,
+    link: RootLink,
+    snapshots: SnapshotFeed,
     commands: Commands,
-    audit: Audit,
-    followers: Arc<Semaphore>,
-    invites: Invites,
-    large: LargeAnswers,
+    audit_streams: AuditStreams,
+    invitations: Invitations,
+    answer_budget: AnswerBudget,
+    /// True when the gateway ends: streams end then.
     closing: watch::Receiver<bool>,
 }
 
-impl From<LinkError> for Status {
-    fn from(error: LinkError) -> Status {
-        let sentence = error.to_string();
-        match error {
-            LinkError::Away(_) => Status::unavailable(sentence),
-            LinkError::TimedOut(_) => Status::deadline_exceeded(sentence),
-            LinkError::Busy(_) => Status::resource_exhausted(sentence),
-            LinkError::Refused(_) => Status::failed_precondition(sentence),
-            LinkError::Mismatched => Status::internal(sentence),
-        }
-    }
-}
-
 impl Service {
-    /// A service that asks over `link`; its streams end when `closing` becomes true.
     pub fn new(
-        link: Link,
+        link: RootLink,
         audit: Audit,
-        invites: Invites,
+        invitations: Invitations,
         closing: watch::Receiver<bool>,
     ) -> Service {
         Service {
-            feed: Feed::start(link.clone()),
+            snapshots: SnapshotFeed::start(link.clone()),
             commands: Commands::new(link.clone(), audit.clone()),
             link,
-            audit,
-            followers: Arc::new(Semaphore::new(limits::FOLLOWERS_MAX)),
-            invites,
-            large: LargeAnswers::default(),
+            audit_streams: AuditStreams::new(audit),
+            invitations,
+            answer_budget: AnswerBudget::default(),
             closing,
         }
     }
 
-    async fn query(&self, query: Query) -> Result<link::Reply, LinkError> {
+    async fn query(&self, query: Query) -> Result<Reply, LinkError> {
         self.link
             .ask(Ask::Query(query), limits::QUERY_TIME_MAX)
             .await
     }
 
-    async fn command<T>(
+    /// Carries out the command of a request, whatever its message.
+    async fn command<T: CommandRequest>(
         &self,
-        request: &Request<T>,
-        id: u64,
-        named: Named,
+        request: Request<T>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        let reply = self.commands.give(caller(request)?, id, named).await?;
-        Ok(Response::new(reply))
+        let caller = caller(&request)?;
+        let request = request.into_inner();
+        let reply = self
+            .commands
+            .carry_out(caller, request.command_id(), request.order()?);
+        Ok(Response::new(reply.await?))
+    }
+
+    /// A future that completes when the gateway ends.
+    fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut closing = self.closing.clone();
+        async move {
+            // An error means that the gateway is gone: ended as well.
+            let _ = closing.wait_for(|closing| *closing).await;
+        }
     }
 }
 
-/// Who calls, as the check in front has found out.
+/// The caller, as the middleware has authenticated it.
 fn caller<T>(request: &Request<T>) -> Result<Caller, Status> {
     let caller = request.extensions().get::<Caller>().cloned();
     caller.ok_or_else(|| Status::internal("the call did not pass authentication"))
 }
 
-/// The connection that a call came on.
-fn visit<T>(request: &Request<T>) -> Result<&Arc<Visit>, Status> {
-    let visit = request.extensions().get::<Arc<Visit>>();
-    visit.ok_or_else(|| Status::internal("a call without a connection"))
+/// The connection of a call.
+fn connection<T>(request: &Request<T>) -> Result<&Arc<ConnectionState>, Status> {
+    let state = request.extensions().get::<Arc<ConnectionState>>();
+    state.ok_or_else(|| Status::internal("a call without a connection"))
 }
 
-/// A number where 0 means "the default".
+/// A limit in a request, where 0 stands for the default.
 fn or_default(asked: u32, default: u32, most: u32) -> u32 {
     if asked == 0 { default } else { asked.min(most) }
 }
 
-/// An answer that may be large: the share goes with it until the client has it.
-fn large<T>(message: T, share: Share) -> Response<T> {
+/// An answer that may be large: its share of the budget stays with it until it is sent.
+fn large<T>(message: T, share: BudgetShare) -> Response<T> {
     let mut response = Response::new(message);
     response.extensions_mut().insert(share);
     response
@@ -140,12 +141,18 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::HelloRequest>,
     ) -> Result<Response<v1::HelloReply>, Status> {
-        let (caller, visit) = (caller(&request)?, visit(&request)?);
-        visit.call_it(&request.get_ref().client, true);
-        tracing::info!(client = visit.name(), peer = %caller.peer, scope = caller.scope.name(), "hello");
+        let (caller, connection) = (caller(&request)?, connection(&request)?);
+        connection.set_client_name(&request.get_ref().client, true);
+        tracing::info!(
+            client = connection.client_name(),
+            peer = %caller.peer,
+            scope = caller.scope.name(),
+            "hello"
+        );
+
         let job = match &*self.link.root().borrow() {
-            Root::Here(job) => Some(v1::Job::from(&**job)),
-            Root::Away(_) => None,
+            RootState::Connected(job) => Some(v1::Job::from(&**job)),
+            RootState::Disconnected(_) => None,
         };
         Ok(Response::new(v1::HelloReply {
             gateway_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -182,16 +189,16 @@ impl v1::invivo_server::Invivo for Service {
             ns => Duration::from_nanos(ns)
                 .clamp(limits::WATCH_INTERVAL_MIN, limits::WATCH_INTERVAL_MAX),
         };
-        if let Root::Away(why) = &*self.link.root().borrow() {
-            return Err(LinkError::Away(why.clone()).into());
+        // Without a root the stream would be silent until its time-out.
+        if let RootState::Disconnected(why) = &*self.link.root().borrow() {
+            return Err(LinkError::Disconnected(why.clone()).into());
         }
-        let wish = Wish {
+        let options = WatchOptions {
             interval,
             functions: asked.functions,
         };
-        Ok(Response::new(
-            self.feed.watch(wish, self.closing.clone())?.boxed(),
-        ))
+        let snapshots = self.snapshots.watch(options, self.closing.clone())?;
+        Ok(Response::new(snapshots.boxed()))
     }
 
     async fn functions(
@@ -209,7 +216,7 @@ impl v1::invivo_server::Invivo for Service {
             0
         };
         let share = self
-            .large
+            .answer_budget
             .share(rank_rows_max as usize * limits::RANK_ROW_BYTES)?;
         let reply = self.query(Query::Functions { rank_rows_max }).await?;
         let Answer::Functions(table, coverage) = &reply.answer else {
@@ -236,7 +243,9 @@ impl v1::invivo_server::Invivo for Service {
             limits::MATRIX_SIDE_MAX,
         );
         let cells = side_max as usize * side_max as usize;
-        let share = self.large.share(cells * limits::MATRIX_CELL_BYTES)?;
+        let share = self
+            .answer_budget
+            .share(cells * limits::MATRIX_CELL_BYTES)?;
         let reply = self.query(Query::Matrix { side_max }).await?;
         let Answer::Matrix(matrix, coverage) = &reply.answer else {
             return Err(LinkError::Mismatched.into());
@@ -298,81 +307,56 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::PauseRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        let named = Named::pause(request.get_ref())?;
-        self.command(&request, request.get_ref().command_id, named)
-            .await
+        self.command(request).await
     }
 
     async fn resume(
         &self,
         request: Request<v1::ResumeRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        self.command(
-            &request,
-            request.get_ref().command_id,
-            Named::plain(Order::Resume),
-        )
-        .await
+        self.command(request).await
     }
 
     async fn hold(
         &self,
         request: Request<v1::HoldRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        let named = Named::hold(request.get_ref())?;
-        self.command(&request, request.get_ref().command_id, named)
-            .await
+        self.command(request).await
     }
 
     async fn reset(
         &self,
         request: Request<v1::ResetRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        self.command(
-            &request,
-            request.get_ref().command_id,
-            Named::plain(Order::Reset),
-        )
-        .await
+        self.command(request).await
     }
 
     async fn record(
         &self,
         request: Request<v1::RecordRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        let v1::RecordRequest { command_id, on } = *request.get_ref();
-        self.command(&request, command_id, Named::plain(Order::Record { on }))
-            .await
+        self.command(request).await
     }
 
     async fn record_window(
         &self,
         request: Request<v1::RecordWindowRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        let named = Named::window(request.get_ref())?;
-        self.command(&request, request.get_ref().command_id, named)
-            .await
+        self.command(request).await
     }
 
     async fn shutdown(
         &self,
         request: Request<v1::ShutdownRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        self.command(
-            &request,
-            request.get_ref().command_id,
-            Named::plain(Order::Shutdown),
-        )
-        .await
+        self.command(request).await
     }
 
     async fn set_strategy(
         &self,
         request: Request<v1::SetStrategyRequest>,
     ) -> Result<Response<v1::CommandReply>, Status> {
-        let named = Named::strategy(request.get_ref())?;
-        self.command(&request, request.get_ref().command_id, named)
-            .await
+        self.command(request).await
     }
 
     async fn buffers(
@@ -395,7 +379,9 @@ impl v1::invivo_server::Invivo for Service {
     ) -> Result<Response<v1::RecordsReply>, Status> {
         let asked = request.get_ref();
         let max = or_default(asked.max, limits::PAGE_DEFAULT, limits::PAGE_MAX);
-        let share = self.large.share(max as usize * limits::PAGE_ROW_BYTES)?;
+        let share = self
+            .answer_budget
+            .share(max as usize * limits::PAGE_ROW_BYTES)?;
         let reply = self
             .query(convert::buffers::records_query(asked, max).map_err(Status::invalid_argument)?)
             .await?;
@@ -405,7 +391,8 @@ impl v1::invivo_server::Invivo for Service {
         let message = convert::buffers::records_reply(records).ok_or_else(|| {
             let (rank, thread) = (asked.rank, asked.thread);
             Status::not_found(format!(
-                "nobody has records of rank {rank}, thread {thread}: the job has {} ranks, each with threads from 0 on",
+                "nobody has records of rank {rank}, thread {thread}: the job has {} ranks, each \
+                 with threads from 0 on",
                 coverage.ranks
             ))
         })?;
@@ -422,15 +409,11 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::TimelineRequest>,
     ) -> Result<Response<Self::TimelineStream>, Status> {
-        let share = self.large.share(limits::TIMELINE_PAGE_BYTES)?;
-        let pages = last::pages(self.link.clone(), request.get_ref()).await?;
+        let share = self.answer_budget.share(limits::TIMELINE_PAGE_BYTES)?;
+        let pages = timeline::pages(self.link.clone(), request.get_ref()).await?;
         // The client may be slow, and the job's end does not wait for it.
-        let mut closing = self.closing.clone();
-        let closed = async move {
-            // An error means that the gateway is gone: closing as well.
-            let _ = closing.wait_for(|closing| *closing).await;
-        };
-        Ok(large(pages.take_until(Box::pin(closed)).boxed(), share))
+        let pages = pages.take_until(Box::pin(self.ended()));
+        Ok(large(pages.boxed(), share))
     }
 
     type AuditStream = BoxStream<'static, Result<v1::AuditEntry, Status>>;
@@ -439,36 +422,8 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::AuditRequest>,
     ) -> Result<Response<Self::AuditStream>, Status> {
-        let full = |_| {
-            let most = limits::FOLLOWERS_MAX;
-            Status::resource_exhausted(format!(
-                "{most} clients read the audit log already: end one of them"
-            ))
-        };
-        let place = Arc::clone(&self.followers)
-            .try_acquire_owned()
-            .map_err(full)?;
-        let ring = self.audit.ring();
-        let reader = Reader::begin(&ring.borrow());
         let follow = request.get_ref().follow;
-        let begun = (reader, ring, self.closing.clone(), place);
-        let entries = futures_util::stream::unfold(begun, move |mut state| async move {
-            let (reader, ring, closing, _) = &mut state;
-            loop {
-                let entry = reader.next(&ring.borrow_and_update());
-                if let Some(entry) = entry {
-                    return Some((Ok(entry), state));
-                }
-                if !follow {
-                    return None;
-                }
-                // An error means that the gateway is gone: closing as well.
-                tokio::select! {
-                    _ = closing.wait_for(|closing| *closing) => return None,
-                    changed = ring.changed() => changed.ok()?,
-                }
-            }
-        });
+        let entries = self.audit_streams.open(follow, self.closing.clone())?;
         Ok(Response::new(entries.boxed()))
     }
 
@@ -477,10 +432,11 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::InviteRequest>,
     ) -> Result<Response<v1::InviteReply>, Status> {
         let caller = caller(&request)?;
+        let scope = &request.get_ref().scope;
         let reply = self
-            .invites
-            .invite(&request.get_ref().scope, caller.scope, Instant::now())?;
-        tracing::info!(peer = %caller.peer, client = caller.client, scope = request.get_ref().scope, "invitation made");
+            .invitations
+            .invite(scope, caller.scope, Instant::now())?;
+        tracing::info!(peer = %caller.peer, client = caller.client, scope, "invitation made");
         Ok(Response::new(reply))
     }
 
@@ -488,13 +444,38 @@ impl v1::invivo_server::Invivo for Service {
         &self,
         request: Request<v1::RedeemRequest>,
     ) -> Result<Response<v1::RedeemReply>, Status> {
-        let visit = visit(&request)?;
-        let key = visit.peer().key();
+        let connection = connection(&request)?;
+        let key = connection.peer().key();
         let reply = self
-            .invites
+            .invitations
             .redeem(&request.get_ref().secret, key, Instant::now())
-            .inspect_err(|_| visit.refused())?;
-        tracing::info!(peer = %visit.peer(), scope = reply.scope, "invitation used");
+            .inspect_err(|_| connection.count_refusal())?;
+        tracing::info!(peer = %connection.peer(), scope = reply.scope, "invitation used");
         Ok(Response::new(reply))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use invivo_proto::control::order::Order;
+    use invivo_proto::control::strategy::Strategy;
+
+    #[test]
+    fn every_order_has_a_capability() {
+        for order in [
+            Order::Pause { lease_ns: 1 },
+            Order::Resume,
+            Order::Hold { lease_ns: 1 },
+            Order::Reset,
+            Order::Record { on: true },
+            Order::Window { length_ns: 1 },
+            Order::Shutdown,
+            Order::Strategy {
+                strategy: Strategy::FLIGHT_RECORDER,
+            },
+        ] {
+            assert!(CAPABILITIES.contains(&order.name()));
+        }
     }
 }

@@ -1,23 +1,23 @@
 //! What clients are told when all is well: known answers of a scripted root.
 
-mod house;
 mod scripted_root;
+mod support;
 
-use house::House;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::timeline::TimelinePosition;
 use invivo_proto::control::tree::{Acks, Order, Query};
 use invivo_proto::ids::{CommandId, Rank, RegionId, WorldRank};
 use scripted_root::{Reply, ScriptedRoot, known};
+use support::JobDir;
 use tonic::Code;
 
-async fn known_house() -> (House, ScriptedRoot, house::Gateway) {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), known);
-    let gateway = house.gateway().await;
-    house.root_connected(true).await;
-    (house, root, gateway)
+async fn known_job() -> (JobDir, ScriptedRoot, support::Gateway) {
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), known);
+    let gateway = job.gateway().await;
+    job.root_connected(true).await;
+    (job, root, gateway)
 }
 
 fn name(region: u16) -> String {
@@ -26,8 +26,8 @@ fn name(region: u16) -> String {
 
 #[tokio::test]
 async fn hello_tells_versions_capabilities_and_the_job() {
-    let (house, _root, _gateway) = known_house().await;
-    let hello = house
+    let (job, _root, _gateway) = known_job().await;
+    let hello = job
         .viewer()
         .hello(v1::HelloRequest::default())
         .await
@@ -60,18 +60,18 @@ async fn hello_tells_versions_capabilities_and_the_job() {
         ]
     );
     assert_eq!(hello.scope, "view");
-    let job = hello.job.expect("job");
+    let described = hello.job.expect("job");
     assert_eq!(
         (
-            job.id.as_str(),
-            job.ranks,
-            job.places,
-            job.nodes,
-            job.family.as_str()
+            described.id.as_str(),
+            described.ranks,
+            described.places,
+            described.nodes,
+            described.family.as_str()
         ),
         ("known", 4, 1, 1, "ompi")
     );
-    let hello = house
+    let hello = job
         .controller()
         .hello(v1::HelloRequest::default())
         .await
@@ -82,8 +82,8 @@ async fn hello_tells_versions_capabilities_and_the_job() {
 
 #[tokio::test]
 async fn views_carry_their_coverage_and_ledger() {
-    let (house, _root, _gateway) = known_house().await;
-    let mut client = house.viewer();
+    let (job, _root, _gateway) = known_job().await;
+    let mut client = job.viewer();
     let status = client
         .status(v1::StatusRequest {})
         .await
@@ -133,8 +133,8 @@ async fn views_carry_their_coverage_and_ledger() {
 
 #[tokio::test]
 async fn status_names_ranks_and_functions() {
-    let (house, _root, _gateway) = known_house().await;
-    let status = house
+    let (job, _root, _gateway) = known_job().await;
+    let status = job
         .viewer()
         .status(v1::StatusRequest {})
         .await
@@ -154,8 +154,8 @@ async fn status_names_ranks_and_functions() {
 
 #[tokio::test]
 async fn functions_are_sorted_by_time_and_bounded() {
-    let (house, _root, _gateway) = known_house().await;
-    let mut client = house.viewer();
+    let (job, _root, _gateway) = known_job().await;
+    let mut client = job.viewer();
     let merged = client
         .functions(v1::FunctionsRequest::default())
         .await
@@ -188,8 +188,8 @@ async fn functions_are_sorted_by_time_and_bounded() {
 
 #[tokio::test]
 async fn buffers_tell_levels_in_words() {
-    let (house, _root, _gateway) = known_house().await;
-    let reply = house
+    let (job, _root, _gateway) = known_job().await;
+    let reply = job
         .viewer()
         .buffers(v1::BuffersRequest {})
         .await
@@ -242,14 +242,14 @@ async fn buffers_tell_levels_in_words() {
 
 #[tokio::test]
 async fn records_come_in_pages_of_bounded_size() {
-    let (house, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     let ask = |rank, max| v1::RecordsRequest {
         rank,
         max,
         ..v1::RecordsRequest::default()
     };
     for (asked, given) in [(0, 4096), (100, 100), (1_000_000, 8192)] {
-        let page = house
+        let page = job
             .viewer()
             .records(ask(1, asked))
             .await
@@ -266,7 +266,7 @@ async fn records_come_in_pages_of_bounded_size() {
         assert_eq!((next.end_ticks, next.given), (2900, 1));
         assert_eq!(page.gone_until_ns, Some(4_000_000_000));
     }
-    let nobody = house
+    let nobody = job
         .viewer()
         .records(ask(99, 0))
         .await
@@ -280,8 +280,8 @@ async fn records_come_in_pages_of_bounded_size() {
 }
 
 /// All pages of an answer.
-async fn pages(house: &House, request: v1::TimelineRequest) -> Vec<v1::TimelinePage> {
-    let pages = house.viewer().timeline(request).await.expect("pages");
+async fn pages(job: &JobDir, request: v1::TimelineRequest) -> Vec<v1::TimelinePage> {
+    let pages = job.viewer().timeline(request).await.expect("pages");
     let mut pages = pages.into_inner();
     let mut all = Vec::new();
     while let Some(page) = pages.message().await.expect("a page") {
@@ -292,12 +292,12 @@ async fn pages(house: &House, request: v1::TimelineRequest) -> Vec<v1::TimelineP
 
 #[tokio::test]
 async fn the_last_seconds_come_rank_by_rank() {
-    let (house, root, _gateway) = known_house().await;
+    let (job, root, _gateway) = known_job().await;
     let request = v1::TimelineRequest {
         length_ns: 4_000,
         calls_max: 400,
     };
-    let all = pages(&house, request).await;
+    let all = pages(&job, request).await;
     let ranks: Vec<u32> = all
         .iter()
         .map(|page| page.pieces[0].location.expect("a location").rank)
@@ -335,18 +335,14 @@ async fn the_last_seconds_come_rank_by_rank() {
         length_ns: u64::MAX,
         calls_max: 0,
     };
-    let refused = house
-        .viewer()
-        .timeline(too_long)
-        .await
-        .expect_err("refused");
+    let refused = job.viewer().timeline(too_long).await.expect_err("refused");
     assert_eq!(refused.code(), Code::InvalidArgument);
 }
 
 #[tokio::test]
 async fn a_silent_place_is_passed_over_and_named() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Timeline { from, .. }) if from.location.rank == Rank(1) => {
             Reply::Partial(
                 Answer::Timeline(Default::default(), Default::default()),
@@ -355,9 +351,9 @@ async fn a_silent_place_is_passed_over_and_named() {
         }
         other => known(other),
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let all = pages(&house, v1::TimelineRequest::default()).await;
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let all = pages(&job, v1::TimelineRequest::default()).await;
     let found: Vec<(usize, &[u32])> = all
         .iter()
         .map(|page| (page.pieces.len(), &page.missing[..]))
@@ -370,8 +366,8 @@ async fn a_silent_place_is_passed_over_and_named() {
 
 #[tokio::test]
 async fn messages_are_pairs_and_times() {
-    let (house, _root, _gateway) = known_house().await;
-    let reply = house
+    let (job, _root, _gateway) = known_job().await;
+    let reply = job
         .viewer()
         .messages(v1::MessagesRequest {})
         .await
@@ -401,8 +397,8 @@ async fn messages_are_pairs_and_times() {
 
 #[tokio::test]
 async fn a_matrix_is_exact_or_folded_as_asked() {
-    let (house, _root, _gateway) = known_house().await;
-    let mut client = house.viewer();
+    let (job, _root, _gateway) = known_job().await;
+    let mut client = job.viewer();
     let exact = client
         .matrix(v1::MatrixRequest { side_max: 0 })
         .await
@@ -443,8 +439,8 @@ fn commands(root: &ScriptedRoot) -> Vec<(CommandId, Order)> {
 
 #[tokio::test]
 async fn commands_carry_the_clients_id_and_lease_or_defaults() {
-    let (house, root, _gateway) = known_house().await;
-    let mut client = house.controller();
+    let (job, root, _gateway) = known_job().await;
+    let mut client = job.controller();
     let asked = v1::PauseRequest {
         command_id: 77,
         lease_ns: 5_000_000_000,
@@ -492,12 +488,12 @@ async fn commands_carry_the_clients_id_and_lease_or_defaults() {
 
 #[tokio::test]
 async fn a_lease_of_weeks_is_refused_before_it_reaches_the_root() {
-    let (house, root, _gateway) = known_house().await;
+    let (job, root, _gateway) = known_job().await;
     let asked = v1::PauseRequest {
         command_id: 1,
         lease_ns: u64::MAX,
     };
-    let refused = house.controller().pause(asked).await.expect_err("refused");
+    let refused = job.controller().pause(asked).await.expect_err("refused");
     assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(refused.message().contains("24 hours"));
     assert_eq!(commands(&root), []);
@@ -505,8 +501,8 @@ async fn a_lease_of_weeks_is_refused_before_it_reaches_the_root() {
 
 #[tokio::test]
 async fn those_who_did_not_acknowledge_are_named_and_a_refusal_is_a_sentence() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command {
             order: Order::Resume,
             ..
@@ -520,9 +516,9 @@ async fn those_who_did_not_acknowledge_are_named_and_a_refusal_is_a_sentence() {
         })),
         other => known(other),
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut client = house.controller();
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut client = job.controller();
     let reply = client
         .pause(v1::PauseRequest::default())
         .await
@@ -548,22 +544,20 @@ async fn those_who_did_not_acknowledge_are_named_and_a_refusal_is_a_sentence() {
 
 #[tokio::test]
 async fn every_command_is_in_the_audit_log() {
-    let (house, _root, gateway) = known_house().await;
-    house
-        .controller()
+    let (job, _root, gateway) = known_job().await;
+    job.controller()
         .pause(v1::PauseRequest {
             command_id: 5,
             lease_ns: 9,
         })
         .await
         .expect("paused");
-    house
-        .viewer()
+    job.viewer()
         .resume(v1::ResumeRequest { command_id: 6 })
         .await
         .expect_err("denied");
     gateway.end().await;
-    let text = std::fs::read_to_string(house.path().join("audit.jsonl")).expect("audit log");
+    let text = std::fs::read_to_string(job.path().join("audit.jsonl")).expect("audit log");
     let lines: Vec<serde_json::Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).expect("json"))
@@ -598,5 +592,5 @@ async fn every_command_is_in_the_audit_log() {
         (&lines[1]["done"], &lines[1]["targets"]),
         (&4.into(), &4.into())
     );
-    assert!(!text.contains(&house.connect.control) && !text.contains(&house.connect.view));
+    assert!(!text.contains(&job.connect.control) && !text.contains(&job.connect.view));
 }

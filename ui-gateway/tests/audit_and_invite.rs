@@ -1,15 +1,15 @@
 //! The audit log for those who follow it, and invitations.
 
-mod house;
 mod scripted_root;
+mod support;
 
-use house::House;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_ui_gateway::limits::Times;
 use invivo_ui_gateway::server::Options;
 use scripted_root::{Reply, ScriptedRoot, acks, known};
 use std::time::Duration;
+use support::JobDir;
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Streaming};
 
@@ -20,16 +20,16 @@ async fn entry(entries: &mut Streaming<v1::AuditEntry>) -> v1::AuditEntry {
 
 #[tokio::test]
 async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {
             Reply::Late(Duration::from_millis(100), Answer::Command(acks(*order)))
         }
         other => known(other),
     });
-    let gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut control = house.controller();
+    let gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut control = job.controller();
     let hello = v1::HelloRequest {
         client: "the tests".into(),
     };
@@ -44,7 +44,7 @@ async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
 
     let follow = v1::AuditRequest { follow: true };
     let mut followers = Vec::new();
-    for mut client in [house.viewer(), house.controller()] {
+    for mut client in [job.viewer(), job.controller()] {
         followers.push(client.audit(follow).await.expect("audit").into_inner());
     }
     for follower in &mut followers {
@@ -75,8 +75,7 @@ async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
         .resume(v1::ResumeRequest { command_id: 2 })
         .await
         .expect("resumed");
-    house
-        .viewer()
+    job.viewer()
         .reset(v1::ResetRequest { command_id: 3 })
         .await
         .expect_err("denied");
@@ -102,7 +101,7 @@ async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
         assert!(denied.outcome.starts_with("denied"), "{}", denied.outcome);
     }
     // Without following the stream ends with what there is.
-    let mut so_far = house
+    let mut so_far = job
         .viewer()
         .audit(v1::AuditRequest { follow: false })
         .await
@@ -122,12 +121,11 @@ async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
     }
 }
 
-async fn invited(house: &House, scope: &str) -> v1::InviteReply {
+async fn invited(job: &JobDir, scope: &str) -> v1::InviteReply {
     let request = v1::InviteRequest {
         scope: scope.into(),
     };
-    house
-        .controller()
+    job.controller()
         .invite(request)
         .await
         .expect("invited")
@@ -136,16 +134,16 @@ async fn invited(house: &House, scope: &str) -> v1::InviteReply {
 
 #[tokio::test]
 async fn a_secret_gives_a_token_once_to_somebody_without_one() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
-    let _gateway = house.gateway_with_tls().await;
-    house.root_connected(true).await;
-    let invite = invited(&house, "view").await;
-    let url = house.published().url.expect("a URL");
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway_with_tls().await;
+    job.root_connected(true).await;
+    let invite = invited(&job, "view").await;
+    let url = job.published().url.expect("a URL");
     assert_eq!(invite.url, format!("{url}/#invite={}", invite.secret));
     assert_eq!(invite.valid_ns, 60_000_000_000);
-    for mut stranger in [house.afar(None), house.client(None)] {
-        let secret = invited(&house, "view").await.secret;
+    for mut stranger in [job.afar(None), job.client(None)] {
+        let secret = invited(&job, "view").await.secret;
         let redeem = v1::RedeemRequest { secret };
         let redeemed = stranger
             .redeem(redeem.clone())
@@ -153,7 +151,7 @@ async fn a_secret_gives_a_token_once_to_somebody_without_one() {
             .expect("redeemed")
             .into_inner();
         assert_eq!(redeemed.scope, "view");
-        let mut guest = house.afar(Some(&redeemed.token));
+        let mut guest = job.afar(Some(&redeemed.token));
         guest
             .status(v1::StatusRequest {})
             .await
@@ -180,18 +178,18 @@ async fn a_secret_gives_a_token_once_to_somebody_without_one() {
 
 #[tokio::test]
 async fn a_viewer_cannot_invite_to_control() {
-    let house = House::new();
-    let _gateway = house.gateway().await;
+    let job = JobDir::new();
+    let _gateway = job.gateway().await;
     let request = |scope: &str| v1::InviteRequest {
         scope: scope.into(),
     };
-    let refused = house
+    let refused = job
         .viewer()
         .invite(request("control"))
         .await
         .expect_err("more than it has");
     assert_eq!(refused.code(), Code::PermissionDenied);
-    let reply = house
+    let reply = job
         .viewer()
         .invite(request("view"))
         .await
@@ -201,7 +199,7 @@ async fn a_viewer_cannot_invite_to_control() {
     let redeem = v1::RedeemRequest {
         secret: reply.secret,
     };
-    let redeemed = house
+    let redeemed = job
         .client(None)
         .redeem(redeem)
         .await
@@ -209,13 +207,13 @@ async fn a_viewer_cannot_invite_to_control() {
         .into_inner();
     assert_eq!(
         (redeemed.scope.as_str(), redeemed.token),
-        ("view", house.connect.view.clone())
+        ("view", job.connect.view.clone())
     );
 }
 
 #[tokio::test]
 async fn a_secret_that_is_too_old_is_refused() {
-    let house = House::new();
+    let job = JobDir::new();
     let times = Times {
         invite: Duration::from_millis(100),
         ..Times::default()
@@ -224,10 +222,10 @@ async fn a_secret_that_is_too_old_is_refused() {
         times,
         ..Options::default()
     };
-    let _gateway = house.gateway_with(options).await;
-    let secret = invited(&house, "control").await.secret;
+    let _gateway = job.gateway_with(options).await;
+    let secret = invited(&job, "control").await.secret;
     sleep(Duration::from_millis(150)).await;
-    let late = house
+    let late = job
         .client(None)
         .redeem(v1::RedeemRequest { secret })
         .await
@@ -237,9 +235,9 @@ async fn a_secret_that_is_too_old_is_refused() {
 
 #[tokio::test]
 async fn guessing_is_slowed_down() {
-    let house = House::new();
-    let _gateway = house.gateway().await;
-    let mut stranger = house.client(None);
+    let job = JobDir::new();
+    let _gateway = job.gateway().await;
+    let mut stranger = job.client(None);
     let mut codes = Vec::new();
     for guess in 0..10 {
         let secret = format!("{guess:064}");

@@ -1,11 +1,11 @@
 //! Every call with every kind of token: nothing is open, and what is closed says how to open it.
 
-mod house;
 mod scripted_root;
+mod support;
 
-use house::{Bearer, House};
 use invivo_grpc::v1;
 use scripted_root::{ScriptedRoot, known};
+use support::{Bearer, JobDir};
 use tonic::{Code, Request, Status};
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
@@ -17,18 +17,18 @@ async fn outcome<T>(call: impl Future<Output = Result<T, Status>>) -> Result<(),
 }
 
 /// Makes every call there is and says how each ended.
-async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Result<(), Status>)> {
-    let mut client = house.client(token);
+async fn all_calls(job: &JobDir, token: Option<&str>) -> Vec<(&'static str, Result<(), Status>)> {
+    let mut client = job.client(token);
     let bearer = Bearer(token.map(str::to_owned));
-    let mut health = HealthClient::with_interceptor(house.channel(), bearer.clone());
+    let mut health = HealthClient::with_interceptor(job.channel(), bearer.clone());
     let mut reflection =
         reflection::server_reflection_client::ServerReflectionClient::with_interceptor(
-            house.channel(),
+            job.channel(),
             bearer.clone(),
         );
     let mut reflection_alpha =
         reflection_alpha::server_reflection_client::ServerReflectionClient::with_interceptor(
-            house.channel(),
+            job.channel(),
             bearer,
         );
     let list = reflection::ServerReflectionRequest {
@@ -131,15 +131,15 @@ async fn all_calls(house: &House, token: Option<&str>) -> Vec<(&'static str, Res
 
 #[tokio::test]
 async fn each_token_opens_its_scope_and_no_more() {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), known);
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
     let commands_before = root.asked().len();
 
-    let nearly = house.connect.control[1..].to_owned();
+    let nearly = job.connect.control[1..].to_owned();
     for token in [None, Some("wrong"), Some(""), Some(nearly.as_str())] {
-        for (call, ended) in all_calls(&house, token).await {
+        for (call, ended) in all_calls(&job, token).await {
             let status = ended.expect_err(call);
             assert_eq!(
                 status.code(),
@@ -159,7 +159,7 @@ async fn each_token_opens_its_scope_and_no_more() {
         "a refused call must not reach the root"
     );
 
-    for (call, ended) in all_calls(&house, Some(&house.connect.view)).await {
+    for (call, ended) in all_calls(&job, Some(&job.connect.view)).await {
         match call {
             "Pause" | "Resume" | "Hold" | "Reset" | "Record" | "RecordWindow" | "Shutdown" => {
                 let status = ended.expect_err(call);
@@ -178,19 +178,19 @@ async fn each_token_opens_its_scope_and_no_more() {
             _ => ended.unwrap_or_else(|status| panic!("{call} with view: {status}")),
         }
     }
-    for (call, ended) in all_calls(&house, Some(&house.connect.control)).await {
+    for (call, ended) in all_calls(&job, Some(&job.connect.control)).await {
         ended.unwrap_or_else(|status| panic!("{call} with control: {status}"));
     }
 }
 
 #[tokio::test]
 async fn the_token_must_come_as_a_bearer() {
-    let house = House::new();
-    let _gateway = house.gateway().await;
-    let mut client = v1::invivo_client::InvivoClient::new(house.channel());
+    let job = JobDir::new();
+    let _gateway = job.gateway().await;
+    let mut client = v1::invivo_client::InvivoClient::new(job.channel());
     for header in [
-        house.connect.control.clone(),
-        format!("Basic {}", house.connect.control),
+        job.connect.control.clone(),
+        format!("Basic {}", job.connect.control),
     ] {
         let mut request = Request::new(v1::HelloRequest::default());
         request
@@ -205,10 +205,10 @@ async fn the_token_must_come_as_a_bearer() {
 
 #[tokio::test]
 async fn health_follows_the_root() {
-    let house = House::new();
-    let gateway = house.gateway().await;
+    let job = JobDir::new();
+    let gateway = job.gateway().await;
     let mut health =
-        HealthClient::with_interceptor(house.channel(), Bearer(Some(house.connect.view.clone())));
+        HealthClient::with_interceptor(job.channel(), Bearer(Some(job.connect.view.clone())));
     let asked = HealthCheckRequest {
         service: "invivo.v1.Invivo".into(),
     };
@@ -220,8 +220,8 @@ async fn health_follows_the_root() {
         2,
         "without a root it does not serve"
     );
-    let _root = ScriptedRoot::start(&house.link(), known);
-    house.root_connected(true).await;
+    let _root = ScriptedRoot::start(&job.link(), known);
+    job.root_connected(true).await;
     let mut changes = health.watch(asked).await.expect("known").into_inner();
     while changes
         .message()

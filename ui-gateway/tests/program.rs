@@ -1,10 +1,9 @@
 //! The real program: killed and replaced, ended, with few descriptors, and its log.
 
-mod house;
 mod process;
 mod scripted_root;
+mod support;
 
-use house::House;
 use invivo_grpc::v1;
 use process::Program;
 use rustix::process::Signal;
@@ -12,13 +11,14 @@ use scripted_root::{ScriptedRoot, known};
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
+use support::JobDir;
 use tokio::time::{sleep, timeout};
 use tonic::Code;
 
-async fn answers(house: &House) {
+async fn answers(job: &JobDir) {
     let served = async {
         // A new channel each time: the old one may lead to a dead gateway.
-        while house.viewer().status(v1::StatusRequest {}).await.is_err() {
+        while job.viewer().status(v1::StatusRequest {}).await.is_err() {
             sleep(Duration::from_millis(20)).await;
         }
     };
@@ -29,53 +29,53 @@ async fn answers(house: &House) {
 
 #[tokio::test]
 async fn a_killed_gateway_is_replaced_by_a_new_one_and_sigterm_ends_it_well() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
     let listen = ["--listen", "127.0.0.1:0"];
-    let killed = Program::start(&house, &listen, None, None);
-    answers(&house).await;
-    let first = house.published();
+    let killed = Program::start(&job, &listen, None, None);
+    answers(&job).await;
+    let first = job.published();
     killed.end(Signal::KILL).await;
     assert!(
-        house.connect.socket.exists(),
+        job.connect.socket.exists(),
         "a killed gateway leaves its socket behind"
     );
-    let second = Program::start(&house, &listen, None, None);
-    answers(&house).await;
-    let mut afar = house.afar(Some(&house.connect.view));
+    let second = Program::start(&job, &listen, None, None);
+    answers(&job).await;
+    let mut afar = job.afar(Some(&job.connect.view));
     afar.status(v1::StatusRequest {})
         .await
         .expect("with what it published");
     assert_ne!(
-        house.published().authority,
+        job.published().authority,
         first.authority,
         "each has its own"
     );
     let status = second.end(Signal::TERM).await;
     assert!(status.success(), "{status}");
-    assert!(!house.connect.socket.exists());
+    assert!(!job.connect.socket.exists());
 }
 
 #[tokio::test]
 async fn a_gateway_whose_supervisor_is_gone_ends_by_itself() {
-    let mut house = House::new();
+    let mut job = JobDir::new();
     // As if the process that wrote the file were another one: this number was given away again.
-    house.connect.pid_start_ticks += 1;
-    house.write_connect();
-    let status = Program::start(&house, &[], None, None).ended().await;
+    job.connect.pid_start_ticks += 1;
+    job.write_connect();
+    let status = Program::start(&job, &[], None, None).ended().await;
     assert!(status.success(), "{status}");
 }
 
 #[tokio::test]
 async fn its_log_is_private_whoever_opened_it_and_warns_of_all_addresses() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
-    let path = house.path().join("gateway.log");
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let path = job.path().join("gateway.log");
     let log = File::create(&path).expect("made");
     log.set_permissions(PermissionsExt::from_mode(0o644))
         .expect("mode set");
-    let program = Program::start(&house, &["--listen", "0.0.0.0:0"], None, Some(log));
-    answers(&house).await;
+    let program = Program::start(&job, &["--listen", "0.0.0.0:0"], None, Some(log));
+    answers(&job).await;
     program.end(Signal::TERM).await;
     let mode = std::fs::metadata(&path)
         .expect("there")
@@ -87,8 +87,8 @@ async fn its_log_is_private_whoever_opened_it_and_warns_of_all_addresses() {
         text.contains("listening on all addresses of this host"),
         "{text}"
     );
-    assert!(!text.contains(&house.connect.view) && !text.contains("PRIVATE KEY"));
-    let url = house.published().url.expect("a URL");
+    assert!(!text.contains(&job.connect.view) && !text.contains("PRIVATE KEY"));
+    let url = job.published().url.expect("a URL");
     assert!(
         url.starts_with(&format!("https://{}:", invivo_jobdir::host())),
         "{url}"
@@ -97,9 +97,9 @@ async fn its_log_is_private_whoever_opened_it_and_warns_of_all_addresses() {
 
 #[tokio::test]
 async fn an_address_without_a_host_is_refused_at_once() {
-    let house = House::new();
+    let job = JobDir::new();
     for listen in [":4000", "4000", "*:0"] {
-        let status = Program::start(&house, &["--listen", listen], None, None)
+        let status = Program::start(&job, &["--listen", listen], None, None)
             .ended()
             .await;
         assert_eq!(status.code(), Some(2), "{listen}");
@@ -108,14 +108,14 @@ async fn an_address_without_a_host_is_refused_at_once() {
 
 #[tokio::test]
 async fn with_few_descriptors_fewer_clients_are_served_and_told_why() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
-    // 48 are kept back: 4 for newcomers, 8 for clients.
-    let program = Program::start(&house, &[], Some(60), None);
-    answers(&house).await;
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    // 48 are kept back: 4 for unauthenticated, 8 for clients.
+    let program = Program::start(&job, &[], Some(60), None);
+    answers(&job).await;
     sleep(Duration::from_millis(100)).await;
     let hello = v1::HelloRequest::default;
-    let mut clients: Vec<_> = (0..9).map(|_| house.viewer()).collect();
+    let mut clients: Vec<_> = (0..9).map(|_| job.viewer()).collect();
     for client in &mut clients[..8] {
         client.hello(hello()).await.expect("room");
     }
@@ -131,7 +131,7 @@ async fn with_few_descriptors_fewer_clients_are_served_and_told_why() {
     clients.pop();
     clients.pop();
     let again = async {
-        let mut late = house.viewer();
+        let mut late = job.viewer();
         while late.hello(hello()).await.is_err() {
             sleep(Duration::from_millis(10)).await;
         }
@@ -149,12 +149,10 @@ async fn with_few_descriptors_fewer_clients_are_served_and_told_why() {
 
 #[tokio::test]
 async fn too_few_descriptors_are_refused_with_what_to_do() {
-    let house = House::new();
-    let path = house.path().join("gateway.log");
+    let job = JobDir::new();
+    let path = job.path().join("gateway.log");
     let log = File::create(&path).expect("made");
-    let status = Program::start(&house, &[], Some(50), Some(log))
-        .ended()
-        .await;
+    let status = Program::start(&job, &[], Some(50), Some(log)).ended().await;
     assert_eq!(status.code(), Some(1));
     let text = std::fs::read_to_string(&path).expect("read");
     assert!(text.contains("raise the limit with ulimit -n"), "{text}");

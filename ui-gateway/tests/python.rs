@@ -1,9 +1,8 @@
 //! A Python program that knows the service only through reflection.
 
-mod house;
 mod scripted_root;
+mod support;
 
-use house::House;
 use invivo_proto::control::link::Ask;
 use invivo_proto::control::tree::Order;
 use invivo_proto::ids::CommandId;
@@ -11,6 +10,7 @@ use scripted_root::{ScriptedRoot, known};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Output;
+use support::JobDir;
 use tokio::process::Command;
 
 /// The interpreter that the set-up made, or the one that `INVIVO_PYTHON` names.
@@ -25,13 +25,13 @@ fn python() -> PathBuf {
     python
 }
 
-async fn client(house: &House, arguments: &[&str], token: Option<&str>) -> Output {
+async fn client(job: &JobDir, arguments: &[&str], token: Option<&str>) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../python/examples/reflect_client.py");
     let mut command = Command::new(python());
     command
         .arg(script)
         .arg("--connect")
-        .arg(house.connect_path())
+        .arg(job.connect_path())
         .args(arguments);
     // A proxy that nobody serves: it must not be asked.
     command
@@ -51,16 +51,16 @@ fn answer(output: &Output) -> Value {
 
 #[tokio::test]
 async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), known);
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
 
-    let status = answer(&client(&house, &["status"], None).await);
+    let status = answer(&client(&job, &["status"], None).await);
     assert_eq!(status["status"]["ranks"]["computing"], 3);
     assert_eq!(status["status"]["named"][0]["state"], "RANK_STATE_IN_MPI");
     assert_eq!(status["coverage"]["ledger"]["dropped"]["no_packet"], 4);
-    let functions = answer(&client(&house, &["functions", "--set", "per_rank=true"], None).await);
+    let functions = answer(&client(&job, &["functions", "--set", "per_rank=true"], None).await);
     assert_eq!(
         (
             &functions["rows"][0]["calls"],
@@ -71,7 +71,7 @@ async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
 
     let paused = answer(
         &client(
-            &house,
+            &job,
             &["pause", "--set", "command_id=9", "--set", "lease_ns=7"],
             None,
         )
@@ -81,7 +81,7 @@ async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
         (&paused["done"], &paused["slowest"]["rank"]),
         (&4.into(), &2.into())
     );
-    answer(&client(&house, &["resume"], None).await);
+    answer(&client(&job, &["resume"], None).await);
     let commands = root.asked();
     assert!(commands.contains(&Ask::Command {
         id: CommandId(9),
@@ -94,7 +94,7 @@ async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
         (&["pause"], Some("wrong"), "UNAUTHENTICATED"),
         (&["pause", "--scope", "view"], None, "PERMISSION_DENIED"),
     ] {
-        let refused = client(&house, arguments, token).await;
+        let refused = client(&job, arguments, token).await;
         assert_eq!(refused.status.code(), Some(1), "{arguments:?}");
         let reason: Value = serde_json::from_slice(&refused.stderr).expect("a reason as JSON");
         assert_eq!(reason["error"], error, "{reason}");
@@ -117,19 +117,19 @@ fn of_the_manual() -> String {
 #[tokio::test]
 async fn the_manuals_program_works_over_the_socket_and_over_tls() {
     for tls in [false, true] {
-        let house = House::new();
-        let root = ScriptedRoot::start(&house.link(), known);
+        let job = JobDir::new();
+        let root = ScriptedRoot::start(&job.link(), known);
         let _gateway = if tls {
-            house.gateway_with_tls().await
+            job.gateway_with_tls().await
         } else {
-            house.gateway().await
+            job.gateway().await
         };
-        house.root_connected(true).await;
+        job.root_connected(true).await;
         let mut command = Command::new(python());
         command
             .arg("-c")
             .arg(of_the_manual())
-            .arg(house.connect_path());
+            .arg(job.connect_path());
         command
             .env("https_proxy", "http://127.0.0.1:1")
             .env("no_proxy", "127.0.0.1");
@@ -146,7 +146,7 @@ async fn the_manuals_program_works_over_the_socket_and_over_tls() {
         };
         let given = |ask: &Ask| matches!(ask, Ask::Command { order, .. } if *order == window);
         assert_eq!(root.asked().iter().filter(|ask| given(ask)).count(), 1);
-        let log = std::fs::read_to_string(house.path().join("audit.jsonl")).expect("audit log");
+        let log = std::fs::read_to_string(job.path().join("audit.jsonl")).expect("audit log");
         assert_eq!(log.contains("\"peer\":\"127.0.0.1:"), tls, "{log}");
     }
 }

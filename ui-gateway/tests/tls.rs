@@ -1,17 +1,17 @@
 //! TLS: who is let in, who is not, and that the socket does not depend on it.
 
-mod house;
 mod scripted_root;
+mod support;
 
-use house::{Bearer, House};
 use invivo_grpc::channel::Way;
 use invivo_grpc::v1;
 use invivo_grpc::v1::invivo_client::InvivoClient;
+use invivo_ui_gateway::listener::tls_identity;
 use invivo_ui_gateway::server::Options;
-use invivo_ui_gateway::tls;
 use scripted_root::{ScriptedRoot, known};
 use std::error::Error;
 use std::sync::Arc;
+use support::{Bearer, JobDir};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -25,28 +25,28 @@ use tokio_rustls::rustls::{
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
-async fn known_house() -> (House, ScriptedRoot, house::Gateway) {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), known);
-    let gateway = house.gateway_with_tls().await;
-    house.root_connected(true).await;
-    (house, root, gateway)
+async fn known_job() -> (JobDir, ScriptedRoot, support::Gateway) {
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), known);
+    let gateway = job.gateway_with_tls().await;
+    job.root_connected(true).await;
+    (job, root, gateway)
 }
 
-/// Where the gateway of the house listens, as `127.0.0.1:PORT`.
-fn address(house: &House) -> String {
-    let url = house.published().url.expect("a URL");
+/// Where the gateway of the job listens, as `127.0.0.1:PORT`.
+fn address(job: &JobDir) -> String {
+    let url = job.published().url.expect("a URL");
     url.strip_prefix("https://").expect("https").to_owned()
 }
 
-/// A handshake that offers one version only, with the house's own authority.
+/// A handshake that offers one version only, with the job's own authority.
 async fn handshake(
-    house: &House,
+    job: &JobDir,
     version: &'static SupportedProtocolVersion,
     name: &str,
 ) -> std::io::Result<ProtocolVersion> {
     let mut roots = RootCertStore::empty();
-    let authority = house.published().authority.expect("an authority");
+    let authority = job.published().authority.expect("an authority");
     roots
         .add(CertificateDer::from_pem_slice(authority.as_bytes()).expect("PEM"))
         .expect("a certificate");
@@ -55,7 +55,7 @@ async fn handshake(
         .expect("a version")
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let stream = TcpStream::connect(address(house)).await?;
+    let stream = TcpStream::connect(address(job)).await?;
     let name = ServerName::try_from(name.to_owned()).expect("a name");
     let stream = TlsConnector::from(Arc::new(config))
         .connect(name, stream)
@@ -81,8 +81,8 @@ async fn status_over(channel: Channel, token: &str) -> Result<(), Status> {
 
 #[tokio::test]
 async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
-    let (house, _root, gateway) = known_house().await;
-    let mut client = house.afar(Some(&house.connect.control));
+    let (job, _root, gateway) = known_job().await;
+    let mut client = job.afar(Some(&job.connect.control));
     let hello = client
         .hello(v1::HelloRequest::default())
         .await
@@ -104,7 +104,7 @@ async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
         .await
         .expect("reset");
     for token in [None, Some("wrong")] {
-        let refused = house
+        let refused = job
             .afar(token)
             .status(v1::StatusRequest {})
             .await
@@ -135,10 +135,10 @@ async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
 
 #[tokio::test]
 async fn another_authority_and_another_name_are_refused_by_clients() {
-    let (house, _root, _gateway) = known_house().await;
-    let token = house.connect.view.clone();
-    let url = house.published().url.expect("a URL");
-    let other = tls::identity("another job", &["127.0.0.1".to_owned()]).expect("made");
+    let (job, _root, _gateway) = known_job().await;
+    let token = job.connect.view.clone();
+    let url = job.published().url.expect("a URL");
+    let other = tls_identity::identity("another job", &["127.0.0.1".to_owned()]).expect("made");
     let way = Way::Tls {
         url,
         authority: other.authority,
@@ -152,14 +152,14 @@ async fn another_authority_and_another_name_are_refused_by_clients() {
         chain(&refused)
     );
 
-    handshake(&house, &TLS13, "127.0.0.1")
+    handshake(&job, &TLS13, "127.0.0.1")
         .await
         .expect("its address");
-    handshake(&house, &TLS13, "localhost")
+    handshake(&job, &TLS13, "localhost")
         .await
         .expect("its name");
     for wrong in ["node99", "127.0.0.2"] {
-        let refused = handshake(&house, &TLS13, wrong)
+        let refused = handshake(&job, &TLS13, wrong)
             .await
             .expect_err("not its name");
         assert!(
@@ -171,23 +171,19 @@ async fn another_authority_and_another_name_are_refused_by_clients() {
 
 #[tokio::test]
 async fn older_tls_and_plain_http2_are_refused_by_the_gateway() {
-    let (house, _root, _gateway) = known_house().await;
+    let (job, _root, _gateway) = known_job().await;
     assert_eq!(
-        handshake(&house, &TLS13, "127.0.0.1").await.expect("1.3"),
+        handshake(&job, &TLS13, "127.0.0.1").await.expect("1.3"),
         ProtocolVersion::TLSv1_3
     );
-    let refused = handshake(&house, &TLS12, "127.0.0.1")
-        .await
-        .expect_err("1.2");
+    let refused = handshake(&job, &TLS12, "127.0.0.1").await.expect_err("1.2");
     assert!(refused.to_string().contains("ProtocolVersion"), "{refused}");
 
-    let plain = Channel::from_shared(format!("http://{}", address(&house))).expect("a URL");
-    status_over(plain.connect_lazy(), &house.connect.view)
+    let plain = Channel::from_shared(format!("http://{}", address(&job))).expect("a URL");
+    status_over(plain.connect_lazy(), &job.connect.view)
         .await
         .expect_err("no TLS");
-    let mut raw = TcpStream::connect(address(&house))
-        .await
-        .expect("connected");
+    let mut raw = TcpStream::connect(address(&job)).await.expect("connected");
     raw.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .await
         .expect("written");
@@ -202,21 +198,20 @@ async fn older_tls_and_plain_http2_are_refused_by_the_gateway() {
 
 #[tokio::test]
 async fn an_address_that_cannot_be_had_is_told_and_the_socket_is_served() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), known);
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
     // An address for documentation only: no host has it.
     let options = Options {
         listen: Some("192.0.2.1:0".parse().expect("an address")),
         ..Options::default()
     };
-    let _gateway = house.gateway_with(options).await;
-    house.root_connected(true).await;
-    house
-        .viewer()
+    let _gateway = job.gateway_with(options).await;
+    job.root_connected(true).await;
+    job.viewer()
         .status(v1::StatusRequest {})
         .await
         .expect("status");
-    let published = house.published();
+    let published = job.published();
     assert_eq!((published.url, published.authority), (None, None));
     let trouble = published.tls_trouble.expect("told");
     assert!(
@@ -224,7 +219,7 @@ async fn an_address_that_cannot_be_had_is_told_and_the_socket_is_served() {
         "{trouble}"
     );
     assert_eq!(
-        published.control, house.connect.control,
+        published.control, job.connect.control,
         "all else is as it was"
     );
 }

@@ -1,10 +1,9 @@
 //! The verbs: what reaches the root, what comes back, and one id for one command however often it
 //! is asked.
 
-mod house;
 mod scripted_root;
+mod support;
 
-use house::House;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::tree::{Order, Query};
@@ -12,6 +11,7 @@ use invivo_proto::ids::{CommandId, WorldRank};
 use scripted_root::{Reply, ScriptedRoot, acks, coverage, known, status};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use support::JobDir;
 use tokio::time::{Instant, sleep};
 use tonic::{Code, Request};
 
@@ -33,11 +33,11 @@ fn window(command_id: u64, length: Duration) -> v1::RecordWindowRequest {
 
 #[tokio::test]
 async fn each_verb_reaches_the_root_and_its_cuts_come_back() {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), known);
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut client = house.controller();
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut client = job.controller();
 
     let held = client
         .hold(v1::HoldRequest {
@@ -113,11 +113,11 @@ async fn each_verb_reaches_the_root_and_its_cuts_come_back() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused_before_it_reaches_the_root() {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), known);
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut client = house.controller();
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut client = job.controller();
     for length in [
         Duration::ZERO,
         Duration::from_micros(999),
@@ -147,17 +147,17 @@ async fn what_makes_no_sense_is_refused_before_it_reaches_the_root() {
 
 #[tokio::test]
 async fn one_id_is_one_command_and_has_one_answer() {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {
             Reply::Late(Duration::from_millis(200), Answer::Command(acks(*order)))
         }
         other => known(other),
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
     // Two at once, from two clients, and one later.
-    let (mut one, mut other) = (house.controller(), house.controller());
+    let (mut one, mut other) = (job.controller(), job.controller());
     let request = v1::ResetRequest { command_id: 9 };
     let (first, second) = tokio::join!(one.reset(request), other.reset(request));
     let first = first.expect("reset").into_inner();
@@ -185,19 +185,19 @@ async fn one_id_is_one_command_and_has_one_answer() {
 
 #[tokio::test]
 async fn a_command_that_failed_may_be_asked_again_with_its_id() {
-    let house = House::new();
+    let job = JobDir::new();
     let failed = AtomicBool::new(false);
-    let root = ScriptedRoot::start(&house.link(), move |ask| match ask {
+    let root = ScriptedRoot::start(&job.link(), move |ask| match ask {
         Ask::Command { .. } if !failed.swap(true, Ordering::Relaxed) => Reply::HangUp,
         other => known(other),
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut client = house.controller();
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut client = job.controller();
     let request = v1::ResumeRequest { command_id: 3 };
     let away = client.resume(request).await.expect_err("it hung up");
     assert_eq!(away.code(), Code::Unavailable);
-    house.root_connected(true).await;
+    job.root_connected(true).await;
     assert_eq!(
         client
             .resume(request)
@@ -212,8 +212,8 @@ async fn a_command_that_failed_may_be_asked_again_with_its_id() {
 
 #[tokio::test]
 async fn a_window_goes_on_when_its_client_has_no_time_and_is_answered_when_asked_again() {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), |ask| match ask {
         // As the real one: behind the end of the window.
         Ask::Command {
             order: order @ Order::Window { length_ns },
@@ -227,9 +227,9 @@ async fn a_window_goes_on_when_its_client_has_no_time_and_is_answered_when_asked
         }
         other => known(other),
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut client = house.controller();
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut client = job.controller();
     let length = Duration::from_millis(800);
     let mut hasty = Request::new(window(5, length));
     hasty.set_timeout(Duration::from_millis(200));
@@ -256,22 +256,22 @@ async fn a_window_goes_on_when_its_client_has_no_time_and_is_answered_when_asked
 
 #[tokio::test]
 async fn a_command_is_in_the_log_to_its_end_though_its_client_has_left() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {
             Reply::Late(Duration::from_millis(300), Answer::Command(acks(*order)))
         }
         other => known(other),
     });
-    let gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut client = house.controller();
+    let gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut client = job.controller();
     let asked = client.reset(v1::ResetRequest { command_id: 4 });
     let left = tokio::time::timeout(Duration::from_millis(100), asked).await;
     assert!(left.is_err(), "it did not wait");
     sleep(Duration::from_millis(400)).await;
     gateway.end().await;
-    let log = std::fs::read_to_string(house.path().join("audit.jsonl")).expect("audit log");
+    let log = std::fs::read_to_string(job.path().join("audit.jsonl")).expect("audit log");
     let events: Vec<serde_json::Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("json"))
@@ -282,17 +282,17 @@ async fn a_command_is_in_the_log_to_its_end_though_its_client_has_left() {
 
 #[tokio::test]
 async fn tool_processes_without_an_answer_are_named_beside_every_view() {
-    let house = House::new();
-    let _root = ScriptedRoot::start(&house.link(), |ask| {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| {
         let missing = vec![WorldRank(5), WorldRank(9)];
         match (known(ask), ask) {
             (Reply::Answer(answer), Ask::Query(_)) => Reply::Partial(answer, missing),
             (reply, _) => reply,
         }
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut client = house.viewer();
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut client = job.viewer();
     let status = client
         .status(v1::StatusRequest {})
         .await
@@ -329,14 +329,14 @@ async fn tool_processes_without_an_answer_are_named_beside_every_view() {
 
 #[tokio::test]
 async fn questions_are_asked_for_no_more_than_is_wanted() {
-    let house = House::new();
-    let root = ScriptedRoot::start(&house.link(), |ask| match ask {
+    let job = JobDir::new();
+    let root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Status) => Reply::Answer(Answer::Status(status(), coverage())),
         other => known(other),
     });
-    let _gateway = house.gateway().await;
-    house.root_connected(true).await;
-    let mut client = house.viewer();
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut client = job.viewer();
     for (per_rank, rank_rows_max, asked) in [
         (false, 7, 0),
         (true, 0, 4096),

@@ -1,223 +1,216 @@
-//! The relocatable tree in `target/dist`:
+//! Builds the relocatable tree in `target/dist`:
 //!
 //! ```text
 //! bin/invivo  bin/ui-gateway  lib/invivo/client
-//! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node,self-test}  lib/invivo/abi/libinvivo_shim.so
+//! lib/invivo/{ompi,mpich}/{libinvivo_shim.so,tool-place,analysis-node,self-test}
+//! lib/invivo/abi/libinvivo_shim.so
 //! share/man/man1/  share/{bash-completion,zsh,fish}/...
 //! ```
 
-use crate::run::{FAMILIES, Family, Step, cargo, check, dist, root};
-use crate::zig;
-use anyhow::{Context, Result, ensure};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod compile;
+pub mod hooks;
+mod install;
+mod packages;
 
-/// Where the tree is to run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Linked {
-    /// On this machine: built with what it has.
-    Here,
-    /// On systems as old as [`zig::GLIBC`].
-    Widely,
+use crate::run::{FAMILIES, Family, Step, dist, root};
+use crate::setup::{self, Purpose};
+use anyhow::Result;
+pub use compile::Linked;
+use compile::{Compiled, compile, compile_c, print_table};
+use install::{install, share, without_mpi};
+use packages::{PROGRAMS, TOOLS};
+use std::path::PathBuf;
+
+/// What a step installed and what it compiled for that.
+#[derive(Default)]
+struct Built {
+    files: Vec<PathBuf>,
+    compiled: Vec<Compiled>,
 }
 
-impl Linked {
-    /// `cargo build`, or what stands for it.
-    fn build(self) -> Result<Command> {
-        match self {
-            Linked::Here => {
-                let mut build = cargo();
-                build.arg("build");
-                Ok(build)
-            }
-            Linked::Widely => zig::cargo_build(),
-        }
-    }
-
-    /// Where its results lie.
-    fn made(self, target: &Path, profile: &str) -> PathBuf {
-        match self {
-            Linked::Here => target.join(profile),
-            Linked::Widely => target.join(zig::TARGET).join(profile),
-        }
+impl Built {
+    fn add(&mut self, other: Built) {
+        self.files.extend(other.files);
+        self.compiled.extend(other.compiled);
     }
 }
 
-/// Builds what has changed and copies it into the tree.
-pub fn run(family: Option<&str>, linked: Linked, json: bool) -> Result<()> {
-    let of_families = || -> Result<Vec<Vec<PathBuf>>> {
-        let chosen = FAMILIES
-            .iter()
-            .filter(|one| family.is_none_or(|name| name == one.name));
-        chosen.map(|one| of_family(*one, linked)).collect()
+/// Installs what `purpose` needs, and builds the tree for one family or for all.
+pub fn run(family: Option<&str>, linked: Linked, purpose: Purpose<'_>, json: bool) -> Result<()> {
+    let families: Vec<Family> = FAMILIES
+        .into_iter()
+        .filter(|one| family.is_none_or(|name| name == one.name))
+        .collect();
+    let mut built = match linked {
+        Linked::Here => side_by_side(&families, purpose)?,
+        Linked::Widely => {
+            setup::run(purpose, false)?;
+            one_after_the_other(&families)?
+        }
     };
-    let (programs, of_families) = match linked {
-        // A shim is one piece, and programs end in one: each leaves cores idle. They share no
-        // target directory.
-        Linked::Here => std::thread::scope(|scope| {
-            let programs = scope.spawn(|| programs(linked));
-            let of_families = of_families();
-            (programs.join().expect("it does not panic"), of_families)
-        }),
-        Linked::Widely => (programs(linked), of_families()),
-    };
-    let mut files = programs?;
-    files.extend(of_families?.into_iter().flatten());
+    built.compiled.sort_by(|a, b| a.folder.cmp(&b.folder));
+    print_table(&built.compiled);
     if json {
-        println!("{}", serde_json::json!({ "dist": dist(), "files": files }));
+        println!(
+            "{}",
+            serde_json::json!({ "dist": dist(), "files": built.files })
+        );
     } else {
         eprintln!("xtask: the tree is in {}", dist().display());
     }
     Ok(())
 }
 
-/// What is outside of MPI.
-fn programs(linked: Linked) -> Result<Vec<PathBuf>> {
-    let step = Step::begin("building bin/invivo, bin/ui-gateway and lib/invivo/client");
+/// Shims need no package, and their one link-time optimisation keeps one core busy: they are built
+/// while packages are installed. Families have target directories of their own, so that the others'
+/// tool processes can be built beside the programs.
+fn side_by_side(families: &[Family], purpose: Purpose<'_>) -> Result<Built> {
+    std::thread::scope(|scope| {
+        let shims = scope.spawn(|| {
+            let mut built = Built::default();
+            for family in families {
+                built.add(shim(*family, Linked::Here)?);
+            }
+            Ok::<_, anyhow::Error>(built)
+        });
+        let prepared = setup::run(purpose, false);
+        let rest = prepared.and_then(|()| {
+            let others = scope.spawn(|| {
+                let mut built = Built::default();
+                for family in families.iter().filter(|family| !family.is_first()) {
+                    built.add(tools(*family, Linked::Here)?);
+                }
+                Ok::<_, anyhow::Error>(built)
+            });
+            let mut built = programs(families, Linked::Here)?;
+            built.add(others.join().expect("it does not panic")?);
+            Ok(built)
+        });
+        let mut built = shims.join().expect("it does not panic")?;
+        built.add(rest?);
+        Ok(built)
+    })
+}
+
+/// The linker for older systems is not to be started twice at a time.
+fn one_after_the_other(families: &[Family]) -> Result<Built> {
+    let mut built = programs(families, Linked::Widely)?;
+    for family in families {
+        built.add(shim(*family, Linked::Widely)?);
+        if !family.is_first() {
+            built.add(tools(*family, Linked::Widely)?);
+        }
+    }
+    Ok(built)
+}
+
+/// The programs outside of MPI, with the tool processes of the first family: in one run of cargo,
+/// so that what both use is compiled once.
+fn programs(families: &[Family], linked: Linked) -> Result<Built> {
+    let first = families.iter().copied().find(|family| family.is_first());
+    let with = if first.is_some() {
+        ", tool-place and analysis-node for ompi"
+    } else {
+        ""
+    };
+    let step = Step::begin(format!("building invivo, its client, ui-gateway{with}"));
+    let target = root().join("target");
     let mut build = linked.build()?;
-    build.arg("--release");
-    for package in ["invivo-launcher", "invivo-cli", "invivo-ui-gateway"] {
+    for (_, package, _) in PROGRAMS {
         build.args(["-p", package]);
     }
-    step.end(check(&mut build))?;
-    let mut files = Vec::new();
-    for (name, place) in [
-        ("invivo", "bin/invivo"),
-        ("ui-gateway", "bin/ui-gateway"),
-        ("invivo-client", "lib/invivo/client"),
-    ] {
-        files.push(install(
-            &linked.made(&root().join("target"), "release").join(name),
-            &dist().join(place),
-        )?);
+    if let Some(compiler) = first.and_then(|family| family.compiler) {
+        build.env("MPICC", compiler);
+        for (_, package) in TOOLS {
+            build.args(["-p", package]);
+        }
     }
-    files.extend(share()?);
-    Ok(files)
-}
-
-/// What there is once per family of MPIs.
-fn of_family(family: Family, linked: Linked) -> Result<Vec<PathBuf>> {
-    let mut files = shim(family, linked)?;
-    if let Some(compiler) = family.compiler {
-        files.extend(tools(family, compiler, linked)?);
-        files.push(self_test(family, compiler, linked)?);
+    let compiled = compile(build, &target, "release", "programs, and tools on Open MPI");
+    let mut built = Built {
+        files: Vec::new(),
+        compiled: vec![step.end(compiled)?],
+    };
+    for (name, _, place) in PROGRAMS {
+        let from = linked.results(&target, "release").join(name);
+        built.files.push(install(&from, &dist().join(place))?);
     }
-    Ok(files)
-}
-
-/// Where each shell looks for completions.
-const COMPLETIONS: [(&str, &str); 3] = [
-    ("bash", "share/bash-completion/completions/invivo"),
-    ("zsh", "share/zsh/site-functions/_invivo"),
-    ("fish", "share/fish/vendor_completions.d/invivo.fish"),
-];
-
-/// Manual pages and completions: the program writes them itself.
-fn share() -> Result<Vec<PathBuf>> {
-    let invivo = || Command::new(dist().join("bin/invivo"));
-    let pages = dist().join("share/man/man1");
-    std::fs::create_dir_all(&pages)?;
-    check(invivo().arg("man").arg(&pages))?;
-    let mut files = vec![pages];
-    for (shell, path) in COMPLETIONS {
-        let to = dist().join(path);
-        std::fs::create_dir_all(to.parent().context("a file in the tree")?)?;
-        let made = invivo().args(["completions", shell]).output()?;
-        ensure!(made.status.success(), "invivo completions {shell} failed");
-        std::fs::write(&to, made.stdout)?;
-        files.push(to);
+    if let Some(family) = first {
+        built.files.extend(install_tools(family, linked)?);
     }
-    Ok(files)
+    built.files.extend(share(&dist())?);
+    Ok(built)
 }
 
 /// The preloaded library. It needs no MPI; its profile has no unwinding.
-fn shim(family: Family, linked: Linked) -> Result<Vec<PathBuf>> {
+fn shim(family: Family, linked: Linked) -> Result<Built> {
     let step = Step::begin(format!("building the shim for {}", family.name));
     let feature = format!("family-{}", family.name);
     let mut build = linked.build()?;
-    build.env("CARGO_TARGET_DIR", family.target());
-    build.args([
-        "--profile",
+    build.args(["-p", "invivo-app-shim", "--features", &feature]);
+    let compiled = compile(
+        build,
+        &family.target(),
         "shim",
-        "-p",
-        "invivo-app-shim",
-        "--features",
-        &feature,
-    ]);
-    step.end(check(&mut build))?;
-    Ok(vec![install(
-        &linked
-            .made(&family.target(), "shim")
-            .join("libinvivo_shim.so"),
-        &place(family, "libinvivo_shim.so"),
-    )?])
+        "no unwinding; one per family",
+    );
+    let compiled = vec![step.end(compiled)?];
+    let library = "libinvivo_shim.so";
+    let from = linked.results(&family.target(), "shim").join(library);
+    Ok(Built {
+        files: vec![install(&from, &family.place(library))?],
+        compiled,
+    })
 }
 
-/// What calls the family's MPI. In the tree these programs name no MPI library: each is started
-/// with the one that the application has loaded, whatever its file is called and wherever it lies.
-fn tools(family: Family, compiler: &str, linked: Linked) -> Result<Vec<PathBuf>> {
+/// What calls the family's MPI, where it has one of its own.
+fn tools(family: Family, linked: Linked) -> Result<Built> {
+    let Some(compiler) = family.compiler else {
+        return Ok(Built::default());
+    };
     let step = Step::begin(format!(
         "building tool-place and analysis-node for {}",
         family.name
     ));
     let mut build = linked.build()?;
-    build
-        .env("CARGO_TARGET_DIR", family.target())
-        .env("MPICC", compiler);
-    build.args([
-        "--release",
-        "-p",
-        "invivo-tool-place",
-        "-p",
-        "invivo-analysis-node",
-    ]);
-    step.end(check(&mut build))?;
-    ["tool-place", "analysis-node"]
-        .map(|name| {
-            let built = linked.made(&family.target(), "release").join(name);
-            install(&without_mpi(&built)?, &place(family, name))
-        })
-        .into_iter()
-        .collect()
-}
-
-/// A copy of the program, beside it, that names no MPI library.
-fn without_mpi(built: &Path) -> Result<PathBuf> {
-    let mut free = Command::new("patchelf");
-    for library in ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"] {
-        free.args(["--remove-needed", library]);
+    build.env("MPICC", compiler);
+    for (_, package) in TOOLS {
+        build.args(["-p", package]);
     }
-    let freed = built.with_extension("free");
-    check(free.arg("--output").arg(&freed).arg(built))?;
-    Ok(freed)
+    let compiled = compile(
+        build,
+        &family.target(),
+        "release",
+        "bindings to another MPI",
+    );
+    let compiled = vec![step.end(compiled)?];
+    Ok(Built {
+        files: install_tools(family, linked)?,
+        compiled,
+    })
 }
 
-/// The program of `invivo doctor`: compiled here, because where it runs there may be no compiler,
-/// and the MPI library may have another name.
-fn self_test(family: Family, compiler: &str, linked: Linked) -> Result<PathBuf> {
-    let built = family.target().join("self-test");
-    let mut compile = Command::new(compiler);
-    compile.args(["-O1", "-Wall", "-o"]).arg(&built);
-    if linked == Linked::Widely {
-        for wrapped in ["OMPI_CC", "MPICH_CC"] {
-            compile.env(wrapped, zig::c_compiler()?);
-        }
+/// In the tree tool processes name no MPI library: each is started with the one that the
+/// application has loaded, whatever its file is called and wherever it lies.
+fn install_tools(family: Family, linked: Linked) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for (name, _) in TOOLS {
+        let built = linked.results(&family.target(), "release").join(name);
+        files.push(install(&without_mpi(&built)?, &family.place(name))?);
     }
-    check(compile.arg(root().join("deploy/self-test.c")))?;
-    install(&without_mpi(&built)?, &place(family, "self-test"))
-}
-
-fn place(family: Family, name: &str) -> PathBuf {
-    dist().join("lib/invivo").join(family.name).join(name)
-}
-
-/// Copies beside and renames, so that a running program keeps its file and a reader never sees half
-/// of one.
-fn install(from: &Path, to: &Path) -> Result<PathBuf> {
-    let directory = to.parent().context("a file in the tree")?;
-    std::fs::create_dir_all(directory)?;
-    let beside = to.with_extension("new");
-    std::fs::copy(from, &beside).with_context(|| format!("copying {}", from.display()))?;
-    std::fs::rename(&beside, to).with_context(|| format!("installing {}", to.display()))?;
-    Ok(to.to_owned())
+    if let Some(compiler) = family.compiler {
+        // The program of `invivo doctor` is compiled here: where it runs there may be no compiler,
+        // and the MPI library may have another name.
+        let program = family.target().join(format!("self-test-{}", family.name));
+        compile_c(
+            compiler,
+            linked,
+            &root().join("deploy/self-test.c"),
+            &program,
+        )?;
+        files.push(install(
+            &without_mpi(&program)?,
+            &family.place("self-test"),
+        )?);
+    }
+    Ok(files)
 }

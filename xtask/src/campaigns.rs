@@ -1,6 +1,6 @@
 //! Long tests with other numbers than those of `cargo xtask test --all`.
 
-use crate::run::{allow_root, cargo, check, dist, python};
+use crate::run::{allow_root, cargo, check, dist, dist_hooks, python};
 use anyhow::Result;
 use std::process::Command;
 
@@ -44,6 +44,7 @@ fn test(file: &str, name: &str) -> Command {
     test.args(["test", "-p", "invivo-e2e", "--test", file, "--"]);
     test.args([name, "--include-ignored", "--nocapture"]);
     test.env("INVIVO_DIST", dist())
+        .env("INVIVO_DIST_HOOKS", dist_hooks())
         .env("INVIVO_PYTHON", python().join("bin/python"));
     test
 }

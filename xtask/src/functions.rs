@@ -1,6 +1,6 @@
 //! The manual's table of functions and MPIs, `docs/manual/reference/functions.md`: what becomes of
 //! a function is the table's word, what was tested is what the end-to-end tests saw (`target/seen`, see
-//! `tests/e2e/src/seen.rs`).
+//! `tests/e2e/src/tested_functions.rs`).
 
 use crate::generate::{TABLE, parse};
 use anyhow::{Context, Result, ensure};

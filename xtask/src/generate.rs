@@ -1,6 +1,7 @@
-//! Makes the function list of `proto` and the wrappers of `app-shim` from the one table of all MPI
-//! functions, `proto/mpi.functions`. The results are committed; a test compares them with what this
-//! makes.
+//! Generates the function list of `proto` and the wrappers of `app-shim` from the table of all MPI
+//! functions, `proto/mpi.functions`.
+//!
+//! The results are committed; a test compares them with what is generated.
 
 mod hooks;
 mod needs;
@@ -40,6 +41,7 @@ pub fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The files and their texts.
 fn made(root: &Path) -> Result<[(&'static str, String); 2]> {
     let table =
         std::fs::read_to_string(root.join(TABLE)).with_context(|| format!("reading {TABLE}"))?;
@@ -50,6 +52,7 @@ fn made(root: &Path) -> Result<[(&'static str, String); 2]> {
     ])
 }
 
+/// Whether wrappers of this role record calls.
 fn recorded(role: &str) -> bool {
     !matches!(role, "none" | "through" | "attr" | "keyval" | "asked")
 }

@@ -15,7 +15,9 @@ mod suite;
 mod test;
 mod zig;
 
+use build::Linked;
 use clap::{Parser, Subcommand};
+use setup::Purpose;
 use std::process::ExitCode;
 
 /// Tasks of the Invivo workspace.
@@ -32,13 +34,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install what building and testing need; says what, and does nothing when nothing is missing.
+    /// Install what testing needs, which is everything; other tasks install what they need
+    /// themselves.
     Setup {
         /// Print what was missing as JSON on stdout.
         #[arg(long)]
         json: bool,
     },
-    /// Put a relocatable tree together in target/dist (sets up first).
+    /// Build the relocatable tree in target/dist (sets up too).
     Build {
         /// Only this MPI family: `ompi`, `mpich` or `abi`. All without it.
         #[arg(long, value_parser = ["ompi", "mpich", "abi"])]
@@ -91,20 +94,23 @@ enum Task {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().task {
-        Task::Setup { json } => setup::run(json, false),
-        Task::Build { family, json } => setup::run(false, false)
-            .and_then(|()| build::run(family.as_deref(), build::Linked::Here, json)),
-        Task::Dist { json } => setup::run(false, false).and_then(|()| release::run(json)),
+        Task::Setup { json } => setup::run(Purpose::Test { all: false }, json),
+        Task::Build { family, json } => {
+            let family = family.as_deref();
+            build::run(family, Linked::Here, Purpose::Build(family), json)
+        }
+        Task::Dist { json } => release::run(json),
         Task::Test(options) => test::run(&options),
-        Task::Demo { blackbox } => ready().and_then(|()| demo::run(blackbox)),
-        Task::Kills(asked) => ready().and_then(|()| asked.run()),
-        Task::Soak(asked) => ready().and_then(|()| asked.run()),
+        Task::Demo { blackbox } => build::run(Some("ompi"), Linked::Here, Purpose::Demo, false)
+            .and_then(|()| demo::run(blackbox)),
+        Task::Kills(kills) => tree_for_tests().and_then(|()| kills.run()),
+        Task::Soak(soak) => tree_for_tests().and_then(|()| soak.run()),
         Task::Bench { name, full } => {
             let name = name.as_deref();
             let prepared = if bench::needs_tree(name) {
-                ready()
+                build::run(None, Linked::Here, Purpose::Bench, false)
             } else {
-                setup::run(false, false)
+                setup::run(Purpose::Bench, false)
             };
             prepared.and_then(|()| bench::run(name, full))
         }
@@ -122,8 +128,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The machine is set up and the tree is built.
-fn ready() -> anyhow::Result<()> {
-    setup::run(false, false)?;
-    build::run(None, build::Linked::Here, false)
+/// Sets up for the tests, and builds the tree.
+fn tree_for_tests() -> anyhow::Result<()> {
+    build::run(None, Linked::Here, Purpose::Test { all: false }, false)
 }

@@ -2,7 +2,7 @@
 
 use crate::build::{self, Linked};
 use crate::run::{Step, check, dist, root};
-use crate::setup;
+use crate::setup::Purpose;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,8 +28,7 @@ pub fn tarball() -> PathBuf {
 
 /// Builds the tree for older systems, and packs it.
 pub fn run(json: bool) -> Result<()> {
-    setup::zig()?;
-    build::run(None, Linked::Widely, false)?;
+    build::run(None, Linked::Widely, Purpose::Release, false)?;
     let step = Step::begin(format!("packing {}", tarball().display()));
     step.end(pack())?;
     if json {

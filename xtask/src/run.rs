@@ -32,11 +32,31 @@ pub struct Family {
 }
 
 impl Family {
-    /// Each family has a target directory: build scripts of MPI crates do not notice another
-    /// `MPICC`, and shims push each other out of one, because a library that C loads has the same
-    /// name whatever its features are.
+    /// Its tool processes are built with the programs outside of MPI, in one run of cargo.
+    pub fn is_first(self) -> bool {
+        self.name == FAMILIES[0].name
+    }
+
+    /// The first family has the workspace's target directory, the others have one each: build
+    /// scripts of MPI crates do not notice another `MPICC`, and shims replace each other in one,
+    /// because a library that C loads has the same file name whatever its features are.
     pub fn target(self) -> PathBuf {
-        root().join("target").join(self.name)
+        let target = root().join("target");
+        if self.is_first() {
+            target
+        } else {
+            target.join(self.name)
+        }
+    }
+
+    /// Where a file of this family lies in the tree.
+    pub fn place(self, name: &str) -> PathBuf {
+        self.place_in(&dist(), name)
+    }
+
+    /// Where a file of this family lies in `tree`.
+    pub fn place_in(self, tree: &Path, name: &str) -> PathBuf {
+        tree.join("lib/invivo").join(self.name).join(name)
     }
 }
 
@@ -50,6 +70,11 @@ pub fn root() -> &'static Path {
 /// The relocatable tree.
 pub fn dist() -> PathBuf {
     root().join("target/dist")
+}
+
+/// The tree with what only tests may switch on.
+pub fn dist_hooks() -> PathBuf {
+    root().join("target/dist-hooks")
 }
 
 /// The Python of the tests.
@@ -193,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn of_series_beside_each_other_one_that_fails_ends_itself_alone() {
+    fn a_failing_series_ends_alone() {
         let dir = root().join("target/tmp");
         std::fs::create_dir_all(&dir).unwrap();
         let file = |name: &str| dir.join(format!("beside-{}-{name}", std::process::id()));

@@ -1,7 +1,10 @@
 //! The checks of `cargo xtask test`, cheapest first.
 
-use crate::build::{self, Linked};
-use crate::run::{FAMILIES, Family, allow_root, beside, cargo, check, dist, python, root};
+use crate::build::{self, Linked, hooks};
+use crate::run::{
+    FAMILIES, Family, allow_root, beside, cargo, check, dist, dist_hooks, python, root,
+};
+use crate::setup::Purpose;
 use crate::{functions, fuzz, generate, release, structure};
 use anyhow::{Result, ensure};
 use std::process::Command;
@@ -144,9 +147,9 @@ pub const CHECKS: &[Check] = &[
     },
     Check {
         name: "build",
-        about: "the tree in target/dist",
+        about: "the trees in target/dist and, with test hooks, in target/dist-hooks",
         needs: None,
-        run: |_| passed(build::run(None, Linked::Here, false)),
+        run: |_| passed(tree()),
     },
     Check {
         name: "release",
@@ -331,6 +334,12 @@ fn mpi(all: bool) -> Result<Ended> {
     Ok(Ended::Passed)
 }
 
+/// Both trees. What only `--all` needs is set up by the suite before all checks.
+fn tree() -> Result<()> {
+    build::run(None, Linked::Here, Purpose::Build(None), false)?;
+    hooks::run().map(|_| ())
+}
+
 fn end_to_end(all: bool) -> Result<Ended> {
     let mut test = bounded(if all { "14400" } else { "1800" });
     test.args([
@@ -348,6 +357,7 @@ fn end_to_end(all: bool) -> Result<Ended> {
     // One after the other: each job has more processes than there are cores.
     test.arg("--test-threads=1");
     test.env("INVIVO_DIST", dist())
+        .env("INVIVO_DIST_HOOKS", dist_hooks())
         .env("INVIVO_PYTHON", python().join("bin/python"));
     passed(check(allow_root(&mut test)))
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask test`: runs the checks of [`crate::suite`], goes on after a failure, and ends with
 //! a summary.
 
-use crate::setup;
+use crate::setup::{self, Purpose};
 use crate::suite::{CHECKS, Check, Ended};
 use anyhow::{Result, bail, ensure};
 use std::time::Instant;
@@ -47,7 +47,7 @@ pub fn run(options: &Options) -> Result<()> {
         );
     }
     let begun = Instant::now();
-    setup::run(false, options.all)?;
+    setup::run(Purpose::Test { all: options.all }, false)?;
     let mut lines: Vec<Line> = Vec::new();
     for check in CHECKS {
         if options.only.is_empty() || options.only.iter().any(|name| name == check.name) {

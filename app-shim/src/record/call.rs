@@ -80,8 +80,8 @@ impl Call {
         Some(Call::new(location, region, word, begin, false))
     }
 
-    /// Begins a call inside another one of the same thread, of which only what has to be followed is
-    /// looked at. It has no record, and it does not leave. Nothing where nothing is observed.
+    /// Begins a call inside another one of the same thread, of which only what has to be followed
+    /// is looked at. It has no record, and it does not leave. Nothing where nothing is observed.
     #[cold]
     pub fn inside(region: u16) -> Option<Call> {
         if !process::observing() {
@@ -137,8 +137,8 @@ impl Call {
     #[inline(always)]
     pub fn calling(&mut self) {
         let status: *const Status = self.location.status;
-        // Whoever unwinds the stack of a blocked thread from outside begins at these two: the unwind
-        // tables of the shim say how the frame lies.
+        // Whoever unwinds the stack of a blocked thread from outside begins at these two: the
+        // unwind tables of the shim say how the frame lies.
         // SAFETY: writes two registers into two words of the page, which are there for it and
         // atomic, so that they may be written through a shared reference; whole words on their
         // boundaries are written at once.

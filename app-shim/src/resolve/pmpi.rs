@@ -17,7 +17,8 @@ macro_rules! pmpi {
             // SAFETY: the library's function of this name has this signature in every MPI version;
             // the caller keeps its preconditions.
             unsafe {
-                let function: unsafe extern "C" fn($($type),*) -> c_int = core::mem::transmute(address);
+                let function: unsafe extern "C" fn($($type),*) -> c_int =
+                    core::mem::transmute(address);
                 function($($arg),*)
             }
         }
@@ -33,36 +34,77 @@ pmpi! {
     comm_group = c"PMPI_Comm_group" (comm: Comm, group: *mut Handle);
     comm_remote_group = c"PMPI_Comm_remote_group" (comm: Comm, group: *mut Handle);
     group_free = c"PMPI_Group_free" (group: *mut Handle);
-    group_translate_ranks = c"PMPI_Group_translate_ranks" (from: Handle, n: c_int, ranks: *const c_int, to: Handle, out: *mut c_int);
+    group_translate_ranks = c"PMPI_Group_translate_ranks" (
+        from: Handle, n: c_int, ranks: *const c_int, to: Handle, out: *mut c_int
+    );
     comm_set_name = c"PMPI_Comm_set_name" (comm: Comm, name: *const c_char);
     comm_set_errhandler = c"PMPI_Comm_set_errhandler" (comm: Comm, handler: Handle);
-    comm_create_keyval = c"PMPI_Comm_create_keyval" (copy: *const c_void, delete: *const c_void, keyval: *mut c_int, extra: *mut c_void);
+    comm_create_keyval = c"PMPI_Comm_create_keyval" (
+        copy: *const c_void, delete: *const c_void, keyval: *mut c_int, extra: *mut c_void
+    );
     comm_set_attr = c"PMPI_Comm_set_attr" (comm: Comm, keyval: c_int, value: *mut c_void);
-    comm_get_attr = c"PMPI_Comm_get_attr" (comm: Comm, keyval: c_int, value: *mut c_void, flag: *mut c_int);
+    comm_get_attr = c"PMPI_Comm_get_attr" (
+        comm: Comm, keyval: c_int, value: *mut c_void, flag: *mut c_int
+    );
     topo_test = c"PMPI_Topo_test" (comm: Comm, status: *mut c_int);
     cartdim_get = c"PMPI_Cartdim_get" (comm: Comm, dims: *mut c_int);
-    graph_neighbors_count = c"PMPI_Graph_neighbors_count" (comm: Comm, rank: c_int, count: *mut c_int);
-    dist_graph_neighbors_count = c"PMPI_Dist_graph_neighbors_count" (comm: Comm, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int);
-    bcast = c"PMPI_Bcast" (buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm);
-    ibcast = c"PMPI_Ibcast" (buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm, request: *mut Request);
-    allreduce = c"PMPI_Allreduce" (send: *const c_void, receive: *mut c_void, count: c_int, datatype: Datatype, op: Handle, comm: Comm);
-    isend = c"PMPI_Isend" (buffer: *const c_void, count: c_int, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm, request: *mut Request);
-    recv = c"PMPI_Recv" (buffer: *mut c_void, count: c_int, datatype: Datatype, source: c_int, tag: c_int, comm: Comm, status: *mut Status);
+    graph_neighbors_count = c"PMPI_Graph_neighbors_count" (
+        comm: Comm, rank: c_int, count: *mut c_int
+    );
+    dist_graph_neighbors_count = c"PMPI_Dist_graph_neighbors_count" (
+        comm: Comm, indegree: *mut c_int, outdegree: *mut c_int, weighted: *mut c_int
+    );
+    bcast = c"PMPI_Bcast" (
+        buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm
+    );
+    ibcast = c"PMPI_Ibcast" (
+        buffer: *mut c_void, count: c_int, datatype: Datatype, root: c_int, comm: Comm,
+        request: *mut Request
+    );
+    allreduce = c"PMPI_Allreduce" (
+        send: *const c_void, receive: *mut c_void, count: c_int, datatype: Datatype, op: Handle,
+        comm: Comm
+    );
+    isend = c"PMPI_Isend" (
+        buffer: *const c_void, count: c_int, datatype: Datatype, dest: c_int, tag: c_int,
+        comm: Comm, request: *mut Request
+    );
+    recv = c"PMPI_Recv" (
+        buffer: *mut c_void, count: c_int, datatype: Datatype, source: c_int, tag: c_int,
+        comm: Comm, status: *mut Status
+    );
     test = c"PMPI_Test" (request: *mut Request, flag: *mut c_int, status: *mut Status);
     type_size = c"PMPI_Type_size" (datatype: Datatype, size: *mut c_int);
     query_thread = c"PMPI_Query_thread" (provided: *mut c_int);
     comm_free = c"PMPI_Comm_free" (comm: *mut Comm);
     initialized = c"PMPI_Initialized" (flag: *mut c_int);
-    init_thread = c"PMPI_Init_thread" (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int);
+    init_thread = c"PMPI_Init_thread" (
+        argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int
+    );
     finalize = c"PMPI_Finalize" ();
     group_intersection = c"PMPI_Group_intersection" (one: Handle, other: Handle, new: *mut Handle);
-    group_incl = c"PMPI_Group_incl" (group: Handle, n: c_int, ranks: *const c_int, new: *mut Handle);
+    group_incl = c"PMPI_Group_incl" (
+        group: Handle, n: c_int, ranks: *const c_int, new: *mut Handle
+    );
     group_size = c"PMPI_Group_size" (group: Handle, size: *mut c_int);
-    group_from_session_pset = c"PMPI_Group_from_session_pset" (session: Handle, name: *const c_char, group: *mut Handle);
-    info_get = c"PMPI_Info_get" (info: Handle, key: *const c_char, length: c_int, value: *mut c_char, flag: *mut c_int);
+    group_from_session_pset = c"PMPI_Group_from_session_pset" (
+        session: Handle, name: *const c_char, group: *mut Handle
+    );
+    info_get = c"PMPI_Info_get" (
+        info: Handle, key: *const c_char, length: c_int, value: *mut c_char, flag: *mut c_int
+    );
     info_set = c"PMPI_Info_set" (info: Handle, key: *const c_char, value: *const c_char);
-    t_cvar_get_info = c"PMPI_T_cvar_get_info" (index: c_int, name: *mut c_char, name_length: *mut c_int, verbosity: *mut c_int, datatype: *mut *mut c_void, enumeration: *mut *mut c_void, description: *mut c_char, length: *mut c_int, binding: *mut c_int, scope: *mut c_int);
-    t_pvar_get_info = c"PMPI_T_pvar_get_info" (index: c_int, name: *mut c_char, name_length: *mut c_int, verbosity: *mut c_int, class: *mut c_int, datatype: *mut *mut c_void, enumeration: *mut *mut c_void, description: *mut c_char, length: *mut c_int, binding: *mut c_int, readonly: *mut c_int, continuous: *mut c_int, atomic: *mut c_int);
+    t_cvar_get_info = c"PMPI_T_cvar_get_info" (
+        index: c_int, name: *mut c_char, name_length: *mut c_int, verbosity: *mut c_int,
+        datatype: *mut *mut c_void, enumeration: *mut *mut c_void, description: *mut c_char,
+        length: *mut c_int, binding: *mut c_int, scope: *mut c_int
+    );
+    t_pvar_get_info = c"PMPI_T_pvar_get_info" (
+        index: c_int, name: *mut c_char, name_length: *mut c_int, verbosity: *mut c_int,
+        class: *mut c_int, datatype: *mut *mut c_void, enumeration: *mut *mut c_void,
+        description: *mut c_char, length: *mut c_int, binding: *mut c_int, readonly: *mut c_int,
+        continuous: *mut c_int, atomic: *mut c_int
+    );
     get_version = c"PMPI_Get_version" (version: *mut c_int, subversion: *mut c_int);
 }
 

@@ -25,6 +25,14 @@ impl NextFunction {
         }
     }
 
+    /// A function by its name with a closing zero, for macros, which cannot make C strings.
+    pub const fn by_bytes(name: &'static [u8]) -> Self {
+        match CStr::from_bytes_with_nul(name) {
+            Ok(name) => NextFunction::new(name),
+            Err(_) => panic!("a name without a closing zero"),
+        }
+    }
+
     pub fn name(&self) -> &'static CStr {
         self.name
     }

@@ -157,9 +157,9 @@ impl<T: Copy + Default> HandleTable<T> {
         self.look(key, |value| (*value, false))
     }
 
-    /// Shows the first value of this key, and takes it out unless it is to stay: gives the first
-    /// of what `work` gives, and keeps the value where the second is true. One search for both, and no copy of what
-    /// nobody wants.
+    /// Shows `work` the first value of this key. Gives the first of what `work` gives, and takes
+    /// the value out unless the second is true. One search for both, and no copy of what nobody
+    /// wants.
     #[inline(always)]
     pub fn look<R>(&mut self, key: u64, work: impl FnOnce(&mut T) -> (R, bool)) -> Option<R> {
         let at = self.find(key)?;

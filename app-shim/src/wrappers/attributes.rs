@@ -13,7 +13,11 @@ special!(
     (comm: Comm, comm_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int),
     |real| {
         // SAFETY: the arguments are the caller's, but for one of the two worlds.
-        unsafe { attributes::get(comm, comm_keyval, flag, |comm| real(comm, comm_keyval, attribute_val, flag)) }
+        unsafe {
+            attributes::get(comm, comm_keyval, flag, |comm| {
+                real(comm, comm_keyval, attribute_val, flag)
+            })
+        }
     }
 );
 
@@ -23,7 +27,9 @@ special!(
     (comm: Comm, keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int),
     |real| {
         // SAFETY: as for `MPI_Comm_get_attr`.
-        unsafe { attributes::get(comm, keyval, flag, |comm| real(comm, keyval, attribute_val, flag)) }
+        unsafe {
+            attributes::get(comm, keyval, flag, |comm| real(comm, keyval, attribute_val, flag))
+        }
     }
 );
 

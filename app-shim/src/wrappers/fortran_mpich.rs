@@ -13,7 +13,8 @@ use crate::world::arguments::Substitute;
 use crate::world::{attributes, callbacks};
 use core::ffi::{c_int, c_void};
 
-macro_rules! inside {
+/// A function of the library's inside.
+macro_rules! internal {
     ($name:ident($($arg:ident: $type:ty),*), |$real:ident| $body:block) => {
         #[doc = concat!("`", stringify!($name), "`")]
         #[unsafe(no_mangle)]
@@ -29,7 +30,7 @@ macro_rules! inside {
 /// Setting an attribute of an object, recorded as a call of the C function.
 macro_rules! set_attr {
     ($name:ident($type:ty) as $c:literal) => {
-        inside!($name(object: $type, keyval: c_int, value: *mut c_void, kind: c_int), |real| {
+        internal!($name(object: $type, keyval: c_int, value: *mut c_void, kind: c_int), |real| {
             let object = object.substituted();
             recorded(const { number_of($c) }, || real(object, keyval, value, kind))
         });
@@ -39,8 +40,14 @@ set_attr!(MPII_Comm_set_attr(Comm) as c"MPI_Comm_set_attr");
 set_attr!(MPII_Type_set_attr(Datatype) as c"MPI_Type_set_attr");
 set_attr!(MPII_Win_set_attr(Handle) as c"MPI_Win_set_attr");
 
-inside!(
-    MPII_Comm_get_attr(comm: Comm, keyval: c_int, value: *mut c_void, flag: *mut c_int, kind: c_int),
+internal!(
+    MPII_Comm_get_attr(
+        comm: Comm,
+        keyval: c_int,
+        value: *mut c_void,
+        flag: *mut c_int,
+        kind: c_int
+    ),
     |real| { attributes::get(comm, keyval, flag, |comm| real(comm, keyval, value, flag, kind)) }
 );
 

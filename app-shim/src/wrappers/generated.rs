@@ -1,8 +1,8 @@
 // Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.
-//! One wrapper for each MPI function that is observed or takes a communicator.
+//! Wrappers of all MPI functions that are recorded or take a communicator, generated.
 
-use crate::family::*;
 use super::macros::{follow, through, wrap};
+use crate::family::*;
 use core::ffi::{c_char, c_int, c_void};
 
 wrap!(1, MPI_Send, PMPI_Send, (buf: *const c_void, count: c_int, datatype: Datatype, dest: c_int, tag: c_int, comm: Comm), |call| { call.needs_receiver(dest, tag, comm);  }, |result| { if result == 0 && call.recorded() { call.send(count.into(), datatype, dest, tag, comm); } });

@@ -7,27 +7,30 @@
 //! functions by one name or the other; the depth guard in [`crate::record::call::Call`] sees to it
 //! that a call counts once.
 
-/// A recorded function.
+/// Both names of a recorded function.
 macro_rules! wrap {
     ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
      |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
-            crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* })
+            crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index,
+                |$call| { $($before)* }, |$result| { $($after)* })
         }
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
-            crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* })
+            crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index,
+                |$call| { $($before)* }, |$result| { $($after)* })
         }
     };
 }
 pub(crate) use wrap;
 
-/// A function that has to be followed wherever it is called from, because all members of a
-/// communicator take part in what its hooks do: inside another call (from a callback, or from MPI
-/// itself), too, and behind a call that never came back, which a handler left by a jump. What it
-/// needs of others is noted for an outermost call alone: inside another one, that one's needs are
-/// what the application waits for.
+/// Both names of a function that has to be followed wherever it is called from, because all members
+/// of a communicator take part in what its hooks do: inside another call (from a callback, or from
+/// MPI itself), too, and after a call that never returned because a handler left it by a jump.
+///
+/// What it needs of others is noted for an outermost call alone: inside another one, that one's
+/// needs are what the application waits for.
 macro_rules! follow {
     ($index:literal, $name:ident, $pname:ident, ($($arg:ident: $type:ty),*),
      |$call:ident| { $($needs:tt)* } { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
@@ -35,13 +38,19 @@ macro_rules! follow {
         pub unsafe extern "C" fn $name($($arg: $type),*) -> c_int {
             crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index,
                 |$call| { $($needs)* $($before)* }, |$result| { $($after)* },
-                |real| { crate::wrappers::macros::inside!(real, ($($arg),*), $index, |$call| { $($before)* }, |$result| { $($after)* }) })
+                |real| {
+                    crate::wrappers::macros::inside!(real, ($($arg),*), $index,
+                        |$call| { $($before)* }, |$result| { $($after)* })
+                })
         }
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $pname($($arg: $type),*) -> c_int {
             crate::wrappers::macros::exported!($pname, ($($arg: $type),*), $index,
                 |$call| { $($needs)* $($before)* }, |$result| { $($after)* },
-                |real| { crate::wrappers::macros::inside!(real, ($($arg),*), $index, |$call| { $($before)* }, |$result| { $($after)* }) })
+                |real| {
+                    crate::wrappers::macros::inside!(real, ($($arg),*), $index,
+                        |$call| { $($before)* }, |$result| { $($after)* })
+                })
         }
     };
 }
@@ -62,16 +71,18 @@ macro_rules! inside {
 }
 pub(crate) use inside;
 
-/// The body under one of the two names. What is not an outermost call is passed on, unless it is
-/// said what to do then.
+/// The body under one of the two names. A call inside another one is passed on, unless the last
+/// argument says what to do then.
 macro_rules! exported {
     ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
      |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }) => {
-        crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index, |$call| { $($before)* }, |$result| { $($after)* },
+        crate::wrappers::macros::exported!($name, ($($arg: $type),*), $index,
+            |$call| { $($before)* }, |$result| { $($after)* },
             |real| { real($($arg),*) })
     };
     ($name:ident, ($($arg:ident: $type:ty),*), $index:literal,
-     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* }, |$real:ident| { $($inner:tt)* }) => {{
+     |$call:ident| { $($before:tt)* }, |$result:ident| { $($after:tt)* },
+     |$real:ident| { $($inner:tt)* }) => {{
         crate::wrappers::macros::next!($real, $name, ($($type),*));
         $(let $arg = crate::world::arguments::Substitute::substituted($arg);)*
         // SAFETY: `real` is the library's function of this name; its arguments are the caller's,
@@ -93,7 +104,8 @@ macro_rules! exported {
 }
 pub(crate) use exported;
 
-/// A function that only gets the application's world in the place of the real one.
+/// Both names of a function that is not recorded and gets the application's world for
+/// `MPI_COMM_WORLD`.
 macro_rules! through {
     ($name:ident, $pname:ident, ($($arg:ident: $type:ty),*)) => {
         #[unsafe(no_mangle)]
@@ -116,18 +128,19 @@ pub(crate) use through;
 macro_rules! next {
     ($real:ident, $name:ident, ($($type:ty),*)) => {
         let $real: unsafe extern "C" fn($($type),*) -> c_int = {
-            const NAME: &core::ffi::CStr =
-                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => c"",
-                };
-            static NEXT: crate::resolve::symbols::NextFunction = crate::resolve::symbols::NextFunction::new(NAME);
+            use crate::resolve::symbols::NextFunction;
+            static NEXT: NextFunction =
+                NextFunction::by_bytes(concat!(stringify!($name), "\0").as_bytes());
             let address = NEXT.address();
             if address.is_null() {
                 return crate::lifecycle::refusals::missing_function();
             }
             // SAFETY: the library's function of this name has this signature.
-            unsafe { core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(address) }
+            unsafe {
+                core::mem::transmute::<*mut c_void, unsafe extern "C" fn($($type),*) -> c_int>(
+                    address,
+                )
+            }
         };
     };
 }

@@ -89,14 +89,26 @@ special!(
     MPI_T_cvar_handle_alloc,
     PMPI_T_cvar_handle_alloc,
     (index: c_int, object: *mut c_void, handle: *mut c_void, count: *mut c_int),
-    // SAFETY: the arguments are the caller's.
-    |real| { unsafe { real(index, bound(object, || binding_of_cvar(index)), handle, count) } }
+    |real| {
+        let object = bound(object, || binding_of_cvar(index));
+        // SAFETY: the arguments are the caller's.
+        unsafe { real(index, object, handle, count) }
+    }
 );
 
 special!(
     MPI_T_pvar_handle_alloc,
     PMPI_T_pvar_handle_alloc,
-    (session: *mut c_void, index: c_int, object: *mut c_void, handle: *mut c_void, count: *mut c_int),
-    // SAFETY: the arguments are the caller's.
-    |real| { unsafe { real(session, index, bound(object, || binding_of_pvar(index)), handle, count) } }
+    (
+        session: *mut c_void,
+        index: c_int,
+        object: *mut c_void,
+        handle: *mut c_void,
+        count: *mut c_int
+    ),
+    |real| {
+        let object = bound(object, || binding_of_pvar(index));
+        // SAFETY: the arguments are the caller's.
+        unsafe { real(session, index, object, handle, count) }
+    }
 );

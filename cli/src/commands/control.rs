@@ -5,10 +5,11 @@ use super::progress::Progress;
 use super::target::Target;
 use super::{Outcome, note, print, print_json};
 use crate::client::Scope;
-use crate::steer::Order;
+use crate::steer;
 use crate::view::command::{complete, failures};
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::CommandReply;
+use invivo_proto::control::order::Order;
 use invivo_report::units::duration;
 
 /// Options of `invivo pause`.
@@ -94,7 +95,13 @@ pub struct ShutdownArgs {
 /// # Errors
 /// Why it cannot be done.
 pub async fn pause(args: PauseArgs) -> anyhow::Result<Outcome> {
-    carry_out(&args.target, Order::Pause(args.lease.0)).await
+    carry_out(
+        &args.target,
+        Order::Pause {
+            lease_ns: args.lease.ns(),
+        },
+    )
+    .await
 }
 
 /// Waits until every rank stands behind initialisation.
@@ -102,7 +109,13 @@ pub async fn pause(args: PauseArgs) -> anyhow::Result<Outcome> {
 /// # Errors
 /// Why it cannot be done.
 pub async fn hold(args: HoldArgs) -> anyhow::Result<Outcome> {
-    carry_out(&args.target, Order::Hold(args.lease.0)).await
+    carry_out(
+        &args.target,
+        Order::Hold {
+            lease_ns: args.lease.ns(),
+        },
+    )
+    .await
 }
 
 /// Lets a paused or held application go on.
@@ -133,10 +146,12 @@ pub async fn shutdown(args: ShutdownArgs) -> anyhow::Result<Outcome> {
 pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<Outcome> {
     let (job, client) = target.client(Scope::Control)?;
     let progress = match order {
-        Order::Hold(_) => Progress::show("waiting for every rank to come out of MPI_Init", None),
+        Order::Hold { .. } => {
+            Progress::show("waiting for every rank to come out of MPI_Init", None)
+        }
         _ => Progress::show("waiting for every rank", None),
     };
-    let reply = order.give(&job, &client).await;
+    let reply = steer::give(order, &job, &client).await;
     progress.end().await;
     let reply = reply?;
     if target.json {
@@ -144,7 +159,7 @@ pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<O
     } else {
         print(&format!(
             "{}{}\n",
-            order.sentence(&reply),
+            steer::sentence(order, &reply),
             next(order, &reply)
         ))?;
     }
@@ -167,16 +182,16 @@ pub(super) fn acknowledged(reply: &CommandReply) -> Outcome {
 fn next(order: Order, reply: &CommandReply) -> String {
     match order {
         _ if reply.done == 0 => String::new(),
-        Order::Pause(_) | Order::Hold(_) => format!(
+        Order::Pause { .. } | Order::Hold { .. } => format!(
             "; to go on: invivo resume (or in {} by itself)",
             duration(reply.lease_ns)
         ),
-        Order::Record(false) => "; to switch it on again: invivo record on".to_owned(),
+        Order::Record { on: false } => "; to switch it on again: invivo record on".to_owned(),
         Order::Shutdown => "; the job runs on unobserved".to_owned(),
         Order::Resume
         | Order::Reset
-        | Order::Record(true)
-        | Order::Window(_)
-        | Order::Strategy(_) => String::new(),
+        | Order::Record { on: true }
+        | Order::Window { .. }
+        | Order::Strategy { .. } => String::new(),
     }
 }

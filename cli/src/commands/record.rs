@@ -5,9 +5,10 @@ use super::progress::Progress;
 use super::target::Target;
 use super::{Outcome, print, print_json};
 use crate::client::{Scope, patiently};
-use crate::steer::Order;
+use crate::steer;
 use invivo_config::{Time, Value};
 use invivo_grpc::v1::{CommandReply, FunctionsRequest};
+use invivo_proto::control::order::Order;
 use invivo_report::units::counted;
 use serde::Serialize;
 
@@ -59,15 +60,20 @@ struct Window {
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     match (args.length, args.switch) {
         (Some(length), _) => window(&args.target, length).await,
-        (None, switch) => carry_out(&args.target, Order::Record(switch == Some(Switch::On))).await,
+        (None, switch) => {
+            let on = switch == Some(Switch::On);
+            carry_out(&args.target, Order::Record { on }).await
+        }
     }
 }
 
 async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
     let (job, client) = target.client(Scope::Control)?;
-    let order = Order::Window(length.0);
+    let order = Order::Window {
+        length_ns: length.ns(),
+    };
     let progress = Progress::show("recording", Some(length.0));
-    let reply = order.give(&job, &client).await;
+    let reply = steer::give(order, &job, &client).await;
     progress.end().await;
     let reply = reply?;
     // Recording is off now: the table is the window's.
@@ -85,7 +91,7 @@ async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
     } else {
         print(&format!(
             "{}; {} in it; see them: invivo functions\n",
-            order.sentence(&reply),
+            steer::sentence(order, &reply),
             counted(calls, "call")
         ))?;
     }

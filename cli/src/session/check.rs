@@ -1,9 +1,10 @@
 //! Whether the steps of a session make sense one after the other.
 
 use super::comparison::Comparison;
-use super::field::{Field, Kind, Part};
+use super::field::{Field, Kind};
+use super::part::Part;
 use super::script::{Action, STEPS_MAX, Step, Wait};
-use crate::steer::Order;
+use invivo_proto::control::order::Order;
 
 /// A line, and what is wrong there.
 type Wrong = (usize, String);

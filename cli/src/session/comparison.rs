@@ -1,6 +1,7 @@
 //! Comparisons of an answer's numbers with values.
 
-use super::field::{Answer, Field, Kind, Part, Unit};
+use super::field::{Answer, Field, Kind, Unit};
+use super::part::Part;
 use invivo_config::{Bytes, Time, Value};
 use std::fmt::{Display, Formatter};
 

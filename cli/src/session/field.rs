@@ -1,5 +1,6 @@
 //! What can be asked, and which numbers an answer has.
 
+use super::part::Part;
 use super::sums::{Cells, Sum, cells, sum};
 use invivo_grpc::v1::{
     BuffersReply, Coverage, FunctionsReply, JobStatus, Ledger, MatrixReply, StatusReply,
@@ -74,19 +75,6 @@ pub enum Unit {
     Bytes,
     /// Of one.
     Share,
-}
-
-/// Which part of an answer is meant; nothing is all of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
-    /// An MPI function.
-    pub function: Option<String>,
-    /// A rank.
-    pub rank: Option<u32>,
-    /// The sending rank.
-    pub source: Option<u32>,
-    /// The receiving rank.
-    pub destination: Option<u32>,
 }
 
 enum Get {

@@ -1,17 +1,17 @@
 //! From a file's text to a session.
 
 mod comparison;
+mod reader;
 
 use super::check::check;
 use super::field::{Field, Kind};
 use super::script::{Action, STATES, Script, State, Step, TIMEOUT_DEFAULT, Wait};
-use crate::steer::Order;
 use comparison::COMPARISON_KEYS;
-use invivo_config::toml_file::{self, FileError, Source, get, plain};
-use invivo_config::{LEASE_DEFAULT, Time, Value};
-use std::ops::Range;
+use invivo_config::toml_file::{FileError, Source, get};
+use invivo_config::{Time, Value};
+use invivo_proto::control::order::{LEASE_DEFAULT_NS, Order};
+use reader::{Read, Reader, Spot};
 use std::time::Duration;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// What a step can do, each a key of it.
@@ -19,9 +19,6 @@ pub(super) const ACTIONS: [&str; 11] = [
     "wait", "pause", "resume", "hold", "reset", "record", "strategy", "query", "assert", "loop",
     "shutdown",
 ];
-
-type Read<T> = Result<T, FileError>;
-type Spot<'t, 'i> = &'t Spanned<DeValue<'i>>;
 
 /// Reads a session and checks that it makes sense.
 ///
@@ -52,71 +49,7 @@ pub fn read(source: &Source<'_>) -> Read<Script> {
     Ok(script)
 }
 
-struct Reader<'a> {
-    source: &'a Source<'a>,
-}
-
 impl Reader<'_> {
-    fn error(&self, span: &Range<usize>, what: impl std::fmt::Display) -> FileError {
-        self.source.error_at(span, what)
-    }
-
-    fn wrong(&self, value: Spot<'_, '_>, key: &str, wanted: &str) -> FileError {
-        let kind = value.get_ref().type_str();
-        self.error(
-            &value.span(),
-            format!("{key} is a {kind} here; give {wanted}"),
-        )
-    }
-
-    /// Refuses keys that a table does not have.
-    fn known(&self, table: &DeTable<'_>, noun: &str, names: &[&str]) -> Read<()> {
-        let stranger = table
-            .keys()
-            .find(|key| !names.contains(&key.get_ref().as_ref()));
-        stranger.map_or(Ok(()), |key| {
-            Err(self.error(&key.span(), toml_file::unknown(noun, key.get_ref(), names)))
-        })
-    }
-
-    fn text(&self, value: Spot<'_, '_>, key: &str) -> Read<String> {
-        let text = value.get_ref().as_str().map(str::to_owned);
-        text.ok_or_else(|| self.wrong(value, key, "a text in quotes"))
-    }
-
-    fn number(&self, value: Spot<'_, '_>, key: &str) -> Read<u32> {
-        let number = plain(value.get_ref()).and_then(|text| text.parse().ok());
-        number.ok_or_else(|| self.wrong(value, key, "a whole number"))
-    }
-
-    fn parsed<T>(
-        &self,
-        value: Spot<'_, '_>,
-        key: &str,
-        parse: fn(&str) -> Result<T, String>,
-    ) -> Read<T> {
-        let text = plain(value.get_ref()).ok_or_else(|| self.wrong(value, key, "a plain value"))?;
-        parse(&text).map_err(|what| self.error(&value.span(), format!("{key}: {what}")))
-    }
-
-    fn table<'t, 'i>(&self, value: Spot<'t, 'i>, key: &str, wanted: &str) -> Read<&'t DeTable<'i>> {
-        value
-            .get_ref()
-            .as_table()
-            .ok_or_else(|| self.wrong(value, key, wanted))
-    }
-
-    /// One of some names.
-    fn choice<T: Copy>(&self, value: Spot<'_, '_>, noun: &str, all: &[(&str, T)]) -> Read<T> {
-        let text = self.text(value, noun)?;
-        let found = all
-            .iter()
-            .find(|(name, _)| *name == text)
-            .map(|(_, one)| *one);
-        let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-        found.ok_or_else(|| self.error(&value.span(), toml_file::unknown(noun, &text, &names)))
-    }
-
     fn steps(&self, value: Spot<'_, '_>, timeout: Duration) -> Read<Vec<Step>> {
         let wanted = "steps, each beginning with a line [[step]]";
         let steps = value
@@ -191,10 +124,16 @@ impl Reader<'_> {
     ) -> Read<Action> {
         Ok(match key {
             "wait" => Action::Wait(self.wait(value)?),
-            "pause" => Action::Order(Order::Pause(self.lease(value, key)?)),
-            "hold" => Action::Order(Order::Hold(self.lease(value, key)?)),
+            "pause" => Action::Order(Order::Pause {
+                lease_ns: self.lease_ns(value, key)?,
+            }),
+            "hold" => Action::Order(Order::Hold {
+                lease_ns: self.lease_ns(value, key)?,
+            }),
             "record" => Action::Order(self.record(value)?),
-            "strategy" => Action::Order(Order::Strategy(self.parsed(value, key, Value::parse)?)),
+            "strategy" => Action::Order(Order::Strategy {
+                strategy: self.parsed(value, key, Value::parse)?,
+            }),
             "query" => Action::Query(self.choice(
                 value,
                 "query",
@@ -239,29 +178,28 @@ impl Reader<'_> {
     }
 
     /// `true` or a time.
-    fn lease(&self, value: Spot<'_, '_>, key: &str) -> Read<Duration> {
+    fn lease_ns(&self, value: Spot<'_, '_>, key: &str) -> Read<u64> {
         match value.get_ref() {
-            DeValue::Boolean(true) => Ok(LEASE_DEFAULT),
+            DeValue::Boolean(true) => Ok(LEASE_DEFAULT_NS),
             DeValue::Boolean(false) => Err(self.error(
                 &value.span(),
                 format!("write {key} = true or a time, or leave the step away"),
             )),
-            _ => Ok(self.parsed(value, key, Time::parse)?.0),
+            _ => Ok(self.parsed(value, key, Time::parse)?.ns()),
         }
     }
 
     fn record(&self, value: Spot<'_, '_>) -> Read<Order> {
         if value.get_ref().is_str() {
-            return Ok(Order::Record(self.choice(
-                value,
-                "record",
-                &[("on", true), ("off", false)],
-            )?));
+            let on = self.choice(value, "record", &[("on", true), ("off", false)])?;
+            return Ok(Order::Record { on });
         }
         let table = self.table(value, "record", "\"on\", \"off\" or { for = \"2s\" }")?;
         self.known(table, "key of record", &["for"])?;
         match get(table, "for") {
-            Some(length) => Ok(Order::Window(self.parsed(length, "for", Time::parse)?.0)),
+            Some(length) => Ok(Order::Window {
+                length_ns: self.parsed(length, "for", Time::parse)?.ns(),
+            }),
             None => Err(self.error(
                 &value.span(),
                 "for how long? write record = { for = \"2s\" }",

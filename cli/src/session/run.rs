@@ -1,31 +1,19 @@
 //! Carrying a session out.
 
-use super::field::{Answer, Kind};
 use super::outcome::{ANSWERS_BYTES_MAX, Ending, Listener, StepResult, Summary, length, place};
+use super::running::Session;
 use super::script::{Action, Script, Step, number};
 use super::step::{Done, late};
 use crate::client::Client;
 use crate::commands::target::Job;
-use crate::steer::Order;
+use crate::steer;
+use invivo_proto::control::order::Order;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, timeout};
 
 /// How long is tried to let the application go on behind a session that went wrong.
 const CLEANUP_TIME: Duration = Duration::from_secs(10);
-
-/// A session under way.
-pub(super) struct Session<'a, L> {
-    pub(super) job: &'a Job,
-    pub(super) client: Client,
-    listener: &'a mut L,
-    start: Instant,
-    results: Vec<StepResult>,
-    answers_bytes: usize,
-    pub(super) last: Option<(Kind, Answer)>,
-    /// The application stands still, and it was us.
-    pub(super) standing: bool,
-}
 
 /// Carries out a script. A session that goes wrong lets the application go on if it had stopped it.
 pub async fn run<L: Listener>(
@@ -184,11 +172,15 @@ impl<L: Listener> Session<'_, L> {
         if !self.standing {
             return None;
         }
-        let resumed = timeout(CLEANUP_TIME, Order::Resume.give(self.job, &self.client)).await;
+        let resumed = timeout(
+            CLEANUP_TIME,
+            steer::give(Order::Resume, self.job, &self.client),
+        )
+        .await;
         Some(match resumed {
             Ok(Ok(reply)) => format!(
                 "the application goes on: {}",
-                Order::Resume.sentence(&reply)
+                steer::sentence(Order::Resume, &reply)
             ),
             Ok(Err(error)) => {
                 format!("the application could not be let go on, and does so by itself: {error}")

@@ -2,8 +2,8 @@
 
 use super::comparison::Comparison;
 use super::field::Kind;
-use crate::steer::Order;
 use invivo_grpc::v1::{RankCounts, RankState};
+use invivo_proto::control::order::Order;
 use invivo_report::units::counted;
 use serde::Serialize;
 use std::fmt::{Display, Formatter};
@@ -116,8 +116,8 @@ impl Action {
     pub fn word(&self) -> &'static str {
         match self {
             Action::Wait(_) => "wait",
-            Action::Order(Order::Record(_) | Order::Window(_)) => "record",
-            Action::Order(order) => order.capability(),
+            Action::Order(Order::Record { .. } | Order::Window { .. }) => "record",
+            Action::Order(order) => order.name(),
             Action::Query(_) => "query",
             Action::Assert(_) => "assert",
             Action::Loop { .. } => "loop",
@@ -127,7 +127,8 @@ impl Action {
     /// The time that it takes at least.
     pub fn length(&self) -> Duration {
         match self {
-            Action::Wait(Wait::Time(time)) | Action::Order(Order::Window(time)) => *time,
+            Action::Wait(Wait::Time(time)) => *time,
+            Action::Order(Order::Window { length_ns }) => Duration::from_nanos(*length_ns),
             _ => Duration::ZERO,
         }
     }
@@ -150,14 +151,28 @@ impl Display for Action {
             ),
             Action::Wait(Wait::Until(_, comparison)) => write!(f, "wait until {comparison}"),
             Action::Wait(Wait::JobEnd) => f.write_str("wait for the end of the job"),
-            Action::Order(Order::Pause(lease)) => write!(f, "pause for {} at most", plain(*lease)),
-            Action::Order(Order::Hold(lease)) => write!(f, "hold for {} at most", plain(*lease)),
-            Action::Order(Order::Record(on)) => {
+            Action::Order(Order::Pause { lease_ns }) => {
+                write!(
+                    f,
+                    "pause for {} at most",
+                    plain(Duration::from_nanos(*lease_ns))
+                )
+            }
+            Action::Order(Order::Hold { lease_ns }) => {
+                write!(
+                    f,
+                    "hold for {} at most",
+                    plain(Duration::from_nanos(*lease_ns))
+                )
+            }
+            Action::Order(Order::Record { on }) => {
                 write!(f, "record {}", if *on { "on" } else { "off" })
             }
-            Action::Order(Order::Window(length)) => write!(f, "record for {}", plain(*length)),
-            Action::Order(Order::Strategy(strategy)) => write!(f, "keep by {strategy}"),
-            Action::Order(order) => f.write_str(order.capability()),
+            Action::Order(Order::Window { length_ns }) => {
+                write!(f, "record for {}", plain(Duration::from_nanos(*length_ns)))
+            }
+            Action::Order(Order::Strategy { strategy }) => write!(f, "keep by {strategy}"),
+            Action::Order(order) => f.write_str(order.name()),
             Action::Query(kind) => write!(f, "query {}", kind.name()),
             Action::Assert(comparison) => write!(f, "assert {comparison}"),
             Action::Loop { times, .. } => write!(f, "loop {}", counted((*times).into(), "time")),

@@ -3,12 +3,13 @@
 use super::comparison::{Comparison, shown};
 use super::field::{Answer, Field, Kind};
 use super::outcome::Ending;
-use super::run::Session;
+use super::running::Session;
 use super::script::{Action, State, Wait, plain};
 use crate::client::{CallError, patiently};
-use crate::steer::Order;
+use crate::steer;
 use crate::view::command::{complete, failures};
 use invivo_grpc::v1::{BuffersRequest, FunctionsRequest, MatrixRequest, StatusRequest};
+use invivo_proto::control::order::Order;
 use invivo_report::status::states;
 use invivo_report::units::counted;
 use serde::Serialize;
@@ -97,12 +98,12 @@ impl<L> Session<'_, L> {
 
     async fn order(&mut self, order: Order) -> Done {
         // It may be done although nobody waits for the answer any more.
-        self.standing |= matches!(order, Order::Pause(_) | Order::Hold(_));
-        let given = order.give(self.job, &self.client).await;
+        self.standing |= matches!(order, Order::Pause { .. } | Order::Hold { .. });
+        let given = steer::give(order, self.job, &self.client).await;
         let reply = given.map_err(|error| self.trouble(&error))?;
         let answer = raw(&reply);
         if !complete(&reply) {
-            let mut detail = order.sentence(&reply);
+            let mut detail = steer::sentence(order, &reply);
             failures(&reply)
                 .iter()
                 .for_each(|line| detail.push_str(&format!("; {line}")));
@@ -113,7 +114,7 @@ impl<L> Session<'_, L> {
         }
         self.standing &= order != Order::Resume;
         Ok(Passed {
-            detail: order.sentence(&reply),
+            detail: steer::sentence(order, &reply),
             answer,
         })
     }

@@ -1,6 +1,6 @@
 //! Parts of tables put together.
 
-use super::field::Part;
+use super::part::Part;
 use invivo_grpc::v1::{FunctionRow, FunctionsReply, JobStatus, MatrixReply, Traffic};
 use invivo_report::{functions, recording};
 

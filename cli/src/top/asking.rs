@@ -1,32 +1,36 @@
 //! What is asked before something is done to the job, and what is told afterwards.
 
-use crate::steer::Order;
+use crate::steer;
 use crate::view::command;
 use invivo_grpc::v1::CommandReply;
+use invivo_proto::control::order::Order;
 use invivo_report::units::{counted, duration};
-use std::time::Duration;
 
 /// The question before an order is given to a job of `ranks` ranks.
 pub fn question(order: Order, ranks: u32) -> String {
     let ranks = counted(ranks.into(), "rank");
     match order {
-        Order::Pause(lease) => format!(
+        Order::Pause { lease_ns } => format!(
             "Pause the application ({ranks}) for at most {}? y/n",
-            time(lease)
+            time(lease_ns)
         ),
         Order::Resume => format!("Let the application ({ranks}) go on? y/n"),
-        Order::Hold(lease) => format!(
+        Order::Hold { lease_ns } => format!(
             "Hold {ranks} behind MPI_Init for at most {}? y/n",
-            time(lease)
+            time(lease_ns)
         ),
         Order::Reset => "Forget everything recorded so far? y/n".to_owned(),
-        Order::Record(true) => format!("Switch recording on ({ranks})? y/n"),
-        Order::Record(false) => format!("Switch recording off ({ranks} run on unobserved)? y/n"),
-        Order::Window(length) => format!(
+        Order::Record { on: true } => format!("Switch recording on ({ranks})? y/n"),
+        Order::Record { on: false } => {
+            format!("Switch recording off ({ranks} run on unobserved)? y/n")
+        }
+        Order::Window { length_ns } => format!(
             "Forget everything so far and record {} only? y/n",
-            time(length)
+            time(length_ns)
         ),
-        Order::Strategy(strategy) => format!("Let the buffers of {ranks} keep by {strategy}? y/n"),
+        Order::Strategy { strategy } => {
+            format!("Let the buffers of {ranks} keep by {strategy}? y/n")
+        }
         Order::Shutdown => "End the measurement? y/n".to_owned(),
     }
 }
@@ -34,21 +38,21 @@ pub fn question(order: Order, ranks: u32) -> String {
 /// While it is done.
 pub fn progress(order: Order) -> String {
     match order {
-        Order::Pause(_) => "pausing ...".to_owned(),
+        Order::Pause { .. } => "pausing ...".to_owned(),
         Order::Resume => "resuming ...".to_owned(),
-        Order::Hold(_) => "holding ...".to_owned(),
+        Order::Hold { .. } => "holding ...".to_owned(),
         Order::Reset => "resetting ...".to_owned(),
-        Order::Record(true) => "switching recording on ...".to_owned(),
-        Order::Record(false) => "switching recording off ...".to_owned(),
-        Order::Window(length) => format!("recording a window of {} ...", time(length)),
-        Order::Strategy(_) => "changing the buffers ...".to_owned(),
+        Order::Record { on: true } => "switching recording on ...".to_owned(),
+        Order::Record { on: false } => "switching recording off ...".to_owned(),
+        Order::Window { length_ns } => format!("recording a window of {} ...", time(length_ns)),
+        Order::Strategy { .. } => "changing the buffers ...".to_owned(),
         Order::Shutdown => "ending the measurement ...".to_owned(),
     }
 }
 
 /// How it went, in a line that begins with what matters, and whether it was done on every rank.
 pub fn outcome(order: Order, reply: &CommandReply) -> (String, bool) {
-    let sentence = order.sentence(reply);
+    let sentence = steer::sentence(order, reply);
     if command::complete(reply) {
         return (sentence, true);
     }
@@ -65,13 +69,11 @@ pub fn outcome(order: Order, reply: &CommandReply) -> (String, bool) {
 }
 
 /// As [`duration`] of nanoseconds, and whole seconds without their digits behind the point.
-fn time(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 1..60 if time.subsec_nanos() == 0 => format!("{seconds} s"),
-        seconds @ 60..3600 if time.subsec_nanos() == 0 && seconds.is_multiple_of(60) => {
-            format!("{} min", seconds / 60)
-        }
-        _ => duration(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)),
+fn time(ns: u64) -> String {
+    match (ns / 1_000_000_000, ns % 1_000_000_000) {
+        (seconds @ 1..60, 0) => format!("{seconds} s"),
+        (seconds @ 60..3600, 0) if seconds.is_multiple_of(60) => format!("{} min", seconds / 60),
+        _ => duration(ns),
     }
 }
 
@@ -82,14 +84,17 @@ mod tests {
 
     #[test]
     fn every_order_says_what_it_would_do() {
-        let minute = Duration::from_secs(60);
         let questions = [
-            Order::Pause(10 * minute),
+            Order::Pause {
+                lease_ns: 600_000_000_000,
+            },
             Order::Resume,
-            Order::Record(false),
-            Order::Record(true),
+            Order::Record { on: false },
+            Order::Record { on: true },
             Order::Reset,
-            Order::Window(Duration::from_millis(1500)),
+            Order::Window {
+                length_ns: 1_500_000_000,
+            },
         ]
         .map(|order| question(order, 8));
         assert_eq!(
@@ -103,7 +108,7 @@ mod tests {
                 "Forget everything so far and record 1.50 s only? y/n",
             ]
         );
-        assert_eq!(time(Duration::from_secs(2)), "2 s");
+        assert_eq!(time(2_000_000_000), "2 s");
     }
 
     #[test]
@@ -119,7 +124,7 @@ mod tests {
             }),
             ..CommandReply::default()
         };
-        let pause = Order::Pause(Duration::ZERO);
+        let pause = Order::Pause { lease_ns: 0 };
         assert_eq!(
             outcome(pause, &reply),
             (

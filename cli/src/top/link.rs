@@ -4,8 +4,9 @@
 use super::model::Event;
 use crate::client::Client;
 use crate::commands::target::Job;
-use crate::steer::{self, Order};
+use crate::steer;
 use invivo_grpc::v1::{MatrixRequest, WatchRequest};
+use invivo_proto::control::order::Order;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::Sender;
@@ -62,7 +63,7 @@ impl Link {
     pub fn give(&self, order: Order) {
         let (job, client, events) = (self.job.clone(), self.client.clone(), self.events.clone());
         tokio::spawn(async move {
-            let answer = order.give(&job, &client).await;
+            let answer = steer::give(order, &job, &client).await;
             let answer = answer.map_err(|error| error.to_string());
             let _ = events.send(Event::Answered(order, answer)).await;
         });

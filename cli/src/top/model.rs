@@ -4,8 +4,9 @@
 use super::asking;
 use super::history::History;
 use super::keys::Key;
-use crate::steer::Order;
+use crate::steer::nanoseconds;
 use invivo_grpc::v1::{CommandReply, HelloReply, MatrixReply, RankCounts, Snapshot};
+use invivo_proto::control::order::Order;
 use std::time::Duration;
 
 /// How long the outcome of a command stands in the last line.
@@ -340,10 +341,16 @@ impl Model {
         let recording = status.and_then(|status| status.recording.as_ref());
         Some(match letter.to_ascii_uppercase() {
             'P' if self.stands() => Order::Resume,
-            'P' => Order::Pause(self.settings.lease),
-            'R' => Order::Record(recording.is_some_and(|recording| recording.on == 0)),
+            'P' => Order::Pause {
+                lease_ns: nanoseconds(self.settings.lease),
+            },
+            'R' => Order::Record {
+                on: recording.is_some_and(|recording| recording.on == 0),
+            },
             'X' => Order::Reset,
-            'W' => Order::Window(self.settings.window),
+            'W' => Order::Window {
+                length_ns: nanoseconds(self.settings.window),
+            },
             _ => return None,
         })
     }
@@ -353,7 +360,7 @@ impl Model {
         let Some(hello) = &self.hello else {
             return self.say("not connected yet".to_owned(), false);
         };
-        let word = order.capability();
+        let word = order.name();
         if let Line::Doing(other) = self.line {
             // One after the other: the answer belongs to what was asked.
             self.line = Line::Doing(other);

@@ -11,6 +11,7 @@
 
 mod bar;
 mod buffers;
+mod frame;
 mod functions;
 mod help;
 mod matrix;
@@ -29,7 +30,7 @@ use invivo_report::glyphs::Look;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line as TextLine, Span, Text};
+use ratatui::text::{Line as TextLine, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 /// Columns that the pages need.
@@ -130,22 +131,4 @@ fn fitting(text: &str, columns: usize) -> String {
         }
     }
     text.to_owned()
-}
-
-/// A title with a rule behind it; the area below.
-fn titled(title: &str, look: Look, area: Rect, buffer: &mut Buffer) -> Rect {
-    let [head, below] = Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(area);
-    let rest = usize::from(head.width).saturating_sub(title.chars().count() + 2);
-    let line = TextLine::from(vec![
-        Span::styled(look.text(title), look.title()),
-        Span::raw(" "),
-        Span::styled(look.rule().repeat(rest), look.aside()),
-    ]);
-    line.render(head, buffer);
-    below
-}
-
-/// Text where there is nothing to show yet.
-fn nothing(text: &str, look: Look, area: Rect, buffer: &mut Buffer) {
-    Text::styled(format!("\n {text}"), look.aside()).render(area, buffer);
 }

@@ -1,7 +1,7 @@
 //! The program that is to run: can it be observed, and does the launcher fit it?
 
-use super::Launcher;
 use super::finding::Finding;
+use super::known_launcher::Launcher;
 use crate::job::environment::{Environment, Family};
 use crate::mpi::library;
 use crate::mpi::program::{self, Linkage};

@@ -3,7 +3,7 @@
 
 use super::bounded::{Done, run};
 use super::finding::Finding;
-use super::{Launcher, family_of};
+use super::known_launcher::{Launcher, family_of};
 use crate::command_line::launchers::flavour;
 use crate::job::artefacts::Artefacts;
 use crate::job::environment::{Environment, Family};
@@ -66,7 +66,7 @@ pub fn look(environment: &Environment) -> Installed {
             continue;
         }
         let found = of_family(&artefacts, family, library.as_ref());
-        if found.level == super::Level::Good {
+        if found.level == crate::doctor::finding::Level::Good {
             families.push(family);
         }
         findings.push(found);
@@ -269,8 +269,9 @@ mod tests {
         }
     }
 
+    /// The launcher that one gets must be of a family that is there.
     #[test]
-    fn the_launcher_that_one_gets_must_be_of_a_family_that_is_there() {
+    fn the_first_launchers_family_must_be_installed() {
         let (ompi, mpich) = (
             launcher("mpiexec", Family::Ompi),
             launcher("mpiexec.mpich", Family::Mpich),

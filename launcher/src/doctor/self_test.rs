@@ -8,8 +8,9 @@
 use super::bounded;
 use super::finding::Finding;
 use super::installation::Installed;
-use super::{Family, Launcher};
+use super::known_launcher::Launcher;
 use crate::job::environment::Environment;
+use crate::job::environment::Family;
 use crate::mpi::library;
 use crate::mpi::preload::PRELOAD;
 use crate::mpi::program;

@@ -7,55 +7,17 @@
 //! changed. `PMI_RANK` and `PMI_SIZE` may not: MPICH reads the real world's numbers there (with
 //! others, initialisation fails), and neither may what PMIx passes.
 
+mod family;
 mod slurm;
+mod variables;
+
+pub use family::Family;
+pub use variables::{Environment, Numbers};
 
 use crate::mpi::preload::{PRELOAD, Preload};
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-
-/// An environment.
-pub type Environment = BTreeMap<OsString, OsString>;
-
-/// Binary-compatible MPIs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// Open MPI.
-    Ompi,
-    /// MPICH, Intel MPI, MVAPICH.
-    Mpich,
-    /// The standard's own interface (MPI 5), as MPICH and Intel MPI serve it beside theirs.
-    Abi,
-}
-
-impl Family {
-    /// As directories and messages spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Family::Ompi => "ompi",
-            Family::Mpich => "mpich",
-            Family::Abi => "abi",
-        }
-    }
-
-    /// As its makers spell it.
-    pub fn title(self) -> &'static str {
-        match self {
-            Family::Ompi => "Open MPI",
-            Family::Mpich => "MPICH",
-            Family::Abi => "MPICH (standard ABI)",
-        }
-    }
-
-    /// The family by which its launchers are known: who starts programs of the one starts those of
-    /// the other.
-    pub fn launched_by(self) -> Family {
-        match self {
-            Family::Ompi => Family::Ompi,
-            Family::Mpich | Family::Abi => Family::Mpich,
-        }
-    }
-}
+use variables::text;
 
 /// A process' place in the launcher's world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,11 +144,6 @@ const ARGUMENTS: &str = "OMPI_ARGV";
 /// What our own variables begin with.
 const OURS: &str = "INVIVO_";
 
-/// The value of a variable as text.
-fn text<'a>(env: &'a Environment, name: &str) -> Option<&'a str> {
-    env.get(OsStr::new(name)).and_then(|value| value.to_str())
-}
-
 /// Finds this process' place in the world.
 ///
 /// # Errors
@@ -251,19 +208,6 @@ pub fn world(env: &Environment) -> Result<World, WorldError> {
         nodes: by_srun.then(|| slurm::nodes(env)).flatten(),
         by_srun,
     })
-}
-
-/// What the application should find of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Numbers {
-    /// Its rank.
-    pub rank: u32,
-    /// Its ranks.
-    pub ranks: u32,
-    /// Its ranks on this host.
-    pub on_host: u32,
-    /// Hosts of the job.
-    pub hosts: u32,
 }
 
 /// The processes of each program, without those behind the application's ranks.

@@ -1,11 +1,15 @@
-//! The gateway interface as Rust: generated from `proto/gateway.proto`, with the conversions from
-//! what the tree answers, and the way to a job's gateway. Without the feature `transport` there are
-//! only the messages: the launcher writes reports with them and links no gRPC.
+//! The gateway's gRPC interface in Rust, generated from `proto/gateway.proto`, with conversions from
+//! and to the tree's messages, and the channel to a gateway.
+//!
+//! Without the feature `transport` there are only the messages: the launcher writes reports with them
+//! and links no gRPC.
 //!
 //! Not here: any server, any rule about who may do what.
 
 #[cfg(feature = "transport")]
 pub mod channel;
+#[cfg(feature = "transport")]
+pub mod command;
 pub mod convert;
 
 /// The generated messages, client and server.

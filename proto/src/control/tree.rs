@@ -2,6 +2,7 @@
 
 use super::buffers::{Buffers, Cursor, Records};
 use super::hang::Hang;
+pub use super::order::{Order, Verb};
 use super::results::{Coverage, FunctionTable, Group, JobStatus, Matrix, Messages};
 use super::stacks::{Chosen, Stacks};
 use super::strategy::Strategy;
@@ -116,116 +117,6 @@ pub struct Command {
     /// again.
     pub id: CommandId,
     pub verb: Verb,
-}
-
-/// What can be done to the ranks and to their recording. Points in time are job time: the clock of
-/// the root's node, in ns, as every place knows it within an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Verb {
-    /// The application stands still until resumed, for at most `lease_ns`.
-    Pause {
-        /// The longest that it stands, in ns.
-        lease_ns: u64,
-    },
-    /// It runs again, from a pause or a hold.
-    Resume,
-    /// Every rank stands right behind its `MPI_Init` until resumed, for at most `lease_ns`. Ranks
-    /// that are past it are failures. Acknowledged when all stand.
-    Hold {
-        /// The longest that it stands, in ns.
-        lease_ns: u64,
-    },
-    /// Everything that ended before `at_ns` is forgotten and never seen again; a call that
-    /// straddles it is clipped and marked. Definitions, open requests and the switch of recording
-    /// stay.
-    Reset {
-        /// The cut, in job time.
-        at_ns: u64,
-    },
-    /// Recording is switched on or off. Calls under way at `at_ns` are clipped when it is switched
-    /// on and complete when it is switched off.
-    Record {
-        /// On or off.
-        on: bool,
-        /// The epoch that recording is in from here on. The root counts and everybody else writes
-        /// down, so that all ranks have the same: within an epoch nothing is missing between two
-        /// records, so that messages are put together in it. What is recorded from the start is in
-        /// epoch 0; each switch from off to on begins the next, a greater number. What is on
-        /// already and stays on, and what is switched off, carries the number in force.
-        epoch: u32,
-        /// The cut, in job time.
-        at_ns: u64,
-    },
-    /// Forgets everything before `from_ns`, records until `to_ns`, and leaves recording off. Calls
-    /// that straddle an edge are clipped and marked. Acknowledged when everything in between has
-    /// been taken.
-    Window {
-        /// Where it starts, in job time.
-        from_ns: u64,
-        /// Where it ends, in job time.
-        to_ns: u64,
-        /// The epoch that recording is in from its start on, as in [`Verb::Record`].
-        epoch: u32,
-    },
-    /// The measurement ends and the job runs on, at the cost of recording off.
-    Shutdown,
-    /// From now on buffers keep something else when not everything fits. What is there stays as it
-    /// was sorted and goes first.
-    Strategy {
-        /// In which order detail is given up.
-        strategy: Strategy,
-    },
-}
-
-impl Verb {
-    /// Job time at which the ranks can be done with it at the earliest, in ns; 0 is at once.
-    pub fn due_ns(&self) -> u64 {
-        match *self {
-            Verb::Reset { at_ns } | Verb::Record { at_ns, .. } => at_ns,
-            Verb::Window { to_ns, .. } => to_ns,
-            Verb::Pause { .. }
-            | Verb::Resume
-            | Verb::Hold { .. }
-            | Verb::Shutdown
-            | Verb::Strategy { .. } => 0,
-        }
-    }
-}
-
-/// What a client wants done, before the root has fixed when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub enum Order {
-    /// [`Verb::Pause`].
-    Pause {
-        /// The longest that the application stands, in ns.
-        lease_ns: u64,
-    },
-    /// [`Verb::Resume`].
-    Resume,
-    /// [`Verb::Hold`].
-    Hold {
-        /// The longest that the application stands, in ns.
-        lease_ns: u64,
-    },
-    /// [`Verb::Reset`], as soon as every place can know of it.
-    Reset,
-    /// [`Verb::Record`], as soon as every place can know of it.
-    Record {
-        /// On or off.
-        on: bool,
-    },
-    /// [`Verb::Window`], from as soon as every place can know of it.
-    Window {
-        /// How long it is, in ns.
-        length_ns: u64,
-    },
-    /// [`Verb::Shutdown`].
-    Shutdown,
-    /// [`Verb::Strategy`].
-    Strategy {
-        /// In which order detail is given up.
-        strategy: Strategy,
-    },
 }
 
 /// Where a cut lay on the ranks: the same point in job time on all of them, if every place heard of

@@ -1,7 +1,7 @@
 //! Handles messages from above: for all members, or for those who asked.
 
 use super::{Action, Node};
-use crate::commands::{self, Course, Known};
+use crate::commands::{Course, Known};
 use crate::limits::{COMMAND_NS_PER_LAYER, WAVE_NS_PER_LAYER};
 use crate::merge::Merge;
 use crate::orders;
@@ -93,11 +93,11 @@ impl<M: Merge> Node<M> {
         let due_ns = match verb.due_ns() {
             0 => now_ns,
             _ if !self.clock.is_known() => {
-                now_ns.saturating_add(commands::length_ns(verb, orders::ahead_ns(self.height + 1)))
+                now_ns.saturating_add(verb.due_after_ns(orders::ahead_ns(self.height + 1)))
             }
             job_ns => self.clock.from_job(job_ns).max(now_ns),
         };
-        due_ns.saturating_add(commands::patience_ns(verb))
+        due_ns.saturating_add(verb.extra_time_ns())
     }
 
     fn deadline_ns(&self, from_ns: u64, per_layer: u64) -> u64 {

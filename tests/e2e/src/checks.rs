@@ -1,12 +1,22 @@
-//! What must hold of every observed job, and comparisons of a report with independent counts. A
-//! failing comparison shows the differences alone: the tables are long.
+//! Checks that hold of every report, and comparisons of a report with independent counts.
+//!
+//! A failing comparison shows the differences alone: the tables are long.
 
-use crate::counts::{Calls, Counts, Traffic, recorded, without_large_counts};
-use crate::report::{Report, Row, traffic};
+use crate::job::Ended;
+use crate::logs::counts::{Calls, Counts, Traffic, recorded, without_large_counts};
+use crate::results::report::{FunctionRow, Report, traffic};
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 
-/// Everybody answered, and no record is unaccounted for.
+/// An observed run has the status and the outputs of the bare run, and has left nothing.
+pub fn same_for_the_user(bare: &Ended, observed: &Ended) {
+    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
+    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
+    assert_eq!(bare.code(), observed.code(), "exit status");
+    observed.assert_nothing_left();
+}
+
+/// Every tool process answered, and the ledger accounts for every record.
 pub fn conserved(report: &Report, ranks: u32) {
     let coverage = &report.coverage;
     assert_eq!(report.job.ranks, ranks, "ranks of the job");
@@ -34,8 +44,8 @@ pub fn conserved(report: &Report, ranks: u32) {
     assert_eq!(rows, totals, "calls by rank and of all ranks");
     same_totals(report);
     let elsewhere = ledger.dropped.all() + ledger.open + ledger.in_flight + ledger.reset;
-    // What a place drops it has analysed before, or not: where there is no room to keep it, or
-    // where a record could not be read.
+    // A record that a place drops was analysed before (no room to keep it) or was not (it could not
+    // be read).
     let found = rows + elsewhere;
     assert!(
         found <= ledger.entered && ledger.entered <= found + ledger.dropped_by_place,
@@ -43,11 +53,11 @@ pub fn conserved(report: &Report, ranks: u32) {
     );
 }
 
-/// What was merged in the tree is what the rows by rank come to: whole numbers exactly, times to
-/// the nanosecond, and what floating point makes of sums of squares nearly.
+/// The totals, which were merged in the tree, are the sums of the rows by rank: whole numbers
+/// exactly, times to the nanosecond, standard deviations within the error of floating point.
 fn same_totals(report: &Report) {
     let ns = |seconds: f64| (seconds * 1e9).round() as u64;
-    let exact = |row: &Row| {
+    let exact = |row: &FunctionRow| {
         let times = [row.seconds, row.min_seconds, row.max_seconds].map(ns);
         (
             row.function.clone(),
@@ -57,7 +67,7 @@ fn same_totals(report: &Report) {
     let folded = report.folded();
     let (expected, found) = (folded.iter().map(exact), report.totals.iter().map(exact));
     same(
-        "totals and what the rows by rank come to",
+        "totals and the sums of the rows by rank",
         &expected.collect(),
         &found.collect(),
     );
@@ -84,7 +94,7 @@ fn same_totals(report: &Report) {
     }
 }
 
-/// The job has ended and all of it was recorded.
+/// The job has ended, every rank through `MPI_Finalize`, and no record was lost.
 pub fn complete(report: &Report, ranks: u32) {
     conserved(report, ranks);
     let ledger = &report.coverage.ledger;
@@ -102,7 +112,7 @@ pub fn complete(report: &Report, ranks: u32) {
     );
 }
 
-/// No rank has been in MPI for longer than it was observed, but for its initialisation. Of programs
+/// No rank was in MPI for longer than the job was observed, initialisation left out. For programs
 /// with one thread per rank.
 pub fn within_the_time_observed(report: &Report) {
     let mut in_mpi: BTreeMap<u32, f64> = BTreeMap::new();
@@ -126,8 +136,8 @@ pub fn same_calls(report: &Report, counted: &Calls) {
     same("calls by rank and function", &counted, &report.calls());
 }
 
-/// Of the functions that were counted, the report has exactly these calls; of others it may have
-/// more.
+/// The report has exactly the calls that were counted, of the functions that were counted; it may
+/// have others.
 pub fn same_calls_where_counted(report: &Report, counted: &Calls) {
     assert!(!counted.is_empty(), "nothing was counted");
     same_calls_where_counted_by(
@@ -137,8 +147,7 @@ pub fn same_calls_where_counted(report: &Report, counted: &Calls) {
     );
 }
 
-/// Of the functions that the first counted, the second has exactly these calls; queries are left
-/// out.
+/// As [`same_calls_where_counted`], of any two tables of calls; queries are left out.
 pub fn same_calls_where_counted_by(what: &str, counted: &Calls, reported: &Calls) {
     let counted = recorded(counted);
     let reported = reported.iter().filter(|(key, _)| counted.contains_key(key));
@@ -149,7 +158,7 @@ pub fn same_calls_where_counted_by(what: &str, counted: &Calls, reported: &Calls
     );
 }
 
-/// The matrix is exactly what was counted, as the senders and as the receivers say.
+/// The communication matrix is exactly what the senders and the receivers counted.
 pub fn same_traffic(report: &Report, counts: &Counts) {
     same(
         "messages and bytes sent",
@@ -169,9 +178,8 @@ pub fn same_traffic(report: &Report, counts: &Counts) {
     );
 }
 
-/// A program that communicates faster than its records can be taken may lose some, and each loss is
-/// counted: what is missing in the report is exactly what was dropped, and nothing is there that
-/// was not counted.
+/// The report of a program that may communicate faster than its records are taken: what is missing
+/// is exactly what was dropped and counted, and nothing is in it that the program did not count.
 pub fn same_but_for_drops(report: &Report, ranks: u32, counts: &Counts) {
     conserved(report, ranks);
     assert!(
@@ -209,12 +217,12 @@ pub fn same_but_for_drops(report: &Report, ranks: u32, counts: &Counts) {
     assert!(!found.is_empty(), "not everything was dropped");
 }
 
-/// All that was sent has been received: programs without a message that nobody takes.
+/// All that was sent was received. For programs that receive every message.
 pub fn all_received(sent: &Traffic, received: &Traffic) {
     same("sent and received", sent, received);
 }
 
-/// Compares two tables and shows where they differ.
+/// Compares two tables, and panics with the rows in which they differ.
 pub fn same<K: Ord + Debug, V: PartialEq + Debug>(
     what: &str,
     counted: &BTreeMap<K, V>,

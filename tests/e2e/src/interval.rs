@@ -1,5 +1,7 @@
-//! What a function table that was cut out of a job must hold: exactly those calls of the program's
-//! own log that lie in the interval, and the parts of those that straddle its edges.
+//! Checks a function table that was cut out of a job against the program's own log of its calls.
+//!
+//! The table must have exactly those calls of the log that lie in the interval, and the parts
+//! inside of those that straddle its edges.
 //!
 //! A call of the log encloses the call that an observer sees: the program's clock is read before
 //! and after. So a call whose log lies inside is inside, and one whose log lies outside is outside.
@@ -7,46 +9,43 @@
 //! so the calls of a rank (it has one thread) that were recorded are one piece of its log, which
 //! begins and ends at an edge.
 
-use crate::call_log::{Call, CallLog};
-use crate::client::number;
+use crate::clients::number;
+use crate::logs::call_log::{Call, CallLog};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Beyond the clocks' error: between the program's look at the clock and the observer's, on a busy
-/// machine.
-const LOOKS_APART_NS: u64 = 200_000;
-/// The largest clock error that a place may state. Quietly it is some microseconds; a place that
-/// does not run when its question is answered takes the wait for part of the way, and time slices
-/// of a machine with several times as many processes as cores are some milliseconds. With more than
-/// this a comparison would prove little.
+/// Between the program's reading of its clock and the observer's, on a busy machine, beyond the
+/// error of the clocks.
+const READINGS_APART_NS: u64 = 200_000;
+/// The largest clock error that a place may state. On a quiet machine it is some microseconds; a
+/// place that is not scheduled when its question is answered takes the wait for a part of the way,
+/// and time slices of a machine with several times as many processes as cores are some
+/// milliseconds. With more than this a comparison would prove little.
 const ERROR_NS_MAX: u64 = 20_000_000;
-/// The farthest that an edge may lie apart on two places. 0 where all heard of it in time; one that
-/// was not run for so long that it did not cuts when it hears.
+/// The farthest that an edge may lie apart on two places: 0 where all places knew of it in time. A
+/// place that was not scheduled for so long cuts when it hears of the edge.
 const APART_NS_MAX: u64 = 100_000_000;
 
-/// What becomes of a call that straddles an edge.
+/// How a call that straddles an edge counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Straddling {
     /// The part inside counts, and is marked.
     Clipped,
-    /// It counts as a whole.
+    /// The whole call counts.
     Whole,
 }
 
-/// An edge, as a command was answered: somewhere in here on every rank.
+/// An edge of an interval: on every rank it lies between these two times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Not before, in ns.
     pub earliest_ns: u64,
-    /// Not after, in ns.
     pub latest_ns: u64,
-    /// What becomes of calls that straddle it.
     pub straddling: Straddling,
 }
 
 impl Edge {
-    /// Of a command's answer, under `pointer` (`/from` or `/to`), with the stated clock error on
-    /// both sides.
+    /// Reads an edge from a command's answer at `pointer` (`/from` or `/to`), and widens it by the
+    /// stated clock error on both sides.
     pub fn of(reply: &Value, pointer: &str, straddling: Straddling) -> Edge {
         let part = |name: &str| number(reply, &format!("{pointer}/{name}"));
         let (earliest_ns, latest_ns) = (part("earliest_ns"), part("latest_ns"));
@@ -62,13 +61,13 @@ impl Edge {
         }
     }
 
-    /// A call surely began before it and ended after it.
+    /// Whether a call began before the edge and ended after it, whatever the clocks' error.
     fn surely_straddled(&self, call: &Call) -> bool {
-        call.begin_ns + LOOKS_APART_NS < self.earliest_ns
-            && call.end_ns > self.latest_ns + LOOKS_APART_NS
+        call.begin_ns + READINGS_APART_NS < self.earliest_ns
+            && call.end_ns > self.latest_ns + READINGS_APART_NS
     }
 
-    /// Where the piece of a log that it cuts off may begin: from the first to the last.
+    /// The first and the last index at which the edge may cut a log.
     fn cuts(&self, calls: &[Call]) -> (usize, usize) {
         let before = calls.partition_point(|call| call.end_ns < self.earliest_ns);
         let not_after = calls.partition_point(|call| call.begin_ns <= self.latest_ns);
@@ -76,30 +75,26 @@ impl Edge {
     }
 }
 
-/// An interval that calls were recorded in; without an end it lasts to the end of the job.
+/// An interval in which calls were recorded; without `to` it lasts to the end of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Where it begins.
     pub from: Edge,
-    /// Where it ends.
     pub to: Option<Edge>,
 }
 
-/// A row of a function table.
+/// The calls of one function on one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Row {
-    /// Calls.
+pub struct TableRow {
     pub calls: u64,
-    /// Time in them, in ns.
     pub time_ns: u64,
-    /// Bytes that they sent.
+    /// Bytes that the calls sent.
     pub bytes: u64,
     /// Of the calls, those of which only a part counts.
     pub clipped: u64,
 }
 
 /// Rows by rank and function.
-pub type Table = BTreeMap<(u32, String), Row>;
+pub type Table = BTreeMap<(u32, String), TableRow>;
 
 /// The rows by rank of an answer of `invivo functions --per-rank --json`.
 pub fn table(answer: &Value) -> Table {
@@ -116,7 +111,7 @@ pub fn table(answer: &Value) -> Table {
             number(row, "/rank") as u32,
             row["function"].as_str().expect("a name").to_owned(),
         );
-        let value = Row {
+        let value = TableRow {
             calls: number(row, "/calls"),
             time_ns: number(row, "/time_ns"),
             bytes: number(row, "/bytes_out"),
@@ -128,7 +123,7 @@ pub fn table(answer: &Value) -> Table {
 }
 
 impl Interval {
-    /// How long a call's log is inside, at most.
+    /// The longest time that a logged call may lie inside, in ns.
     fn inside_ns(&self, call: &Call) -> u64 {
         let begin = match self.from.straddling {
             Straddling::Clipped => call.begin_ns.max(self.from.earliest_ns),
@@ -141,7 +136,7 @@ impl Interval {
         end.saturating_sub(begin)
     }
 
-    /// How long it is inside for certain.
+    /// The time that a logged call lies inside for certain, in ns.
     fn surely_inside_ns(&self, call: &Call) -> u64 {
         let end = self
             .to
@@ -149,11 +144,11 @@ impl Interval {
         end.saturating_sub(call.begin_ns.max(self.from.latest_ns))
     }
 
-    /// The table holds exactly what the logs have in this interval, of every rank.
-    pub fn assert_held(&self, table: &Table, logs: &[CallLog]) {
+    /// Checks that the table has exactly what the logs have in this interval, of every rank.
+    pub fn assert_matches(&self, table: &Table, logs: &[CallLog]) {
         for (rank, log) in logs.iter().enumerate() {
             let of_rank = table.iter().filter(|((of, _), _)| *of == rank as u32);
-            let rows: BTreeMap<&str, Row> = of_rank
+            let rows: BTreeMap<&str, TableRow> = of_rank
                 .map(|((_, function), row)| (function.as_str(), *row))
                 .collect();
             let calls = rows.values().map(|row| row.calls).sum::<u64>() as usize;
@@ -163,13 +158,13 @@ impl Interval {
             let held = (first..=last).any(|begin| {
                 let tried = self
                     .piece(&log.calls, begin, calls)
-                    .and_then(|piece| piece.explains(&rows));
+                    .and_then(|piece| piece.has_exactly(&rows));
                 tried.map_err(|error| why.push(error)).is_ok()
             });
             assert!(
                 held,
-                "rank {rank}: no piece of its log is what the table has in {self:?}; from the first to the last that \
-                 might be: {why:#?}"
+                "rank {rank}: no piece of its log is what the table has in {self:?}; \
+                 from the first to the last that might be: {why:#?}"
             );
         }
     }
@@ -210,11 +205,11 @@ struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// The rows are this piece: the same calls of every function, with the same bytes, no more time
-    /// than the log has, and marked where they are clipped. In all no less than half of the log's
-    /// time: what the program logs beyond its calls is a part of a microsecond each, and many of
-    /// its calls wait for others.
-    fn explains(&self, rows: &BTreeMap<&str, Row>) -> Result<(), String> {
+    /// Checks that the rows are this piece: the same calls of every function, with the same bytes,
+    /// no more time than the log has, and marked where they are clipped. In all no less than half
+    /// of the log's time: what the program logs beyond its calls is a part of a microsecond each,
+    /// and many of its calls wait for others.
+    fn has_exactly(&self, rows: &BTreeMap<&str, TableRow>) -> Result<(), String> {
         let from = self.interval.from;
         if self.before.is_some_and(|call| from.surely_straddled(call)) {
             return Err("a call that straddles the beginning is missing".to_owned());
@@ -227,7 +222,7 @@ impl Piece<'_> {
         {
             return Err("a call that straddles the end is missing".to_owned());
         }
-        let mut own: BTreeMap<&str, (Row, u64)> = BTreeMap::new();
+        let mut own: BTreeMap<&str, (TableRow, u64)> = BTreeMap::new();
         for call in self.calls {
             let (row, clipped_max) = own.entry(call.function.as_str()).or_default();
             row.calls += 1;
@@ -318,7 +313,7 @@ mod tests {
     }
 
     fn row(calls: u64, bytes: u64, clipped: u64, time_ns: u64) -> Table {
-        let row = Row {
+        let row = TableRow {
             calls,
             time_ns,
             bytes,
@@ -330,48 +325,51 @@ mod tests {
     #[test]
     fn exactly_what_lies_inside_is_accepted() {
         let (interval, logs) = example();
-        interval.assert_held(&row(4, 30, 2, 4 * MS), &logs);
+        interval.assert_matches(&row(4, 30, 2, 4 * MS), &logs);
     }
 
     #[test]
     #[should_panic(expected = "no piece of its log")]
     fn a_call_from_before_is_refused() {
         let (interval, logs) = example();
-        interval.assert_held(&row(5, 31, 2, 4 * MS), &logs);
+        interval.assert_matches(&row(5, 31, 2, 4 * MS), &logs);
     }
 
     #[test]
     #[should_panic(expected = "no piece of its log")]
     fn a_call_in_the_place_of_another_is_refused() {
         let (interval, logs) = example();
-        interval.assert_held(&row(4, 2 + 4 + 16 + 32, 2, 4 * MS), &logs);
+        interval.assert_matches(&row(4, 2 + 4 + 16 + 32, 2, 4 * MS), &logs);
     }
 
     #[test]
     #[should_panic(expected = "2 to 2 calls are clipped")]
     fn a_call_that_is_not_marked_is_refused() {
         let (interval, logs) = example();
-        interval.assert_held(&row(4, 30, 1, 4 * MS), &logs);
+        interval.assert_matches(&row(4, 30, 1, 4 * MS), &logs);
     }
 
     #[test]
     #[should_panic(expected = "the log has 4020000 ns")]
     fn time_from_outside_is_refused() {
         let (interval, logs) = example();
-        interval.assert_held(&row(4, 30, 2, 5 * MS), &logs);
+        interval.assert_matches(&row(4, 30, 2, 5 * MS), &logs);
     }
 
     #[test]
     #[should_panic(expected = "the log has at least 3980000 ns, the table 1000000")]
     fn time_that_is_missing_is_refused() {
         let (interval, logs) = example();
-        interval.assert_held(&row(4, 30, 2, MS), &logs);
+        interval.assert_matches(&row(4, 30, 2, MS), &logs);
     }
 
     #[test]
     #[should_panic(expected = "not known well enough")]
     fn an_edge_that_may_lie_anywhere_is_refused() {
-        let reply = serde_json::json!({"from": {"earliest_ns": "50", "latest_ns": "50", "error_ns": "1000000000"}});
+        let from = serde_json::json!({
+            "earliest_ns": "50", "latest_ns": "50", "error_ns": "1000000000"
+        });
+        let reply = serde_json::json!({ "from": from });
         Edge::of(&reply, "/from", Straddling::Clipped);
     }
 
@@ -379,7 +377,7 @@ mod tests {
     fn a_call_at_the_edge_may_go_either_way() {
         let (interval, mut logs) = example();
         logs[0].calls[1] = call(9 * MS, 10 * MS, 2);
-        interval.assert_held(&row(4, 30, 2, 3 * MS), &logs);
-        interval.assert_held(&row(3, 28, 1, 3 * MS), &logs);
+        interval.assert_matches(&row(4, 30, 2, 3 * MS), &logs);
+        interval.assert_matches(&row(3, 28, 1, 3 * MS), &logs);
     }
 }

@@ -1,10 +1,12 @@
-//! Random kills and stops of real jobs: a case is made of a seed ([`case`]), with a [`victim`],
-//! struck and watched to its end ([`hunt`]), what became of it is named ([`outcome`]) by what the
-//! ranks have marked of themselves ([`marks`]), and counted for the manual ([`tally`]).
+//! Random kills and stops of the processes of real jobs.
+//!
+//! A seed gives a [`case`]: which process is the [`target`], which signal it gets, and when. The
+//! case is [`run`] on a real job, whose [`outcome`] is judged by what the ranks have written down
+//! ([`marks`]). The [`outcome_table`] of many cases is a table of the manual.
 
 pub mod case;
-pub mod hunt;
 pub mod marks;
 pub mod outcome;
-pub mod tally;
-pub mod victim;
+pub mod outcome_table;
+pub mod run;
+pub mod target;

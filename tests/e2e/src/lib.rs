@@ -1,42 +1,37 @@
-//! What the end-to-end tests stand on: real MPI programs, built here, run bare and under Invivo,
-//! and what they and others say about them compared.
+//! Support of the end-to-end tests: real MPI programs, run bare and under Invivo, and comparisons.
 //!
 //! A test fails by panicking, like every test: the functions here panic with a sentence where a run
 //! did not go as it must, and a job that is dropped by a panic prints everything that it wrote.
 //!
-//! The tests expect the tree of `cargo xtask build` in `target/dist` (or where INVIVO_DIST says)
-//! and the Python of `cargo xtask test` in `target/python` (or INVIVO_PYTHON). They run one after
-//! the other, whatever the number of test threads: a job has more processes than a small machine
-//! has cores.
+//! The tests expect the tree of `cargo xtask build` in `target/dist` (or where INVIVO_DIST says),
+//! for some of them the tree with test hooks in `target/dist-hooks` (INVIVO_DIST_HOOKS), and the
+//! Python of `cargo xtask test` in `target/python` (INVIVO_PYTHON). Jobs run one after the other,
+//! whatever the number of test threads: a job has more processes than a small machine has cores.
+//!
+//! ```text
+//! mpi/       the MPI libraries                  programs/  test programs, preloaded libraries
+//! job/       one run of a program               cluster/   hosts, Slurm, control groups
+//! clients/   clients of a running job           processes  processes of a job, by their mark
+//! logs/      what programs write down           results/   report and timeline
+//! checks     what must hold of every report     interval   what must hold of a cut-out table
+//! kills/     random kills of processes          soak/      long runs with random clients
+//! ```
 
-pub mod apps;
-pub mod asked;
-pub mod beside;
-pub mod call_log;
+pub mod callgrind;
+pub mod campaign;
 pub mod checks;
-pub mod client;
-pub mod clock_log;
-pub mod control_group;
-pub mod counts;
-pub mod crowd;
-pub mod ended;
-pub mod every;
-pub mod family;
-pub mod functions;
-pub mod hosts;
-pub mod instructions;
+pub mod clients;
+pub mod cluster;
+pub mod feature_table;
 pub mod interval;
 pub mod job;
 pub mod kills;
+pub mod logs;
 pub mod manual;
-pub mod output;
-pub mod places;
+pub mod mpi;
+pub mod paths;
 pub mod processes;
-pub mod python;
-pub mod report;
-pub mod screen;
-pub mod seen;
-pub mod slurm;
+pub mod programs;
+pub mod results;
 pub mod soak;
-pub mod timeline;
-pub mod whole;
+pub mod tested_functions;

@@ -1,34 +1,53 @@
-//! Tables of the manual that tests fill: what a test finds must be what the manual says. With
-//! `INVIVO_BLESS=1` a test writes what it found instead.
+//! Tables of the manual that tests fill: what a test finds must be what the manual says.
+//!
+//! With `INVIVO_BLESS=1` a test writes what it found instead.
 
-use crate::places::root;
+use crate::paths::root;
 use std::path::PathBuf;
+
+/// How to launch jobs, with the list of what differs for the program.
+pub const LAUNCHING: &str = "docs/manual/launching.md";
+/// Every end that a job can have.
+pub const JOB_ENDS: &str = "docs/manual/reference/job-ends.md";
+/// Random kills and stops of a job's processes.
+pub const PROCESS_FAILURES: &str = "docs/manual/reference/process-failures.md";
+/// Features of MPI that an interposed library can break.
+pub const MPI_FEATURES: &str = "docs/manual/reference/mpi-features.md";
+
+/// The text of a page.
+pub fn text(page: &str) -> String {
+    std::fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// Whether tests write what they find instead of comparing it.
+pub fn is_to_be_written() -> bool {
+    std::env::var_os("INVIVO_BLESS").is_some()
+}
 
 /// One column of a table, as a test found it.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<'a> {
-    /// The page, a file of `docs/manual`.
+    /// The page with the table: one of the constants above.
     pub page: &'a str,
-    /// What heads the first column: by this the table is found on its page.
+    /// The head of the table's first column, by which the table is found on its page.
     pub rows: &'a str,
-    /// What heads the column.
+    /// The head of this column.
     pub name: &'a str,
-    /// Names of rows with what stands there.
+    /// Names of rows with the text of their cells.
     pub cells: &'a [(&'a str, String)],
 }
 
-/// The manual says what was found, row by row.
+/// Checks that the manual has this column as it was found, row by row.
 pub fn same_column(column: &Column<'_>) {
-    let path: PathBuf = root().join("docs/manual").join(column.page);
-    let text = std::fs::read_to_string(&path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let path: PathBuf = root().join(column.page);
+    let text = text(column.page);
     let found = with_column(&text, column).unwrap_or_else(|| {
         panic!(
             "{}: no table of {:?} with a column {:?}",
             column.page, column.rows, column.name
         )
     });
-    if std::env::var_os("INVIVO_BLESS").is_some() {
+    if is_to_be_written() {
         std::fs::write(&path, found).expect("the manual is written");
         return;
     }
@@ -52,7 +71,7 @@ pub fn same_column(column: &Column<'_>) {
 }
 
 /// The page with this column as it was found. Rows that the table does not have are added at its
-/// end, rows that were not found keep what they say.
+/// end, rows that were not found stay as they are.
 fn with_column(text: &str, column: &Column<'_>) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let head = lines
@@ -93,7 +112,7 @@ fn with_column(text: &str, column: &Column<'_>) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// What stands between the bars of a table's line.
+/// The cells of a table's line.
 fn fields(line: &str) -> Option<Vec<&str>> {
     let inner = line.strip_prefix('|')?.strip_suffix('|')?;
     Some(inner.split('|').map(str::trim).collect())

@@ -1,5 +1,6 @@
-//! Processes of a job, whatever became of their parents: each carries the job's mark in its
-//! environment.
+//! Finds the processes of a job by a mark in their environment, and reads and signals them.
+//!
+//! The mark finds them whatever became of their parents.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::time::{Duration, Instant};
@@ -10,17 +11,16 @@ pub const MARK: &str = "E2E_RUN";
 /// One process.
 #[derive(Clone, Debug)]
 pub struct Process {
-    /// Its number.
     pub pid: i32,
-    /// The last part of the path of its program.
+    /// The file name of its program.
     pub name: String,
-    /// The first letter of its state in `/proc`: `T` is stopped.
+    /// The letter of its state in `/proc`: `T` is stopped.
     pub state: char,
 }
 
 impl Process {
-    /// One that somebody else started; its program's name is left out.
-    pub fn of(pid: u32) -> Process {
+    /// A process by its number alone; the name of its program is left out.
+    pub fn with_pid(pid: u32) -> Process {
         Process {
             pid: pid as i32,
             name: String::new(),
@@ -29,7 +29,7 @@ impl Process {
     }
 }
 
-/// Memory that a process has in use; none of one that has ended.
+/// Resident memory of a process; 0 of one that has ended.
 pub fn resident_bytes(process: &Process) -> u64 {
     let status =
         std::fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap_or_default();
@@ -38,7 +38,7 @@ pub fn resident_bytes(process: &Process) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// A variable of the environment that a process was started with.
+/// A variable of the environment with which a process was started.
 pub fn variable(process: &Process, name: &str) -> Option<String> {
     let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
@@ -47,7 +47,7 @@ pub fn variable(process: &Process, name: &str) -> Option<String> {
     Some(String::from_utf8_lossy(value).into_owned())
 }
 
-/// Files that a process has open; none of one that has ended.
+/// Files that a process has open; 0 of one that has ended.
 pub fn open_files(process: &Process) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", process.pid)).map_or(0, Iterator::count)
 }
@@ -89,7 +89,7 @@ pub fn thread_states(pid: i32) -> Vec<char> {
         .collect()
 }
 
-/// CPU time that a process has used; none of one that has ended.
+/// CPU time that a process has used; zero of one that has ended.
 pub fn cpu_time(process: &Process) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
@@ -100,7 +100,7 @@ pub fn cpu_time(process: &Process) -> Duration {
     Duration::from_millis(10 * ticks)
 }
 
-/// Kills one process without giving it a chance.
+/// Sends SIGKILL to one process.
 pub fn kill(process: &Process) {
     signal(process, Signal::KILL);
 }

@@ -1,7 +1,8 @@
-//! A long life of one job: random verbs, clients that do not read, and gateways that die
-//! ([`verbs`]), while somebody looks at what every process holds ([`sampler`]) and judges it in the
-//! end ([`holdings`]).
+//! A long run of one job with random clients, and a check that no process leaks.
+//!
+//! While [`random_clients`] steer the job, a [`sampler`] measures the [`resource_usage`] of every
+//! process, which is judged in the end.
 
-pub mod holdings;
+pub mod random_clients;
+pub mod resource_usage;
 pub mod sampler;
-pub mod verbs;

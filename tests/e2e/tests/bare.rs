@@ -1,10 +1,10 @@
-//! The programs by themselves: what all other tests lean on is right without Invivo.
+//! The test programs without Invivo: their results and their own counts are right.
 
-use invivo_e2e::apps::{Conversation, Counter, counter, program};
 use invivo_e2e::checks::{all_received, same, same_calls_where_counted_by};
-use invivo_e2e::counts::{recorded, without_large_counts};
-use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
+use invivo_e2e::logs::counts::{recorded, without_large_counts};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Conversation, Counter, counter, program};
 
 /// An odd number of them, so that halves differ.
 const RANKS: u32 = 3;
@@ -12,7 +12,7 @@ const RANKS: u32 = 3;
 /// One script in six programs: on every MPI all ranks print the same digests in every language
 /// (Python has one section more), and each program's own count is that of a PMPI layer.
 #[test]
-fn six_languages_say_the_same_and_count_right() {
+fn six_languages_print_the_same_and_count_right() {
     for family in Family::ALL {
         let mut expected: Option<Vec<String>> = None;
         for conversation in Conversation::ALL {
@@ -20,7 +20,7 @@ fn six_languages_say_the_same_and_count_right() {
                 .env("LD_PRELOAD", counter(family, Counter::Deep))
                 .run();
             assert_eq!(ended.code(), 0, "{conversation:?} on {family:?}");
-            let said: Vec<String> = ended
+            let printed: Vec<String> = ended
                 .stdout()
                 .iter()
                 .map(|text| {
@@ -31,8 +31,8 @@ fn six_languages_say_the_same_and_count_right() {
                 })
                 .collect();
             match &expected {
-                None => expected = Some(said),
-                Some(expected) => assert_eq!(expected, &said, "{conversation:?} on {family:?}"),
+                None => expected = Some(printed),
+                Some(expected) => assert_eq!(expected, &printed, "{conversation:?} on {family:?}"),
             }
             let (own, counted) = (ended.own_counts(), ended.counter_counts());
             if conversation == Conversation::Python {
@@ -54,7 +54,7 @@ fn six_languages_say_the_same_and_count_right() {
     }
 }
 
-/// The launchers give the programs' status on.
+/// The launchers pass the status of the programs on.
 #[test]
 fn the_exit_status_is_the_programs() {
     for family in Family::ALL {

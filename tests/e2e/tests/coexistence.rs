@@ -1,49 +1,42 @@
-//! Other tools in the same processes: PMPI layers, another allocator, sanitizers, a debugger. The
-//! program does what it does with them alone, and every call is counted all the same.
+//! Other tools in the same processes: PMPI layers, an allocator, sanitizers, a debugger.
+//!
+//! The program does what it does with them alone, and every call is counted.
 
-use invivo_e2e::apps::{Conversation, Counter, counter, program, sanitized};
-use invivo_e2e::beside::{behind, eztrace, jemalloc};
 use invivo_e2e::checks;
-use invivo_e2e::counts::Calls;
-use invivo_e2e::ended::Ended;
-use invivo_e2e::family::Family;
+use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
+use invivo_e2e::logs::counts::{Calls, calls_of_each_rank};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::other_tools::{behind, eztrace, jemalloc};
+use invivo_e2e::programs::{Conversation, Counter, counter, program, sanitized};
 use std::ffi::OsString;
 use std::process::Command;
 
 const RANKS: u32 = 2;
 
-fn same_for_the_user(bare: &Ended, observed: &Ended) {
-    assert_eq!(bare.code(), observed.code(), "exit status");
-    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
-    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
-    observed.assert_nothing_left();
+/// A program whose calls are known.
+fn known_program(family: Family) -> Vec<OsString> {
+    program(family, "late_to_barrier", ["3", "10"])
 }
 
-/// A program that makes some calls of known numbers.
-fn late(family: Family) -> Vec<OsString> {
-    program(family, "late", ["3", "10"])
-}
-
-/// What `late` calls on each rank, and records.
-fn calls_of_late() -> Calls {
+/// The recorded calls of that program.
+fn known_calls() -> Calls {
     let calls = [
         ("MPI_Init", 1),
         ("MPI_Allreduce", 1),
         ("MPI_Barrier", 3),
         ("MPI_Finalize", 1),
     ];
-    let of_rank = |rank| calls.map(|(name, calls)| ((rank, name.to_owned()), calls));
-    (0..RANKS).flat_map(of_rank).collect()
+    calls_of_each_rank(RANKS, calls)
 }
 
-/// Runs a job bare and observed, compares both for the user, and the calls with those of `late`.
-fn as_alone(make: impl Fn(bool) -> Job) -> Ended {
+/// Runs a job bare and observed, and compares output, status and calls.
+fn same_as_bare(make: impl Fn(bool) -> Job) -> Ended {
     let (bare, observed) = (make(false).run(), make(true).run());
     assert_eq!(bare.code(), 0, "the bare run");
-    same_for_the_user(&bare, &observed);
+    checks::same_for_the_user(&bare, &observed);
     checks::complete(&observed.report(), RANKS);
-    checks::same_calls(&observed.report(), &calls_of_late());
+    checks::same_calls(&observed.report(), &known_calls());
     observed
 }
 
@@ -55,14 +48,14 @@ fn job(observed: bool, family: Family, command: &[OsString]) -> Job {
     }
 }
 
-/// A PMPI layer may come before Invivo: it sees the program's calls, and Invivo the calls that it
-/// makes in their place. (That one may come behind is tested in `transparency`.)
+/// A PMPI layer in front of Invivo: it gets the program's calls, and Invivo the calls of the layer.
+/// (A layer behind Invivo is tested in `transparency`.)
 fn a_pmpi_layer_before_changes_nothing(family: Family) {
     let layer = counter(family, Counter::Shallow);
     let command = behind(&layer, &Conversation::C.command(family));
     let bare = job(false, family, &command).run();
     let observed = job(true, family, &command).run();
-    same_for_the_user(&bare, &observed);
+    checks::same_for_the_user(&bare, &observed);
     let (report, own) = (observed.report(), observed.own_counts());
     let counted = observed.counter_counts();
     checks::same(
@@ -75,13 +68,13 @@ fn a_pmpi_layer_before_changes_nothing(family: Family) {
     checks::same_traffic(&report, &own);
 }
 
-/// EZTrace finds the next function by itself and talks in the world with it: behind the shim that
-/// would be MPI's own world, where nobody answers. So the shim goes behind it, and its calls count
-/// as the program's.
+/// EZTrace looks up the next function itself and communicates on the world. Behind the shim that
+/// would be MPI's own world, with the tool processes in it, which do not answer. So the shim goes
+/// behind EZTrace, whose calls count as the program's.
 fn eztrace_records_beside(family: Family) {
     let with = |job: Job| job.env("LD_PRELOAD", eztrace(family));
-    let bare = with(job(false, family, &late(family))).run();
-    let observed = with(job(true, family, &late(family))).run();
+    let bare = with(job(false, family, &known_program(family))).run();
+    let observed = with(job(true, family, &known_program(family))).run();
     assert_eq!(
         (bare.code(), bare.stdout()),
         (observed.code(), observed.stdout()),
@@ -90,35 +83,37 @@ fn eztrace_records_beside(family: Family) {
     let report = observed.report();
     checks::complete(&report, RANKS);
     let reported = report.calls();
-    for (call, number) in calls_of_late() {
-        let more = reported.get(&call).copied().unwrap_or_default();
+    for (call, number) in known_calls() {
+        let found = reported.get(&call).copied().unwrap_or_default();
         assert!(
-            more >= number,
-            "{family:?}, {call:?}: {more} reported, {number} made"
+            found >= number,
+            "{family:?}, {call:?}: {found} reported, {number} made"
         );
     }
     for ended in [&bare, &observed] {
-        let trace = ended.directory().join("late_trace/eztrace_log.otf2");
+        let trace = ended
+            .directory()
+            .join("late_to_barrier_trace/eztrace_log.otf2");
         assert!(trace.exists(), "{family:?}: EZTrace has written its trace");
     }
 }
 
 fn another_allocator_is_no_trouble(family: Family) {
-    let command = late(family);
-    as_alone(|observed| job(observed, family, &command).env("LD_PRELOAD", jemalloc()));
+    let command = known_program(family);
+    same_as_bare(|observed| job(observed, family, &command).env("LD_PRELOAD", jemalloc()));
     let before = behind(&jemalloc(), &command);
-    as_alone(|observed| job(observed, family, &before));
+    same_as_bare(|observed| job(observed, family, &before));
 }
 
-/// AddressSanitizer ends a program where another library is loaded before its own. What it finds,
-/// it finds in the program.
+/// AddressSanitizer ends a program where another library is loaded before its own; here it finds
+/// the errors of the program.
 fn sanitizers_in_the_program_still_work(family: Family) {
     // Leaks are MPI's own, and a matter of luck.
     let with = |job: Job| job.env("ASAN_OPTIONS", "detect_leaks=0");
-    let good = sanitized(family, "late", ["3", "10"]);
-    as_alone(|observed| with(job(observed, family, &good)));
+    let good = sanitized(family, "late_to_barrier", ["3", "10"]);
+    same_as_bare(|observed| with(job(observed, family, &good)));
 
-    let bad = sanitized(family, "overflow", []);
+    let bad = sanitized(family, "memory_errors", []);
     let bare = with(job(false, family, &bad)).run();
     let observed = with(job(true, family, &bad)).run();
     assert_ne!(bare.code(), 0, "{family:?}: the bare run");
@@ -132,10 +127,10 @@ fn sanitizers_in_the_program_still_work(family: Family) {
     }
 }
 
-/// A debugger that starts the ranks.
+/// Ranks that are started by a debugger.
 fn ranks_start_in_a_debugger(family: Family) {
     let front = ["gdb", "-nx", "-batch", "-ex", "run", "--args"].map(OsString::from);
-    let command: Vec<OsString> = front.into_iter().chain(late(family)).collect();
+    let command: Vec<OsString> = front.into_iter().chain(known_program(family)).collect();
     let observed = job(true, family, &command).run();
     assert_eq!(observed.code(), 0, "{family:?}");
     for output in observed.stdout() {
@@ -145,7 +140,7 @@ fn ranks_start_in_a_debugger(family: Family) {
         );
     }
     checks::complete(&observed.report(), RANKS);
-    checks::same_calls(&observed.report(), &calls_of_late());
+    checks::same_calls(&observed.report(), &known_calls());
 }
 
 fn debug(pid: i32, what: &str) -> String {
@@ -160,13 +155,12 @@ fn debug(pid: i32, what: &str) -> String {
     text
 }
 
-/// A debugger attaches to a rank, looks around and goes, also while the job stands still; the rank
-/// runs on.
+/// A debugger attaches to a rank and detaches, also while the job is paused; the rank goes on.
 fn a_debugger_may_attach(family: Family) {
-    let mut running = job(true, family, &program(family, "ticker", [])).start();
+    let mut running = job(true, family, &program(family, "logged_rounds", [])).start();
     running.wait_for_answers();
     running.wait_for_notes("begun");
-    let (client, rank) = (running.client(), running.member("ticker", 1).pid);
+    let (client, rank) = (running.client(), running.member("logged_rounds", 1).pid);
     let seen = debug(rank, "bt");
     assert!(
         seen.contains("main"),
@@ -181,14 +175,7 @@ fn a_debugger_may_attach(family: Family) {
     });
     running.tell("stop");
     let ended = running.end();
-    assert_eq!(ended.code(), 0, "{family:?}");
-    for (rank, output) in ended.stdout().iter().enumerate() {
-        assert_eq!(
-            output,
-            &format!("rank {rank}: 0 wrong, computed\n"),
-            "{family:?}"
-        );
-    }
+    ended.assert_printed(|rank| format!("rank {rank}: 0 wrong, computed\n"));
     checks::complete(&ended.report(), RANKS);
     checks::same_calls(&ended.report(), &ended.own_counts().calls);
     ended.assert_nothing_left();
@@ -206,15 +193,15 @@ macro_rules! on_both {
 
 on_both! {
     layer_before_on_open_mpi: a_pmpi_layer_before_changes_nothing on Ompi;
-    layer_before_on_mpich: a_pmpi_layer_before_changes_nothing on Mpich, "seconds: the other MPI stands for it";
+    layer_before_on_mpich: a_pmpi_layer_before_changes_nothing on Mpich, "the other MPI is tested";
     eztrace_on_open_mpi: eztrace_records_beside on Ompi;
-    eztrace_on_mpich: eztrace_records_beside on Mpich, "seconds: the other MPI stands for it";
-    allocator_on_open_mpi: another_allocator_is_no_trouble on Ompi, "seconds: the other MPI stands for it";
+    eztrace_on_mpich: eztrace_records_beside on Mpich, "the other MPI is tested";
+    allocator_on_open_mpi: another_allocator_is_no_trouble on Ompi, "the other MPI is tested";
     allocator_on_mpich: another_allocator_is_no_trouble on Mpich;
     sanitizers_on_open_mpi: sanitizers_in_the_program_still_work on Ompi;
-    sanitizers_on_mpich: sanitizers_in_the_program_still_work on Mpich, "seconds: the other MPI stands for it";
-    debugger_starts_on_open_mpi: ranks_start_in_a_debugger on Ompi, "seconds: the other MPI stands for it";
+    sanitizers_on_mpich: sanitizers_in_the_program_still_work on Mpich, "the other MPI is tested";
+    debugger_starts_on_open_mpi: ranks_start_in_a_debugger on Ompi, "the other MPI is tested";
     debugger_starts_on_mpich: ranks_start_in_a_debugger on Mpich;
     debugger_attaches_on_open_mpi: a_debugger_may_attach on Ompi;
-    debugger_attaches_on_mpich: a_debugger_may_attach on Mpich, "seconds: the other MPI stands for it";
+    debugger_attaches_on_mpich: a_debugger_may_attach on Mpich, "the other MPI is tested";
 }

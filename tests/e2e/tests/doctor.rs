@@ -1,8 +1,8 @@
-//! `invivo doctor` on this machine, where jobs run, and on what it has to find fault with.
+//! `invivo doctor` on a machine where jobs run, and on one with something in their way.
 
-use invivo_e2e::apps::program;
-use invivo_e2e::family::Family;
-use invivo_e2e::places;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::paths;
+use invivo_e2e::programs::program;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -11,16 +11,16 @@ fn doctor(dir: &Path, arguments: &[&str]) -> (Output, Vec<Value>) {
     let mut command = Command::new("timeout");
     command
         .arg("120")
-        .arg(places::invivo())
+        .arg(paths::invivo())
         .args(["doctor", "--json"])
         .args(arguments);
     command
         .env("XDG_STATE_HOME", dir.join("state"))
         .env_remove("XDG_RUNTIME_DIR");
-    let output = command.output().expect("the doctor comes");
-    let said: Value = serde_json::from_slice(&output.stdout)
+    let output = command.output().expect("the doctor runs");
+    let answer: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    let findings = said["findings"].as_array().expect("findings").clone();
+    let findings = answer["findings"].as_array().expect("findings").clone();
     (output, findings)
 }
 
@@ -31,11 +31,11 @@ fn of<'a>(findings: &'a [Value], check: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// Both MPIs are here, and a job of two ranks of each has all of its calls observed.
+/// Both MPIs are found, and a test job of two ranks with each has all of its calls observed.
 #[test]
-fn a_machine_on_which_jobs_run_is_well() {
+fn a_machine_on_which_jobs_run_passes() {
     let dir = tempfile::tempdir().expect("a directory");
-    let app = program(Family::Mpich, "where", []);
+    let app = program(Family::Mpich, "host_names", []);
     let (output, findings) = doctor(dir.path(), &[&app[0].to_string_lossy()]);
     assert_eq!(output.status.code(), Some(0), "{findings:#?}");
     let tested = of(&findings, "self-test");
@@ -56,10 +56,10 @@ fn a_machine_on_which_jobs_run_is_well() {
     );
 }
 
-/// A program that cannot be observed is a failure with advice, and so is a directory that others
-/// may write to.
+/// A program that cannot be observed is a failure with advice, and so is a directory to which
+/// others may write.
 #[test]
-fn what_stands_in_the_way_is_named() {
+fn obstacles_are_named_with_advice() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().expect("a directory");
     let (source, app) = (dir.path().join("app.c"), dir.path().join("app"));

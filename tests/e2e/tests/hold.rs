@@ -1,15 +1,14 @@
-//! With `--hold` every rank stands right behind its `MPI_Init`, before the next statement of the
-//! program, until it is let go or the lease is over.
+//! With `--hold` every rank is held behind its `MPI_Init` until a command or the lease ends it.
 
-use invivo_e2e::apps::{begun, program};
 use invivo_e2e::checks;
-use invivo_e2e::client::number;
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{after_init, program};
 use std::time::{Duration, Instant};
 
 const RANKS: u32 = 2;
-/// Not the one that buffers begin with.
+/// Another one than the default.
 const STRATEGY: &str = "duration:1ms";
 
 /// Processes that have executed the statement behind `MPI_Init`.
@@ -22,9 +21,9 @@ fn begun_so_far(running: &Running) -> usize {
 }
 
 #[test]
-fn no_statement_behind_init_is_executed_before_the_job_is_let_go() {
+fn no_statement_behind_init_is_executed_while_held() {
     for family in Family::ALL {
-        for (language, command) in begun(family) {
+        for (language, command) in after_init(family) {
             let mut running = Job::observed(family, RANKS, &command)
                 .options(["--hold"])
                 .start();
@@ -41,7 +40,7 @@ fn no_statement_behind_init_is_executed_before_the_job_is_let_go() {
             assert_eq!(
                 begun_so_far(&running),
                 0,
-                "{family:?}, {language}: somebody went on"
+                "{family:?}, {language}: a rank went on"
             );
             client.resume(RANKS);
             running.until("the ranks to go on", |job| {
@@ -54,10 +53,10 @@ fn no_statement_behind_init_is_executed_before_the_job_is_let_go() {
     }
 }
 
-/// What is configured while the job is held holds from the first event on: every call behind
-/// `MPI_Init` is in the table, and the buffers go by the strategy that was asked for.
+/// Settings that are made while the job is held apply from the first event on: every call behind
+/// `MPI_Init` is in the table, and the buffers have the requested strategy.
 #[test]
-fn all_is_configured_before_the_first_event() {
+fn settings_apply_from_the_first_event() {
     for family in Family::ALL {
         let mut running = Job::observed(family, RANKS, &program(family, "late_sender", ["3"]))
             .options(["--hold", "--recording", "off"])
@@ -69,7 +68,7 @@ fn all_is_configured_before_the_first_event() {
         client.all_do(RANKS, &["record", "on"]);
         let status = client.json(&["status"]);
         let of = |name: &str| number(&status, &format!("/coverage/ledger/{name}"));
-        // A rank may have recorded its MPI_Init before it could be told not to.
+        // A rank may have recorded its MPI_Init before recording was switched off.
         assert_eq!(of("entered"), of("reset"), "{status}");
         client.resume(RANKS);
         running.wait_for_notes("done");
@@ -89,11 +88,11 @@ fn all_is_configured_before_the_first_event() {
     }
 }
 
-/// Nobody comes to let it go: the lease does.
+/// Without a command the job goes on when the lease is over.
 #[test]
-fn a_held_job_goes_on_by_itself_when_the_lease_is_over() {
+fn a_held_job_goes_on_after_its_lease() {
     let family = Family::Ompi;
-    let (_, command) = begun(family).remove(0);
+    let (_, command) = after_init(family).remove(0);
     let begun = Instant::now();
     let mut running = Job::observed(family, RANKS, &command)
         .options(["--hold=3s"])

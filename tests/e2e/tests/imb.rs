@@ -1,10 +1,11 @@
-//! The Intel MPI Benchmarks, as ready binaries on Intel MPI: programs that nobody here has
-//! compiled. They print times, so that what is compared is which benchmarks ran on how many ranks.
+//! The Intel MPI Benchmarks on Intel MPI, as binaries that this project has not compiled.
+//!
+//! They print times, so that what is compared is which benchmarks ran on how many ranks.
 
 use invivo_e2e::checks;
-use invivo_e2e::ended::Ended;
-use invivo_e2e::family::Family;
+use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
+use invivo_e2e::mpi::Family;
 use std::ffi::OsString;
 use std::time::Duration;
 
@@ -13,10 +14,14 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// The benchmarks of a run: their names with the processes that took part.
 fn benchmarks(ended: &Ended) -> Vec<String> {
-    let told =
+    let is_named =
         |line: &&str| line.starts_with("# Benchmarking ") || line.starts_with("# #processes = ");
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    ended.stdout()[0].lines().filter(told).map(words).collect()
+    ended.stdout()[0]
+        .lines()
+        .filter(is_named)
+        .map(words)
+        .collect()
 }
 
 fn suite(name: &str, arguments: &[&str]) {

@@ -1,9 +1,9 @@
-//! A real program that nobody wrote for us: Debian's LAMMPS, its example `melt`.
+//! A real application: Debian's LAMMPS with its example `melt`.
 
-use invivo_e2e::apps::{Counter, counter};
 use invivo_e2e::checks;
-use invivo_e2e::family::Family;
 use invivo_e2e::job::Job;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Counter, counter};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn command() -> Vec<OsString> {
         .to_vec()
 }
 
-/// The table of energies and pressures: from its head to the line with the loop's time.
+/// The table of energies and pressures, from its head to the line with the time of the loop.
 fn thermodynamics(stdout: &str) -> Vec<&str> {
     let lines = stdout.lines().skip_while(|line| !line.starts_with("Step "));
     let table: Vec<&str> = lines
@@ -50,7 +50,7 @@ fn melt_computes_the_same_and_every_call_is_recorded() {
     let (report, counted) = (observed.report(), observed.counter_counts());
     checks::complete(&report, RANKS);
     checks::same_calls(&report, &counted.calls);
-    let messages = |cells: &[invivo_e2e::report::Cell]| -> (u64, u64) {
+    let messages = |cells: &[invivo_e2e::results::report::Cell]| -> (u64, u64) {
         cells.iter().fold((0, 0), |sum, cell| {
             (sum.0 + cell.messages, sum.1 + cell.bytes)
         })

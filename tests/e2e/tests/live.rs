@@ -1,24 +1,24 @@
-//! What a running job answers.
+//! The answers of a running job: status, functions, matrix, timeline, snapshots.
 
-use invivo_e2e::apps::program;
 use invivo_e2e::checks;
-use invivo_e2e::client::{Client, entered_and_placed, number};
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::{Client, entered_and_placed, number};
 use invivo_e2e::job::Job;
-use invivo_e2e::timeline;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::program;
+use invivo_e2e::results::timeline;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Some seconds of a program that does nothing but call MPI.
-const ROOMY: &str = "64MiB";
-/// How long it may run, on a machine that has others to serve as well.
+/// A buffer with room for some seconds of a program that does nothing but call MPI.
+const LARGE_BUFFER: &str = "64MiB";
+/// The longest that the job may run on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
-/// What is asked for of its last seconds.
+/// The length of the timeline.
 const SECONDS: &str = "0.2";
 
-/// The parts of a running job's ledger are read one after the other: a few calls may be between two
-/// counters.
+/// Checks the ledger of a running job. Its parts are read one after the other, so that a few calls
+/// may be between two counters.
 fn assert_nearly_conserved(answer: &Value) {
     let (entered, placed) = entered_and_placed(answer);
     assert!(
@@ -27,14 +27,13 @@ fn assert_nearly_conserved(answer: &Value) {
     );
 }
 
-/// The last moments of a job whose ranks talk all the time: as JSON, as a picture, and as a
-/// timeline.
-fn last_seconds(client: &Client, ranks: u32) {
+/// The timeline of a job whose ranks communicate all the time: as JSON, as text, and as a file.
+fn timeline_of_the_last_seconds(client: &Client, ranks: u32) {
     let pages = client.json_stream(&["timeline", "--seconds", SECONDS]);
     let mut calls: BTreeMap<u64, usize> = BTreeMap::new();
     for page in &pages {
         let (from_ns, to_ns) = (number(page, "/from_ns"), number(page, "/to_ns"));
-        assert_eq!(to_ns - from_ns, 200_000_000, "that was asked for");
+        assert_eq!(to_ns - from_ns, 200_000_000, "the requested length");
         for piece in page["pieces"].as_array().expect("pieces") {
             let records = piece["calls"].as_array().expect("calls");
             for record in records {
@@ -48,7 +47,7 @@ fn last_seconds(client: &Client, ranks: u32) {
     assert!(calls.values().all(|calls| *calls > 10), "{calls:?}");
 
     let folder = tempfile::tempdir().expect("a directory");
-    let path = folder.path().join("last.pftrace");
+    let path = folder.path().join("timeline.pftrace");
     let picture = client.run(&[
         "timeline",
         "--seconds",
@@ -73,10 +72,10 @@ fn last_seconds(client: &Client, ranks: u32) {
 fn a_running_job_answers_all_questions() {
     for family in Family::ALL {
         let ranks = 2;
-        // It makes a million calls a second: what is asked for must still be there when a busy
-        // machine comes to it.
-        let job = Job::observed(family, ranks, &program(family, "chatter", []));
-        let mut running = job.options(["--buffer", ROOMY]).limit(LIMIT).start();
+        // It makes a million calls a second, which must still be in the buffer when a busy machine
+        // comes to the question.
+        let job = Job::observed(family, ranks, &program(family, "message_loop", []));
+        let mut running = job.options(["--buffer", LARGE_BUFFER]).limit(LIMIT).start();
         let client = running.client();
         let status = running.until("calls", |job| {
             let status = job.client().try_json(&["status"])?;
@@ -130,7 +129,7 @@ fn a_running_job_answers_all_questions() {
             );
         }
 
-        last_seconds(&client, ranks);
+        timeline_of_the_last_seconds(&client, ranks);
 
         let snapshots = client.json_stream(&["watch", "--interval", "200ms", "--count", "4"]);
         assert_eq!(snapshots.len(), 4);

@@ -1,16 +1,15 @@
-//! Sends and receives are put together, below one place and across places, and waiting for late
-//! senders is what the program itself says of it.
+//! Sends are matched with receives within and across places, and late senders with their times.
 
-use invivo_e2e::apps::program;
-use invivo_e2e::call_log::{Call, CallLog};
 use invivo_e2e::checks;
-use invivo_e2e::client::number;
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::number;
 use invivo_e2e::job::Job;
+use invivo_e2e::logs::call_log::{Call, CallLog};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::program;
 use serde_json::Value;
 
 const ROUNDS: usize = 10;
-/// Between the program's look at its clock and the begin of the call; a time slice where the
+/// Between the program's reading of its clock and the begin of the call: a time slice where the
 /// machine is busy.
 const READING_NS: u64 = 1_000_000;
 
@@ -33,12 +32,12 @@ struct Expected {
     late: u64,
     late_ns: u64,
     transfer_ns: u64,
-    /// From the begin of one half to the begin of the other.
+    /// From the begin of the send to that of the receive, or back.
     apart_ns: Vec<u64>,
 }
 
 impl Expected {
-    /// Pairs whose halves begin so near together.
+    /// Pairs whose send and receive begin within this time of each other.
     fn ties(&self, within_ns: u64) -> u64 {
         self.apart_ns
             .iter()
@@ -77,7 +76,7 @@ fn is_near(found: u64, expected: u64) -> bool {
 
 fn matched(family: Family, ranks: u32, fan_in: &'static str) {
     let command = program(family, "late_sender", [&ROUNDS.to_string()]);
-    // Held until all tool processes know the job's time: what begins before that has no times.
+    // Held until all tool processes know the job's time: messages that begin before have no times.
     let job = Job::observed(family, ranks, &command).fan_in(fan_in);
     let mut running = job.options(["--hold"]).start();
     running.wait_for_answers();
@@ -85,7 +84,7 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
     running.wait_for_notes("done");
     let expected = expected(&CallLog::read_all(&running.logs(), ranks));
     assert_eq!(expected.messages, u64::from(ranks / 2) * 4 * ROUNDS as u64);
-    // Places answer one after the other, and what one matches another has counted as sent.
+    // Places answer one after the other: a message may be counted as sent and not matched yet.
     let all = |answer: &Value| {
         let is_all = |side| number(answer, &format!("/{side}/messages")) == expected.messages;
         ["sent", "received", "matched"].into_iter().all(is_all)
@@ -116,7 +115,7 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
     );
     assert!(untimed <= 4, "{answer}");
     let late = number(&answer, "/late_sender/count");
-    // Who was first is not known of what is nearer together than the clocks.
+    // Which side was first is unknown where they are nearer together than the error of the clocks.
     let ties = expected.ties(2 * number(&answer, "/clock_error_ns") + READING_NS);
     assert!(
         late.abs_diff(expected.late) <= ties + untimed,

@@ -1,14 +1,13 @@
-//! mpi4py's own test suite: what it finds of an MPI it finds under Invivo, test by test, and of
-//! every call that it makes the report says what an independent counter says.
+//! mpi4py's own test suite: every test has the outcome of the bare run, and every call is counted.
 
-use invivo_e2e::apps::{Counter, counter};
 use invivo_e2e::checks;
-use invivo_e2e::ended::Ended;
-use invivo_e2e::family::Family;
+use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
-use invivo_e2e::places;
-use invivo_e2e::python;
-use invivo_e2e::seen;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::paths;
+use invivo_e2e::programs::python;
+use invivo_e2e::programs::{Counter, counter};
+use invivo_e2e::tested_functions;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -16,11 +15,11 @@ use std::time::{Duration, Instant};
 /// The longest suite takes two minutes on a quiet machine, and ten times that on one with ten other
 /// jobs; the parts take a tenth.
 const LIMIT: Duration = Duration::from_secs(1500);
-/// Names of modules that are left out: spawned processes and other jobs are other tests' matter.
+/// Modules that are left out: spawned processes are tested elsewhere.
 const LEFT_OUT: [&str; 2] = ["spawn", "dynproc"];
-/// What is left out where ranks share it on MPICH 4.0: locks made of atomic updates of a window, of
-/// which that library loses one now and then. One rank finds its lock open, and the other one waits
-/// for ever: without Invivo, too.
+/// The module that is left out with several ranks on MPICH 4.0: locks made of atomic updates of a
+/// window, of which that library loses one now and then. Then a rank waits for ever, without
+/// Invivo, too.
 const LEFT_OUT_ON_MPICH_4: &str = "util_sync";
 
 /// The outcome of each test on one rank, with the reason of a skipped one.
@@ -28,7 +27,7 @@ type Outcomes = BTreeMap<String, String>;
 
 /// The suite, or those of its modules whose name matches, or (`-k NAME`) of its tests.
 fn command(family: Family, ranks: u32, only: &[&str]) -> Vec<OsString> {
-    let program = places::sources().join("mpi4py/outcomes.py");
+    let program = paths::sources().join("mpi4py/outcomes.py");
     let tests = python::tests_of_mpi4py().join("test");
     let mut command: Vec<OsString> =
         vec![python::interpreter().into(), program.into(), tests.into()];
@@ -48,7 +47,7 @@ fn command(family: Family, ranks: u32, only: &[&str]) -> Vec<OsString> {
     command
 }
 
-/// What each rank says of each test.
+/// The outcomes that each rank has written.
 fn outcomes(ended: &Ended, ranks: u32) -> Vec<Outcomes> {
     let file = |rank| ended.logs().join(format!("{rank}.outcomes"));
     (0..ranks)
@@ -85,12 +84,13 @@ fn suite(family: Family, ranks: u32, only: &[&str]) {
         let ended = job.limit(limit).env("MPI4PY_TEST_SPAWN", "0").run();
         (outcomes(&ended, ranks), ended, begun.elapsed())
     };
-    let (expected, bare, alone) = run(Job::bare(family, ranks, &command));
+    let (expected, bare, bare_time) = run(Job::bare(family, ranks, &command));
     let counter = counter(family, Counter::Shallow);
-    let (found, observed, beside) =
+    let (found, observed, observed_time) =
         run(Job::observed(family, ranks, &command).env("LD_PRELOAD", counter));
     println!(
-        "{family:?}, {ranks} ranks: {} tests on each, failed {} bare and {} observed, in {alone:.0?} and {beside:.0?}",
+        "{family:?}, {ranks} ranks: {} tests on each, failed {} bare and {} observed, \
+         in {bare_time:.0?} and {observed_time:.0?}",
         expected[0].len(),
         failures(&expected),
         failures(&found),
@@ -112,11 +112,11 @@ fn suite(family: Family, ranks: u32, only: &[&str]) {
     checks::complete(&report, ranks);
     let counted = observed.counter_counts();
     checks::same_calls(&report, &counted.calls);
-    seen::note(family, &counted.calls);
+    tested_functions::note(family, &counted.calls);
 }
 
-/// Some of the suite on each MPI: what asks for attributes, requests of all kinds, and functions
-/// that not every library has. Seconds each.
+/// A part of the suite for each MPI: attributes, requests of all kinds, and functions that not
+/// every library has. Seconds each.
 const SOME: [&str; 6] = [
     "test_comm\\.",
     "test_attributes",

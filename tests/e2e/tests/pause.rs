@@ -1,13 +1,12 @@
-//! The application stands still when asked, and goes on when asked, when the lease is over, and
-//! when the measurement is lost; its results are the same.
+//! Pausing the application: a pause ends by command, by its lease, or when the root is lost.
 
-use invivo_e2e::apps::program;
 use invivo_e2e::checks;
-use invivo_e2e::client::number;
-use invivo_e2e::clock_log::{ClockLog, now_ns};
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
+use invivo_e2e::logs::clock_log::{ClockLog, now_ns, ticks, wait_for_ticks};
+use invivo_e2e::mpi::Family;
 use invivo_e2e::processes::{kill, thread_states};
+use invivo_e2e::programs::program;
 use std::time::{Duration, Instant};
 
 /// Fewer on MPICH, which spins while it waits.
@@ -21,25 +20,11 @@ fn ranks(family: Family) -> u32 {
 /// Between two ticks of a rank that runs: 10 ms and what a busy machine adds.
 const TICK_MAX: Duration = Duration::from_millis(700);
 
-fn wait_for_ticks(running: &mut Running, ranks: impl IntoIterator<Item = u32>, ticks: usize) {
-    for rank in ranks {
-        running.until("ticks", |job| {
-            (ClockLog::read(&job.logs(), rank).ticks() >= ticks).then_some(())
-        });
-    }
-}
-
-fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
-    (0..ranks)
-        .map(|rank| ClockLog::read(&running.logs(), rank).ticks())
-        .collect()
-}
-
 /// Work for each thread of a program, in seconds: enough for a busy machine to have answered before
 /// it is done.
 const SECONDS: usize = 4;
 
-/// Computing without an MPI call: every thread stands for as long as the pause lasts.
+/// Pauses a program that computes without an MPI call: every thread stands while the pause lasts.
 fn computing(family: Family) {
     let ranks = ranks(family);
     let command = program(family, "compute", [&SECONDS.to_string()]);
@@ -53,7 +38,7 @@ fn computing(family: Family) {
     let asked = now_ns();
     let reply = client.pause(ranks, "1m");
     let paused = Instant::now();
-    let before = ticks(&running, ranks);
+    let before = ticks(&running);
     let programs = running.named("compute");
     assert_eq!(programs.len(), ranks as usize);
     for process in &programs {
@@ -76,8 +61,8 @@ fn computing(family: Family) {
     );
     assert_eq!(
         before,
-        ticks(&running, ranks),
-        "nobody has computed meanwhile: {reply}"
+        ticks(&running),
+        "no rank has computed meanwhile: {reply}"
     );
     let lasted = paused.elapsed();
     client.resume(ranks);
@@ -114,18 +99,18 @@ fn computing(family: Family) {
 }
 
 #[test]
-fn a_computing_job_stands_still_on_open_mpi() {
+fn a_computing_job_is_paused_on_open_mpi() {
     computing(Family::Ompi);
 }
 
 #[test]
-fn a_computing_job_stands_still_on_mpich() {
+fn a_computing_job_is_paused_on_mpich() {
     computing(Family::Mpich);
 }
 
 /// Ranks in `MPI_Recv` count as paused, and get their message when the sender goes on.
 #[test]
-fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
+fn ranks_in_a_receive_go_on_after_a_pause() {
     for family in Family::ALL {
         let ranks = ranks(family);
         let mut running =
@@ -140,9 +125,9 @@ fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
             u64::from(ranks) - 1,
             "all but rank 0 wait in MPI_Recv: {reply}"
         );
-        let before = ticks(&running, ranks);
+        let before = ticks(&running);
         std::thread::sleep(Duration::from_secs(2));
-        assert_eq!(before, ticks(&running, ranks), "{family:?}: nobody went on");
+        assert_eq!(before, ticks(&running), "{family:?}: nobody went on");
         let resumed = now_ns();
         client.resume(ranks);
         running.tell("stop");
@@ -172,13 +157,14 @@ fn ranks_that_wait_for_a_paused_peer_go_on_with_it() {
     }
 }
 
-/// A job that does nothing but communicate: no call begins while it is paused, and no message is
+/// In a job that does nothing but communicate no call begins while it is paused, and no message is
 /// lost.
 #[test]
-fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
+fn a_job_that_only_communicates_is_paused() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let mut running = Job::observed(family, ranks, &program(family, "chatter", [])).start();
+        let mut running =
+            Job::observed(family, ranks, &program(family, "message_loop", [])).start();
         running.wait_for_answers();
         let client = running.client();
         running.until("calls", |job| (job.client().entered() > 1000).then_some(()));
@@ -197,10 +183,7 @@ fn a_job_that_communicates_as_fast_as_it_can_stands_still() {
         running.tell("stop");
 
         let ended = running.end();
-        assert_eq!(ended.code(), 0);
-        for (rank, stdout) in ended.stdout().iter().enumerate() {
-            assert_eq!(*stdout, format!("rank {rank}: 0 wrong\n"));
-        }
+        ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
         let (report, own) = (ended.report(), ended.own_counts());
         checks::same_but_for_drops(&report, ranks, &own);
     }
@@ -216,7 +199,7 @@ fn paused(family: Family, lease: &str) -> Running {
     running
 }
 
-/// A pause that nobody ends is over with its lease.
+/// A pause without a command to end it ends with its lease.
 #[test]
 fn a_pause_ends_with_its_lease() {
     for family in Family::ALL {
@@ -254,19 +237,19 @@ fn a_pause_ends_with_its_lease() {
     }
 }
 
-/// The root is killed while the application stands: nobody is left to end the pause, and it ends
-/// all the same.
+/// The root is killed during a pause, so that no process can end it by command: it ends all the
+/// same.
 #[test]
 fn a_pause_ends_when_the_root_is_lost() {
     for family in Family::ALL {
         let ranks = ranks(family);
         let mut running = paused(family, "10m");
         std::thread::sleep(Duration::from_secs(1));
-        let standing = ticks(&running, ranks);
+        let standing = ticks(&running);
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(
             standing,
-            ticks(&running, ranks),
+            ticks(&running),
             "{family:?}: the pause holds while the root is alive"
         );
 
@@ -288,10 +271,10 @@ fn a_pause_ends_when_the_root_is_lost() {
                 "{family:?}: rank {rank} stood {stood:?} after the root's death"
             );
         }
-        // They do not only twitch.
-        let before = ticks(&running, ranks);
+        // They do not stop again.
+        let before = ticks(&running);
         std::thread::sleep(TICK_MAX + Duration::from_millis(500));
-        for (rank, (before, after)) in before.iter().zip(ticks(&running, ranks)).enumerate() {
+        for (rank, (before, after)) in before.iter().zip(ticks(&running)).enumerate() {
             assert!(
                 after > before + 20,
                 "{family:?}: rank {rank} ticked {before} and then {after} times"

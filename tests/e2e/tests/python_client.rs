@@ -1,12 +1,11 @@
-//! The interface as a stranger sees it: a Python program that has nothing but `connect.json` and
-//! gRPC reflection.
+//! A client in Python that has nothing but `connect.json` and gRPC reflection.
 
-use invivo_e2e::apps::program;
 use invivo_e2e::checks;
-use invivo_e2e::client::number;
-use invivo_e2e::clock_log::ClockLog;
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
+use invivo_e2e::logs::clock_log::{ClockLog, ticks, wait_for_ticks};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::program;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
@@ -14,23 +13,19 @@ const RANKS: u32 = 2;
 
 fn computing(family: Family) -> Running {
     let mut running = Job::observed(family, RANKS, &program(family, "compute", [])).start();
-    for rank in 0..RANKS {
-        running.until("ticks", |job| {
-            (ClockLog::read(&job.logs(), rank).ticks() >= 50).then_some(())
-        });
-    }
+    wait_for_ticks(&mut running, 0..RANKS, 50);
     running.until("an answer", |job| job.client().try_json(&["status"]));
     running
 }
 
-/// It pauses and resumes the job like the command does.
+/// It pauses and resumes the job as the `invivo` command does.
 #[test]
-fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
+fn a_client_by_reflection_pauses_and_resumes() {
     for family in Family::ALL {
         let running = computing(family);
         let client = running.client();
         let hello = client
-            .python("Hello", r#"{"client": "a stranger"}"#, "view")
+            .python("Hello", r#"{"client": "a Python script"}"#, "view")
             .messages();
         assert_eq!(
             number(&hello[0], "/job/ranks"),
@@ -45,8 +40,6 @@ fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
             (u64::from(RANKS), u64::from(RANKS)),
             "{paused:?}"
         );
-        let ticks =
-            |running: &Running| [0, 1].map(|rank| ClockLog::read(&running.logs(), rank).ticks());
         let before = ticks(&running);
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(before, ticks(&running), "{family:?}");
@@ -86,7 +79,7 @@ fn a_client_that_knows_the_service_by_reflection_pauses_and_resumes() {
     }
 }
 
-/// Without the token of the scope *control*, nobody pauses anything.
+/// Without the token of the scope *control* no client pauses the job.
 #[test]
 fn a_pause_needs_the_control_token() {
     let running = computing(Family::Ompi);

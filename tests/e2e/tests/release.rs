@@ -1,11 +1,10 @@
-//! The release: its tarball, unpacked where there is neither Rust nor a compiler; and of what the
-//! tree is made that everybody builds, what has to hold for the release too.
+//! The release tarball runs without Rust and a compiler, and needs no library that may be missing.
 
-use invivo_e2e::apps::program;
 use invivo_e2e::checks;
-use invivo_e2e::family::Family;
-use invivo_e2e::places;
-use invivo_e2e::report::Report;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::paths;
+use invivo_e2e::programs::program;
+use invivo_e2e::results::report::Report;
 use serde_json::Value;
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;
@@ -14,7 +13,7 @@ use std::process::{Command, Output};
 
 /// The glibc that the README promises.
 const GLIBC: (u32, u32) = (2, 28);
-/// What a machine without compilers lacks, by the beginning of its name.
+/// Names of compilers and build tools, by their beginning.
 const COMPILERS: [&str; 22] = [
     "cargo",
     "rust",
@@ -46,9 +45,8 @@ fn tarball() -> PathBuf {
         .expect("INVIVO_TARBALL says where the release is (`cargo xtask dist` makes one)")
 }
 
-/// The libraries that a program may name: those of the C library, and the compiler's for unwinding.
-/// None is an MPI's: which one it is and what its file is called is known on the machine of the
-/// job.
+/// The libraries that a program may need: those of the C library, and the compiler's for unwinding.
+/// No MPI's: which MPI it is and how its library is called is known on the machine of the job.
 const LIBRARIES: [&str; 7] = [
     "ld-linux-x86-64.so.2",
     "libc.so.6",
@@ -102,17 +100,17 @@ fn programs(tree: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// What `objdump` shows of a program.
-fn shown(option: &str, path: &Path) -> String {
-    let shown = Command::new("objdump").arg(option).arg(path).output();
-    let shown = shown.expect("objdump");
-    assert!(shown.status.success(), "{}: {shown:?}", path.display());
-    String::from_utf8_lossy(&shown.stdout).into_owned()
+/// The output of `objdump` for a program.
+fn objdump(option: &str, path: &Path) -> String {
+    let output = Command::new("objdump").arg(option).arg(path).output();
+    let output = output.expect("objdump");
+    assert!(output.status.success(), "{}: {output:?}", path.display());
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The newest glibc that a program asks for, by its symbols' versions.
+/// The newest glibc that a program needs, by the versions of its symbols.
 fn glibc_of(path: &Path) -> Option<(u32, u32)> {
-    let text = shown("-T", path);
+    let text = objdump("-T", path);
     let versions = text.split("GLIBC_").skip(1).filter_map(|rest| {
         let number = rest
             .split(|c: char| !c.is_ascii_digit() && c != '.')
@@ -124,9 +122,9 @@ fn glibc_of(path: &Path) -> Option<(u32, u32)> {
 }
 
 #[test]
-fn no_program_names_a_library_that_is_not_everywhere() {
-    for path in programs(&places::dist()) {
-        let text = shown("-p", &path);
+fn programs_need_only_libraries_of_every_machine() {
+    for path in programs(&paths::dist()) {
+        let text = objdump("-p", &path);
         let named: Vec<&str> = text
             .lines()
             .filter_map(|line| line.trim().strip_prefix("NEEDED").map(str::trim))
@@ -148,7 +146,7 @@ fn no_program_names_a_library_that_is_not_everywhere() {
 
 #[test]
 #[ignore = "needs the tarball: cargo xtask test --all"]
-fn nothing_needs_a_newer_c_library_than_the_readme_says() {
+fn programs_need_the_glibc_of_the_readme() {
     let dir = tempfile::tempdir().expect("a directory");
     for path in programs(&unpack(dir.path())) {
         let needs = glibc_of(&path);
@@ -158,14 +156,14 @@ fn nothing_needs_a_newer_c_library_than_the_readme_says() {
             path.display()
         );
     }
-    let readme = std::fs::read_to_string(places::root().join("README.md")).expect("the README");
+    let readme = std::fs::read_to_string(paths::root().join("README.md")).expect("the README");
     assert!(
         readme.contains(&format!("glibc {}.{}", GLIBC.0, GLIBC.1)),
         "the README says which"
     );
 }
 
-/// A directory with everything that this machine's PATH offers, but for compilers.
+/// A directory with every program of this machine's PATH but compilers.
 fn path_without_compilers(dir: &Path) -> PathBuf {
     let bin = dir.join("bin");
     std::fs::create_dir(&bin).expect("a directory");
@@ -191,7 +189,7 @@ fn path_without_compilers(dir: &Path) -> PathBuf {
 
 #[test]
 #[ignore = "needs the tarball: cargo xtask test --all"]
-fn it_runs_where_there_is_no_compiler() {
+fn the_release_runs_without_a_compiler() {
     let (unpacked, dir) = (
         tempfile::tempdir().expect("a directory"),
         tempfile::tempdir().expect("a directory"),
@@ -219,12 +217,12 @@ fn it_runs_where_there_is_no_compiler() {
 
     let doctor = invivo(&["doctor".into(), "--json".into()]);
     assert_eq!(doctor.status.code(), Some(0), "{doctor:?}");
-    let said: Value = serde_json::from_slice(&doctor.stdout).expect("what the doctor says");
-    let tests = said["findings"].as_array().expect("findings").iter();
+    let answer: Value = serde_json::from_slice(&doctor.stdout).expect("the answer of the doctor");
+    let tests = answer["findings"].as_array().expect("findings").iter();
     let well = tests
         .filter(|finding| finding["check"] == "self-test" && finding["level"] == "ok")
         .count();
-    assert_eq!(well, Family::ALL.len(), "{said:#}");
+    assert_eq!(well, Family::ALL.len(), "{answer:#}");
 
     let melt = [
         "lmp",

@@ -1,18 +1,17 @@
-//! Jobs that Slurm starts: with the protocol that fits their MPI they are like any other; with
-//! another one they would be silent singletons, and are refused.
+//! Jobs that Slurm's `srun` starts are observed, or refused where its PMI does not fit their MPI.
 
-use invivo_e2e::apps::{Conversation, Language, in_language};
 use invivo_e2e::checks;
-use invivo_e2e::family::Family;
+use invivo_e2e::cluster::slurm::{Slurm, possible};
 use invivo_e2e::job::Job;
-use invivo_e2e::slurm::{Slurm, possible};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Conversation, Language, in_language};
 
 const RANKS: u32 = 2;
-/// A status of the program's own.
+/// The status with which the program exits.
 const STATUS: i32 = 3;
 
 fn yielding(job: Job) -> Job {
-    // More processes than cores, of which srun tells Open MPI nothing.
+    // There are more processes than cores, which Open MPI does not know from srun.
     job.env("OMPI_MCA_mpi_yield_when_idle", "1")
 }
 
@@ -22,14 +21,14 @@ fn jobs_of_srun_are_observed_or_refused() {
         return;
     }
     let slurm = Slurm::start();
-    right_ones_are_observed(&slurm);
-    what_saves_when_its_time_is_over_has_its_time(&slurm);
-    silent_singletons_are_refused(&slurm);
+    jobs_with_the_right_pmi_are_observed(&slurm);
+    a_program_saves_after_a_time_limit(&slurm);
+    jobs_with_the_wrong_pmi_are_refused(&slurm);
 }
 
 /// By hand and by `invivo run`: the output and the status of the bare run, every call counted,
 /// nothing left.
-fn right_ones_are_observed(slurm: &Slurm) {
+fn jobs_with_the_right_pmi_are_observed(slurm: &Slurm) {
     for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
         let mut command = Conversation::C.command(family);
         command.push(STATUS.to_string().into());
@@ -60,8 +59,9 @@ fn right_ones_are_observed(slurm: &Slurm) {
     }
 }
 
-/// Slurm sends SIGTERM to every process of a step, and kills half a minute later.
-fn what_saves_when_its_time_is_over_has_its_time(slurm: &Slurm) {
+/// At a time limit Slurm sends SIGTERM to every process of a step, and SIGKILL half a minute later:
+/// a program that saves its work meanwhile can, and all of its calls are reported.
+fn a_program_saves_after_a_time_limit(slurm: &Slurm) {
     for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
         let command = in_language(family, "ends", Language::C, &["save"]);
         let ends = [
@@ -71,7 +71,7 @@ fn what_saves_when_its_time_is_over_has_its_time(slurm: &Slurm) {
         let [bare, observed] = ends.map(|job| {
             let mut running = yielding(job.in_slurm(slurm, mpi)).start();
             running.wait_for_notes("ready");
-            slurm.ask_to_end();
+            slurm.terminate_steps();
             running.end()
         });
         assert_eq!(observed.code(), bare.code(), "{family:?}");
@@ -91,8 +91,8 @@ fn what_saves_when_its_time_is_over_has_its_time(slurm: &Slurm) {
     }
 }
 
-/// Each of these would be several worlds of one process, of which each ends well.
-fn silent_singletons_are_refused(slurm: &Slurm) {
+/// Each of these would run as several worlds of one process, without an error.
+fn jobs_with_the_wrong_pmi_are_refused(slurm: &Slurm) {
     for (family, mpi, right) in [
         (Family::Mpich, "pmix", "--mpi=pmi2"),
         (Family::Ompi, "pmi2", "--mpi=pmix"),

@@ -1,32 +1,19 @@
-//! Where every rank is: call paths that are known by construction, and programs that do not notice
-//! that they are looked at.
+//! Call stacks of all ranks are those of the program, and taking them disturbs no thread.
 
-use invivo_e2e::apps::{Language, in_language, program};
-use invivo_e2e::client::number;
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
-use invivo_e2e::places::sources;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Language, in_language, marked_line, program};
 use serde_json::Value;
 
 const RANKS: u32 = 4;
 
-/// The line of the program that is marked so.
 fn line(language: Language, mark: &str) -> String {
-    let (file, mark) = match language {
-        Language::C => ("stacks.c", format!("/* at {mark} */")),
-        Language::Fortran => ("stacks.f90", format!("! at {mark}")),
-    };
-    let source =
-        std::fs::read_to_string(sources().join("stacks").join(file)).expect("the program's source");
-    let at = source
-        .lines()
-        .position(|line| line.ends_with(&mark))
-        .expect("a marked line");
-    format!("{file}:{}", at + 1)
+    marked_line("stacks", language, mark)
 }
 
-/// A function's name as its source has it: Fortran's compiler adds its module's, and an MPI's
-/// functions have two names.
+/// The name of a function in its source: Fortran's compiler puts the module in front, and functions
+/// of MPI have a second name `PMPI_*`.
 fn function(node: &Value) -> &str {
     let name = node["function"].as_str().expect("a name");
     let name = name.strip_prefix("__work_MOD_").unwrap_or(name);
@@ -35,9 +22,9 @@ fn function(node: &Value) -> &str {
         .unwrap_or(name)
 }
 
-/// The program's own part of an answer: each path of its functions, up to MPI, with the ranks and
-/// lines of the last.
-fn own(stacks: &Value, functions: &[&str]) -> Vec<(String, String, Vec<String>)> {
+/// The paths of an answer that consist of these functions, each with the ranks and lines of its
+/// last function.
+fn paths_of(stacks: &Value, functions: &[&str]) -> Vec<(String, String, Vec<String>)> {
     let mut path: Vec<&str> = Vec::new();
     let mut found = Vec::new();
     for node in stacks["nodes"].as_array().expect("nodes") {
@@ -59,8 +46,8 @@ fn own(stacks: &Value, functions: &[&str]) -> Vec<(String, String, Vec<String>)>
     found
 }
 
-/// Asks until every rank is where it is to be.
-fn asked(job: &mut Running, ready: impl Fn(&Value) -> bool) -> Value {
+/// Takes stacks until every rank has come to its function.
+fn stacks_when(job: &mut Running, ready: impl Fn(&Value) -> bool) -> Value {
     job.wait_for_answers();
     job.until("ranks in their places", |job| {
         let stacks = job.client().try_json(&["stacks"])?;
@@ -75,10 +62,10 @@ fn is_at(stacks: &Value, name: &str, ranks: u64) -> bool {
 }
 
 /// Four ranks in known functions.
-fn known_places(family: Family) {
+fn known_functions(family: Family) {
     let command = in_language(family, "stacks", Language::C, &[]);
     let mut job = Job::observed(family, RANKS, &command).start();
-    let stacks = asked(&mut job, |stacks| {
+    let stacks = stacks_when(&mut job, |stacks| {
         is_at(stacks, "inner", 1)
             && is_at(stacks, "MPI_Recv", 2)
             && is_at(stacks, "rest", 1)
@@ -96,7 +83,7 @@ fn known_places(family: Family) {
         ("main step exchange", "1-2", vec![line("exchange")]),
         ("main step rest", "3", vec![line("rest")]),
     ];
-    let found = own(&stacks, &functions);
+    let found = paths_of(&stacks, &functions);
     for (path, which, mut lines) in expected {
         lines.sort();
         let is_it = |one: &&(String, String, Vec<String>)| one.0 == path;
@@ -110,7 +97,7 @@ fn known_places(family: Family) {
             "{family:?} {path}: {found:?}"
         );
     }
-    // In which of its instructions a loop is nobody knows, but its function.
+    // The line within a loop depends on the moment; the function does not.
     let inner = found
         .iter()
         .find(|one| one.0 == "main step compute inner")
@@ -138,7 +125,7 @@ fn known_places(family: Family) {
     );
     assert!(
         ways.iter()
-            .all(|(way, _)| **way == "stopped" || **way == "asleep"),
+            .all(|(way, _)| **way == "stopped" || **way == "sleeping_threads"),
         "{stacks}"
     );
     assert!(number(&stacks, "/longest_stop_ns") > 0, "{stacks}");
@@ -155,18 +142,18 @@ fn known_places(family: Family) {
 }
 
 #[test]
-fn ranks_are_where_the_program_says() {
-    Family::ALL.into_iter().for_each(known_places);
+fn ranks_are_in_known_functions() {
+    Family::ALL.into_iter().for_each(known_functions);
 }
 
-/// Below the lines of Fortran stands the library's Fortran layer.
+/// Between the lines of Fortran and MPI stands the library's Fortran layer.
 fn known_subroutines(family: Family) {
     let command = in_language(family, "stacks", Language::Fortran, &[]);
     let mut job = Job::observed(family, 2, &command).start();
-    let stacks = asked(&mut job, |stacks| {
+    let stacks = stacks_when(&mut job, |stacks| {
         is_at(stacks, "inner", 1) && is_at(stacks, "exchange", 1) && stacks["threads_unnamed"] == 0
     });
-    let found = own(&stacks, &["stacks", "compute", "inner", "exchange"]);
+    let found = paths_of(&stacks, &["stacks", "compute", "inner", "exchange"]);
     let line = |mark: &str| vec![line(Language::Fortran, mark)];
     for (path, which, lines) in [
         ("stacks compute", "0", line("compute")),
@@ -185,20 +172,20 @@ fn known_subroutines(family: Family) {
 }
 
 #[test]
-fn subroutines_of_fortran_are_told() {
+fn fortran_subroutines_are_named() {
     known_subroutines(Family::Ompi);
 }
 
 #[test]
 #[ignore = "the rest: --all"]
-fn subroutines_of_fortran_are_told_on_mpich() {
+fn fortran_subroutines_are_named_on_mpich() {
     known_subroutines(Family::Mpich);
 }
 
-/// Threads that sleep in all sorts of calls, and one that gets signals, are looked at as often as
-/// can be.
-fn nobody_notices(family: Family) {
-    let command = program(family, "asleep", []);
+/// Takes stacks as fast as possible of threads that sleep in all kinds of system calls, and of one
+/// that gets signals: no call returns early, and no signal is lost.
+fn threads_are_not_disturbed(family: Family) {
+    let command = program(family, "sleeping_threads", []);
     let mut job = Job::observed(family, 1, &command).start();
     job.wait_for_answers();
     let mut ways: Vec<String> = Vec::new();
@@ -214,10 +201,10 @@ fn nobody_notices(family: Family) {
         most >= 5,
         "{family:?}: threads that sleep in calls that begin again"
     );
-    for way in ["stopped", "asleep"] {
+    for way in ["stopped", "sleeping_threads"] {
         assert!(
             ways.iter().any(|one| one == way),
-            "{family:?}: nobody {way}: {ways:?}"
+            "{family:?}: no thread was {way}: {ways:?}"
         );
     }
     job.tell("stop");
@@ -235,6 +222,6 @@ fn nobody_notices(family: Family) {
 }
 
 #[test]
-fn threads_do_not_notice_that_they_are_looked_at() {
-    Family::ALL.into_iter().for_each(nobody_notices);
+fn taking_stacks_disturbs_no_thread() {
+    Family::ALL.into_iter().for_each(threads_are_not_disturbed);
 }

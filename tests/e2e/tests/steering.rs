@@ -1,20 +1,21 @@
-//! What the verbs mean, on a program that logs when each of its MPI calls began and ended: the
-//! tables between two cuts hold exactly the calls that lie between them.
+//! Recording on and off, reset and windows: tables have exactly the calls between the two commands.
+//!
+//! The program logs when each of its MPI calls began and ended.
 
-use invivo_e2e::apps::program;
-use invivo_e2e::call_log::CallLog;
 use invivo_e2e::checks;
-use invivo_e2e::client::{Client, entered_and_placed, number};
-use invivo_e2e::clock_log::now_ns;
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::{Client, entered_and_placed, number};
 use invivo_e2e::interval::{Edge, Interval, Straddling, Table, table};
 use invivo_e2e::job::{Job, Running};
+use invivo_e2e::logs::call_log::CallLog;
+use invivo_e2e::logs::clock_log::now_ns;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::program;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// Functions that the program calls in its first half only.
 const FIRST_HALF: [&str; 2] = ["MPI_Scan", "MPI_Ssend"];
-/// The longest that records are on their way: 100 ms and what a busy machine adds.
+/// The longest time from a call to its record in a table: 100 ms and what a busy machine adds.
 const SETTLED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Ranks and fan-in: two tool places each. Fewer ranks on MPICH, which spins while it waits.
@@ -25,20 +26,20 @@ fn size(family: Family) -> (u32, &'static str) {
     }
 }
 
-/// One job of the program `ticker`, and what it is asked for.
+/// A running job, and the answers that are compared with its logs in the end.
 struct Steered {
     running: Running,
     client: Client,
     ranks: u32,
-    /// Tables with the intervals that they were cut out of; compared when the logs are there.
+    /// Tables with the intervals out of which they were cut.
     cut_out: Vec<(&'static str, Interval, Table)>,
-    /// Times in which nothing may have been seen of a busy program.
-    unseen: Vec<(u64, u64)>,
+    /// Times in which nothing was recorded of a busy program.
+    not_recorded: Vec<(u64, u64)>,
 }
 
-/// All that is known of the records of a job at rest.
+/// Counts of records and packets, which do not change while recording is off.
 #[derive(Debug, PartialEq, Eq)]
-struct Moved {
+struct RecordCounts {
     entered: u64,
     packets_mpi: u64,
     packets_shm: u64,
@@ -46,10 +47,10 @@ struct Moved {
 }
 
 impl Steered {
-    fn moved(&self) -> Moved {
+    fn record_counts(&self) -> RecordCounts {
         let status = self.client.json(&["status"]);
         let of = |name: &str| number(&status, &format!("/coverage/{name}"));
-        Moved {
+        RecordCounts {
             entered: of("ledger/entered"),
             packets_mpi: of("packets_mpi"),
             packets_shm: of("packets_shm"),
@@ -57,7 +58,7 @@ impl Steered {
         }
     }
 
-    /// Waits until nothing is on its way any more: recording is off. Returns the table by rank.
+    /// Waits until no record is in flight, with recording off. Returns the table by rank.
     fn settled(&self) -> Value {
         let begun = Instant::now();
         loop {
@@ -86,16 +87,20 @@ impl Steered {
         status
     }
 
-    /// For a second nothing moves, though the program works.
-    fn assert_unseen(&mut self) {
+    /// Checks that nothing is recorded for a second, though the program works.
+    fn assert_not_recorded(&mut self) {
         self.assert_recording(0);
-        let (from, before) = (now_ns(), self.moved());
+        let (from, before) = (now_ns(), self.record_counts());
         std::thread::sleep(Duration::from_secs(1));
-        assert_eq!(before, self.moved(), "nothing moves while recording is off");
-        self.unseen.push((from, now_ns()));
+        assert_eq!(
+            before,
+            self.record_counts(),
+            "nothing is recorded while recording is off"
+        );
+        self.not_recorded.push((from, now_ns()));
     }
 
-    /// No rank has executed a statement behind its `MPI_Init` until the job is resumed.
+    /// No rank executes a statement behind its `MPI_Init` until the job is resumed.
     fn held_behind_init(&mut self) {
         let reply = self.client.all_do(self.ranks, &["hold"]);
         let status = self.client.json(&["status"]);
@@ -110,11 +115,15 @@ impl Steered {
         self.running.wait_for_notes("begun");
     }
 
-    /// Started unobserved, it is; switched on, everything from there on is seen; switched off, it
-    /// is not.
+    /// Recording is off at the start; when it is switched on, every call from there on is recorded,
+    /// until it is switched off.
     fn recording_off_and_on(&mut self) {
-        assert_eq!(self.moved().entered, 0, "nothing was seen since the start");
-        self.assert_unseen();
+        assert_eq!(
+            self.record_counts().entered,
+            0,
+            "nothing was recorded since the start"
+        );
+        self.assert_not_recorded();
         let on = self.client.all_do(self.ranks, &["record", "on"]);
         self.assert_recording(self.ranks);
         std::thread::sleep(Duration::from_secs(1));
@@ -125,8 +134,8 @@ impl Steered {
             to: Some(Edge::of(&off, "/from", Straddling::Whole)),
         };
         self.cut_out.push(("on and off", interval, table(&answer)));
-        self.assert_unseen();
-        let before = self.moved();
+        self.assert_not_recorded();
+        let before = self.record_counts();
         self.client.all_do(self.ranks, &["record", "on"]);
         let client = self.client.clone();
         self.running.until("more calls", move |_| {
@@ -135,7 +144,7 @@ impl Steered {
         });
     }
 
-    /// After a reset nothing from before is seen, now and later.
+    /// After a reset no table has anything from before, now and later.
     fn reset(&mut self) {
         let names = |answer: &Value| {
             let rows = answer["rows"].as_array().expect("rows").clone();
@@ -176,7 +185,7 @@ impl Steered {
         self.cut_out.push(("reset", interval, table(&answer)));
     }
 
-    /// The buffers have nothing that ended before a reset.
+    /// The buffers have no call that ended before a reset.
     fn buffers_begin_at(&self, reset: &Value) {
         let from = |name: &str| number(reset, &format!("/from/{name}"));
         let earliest_ns = from("earliest_ns") - from("error_ns");
@@ -194,8 +203,8 @@ impl Steered {
         }
     }
 
-    /// The matrix is that of the calls in this table, of the program's second half: messages go
-    /// around in a ring.
+    /// The communication matrix fits the calls in this table, of the program's second half:
+    /// messages go around in a ring.
     fn matrix_is_that_of(&self, table: &Value) {
         let rows = table["rank_rows"].as_array().expect("rows by rank");
         let sum = |rank: u32, functions: &[&str], what: &str| -> u64 {
@@ -228,7 +237,7 @@ impl Steered {
                 ),
                 "{cell}"
             );
-            // One for each call but one that lay at an edge with its request outside.
+            // One message for each call, but for a call at an edge whose request was outside.
             let waits = sum(destination, &["MPI_Waitall"], "calls");
             assert!(
                 of("received/messages").abs_diff(waits) <= 1,
@@ -237,7 +246,7 @@ impl Steered {
         }
     }
 
-    /// A window holds exactly what lies in it; while it is open another reset is refused.
+    /// A window has exactly the calls that lie in it; while it is open, a reset is refused.
     fn window(&mut self) {
         let client = self.client.clone();
         let recorded = std::thread::spawn(move || client.json(&["record", "--for", "1s"]));
@@ -250,7 +259,7 @@ impl Steered {
         let reply = recorded.join().expect("the window was recorded");
         assert_eq!(number(&reply, "/done"), u64::from(self.ranks), "{reply}");
 
-        // A place that hears of it late begins late, and says so.
+        // A place that gets the command late begins late, and says so in its answer.
         let length = number(&reply, "/to/latest_ns") - number(&reply, "/from/earliest_ns");
         assert!(length > 900_000_000 && length <= 1_000_000_000, "{reply}");
         assert!(
@@ -271,8 +280,8 @@ impl Steered {
         let table = table(&answer);
         let calls: u64 = table.values().map(|row| row.calls).sum();
         let clipped: u64 = table.values().map(|row| row.clipped).sum();
-        // What was open at its end is clipped by then, and counted by the time it is asked for or
-        // later.
+        // A call that was open at the end of the window is clipped there, and counted when it has
+        // ended, which may be after this answer.
         assert_eq!(number(&reply, "/clipped"), clipped, "{reply}");
         let (counted, open) = (number(&reply, "/calls"), number(&reply, "/open"));
         assert!(
@@ -282,21 +291,17 @@ impl Steered {
         self.cut_out.push(("window", interval, table));
     }
 
-    /// The program ends; what was said of it while it ran is held against its own logs.
+    /// Ends the program, and compares the answers that it gave while it ran with its own logs.
     fn end(self) {
         self.running.tell("stop");
         let ended = self.running.end();
-        assert_eq!(ended.code(), 0);
-        let expected: Vec<String> = (0..self.ranks)
-            .map(|rank| format!("rank {rank}: 0 wrong, computed\n"))
-            .collect();
-        assert_eq!(ended.stdout(), expected);
+        ended.assert_printed(|rank| format!("rank {rank}: 0 wrong, computed\n"));
         let logs = CallLog::read_all(&ended.logs(), self.ranks);
         for (what, interval, table) in &self.cut_out {
             eprintln!("comparing: {what}");
-            interval.assert_held(table, &logs);
+            interval.assert_matches(table, &logs);
         }
-        for (from, to) in self.unseen {
+        for (from, to) in self.not_recorded {
             let busy = |log: &CallLog| {
                 log.calls
                     .iter()
@@ -331,9 +336,9 @@ fn assert_conserved(answer: &Value) {
     );
 }
 
-fn verbs_mean_what_they_say(family: Family) {
+fn commands_cut_exactly(family: Family) {
     let (ranks, fan_in) = size(family);
-    let running = Job::run_by_invivo(family, ranks, &program(family, "ticker", []))
+    let running = Job::run_by_invivo(family, ranks, &program(family, "logged_rounds", []))
         .fan_in(fan_in)
         .options(["--hold", "--recording", "off"])
         .start();
@@ -343,7 +348,7 @@ fn verbs_mean_what_they_say(family: Family) {
         client,
         ranks,
         cut_out: Vec::new(),
-        unseen: Vec::new(),
+        not_recorded: Vec::new(),
     };
     steered.running.wait_for_answers();
     steered.held_behind_init();
@@ -354,11 +359,11 @@ fn verbs_mean_what_they_say(family: Family) {
 }
 
 #[test]
-fn verbs_mean_what_they_say_on_open_mpi() {
-    verbs_mean_what_they_say(Family::Ompi);
+fn commands_cut_exactly_on_open_mpi() {
+    commands_cut_exactly(Family::Ompi);
 }
 
 #[test]
-fn verbs_mean_what_they_say_on_mpich() {
-    verbs_mean_what_they_say(Family::Mpich);
+fn commands_cut_exactly_on_mpich() {
+    commands_cut_exactly(Family::Mpich);
 }

@@ -1,16 +1,16 @@
-//! The application comes first, and what is recorded is true: six programs that talk in every way
-//! the script of `tests/apps/README.md` knows leave the same output and the same status with and
-//! without Invivo, and in the same runs the report equals their own counts, call by call and byte
-//! by byte.
+//! Programs have the output and status of a bare run, and the report has their own counts.
+//!
+//! Six programs communicate in all ways of the script of `tests/apps/README.md`; the report of each
+//! run equals the program's own counts, call by call and byte by byte.
 
-use invivo_e2e::apps::{Conversation, Counter, counter, program};
 use invivo_e2e::checks;
-use invivo_e2e::ended::Ended;
-use invivo_e2e::family::Family;
+use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
+use invivo_e2e::logs::counts::calls_of_each_rank;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::programs::{Conversation, Counter, counter, program};
 
-/// The status that the programs are asked to leave with: not the one of a program that was merely
-/// killed.
+/// The status with which the programs exit: not one of a program that was killed.
 const STATUS: i32 = 3;
 
 /// Fewer on MPICH, which spins while it waits: its processes take the cores from each other.
@@ -21,13 +21,11 @@ fn ranks(family: Family) -> u32 {
     }
 }
 
-fn same_for_the_user(bare: &Ended, observed: &Ended) {
-    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
-    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
-    assert_eq!(bare.code(), observed.code(), "exit status");
+/// The same for the user, but for one line of Invivo per job.
+fn same_but_for_one_line(bare: &Ended, observed: &Ended) {
+    checks::same_for_the_user(bare, observed);
     let lines = observed.our_lines();
     assert_eq!(lines.len(), 1, "one line per job: {lines:?}");
-    observed.assert_nothing_left();
 }
 
 fn conversation(program: Conversation, family: Family) {
@@ -38,11 +36,11 @@ fn conversation(program: Conversation, family: Family) {
     assert_eq!(bare.code(), STATUS, "the bare run");
     let mut job = Job::observed(family, ranks, &command);
     if program == Conversation::Python {
-        // mpi4py makes more calls than the program knows of; another layer counts them all.
+        // mpi4py makes calls of its own; a PMPI counter counts them all.
         job = job.env("LD_PRELOAD", counter(family, Counter::Shallow));
     }
     let observed = job.run();
-    same_for_the_user(&bare, &observed);
+    same_but_for_one_line(&bare, &observed);
 
     let (report, own) = (observed.report(), observed.own_counts());
     checks::complete(&report, ranks);
@@ -83,10 +81,10 @@ conversations! {
     mpi4py_on_mpich: Python on Mpich;
 }
 
-/// A PMPI layer behind ours counts what it would count alone: nothing of our own traffic, and
-/// nothing twice.
+/// A PMPI layer behind the shim counts what it would count alone: none of Invivo's own messages,
+/// and nothing twice.
 #[test]
-fn a_pmpi_layer_behind_still_sees_every_call() {
+fn a_pmpi_layer_behind_counts_every_call() {
     for family in Family::ALL {
         let ranks = ranks(family);
         let observed = Job::observed(family, ranks, &Conversation::C.command(family))
@@ -108,10 +106,10 @@ fn a_pmpi_layer_behind_still_sees_every_call() {
     }
 }
 
-/// Two tool places: senders and receivers, leaders and members of communicators are known in
-/// different ones.
+/// With two tool places, the sender and the receiver of a message may belong to different ones, and
+/// so may the leader and the members of a communicator.
 #[test]
-fn two_places_together_know_what_one_knows() {
+fn two_places_have_the_results_of_one() {
     for family in Family::ALL {
         let observed = Job::observed(family, 3, &Conversation::C.command(family))
             .fan_in("2")
@@ -125,8 +123,7 @@ fn two_places_together_know_what_one_knows() {
     }
 }
 
-/// `invivo run` before the line that the user has typed all along: the same output, status and
-/// counts.
+/// `invivo run` before the user's own launcher line: the same output, status and counts.
 #[test]
 fn invivo_run_adds_its_processes_to_the_launchers_line() {
     for family in Family::ALL {
@@ -135,7 +132,7 @@ fn invivo_run_adds_its_processes_to_the_launchers_line() {
         command.push(STATUS.to_string().into());
         let bare = Job::bare(family, ranks, &command).run();
         let observed = Job::run_by_invivo(family, ranks, &command).run();
-        same_for_the_user(&bare, &observed);
+        same_but_for_one_line(&bare, &observed);
         let (report, own) = (observed.report(), observed.own_counts());
         checks::complete(&report, ranks);
         checks::same_calls(&report, &own.calls);
@@ -143,7 +140,7 @@ fn invivo_run_adds_its_processes_to_the_launchers_line() {
     }
 }
 
-/// Callbacks of the application that run in `MPI_Finalize` may still communicate.
+/// Callbacks of the application in `MPI_Finalize` may still communicate.
 #[test]
 fn callbacks_in_finalize_still_communicate() {
     for family in Family::ALL {
@@ -152,7 +149,7 @@ fn callbacks_in_finalize_still_communicate() {
         let bare = Job::bare(family, ranks, &command).run();
         assert_eq!(bare.stdout()[0], format!("{ranks} ranks said goodbye\n"));
         let observed = Job::observed(family, ranks, &command).run();
-        same_for_the_user(&bare, &observed);
+        same_but_for_one_line(&bare, &observed);
         checks::complete(&observed.report(), ranks);
     }
 }
@@ -167,28 +164,28 @@ fn a_program_that_only_begins_and_ends_is_observed() {
             let bare = Job::bare(family, ranks, &command).run();
             assert_eq!(bare.code().to_string(), status);
             let observed = Job::observed(family, ranks, &command).run();
-            same_for_the_user(&bare, &observed);
+            same_but_for_one_line(&bare, &observed);
             let report = observed.report();
             checks::complete(&report, ranks);
-            let calls = |function: &'static str| {
-                (0..ranks).map(move |rank| ((rank, function.to_owned()), 1))
-            };
-            checks::same_calls(
-                &report,
-                &calls("MPI_Init").chain(calls("MPI_Finalize")).collect(),
-            );
+            let calls = [("MPI_Init", 1), ("MPI_Finalize", 1)];
+            checks::same_calls(&report, &calls_of_each_rank(ranks, calls));
             checks::within_the_time_observed(&report);
         }
     }
 }
 
 /// Waiting times that are known by construction: rank r comes r * 60 ms late to each of five
-/// barriers.
+/// barriers, where the others wait.
 #[test]
-fn time_in_a_barrier_is_the_time_that_others_are_late() {
+fn time_in_a_barrier_is_time_of_waiting() {
     for family in Family::ALL {
         let ranks = ranks(family);
-        let observed = Job::observed(family, ranks, &program(family, "late", ["5", "60"])).run();
+        let observed = Job::observed(
+            family,
+            ranks,
+            &program(family, "late_to_barrier", ["5", "60"]),
+        )
+        .run();
         assert_eq!(observed.code(), 0);
         let report = observed.report();
         checks::complete(&report, ranks);

@@ -1,77 +1,69 @@
-//! What the place answers about itself and its ranks.
+//! Answers about the place, its ranks and their buffers.
 
-use super::{Life, Now, Place};
-use invivo_mpi_link::clock;
-use invivo_proto::control::results::{Coverage, JobStatus, RankState};
-use invivo_proto::ids::Rank;
+use super::commands::Commands;
+use super::local_rank::Life;
+use super::local_ranks::LocalRanks;
+use crate::time_point::{Now, TimePoint};
+use invivo_proto::control::buffers::{Buffers, Cursor, Records};
+use invivo_proto::control::results::JobStatus;
+use invivo_proto::ids::LocationId;
+use invivo_tbon::clock::JobClock;
+use std::ops::Range;
 
-impl Place {
-    /// How much of the truth an answer is.
-    pub(super) fn coverage(&self, now: Now) -> Coverage {
-        let mut coverage = Coverage {
-            tool_cpu_ns: clock::cpu_ns(),
-            ..Coverage::default()
-        };
-        for one in &self.ranks {
-            one.records.add_coverage(
-                now.ticks,
-                |ticks| self.feed.analyses.clock().duration_ns(ticks),
-                &mut coverage,
-            );
-            invivo_tbon::coverage::add(&mut coverage.ledger, &one.records.ledger());
-        }
-        coverage
+/// What the ranks are doing.
+pub fn status(now: Now, clock: &JobClock, commands: &Commands, local: &LocalRanks) -> JobStatus {
+    let seen = local.iter().filter(|(_, one)| one.life != Life::Absent);
+    let seen = seen.count() as u32;
+    let time_point = local.time_point(now, clock);
+    let mut status = JobStatus {
+        recording: commands
+            .recording
+            .status(&time_point, &local.feed.cuts, seen),
+        pause: commands.pauses.status(now.ns),
+        observed_ns: local.observed_ns(now),
+        notes: local.feed.notes.sentences(),
+        ..JobStatus::default()
+    };
+    let analyses = &local.feed.analyses;
+    for (rank, one) in local.iter() {
+        let mut line = one.records.status(now.ticks, analyses.clock());
+        line.mpi_ns = line.mpi_ns.saturating_add(analyses.mpi_ns(rank));
+        line.state = one.state(line.state, status.pause.is_some());
+        status.states[line.state as usize] += 1;
+        status.named.push(line);
     }
-
-    /// Time since the first rank was seen, or since the first call that it was ahead with by then.
-    fn observed_ns(&self, now: Now) -> u64 {
-        let seen = self
-            .seen_ns
-            .map_or(0, |seen_ns| now.ns.saturating_sub(seen_ns));
-        let analyses = &self.feed.analyses;
-        let begun = analyses.begun().map_or(0, |ticks| {
-            analyses
-                .clock()
-                .duration_ns(now.ticks.saturating_sub(ticks))
-        });
-        seen.max(begun)
-    }
-
-    /// What the ranks are doing.
-    pub(super) fn status(&self, now: Now) -> JobStatus {
-        let seen = self
-            .ranks
-            .iter()
-            .filter(|one| one.life != Life::Absent)
-            .count();
-        let mut status = JobStatus {
-            recording: self
-                .recording
-                .status(&self.moment(now), &self.feed.cuts, seen as u32),
-            pause: self.pauses.status(now.ns),
-            observed_ns: self.observed_ns(now),
-            notes: self.feed.notes.sentences(),
-            ..JobStatus::default()
-        };
-        for (rank, one) in (self.first..).map(Rank).zip(&self.ranks) {
-            let mut line = one.records.status(now.ticks, self.feed.analyses.clock());
-            line.mpi_ns = line.mpi_ns.saturating_add(self.feed.analyses.mpi_ns(rank));
-            line.state = state(one.life, line.state, status.pause.is_some());
-            status.states[line.state as usize] += 1;
-            status.named.push(line);
-        }
-        invivo_analysis::status::keep_worst(&mut status.named);
-        status
-    }
+    invivo_analysis::status::keep_worst(&mut status.named);
+    status
 }
 
-/// What a rank is doing, by its life and by what its page says.
-pub(super) fn state(life: Life, said: RankState, is_paused: bool) -> RankState {
-    match (life, said) {
-        (Life::Absent, _) => RankState::Starting,
-        (Life::Finished | Life::Ending, _) => RankState::Finished,
-        // Wherever it is, it gets no further than the end of its call.
-        (Life::Alive, RankState::Computing | RankState::InMpi) if is_paused => RankState::Paused,
-        (Life::Alive, state) => state,
+/// What the buffers hold and what they gave up.
+pub fn buffers(moment: &TimePoint<'_>, local: &LocalRanks) -> Buffers {
+    let mut sum = Buffers {
+        recycled: local.feed.budget.recycled(),
+        tick_ps: moment.tick_ps(),
+        ..Buffers::default()
+    };
+    let strategy = local.feed.budget.keeping().asked;
+    for one in &local.ranks {
+        *sum.strategies.entry(strategy).or_default() += 1;
+        one.records.add_buffers(moment, &mut sum);
     }
+    sum
+}
+
+/// A page of what one location's buffer keeps.
+pub fn kept_records(
+    moment: &TimePoint<'_>,
+    local: &LocalRanks,
+    location: LocationId,
+    job_ns: Range<u64>,
+    after: Option<Cursor>,
+    max: u32,
+) -> Records {
+    let records = local
+        .index(location.rank)
+        .map(|index| &local.ranks[index].records);
+    records
+        .and_then(|records| records.page(moment, location.thread, job_ns, after, max))
+        .unwrap_or_default()
 }

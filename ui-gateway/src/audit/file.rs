@@ -1,6 +1,7 @@
-//! The audit log's file: one line of JSON per event of a control command, beside `connect.json`. It
-//! is written by a thread of its own, because the state directory may lie on a network file system
-//! that hangs, and a pause must not.
+//! Writes the audit log's file: one line of JSON per event of a control command.
+//!
+//! A thread of its own writes it, because the job's directory may lie on a network file system that
+//! hangs, and a pause must not wait for it.
 
 use crate::limits;
 use std::fs::File;
@@ -13,58 +14,63 @@ use std::time::Duration;
 /// The file's name in the job's directory.
 pub const FILE_NAME: &str = "audit.jsonl";
 
-/// A handle on the file.
+/// The file; clones share it.
 #[derive(Clone, Debug)]
 pub struct LogFile {
     entries: mpsc::SyncSender<Entry>,
 }
 
-/// What the writer is told.
+/// Messages to the writing thread.
 enum Entry {
     Line(String),
-    /// Answer when everything before is written.
+    /// Answer when all lines before are written.
     Flush(mpsc::SyncSender<()>),
 }
 
 impl LogFile {
-    /// A file in `dir`, which is made with its first line, and its thread, which ends with the last
-    /// handle.
+    /// Starts the thread, which ends with the last handle. The file is created with its first line.
     ///
     /// # Errors
-    /// When no thread can be started.
+    /// If no thread can be started.
     pub fn open(dir: &Path) -> std::io::Result<LogFile> {
         let path = dir.join(FILE_NAME);
         let (entries, queue) = mpsc::sync_channel(limits::AUDIT_QUEUE_MAX);
-        std::thread::Builder::new().name("audit".to_owned()).spawn(move || {
-            while let Ok(entry) = queue.recv() {
-                match entry {
-                    Entry::Line(line) => {
-                        if let Err(error) = append(&path, &line, limits::AUDIT_BYTES_MAX) {
-                            tracing::error!(%error, path = %path.display(), "the audit log cannot be written");
-                        }
-                    }
-                    // Who waited may have given up.
-                    Entry::Flush(done) => drop(done.send(())),
-                }
-            }
-        })?;
+        std::thread::Builder::new()
+            .name("audit".to_owned())
+            .spawn(move || write(&path, &queue))?;
         Ok(LogFile { entries })
     }
 
-    /// Waits until all lines so far are written, at most `time_max`; false when they are not.
+    /// Waits until all lines so far are written; false if that takes longer than `time_max`.
     pub fn flush(&self, time_max: Duration) -> bool {
         let (done, wait) = mpsc::sync_channel(1);
         self.entries.try_send(Entry::Flush(done)).is_ok() && wait.recv_timeout(time_max).is_ok()
     }
 
-    /// Appends a line; false when the disk is too slow for it.
+    /// Queues a line; false if the queue is full because the disk is too slow.
     pub fn append(&self, line: String) -> bool {
         self.entries.try_send(Entry::Line(line + "\n")).is_ok()
     }
 }
 
-/// Appends a line; a file that has become too long is put aside first, in place of the one put
-/// aside before.
+/// The writing thread.
+fn write(path: &Path, queue: &mpsc::Receiver<Entry>) {
+    while let Ok(entry) = queue.recv() {
+        match entry {
+            Entry::Line(line) => {
+                if let Err(error) = append(path, &line, limits::AUDIT_BYTES_MAX) {
+                    let path = path.display();
+                    tracing::error!(%error, %path, "the audit log cannot be written");
+                }
+            }
+            // The waiting caller may have given up.
+            Entry::Flush(done) => drop(done.send(())),
+        }
+    }
+}
+
+/// Appends a line. A file that would become longer than `bytes_max` is renamed first, replacing the
+/// one renamed before.
 fn append(path: &Path, line: &str, bytes_max: u64) -> std::io::Result<()> {
     let open = || {
         File::options()
@@ -75,13 +81,13 @@ fn append(path: &Path, line: &str, bytes_max: u64) -> std::io::Result<()> {
     };
     let mut file = open()?;
     if file.metadata()?.len() + line.len() as u64 > bytes_max {
-        std::fs::rename(path, aside(path))?;
+        std::fs::rename(path, rotated(path))?;
         file = open()?;
     }
     file.write_all(line.as_bytes())
 }
 
-fn aside(path: &Path) -> PathBuf {
+fn rotated(path: &Path) -> PathBuf {
     path.with_extension("1.jsonl")
 }
 
@@ -90,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_survive_reopening_and_are_the_users_alone() {
+    fn lines_survive_reopening_and_stay_private() {
         use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().expect("directory");
         for line in ["one", "two"] {
@@ -108,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_put_aside() {
+    fn a_long_log_is_rotated() {
         let dir = tempfile::tempdir().expect("directory");
         let path = dir.path().join(FILE_NAME);
         for line in ["one\n", "two\n", "three\n"] {

@@ -1,5 +1,5 @@
-//! The newest entries of the audit log, for those who ask. Who follows takes what is there when it
-//! is ready for it: nothing waits for a slow follower, it finds a gap in the sequence instead.
+//! The newest entries of the audit log in memory. Nothing waits for a slow reader: it finds a gap in
+//! the sequence numbers instead.
 
 use crate::limits;
 use invivo_grpc::v1::AuditEntry;
@@ -15,7 +15,7 @@ pub struct Ring {
 
 #[derive(Debug)]
 struct Kept {
-    /// Counts all changes of the ring: when this entry was made or ended.
+    /// Number of the ring's change in which this entry was made or last changed.
     revision: u64,
     entry: AuditEntry,
 }
@@ -38,7 +38,7 @@ impl Ring {
         self.last_sequence
     }
 
-    /// Says how it went, if the entry is still there.
+    /// Sets the outcome of an entry, if it is still kept.
     pub fn end(&mut self, sequence: u64, outcome: String) {
         self.last_revision += 1;
         let revision = self.last_revision;
@@ -53,21 +53,17 @@ impl Ring {
     }
 }
 
-/// How far a reader has come.
+/// The position of a reader.
 #[derive(Clone, Copy, Debug)]
 pub enum Reader {
-    /// Reading what there was, up to and with this sequence number.
+    /// Reading the entries that existed at the begin, up to this sequence number so far.
     Behind {
-        /// The last number given.
         sequence: u64,
-        /// What changed after this comes when all is read.
+        /// The ring's revision at the begin: later changes come when these entries are read.
         revision: u64,
     },
     /// Reading each change after this one.
-    Following {
-        /// The last change given.
-        revision: u64,
-    },
+    Following { revision: u64 },
 }
 
 impl Reader {
@@ -79,10 +75,10 @@ impl Reader {
         }
     }
 
-    /// The next entry; nothing when there is none now.
+    /// The next entry; `None` if there is none now.
     pub fn next(&mut self, ring: &Ring) -> Option<AuditEntry> {
         if let Reader::Behind { sequence, revision } = *self {
-            // Those made since then come as changes.
+            // Entries made or changed since the begin come later, as changes.
             let old = |kept: &&Kept| kept.entry.sequence > sequence && kept.revision <= revision;
             if let Some(kept) = ring.entries.iter().find(old) {
                 *self = Reader::Behind {
@@ -117,7 +113,7 @@ mod tests {
         ring.begin(AuditEntry::default())
     }
 
-    fn told(entries: &[(u64, &str)]) -> Vec<(u64, String)> {
+    fn expected(entries: &[(u64, &str)]) -> Vec<(u64, String)> {
         entries
             .iter()
             .map(|(sequence, outcome)| (*sequence, (*outcome).to_owned()))
@@ -125,34 +121,34 @@ mod tests {
     }
 
     #[test]
-    fn first_what_there_was_in_order_and_then_each_change() {
+    fn existing_entries_come_in_order_then_each_change() {
         let mut ring = Ring::default();
         let (first, second) = (begin(&mut ring), begin(&mut ring));
         ring.end(second, "b".into());
         ring.end(first, "a".into());
         let mut reader = Reader::begin(&ring);
-        assert_eq!(read(&mut reader, &ring), told(&[(1, "a"), (2, "b")]));
+        assert_eq!(read(&mut reader, &ring), expected(&[(1, "a"), (2, "b")]));
         let third = begin(&mut ring);
-        assert_eq!(read(&mut reader, &ring), told(&[(3, "")]));
+        assert_eq!(read(&mut reader, &ring), expected(&[(3, "")]));
         let fourth = begin(&mut ring);
         ring.end(third, "c".into());
-        assert_eq!(read(&mut reader, &ring), told(&[(4, ""), (3, "c")]));
+        assert_eq!(read(&mut reader, &ring), expected(&[(4, ""), (3, "c")]));
         ring.end(fourth, "d".into());
-        assert_eq!(read(&mut reader, &ring), told(&[(4, "d")]));
+        assert_eq!(read(&mut reader, &ring), expected(&[(4, "d")]));
         assert_eq!(read(&mut reader, &ring), []);
     }
 
     #[test]
-    fn an_entry_that_ends_while_the_old_ones_are_read_comes_once() {
+    fn an_entry_that_changes_during_the_reading_comes_once() {
         let mut ring = Ring::default();
         let (first, _) = (begin(&mut ring), begin(&mut ring));
         let mut reader = Reader::begin(&ring);
         ring.end(first, "a".into());
-        assert_eq!(read(&mut reader, &ring), told(&[(2, ""), (1, "a")]));
+        assert_eq!(read(&mut reader, &ring), expected(&[(2, ""), (1, "a")]));
     }
 
     #[test]
-    fn a_slow_reader_finds_a_gap_and_the_ring_does_not_grow() {
+    fn a_slow_reader_finds_a_gap() {
         let mut ring = Ring::default();
         begin(&mut ring);
         let mut reader = Reader::begin(&ring);

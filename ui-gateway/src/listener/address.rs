@@ -1,5 +1,5 @@
-//! The address to listen on over TCP, as the user gives it: always with a host, so that no port is
-//! ever opened to everywhere by leaving something out.
+//! Parses the TCP address to listen on: always with a host, so that no port is ever opened on all
+//! addresses by leaving something out.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,26 +8,22 @@ use std::str::FromStr;
 /// A host and a port; port 0 takes a free one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenAddress {
-    /// The host.
     pub host: Host,
-    /// The port.
     pub port: u16,
 }
 
 /// A host by its address or its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// By its address.
     Ip(IpAddr),
-    /// By its name.
     Name(String),
 }
 
-/// Why a text is no address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no address to listen on ({why}); give one of this host's with a port, 0 for a free one, as \
-     10.0.0.7:0, [fd00::7]:0 or node17:0; all addresses of the host only by asking for 0.0.0.0:0 or [::]:0"
+    "{text:?} is no address to listen on ({why}); give one of this host's with a port, 0 for a free \
+     one, as 10.0.0.7:0, [fd00::7]:0 or node17:0; all addresses of the host only by asking for \
+     0.0.0.0:0 or [::]:0"
 )]
 pub struct BadAddress {
     text: String,
@@ -66,15 +62,15 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// Whether it can be a host's name: letters, digits, hyphens and dots, and not all digits and dots
-/// (0 and 127.1 would be taken for addresses by some).
+/// Whether it can be a host's name: letters, digits, hyphens and dots, with at least one letter (some
+/// resolvers take 0 and 127.1 for addresses).
 fn is_name(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     host.bytes().all(allowed) && host.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 impl ListenAddress {
-    /// Whether it stands for all addresses of the host.
+    /// Whether it means all addresses of the host.
     pub fn is_wildcard(&self) -> bool {
         matches!(&self.host, Host::Ip(ip) if ip.is_unspecified())
     }
@@ -113,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_filled_in_for_what_is_left_out() {
+    fn incomplete_addresses_are_refused() {
         for text in [
             "",
             "4000",

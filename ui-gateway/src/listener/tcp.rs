@@ -1,4 +1,4 @@
-//! The TCP socket, and the names by which clients may find it.
+//! Opens the TCP socket, and finds the names under which clients reach it.
 
 use super::address::{Host, ListenAddress};
 use crate::limits;
@@ -32,13 +32,13 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     } else {
         TcpSocket::new_v6()?
     };
-    // A gateway that is started anew takes a given port again at once.
+    // A restarted gateway can take its given port again at once.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(limits::BACKLOG)
 }
 
-/// What a listener is called from outside.
+/// The names of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The address for clients, as `https://node17:40123`.
@@ -47,8 +47,8 @@ pub struct Names {
     pub certified: Vec<String>,
 }
 
-/// The names of a listener that was asked for as `asked` and has become `bound`. One that listens
-/// on all addresses is called by the host's name, and its certificate holds for all of them.
+/// The names of a listener that was requested as `asked` and is bound to `bound`. A listener on all
+/// addresses is named after the host, and its certificate covers all of them.
 pub fn names(asked: &ListenAddress, bound: SocketAddr, host: &str) -> Names {
     let url_host = match &asked.host {
         Host::Ip(ip) if ip.is_unspecified() => host.to_owned(),
@@ -75,7 +75,7 @@ pub fn names(asked: &ListenAddress, bound: SocketAddr, host: &str) -> Names {
     Names { url, certified }
 }
 
-/// The addresses of this host's interfaces; none where the system does not tell.
+/// The addresses of this host's interfaces; none if the system does not list them.
 fn interface_addresses() -> Vec<IpAddr> {
     let Ok(interfaces) = nix::ifaddrs::getifaddrs() else {
         return Vec::new();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_what_clients_use() {
+    fn clients_use_the_requested_name() {
         let one = named("10.0.0.7:0", "10.0.0.7:40123");
         assert_eq!(one.url, "https://10.0.0.7:40123");
         assert_eq!(one.certified, ["10.0.0.7"]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn all_addresses_go_by_the_hosts_name_and_are_certified() {
+    fn a_wildcard_uses_the_host_name_and_certifies_all_addresses() {
         let all = named("0.0.0.0:0", "0.0.0.0:40123");
         assert_eq!(all.url, "https://node17:40123");
         for name in ["node17", "localhost", "127.0.0.1"] {

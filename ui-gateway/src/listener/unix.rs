@@ -1,4 +1,4 @@
-//! The Unix socket: in a private directory, open to this user alone.
+//! Opens the Unix socket in a private directory, accessible to this user alone.
 
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -7,7 +7,6 @@ use tokio::net::{UnixListener, UnixStream};
 
 /// Why there is no socket.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
 pub enum ListenError {
     #[error(transparent)]
     NotPrivate(#[from] invivo_jobdir::NotPrivate),
@@ -29,10 +28,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens on `path`. A socket that a dead gateway left there is replaced.
+    /// Listens on `path`. A socket left behind by a dead gateway is replaced.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// If another gateway serves it, the path is no socket, or its directory is not private.
     pub async fn bind(path: &Path) -> Result<Listener, ListenError> {
         let failed = |source| ListenError::Io {
             path: path.to_owned(),
@@ -54,7 +53,10 @@ impl Listener {
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                    tracing::info!(path = %path.display(), "replacing the socket of a gateway that is gone");
+                    tracing::info!(
+                        path = %path.display(),
+                        "replacing the socket of a gateway that is gone"
+                    );
                     std::fs::remove_file(path).map_err(failed)?;
                 }
                 Err(error) => return Err(failed(error)),
@@ -70,10 +72,10 @@ impl Listener {
         })
     }
 
-    /// The next connection of whomever.
+    /// The next connection, of any user.
     ///
     /// # Errors
-    /// When the kernel gives none.
+    /// If the kernel gives none.
     pub async fn accept(&self) -> io::Result<UnixStream> {
         self.inner.accept().await.map(|(stream, _)| stream)
     }
@@ -97,7 +99,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_dead_gateways_socket_is_replaced_and_a_living_ones_is_not() {
+    async fn only_the_socket_of_a_dead_gateway_is_replaced() {
         let dir = private();
         let path = dir.path().join("gateway.sock");
         // Dropping a bound std listener leaves its file behind, as kill -9 does.

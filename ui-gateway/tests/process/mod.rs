@@ -1,7 +1,7 @@
 //! The real program, and what it costs.
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use crate::house::House;
+use crate::support::JobDir;
 use std::fs::File;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -16,12 +16,12 @@ impl Program {
     /// Starts the program with these further arguments, listening with TLS as well if one of them
     /// says so; with at most `descriptors` open files, where that is said.
     pub fn start(
-        house: &House,
+        job: &JobDir,
         arguments: &[&str],
         descriptors: Option<u32>,
         log: Option<File>,
     ) -> Program {
-        let config = house.config();
+        let config = job.config();
         let limit = descriptors.map_or(String::new(), |most| format!("ulimit -n {most} && "));
         let mut command = Command::new("sh");
         command

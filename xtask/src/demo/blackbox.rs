@@ -1,6 +1,6 @@
 //! `cargo xtask demo --blackbox`: a rank is killed, and every rank's last seconds are there.
 
-use super::{Demo, START_MAX, wait};
+use super::example::{Demo, START_MAX, wait, wait_until_it_answers};
 use anyhow::{Context, Result, bail, ensure};
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -93,7 +93,7 @@ fn observed(demo: &Demo) -> Result<(ExitStatus, Duration)> {
         .stdout(File::create(demo.folder.join("lammps.out"))?)
         .stderr(File::create(demo.folder.join("lammps.err"))?);
     let mut job = launch.spawn().context("starting invivo run")?;
-    let answers = demo.wait_until_it_answers(&mut job);
+    let answers = wait_until_it_answers(demo, &mut job);
     if answers.is_err() {
         // Ours to end: nothing of a failed demonstration stays behind.
         let _ = job.kill();

@@ -1,50 +1,51 @@
-//! Roles: what is told about a call, and when.
+//! The hooks of each role: what a wrapper does before and after the real call.
 
 use super::shares::shares;
 use super::table::Function;
 use anyhow::{Context, Result, bail};
 
+/// A status of the wrapper's own, where the caller wants none.
+const OWN_STATUS: &str = "let mut own = Status::EMPTY; let status = status.or(&mut own);";
+/// The handle of one request, which the real call may overwrite.
+const HELD: &str = "let held = call.handle(request);";
+/// The handles of `count` requests.
+const ALL_HELD: &str = "let held = call.held(count, array_of_requests);";
+
 /// What a role does before and after the real call, in terms of the function's own argument names.
 pub fn hooks(f: &Function) -> Result<(String, String)> {
     let has = |name: &str| f.has(name);
-    let own_status = "let mut own = Status::EMPTY; let status = status.or(&mut own);";
-    let hooks = match f.role.as_str() {
-        "plain" if has("comm") => ("", "call.on(comm);".into()),
-        "plain" => ("", String::new()),
-        "send" => ("", "call.send(count.into(), datatype, dest, tag, comm);".into()),
-        "post_send" => (
-            "",
-            "call.post_send(count.into(), datatype, dest, tag, comm, request);".into(),
+    let after = |text: &str| (String::new(), text.to_string());
+    let held_one = || format!("{HELD} {OWN_STATUS}");
+    let held_any = || format!("{ALL_HELD} {OWN_STATUS}");
+    let held_all = |count: &str| {
+        format!(
+            "let held = call.held({count}, array_of_requests); \
+             let array_of_statuses = call.statuses({count}, array_of_statuses);"
+        )
+    };
+    let hooks: (String, String) = match f.role.as_str() {
+        "plain" if has("comm") => after("call.on(comm);"),
+        "plain" => Default::default(),
+        "send" => after("call.send(count.into(), datatype, dest, tag, comm);"),
+        "post_send" => after("call.post_send(count.into(), datatype, dest, tag, comm, request);"),
+        "send_init" => after("call.send_init(count.into(), datatype, dest, tag, comm, request);"),
+        "recv" => (OWN_STATUS.into(), "call.recv(status, comm);".into()),
+        "post_recv" => after("call.post_recv(count.into(), datatype, source, tag, comm, request);"),
+        "recv_init" => after("call.recv_init(count.into(), datatype, source, tag, comm, request);"),
+        "part_init" if has("dest") => after(
+            "call.send_init(i64::from(partitions) * i64::from(count), datatype, dest, tag, comm, \
+             request);",
         ),
-        "send_init" => (
-            "",
-            "call.send_init(count.into(), datatype, dest, tag, comm, request);".into(),
-        ),
-        "recv" => (own_status, "call.recv(status, comm);".into()),
-        "post_recv" => (
-            "",
-            "call.post_recv(count.into(), datatype, source, tag, comm, request);".into(),
-        ),
-        "recv_init" => (
-            "",
-            "call.recv_init(count.into(), datatype, source, tag, comm, request);".into(),
-        ),
-        "part_init" if has("dest") => (
-            "",
-            "call.send_init(i64::from(partitions) * i64::from(count), datatype, dest, tag, comm, request);"
-                .into(),
-        ),
-        "part_init" => (
-            "",
-            "call.recv_init(i64::from(partitions) * i64::from(count), datatype, source, tag, comm, request);"
-                .into(),
+        "part_init" => after(
+            "call.recv_init(i64::from(partitions) * i64::from(count), datatype, source, tag, comm, \
+             request);",
         ),
         "sendrecv" => (
-            own_status,
+            OWN_STATUS.into(),
             "call.sendrecv(sendcount.into(), sendtype, dest, sendtag, status, comm);".into(),
         ),
         "sendrecv_replace" => (
-            own_status,
+            OWN_STATUS.into(),
             "call.sendrecv(count.into(), datatype, dest, sendtag, status, comm);".into(),
         ),
         "isendrecv" => {
@@ -54,75 +55,74 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
                 ("count", "datatype")
             };
             (
-                "",
+                String::new(),
                 format!(
-                    "call.isendrecv({count}.into(), {datatype}, dest, sendtag, source, recvtag, comm, request);"
+                    "call.isendrecv({count}.into(), {datatype}, dest, sendtag, \
+                     source, recvtag, comm, request);"
                 ),
             )
         }
-        "mprobe" => (own_status, "call.mprobe(true, message, comm);".into()),
-        "improbe" => ("", "call.mprobe(*flag != 0, message, comm);".into()),
+        "mprobe" => (
+            OWN_STATUS.into(),
+            "call.mprobe(true, message, comm);".into(),
+        ),
+        "improbe" => after("call.mprobe(*flag != 0, message, comm);"),
         "mrecv" => (
-            "let mut own = Status::EMPTY; let status = status.or(&mut own); let held = call.held_message(message);",
+            format!("{OWN_STATUS} let held = call.held_message(message);"),
             "call.mrecv(held, status);".into(),
         ),
         "imrecv" => (
-            "let held = call.held_message(message);",
+            "let held = call.held_message(message);".into(),
             "call.imrecv(held, count.into(), datatype, request);".into(),
         ),
-        "start" => ("let held = call.handle(request);", "call.start(held);".into()),
-        "startall" => (
-            "let held = call.held(count, array_of_requests);",
-            "call.startall(held);".into(),
-        ),
-        "wait" => (
-            "let held = call.handle(request); let mut own = Status::EMPTY; let status = status.or(&mut own);",
-            "call.completed(held, status);".into(),
-        ),
+        "start" => (HELD.into(), "call.start(held);".into()),
+        "startall" => (ALL_HELD.into(), "call.startall(held);".into()),
+        "wait" => (held_one(), "call.completed(held, status);".into()),
         "test" => (
-            "let held = call.handle(request); let mut own = Status::EMPTY; let status = status.or(&mut own);",
+            held_one(),
             "if *flag != 0 { call.completed(held, status); }".into(),
         ),
         "waitall" => (
-            "let held = call.held(count, array_of_requests); let array_of_statuses = call.statuses(count, array_of_statuses);",
+            held_all("count"),
             "call.completed_all(held, array_of_requests, array_of_statuses, result);".into(),
         ),
         "testall" => (
-            "let held = call.held(count, array_of_requests); let array_of_statuses = call.statuses(count, array_of_statuses);",
-            "if *flag != 0 { call.completed_all(held, array_of_requests, array_of_statuses, result); }"
+            held_all("count"),
+            "if *flag != 0 { \
+             call.completed_all(held, array_of_requests, array_of_statuses, result); }"
                 .into(),
         ),
         "waitany" => (
-            "let held = call.held(count, array_of_requests); let mut own = Status::EMPTY; let status = status.or(&mut own);",
+            held_any(),
             format!(
                 "call.completed_one(held, *{}, status);",
                 if has("index") { "index" } else { "indx" }
             ),
         ),
         "testany" => (
-            "let held = call.held(count, array_of_requests); let mut own = Status::EMPTY; let status = status.or(&mut own);",
+            held_any(),
             format!(
                 "if *flag != 0 {{ call.completed_one(held, *{}, status); }}",
                 if has("index") { "index" } else { "indx" }
             ),
         ),
         "waitsome" | "testsome" => (
-            "let held = call.held(incount, array_of_requests); let array_of_statuses = call.statuses(incount, array_of_statuses);",
+            held_all("incount"),
             "call.completed_some(held, *outcount, array_of_indices, array_of_statuses);".into(),
         ),
-        "request_free" => (
-            "let held = call.handle(request);",
-            "call.request_free(held);".into(),
-        ),
+        "request_free" => (HELD.into(), "call.request_free(held);".into()),
         "comm_new" => {
             let new = f.arguments.last().context("no arguments")?.name.clone();
             let parent = ["comm", "local_comm", "intercomm", "comm_old"]
                 .into_iter()
                 .find(|name| has(name))
                 .context("no parent")?;
-            ("call.comm_making();", format!("call.comm_new({parent}, {new});"))
+            (
+                "call.comm_making();".into(),
+                format!("call.comm_new({parent}, {new});"),
+            )
         }
-        "comm_idup" => ("", "call.comm_idup(comm, newcomm, request);".into()),
+        "comm_idup" => after("call.comm_idup(comm, newcomm, request);"),
         role @ ("comm_foreign" | "comm_group") => {
             let new = f
                 .arguments
@@ -135,21 +135,25 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             } else {
                 ""
             };
-            (before, format!("call.{role}({});", new.name))
+            (before.into(), format!("call.{role}({});", new.name))
         }
         "comm_free" => (
-            "let known = call.comm_leaving(comm);",
+            "let known = call.comm_leaving(comm);".into(),
             "call.comm_stays(known);".into(),
         ),
-        "comm_name" => ("", "call.comm_name(comm, comm_name);".into()),
-        "comm_errhandler" => ("", "call.comm_errhandler(comm, errhandler);".into()),
-        "type_free" => ("", "call.type_free();".into()),
+        "comm_name" => after("call.comm_name(comm, comm_name);"),
+        "comm_errhandler" => after("call.comm_errhandler(comm, errhandler);"),
+        "type_free" => after("call.type_free();"),
         "coll" => (
-            "",
-            format!("{} call.coll({}, bytes_out, bytes_in);", shares(f)?, root(f)),
+            String::new(),
+            format!(
+                "{} call.coll({}, bytes_out, bytes_in);",
+                shares(f)?,
+                root(f)
+            ),
         ),
         "post_coll" => (
-            "",
+            String::new(),
             format!(
                 "{} call.post_coll(comm, {}, bytes_out, bytes_in, request);",
                 shares(f)?,
@@ -157,7 +161,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
             ),
         ),
         "coll_init" => (
-            "",
+            String::new(),
             format!(
                 "{} call.coll_init(comm, {}, bytes_out, bytes_in, request);",
                 shares(f)?,
@@ -198,7 +202,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
         ),
         _ => format!("if result == 0 {{ {} }}", hooks.1),
     };
-    Ok((hooks.0.to_string(), after))
+    Ok((hooks.0, after))
 }
 
 fn root(f: &Function) -> &'static str {

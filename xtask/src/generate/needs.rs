@@ -1,4 +1,4 @@
-//! What calls wait for, noted before they are made.
+//! The hooks that note what a call waits for, before it is made.
 
 use super::table::Function;
 

@@ -1,4 +1,4 @@
-//! Bytes of collectives: what each of them moves for one rank.
+//! The bytes that each collective moves for one rank, as Rust expressions.
 
 use super::table::Function;
 use anyhow::{Result, bail};

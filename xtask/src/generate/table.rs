@@ -1,8 +1,8 @@
-//! The table of all MPI functions, as it is written.
+//! Reads the table of all MPI functions.
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Where it is.
+/// Its file.
 pub const TABLE: &str = "proto/mpi.functions";
 
 /// One line of the table.

@@ -1,4 +1,5 @@
-//! The wrappers: one line of Rust for each function that is observed or takes a communicator.
+//! Generates the wrappers: one line of Rust for each function that is recorded or takes a
+//! communicator.
 
 use super::hooks::hooks;
 use super::needs::needs;
@@ -10,8 +11,10 @@ use std::fmt::Write as _;
 pub fn wrappers(functions: &[Function]) -> Result<String> {
     let mut out = String::from(
         "// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n\
-         //! One wrapper for each MPI function that is observed or takes a communicator.\n\n\
-         use crate::family::*;\nuse super::macros::{follow, through, wrap};\nuse core::ffi::{c_char, c_int, c_void};\n\n",
+         //! Wrappers of all MPI functions that are recorded or take a communicator, generated.\n\n\
+         use super::macros::{follow, through, wrap};\n\
+         use crate::family::*;\n\
+         use core::ffi::{c_char, c_int, c_void};\n\n",
     );
     for (index, function) in functions.iter().enumerate() {
         let index = index + 1;
@@ -58,7 +61,8 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
         };
         let _ = writeln!(
             out,
-            "{shape}!({index}, {name}, P{name}, ({arguments}), |call| {before}, |result| {{ {after} }});"
+            "{shape}!({index}, {name}, P{name}, ({arguments}), |call| {before}, \
+             |result| {{ {after} }});"
         );
     }
     Ok(out)

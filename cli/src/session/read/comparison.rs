@@ -1,8 +1,9 @@
 //! The comparisons in a session's file.
 
 use super::super::comparison::{Comparison, Op, value_in};
-use super::super::field::{FIELDS, Field, Part};
-use super::{Read, Reader, Spot};
+use super::super::field::{FIELDS, Field};
+use super::super::part::Part;
+use super::reader::{Read, Reader, Spot};
 use invivo_config::toml_file::{get, plain, unknown_of_many};
 use toml::de::DeTable;
 

@@ -1,7 +1,8 @@
 //! What answers compare to.
 
 use super::super::comparison::{Comparison, Op, shown, value_in};
-use super::super::field::{Answer, FIELDS, Field, Kind, Part, Unit};
+use super::super::field::{Answer, FIELDS, Field, Kind, Unit};
+use super::super::part::Part;
 use invivo_grpc::v1::{
     Coverage, FunctionRow, FunctionsReply, JobStatus, Ledger, MatrixCell, MatrixReply, RankCounts,
     StatusReply, Traffic,

@@ -3,10 +3,9 @@
 use super::super::field::Kind;
 use super::super::script::{Action, Wait};
 use super::super::{Script, read};
-use crate::steer::Order;
 use invivo_config::toml_file::{FileError, Source};
+use invivo_proto::control::order::Order;
 use std::path::Path;
-use std::time::Duration;
 
 fn script(text: &str) -> Result<Script, FileError> {
     read(&Source {
@@ -100,7 +99,9 @@ fn a_plan_has_every_step_with_its_time() {
     assert_eq!(script.steps[3].line, 17);
     assert_eq!(
         script.steps[3].action,
-        Action::Order(Order::Pause(Duration::from_secs(30)))
+        Action::Order(Order::Pause {
+            lease_ns: 30_000_000_000
+        })
     );
     let json = script.plan_json();
     assert_eq!(

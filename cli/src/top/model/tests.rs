@@ -22,10 +22,20 @@ fn nothing_is_done_before_it_is_confirmed() {
         Event::Snapshot(Box::new(samples::snapshot(1))),
     );
     for (letter, order) in [
-        ('P', Order::Pause(Duration::from_secs(600))),
-        ('R', Order::Record(false)),
+        (
+            'P',
+            Order::Pause {
+                lease_ns: 600_000_000_000,
+            },
+        ),
+        ('R', Order::Record { on: false }),
         ('X', Order::Reset),
-        ('W', Order::Window(Duration::from_secs(2))),
+        (
+            'W',
+            Order::Window {
+                length_ns: 2_000_000_000,
+            },
+        ),
     ] {
         for no in ['n', 'q', ' ', letter] {
             assert_eq!(press(&mut model, &format!("{letter}{no}")), None);
@@ -69,7 +79,7 @@ fn p_and_r_undo_what_is_in_force() {
     );
     assert_eq!(
         press(&mut model, "ry"),
-        Some(Action::Do(Order::Record(true)))
+        Some(Action::Do(Order::Record { on: true }))
     );
 }
 
@@ -124,8 +134,9 @@ fn a_frozen_view_stays_while_the_job_goes_on() {
     assert_eq!(sequence(model.picture()), Some(2));
 }
 
+/// A loss is dated from its beginning and ends with a snapshot.
 #[test]
-fn a_loss_is_dated_from_its_beginning_and_ends_with_a_snapshot() {
+fn a_loss_begins_at_its_first_sign_until_a_snapshot() {
     let mut model = model();
     let second = Duration::from_secs;
     model.step(second(1), Event::Snapshot(Box::new(samples::snapshot(1))));

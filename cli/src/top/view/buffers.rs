@@ -2,6 +2,7 @@
 
 use crate::top::model::Picture;
 use crate::top::palette::Palette;
+use crate::top::view::frame::{nothing, titled};
 use invivo_grpc::v1::{Coverage, JobStatus, Ledger};
 use invivo_report::glyphs::Look;
 use invivo_report::units::{bytes, count, counted, duration, duration_f64, share};
@@ -17,7 +18,7 @@ const BEFORE_BAR: usize = 62;
 /// Draws the page.
 pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let Some(snapshot) = &picture.snapshot else {
-        return super::nothing("Nothing has been recorded yet.", look, area, buffer);
+        return nothing("Nothing has been recorded yet.", look, area, buffer);
     };
     let coverage = snapshot.coverage.clone().unwrap_or_default();
     let status = snapshot.status.clone().unwrap_or_default();
@@ -29,7 +30,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     ])
     .areas(area);
     let title = format!("where {} are", counted(ledger.entered, "recorded call"));
-    let above = super::titled(&title, look, above, buffer);
+    let above = titled(&title, look, above, buffer);
     let bar = usize::from(above.width).saturating_sub(BEFORE_BAR);
     let rows = parts.into_iter().map(|(name, calls, bad)| {
         let of_all = calls as f64 / ledger.entered.max(1) as f64;
@@ -58,7 +59,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
             buffer,
         );
     }
-    let below = super::titled("what it costs", look, below, buffer);
+    let below = titled("what it costs", look, below, buffer);
     let rows = costs(&coverage, &ledger, &status).into_iter();
     for ((name, value), y) in rows.zip(below.y..below.bottom()) {
         let line = Line::raw(look.text(&format!(" {name:<22} {value}")));

@@ -2,6 +2,7 @@
 
 use super::table;
 use crate::top::model::Picture;
+use crate::top::view::frame::{nothing, titled};
 use invivo_report::glyphs::Look;
 use invivo_report::table::Side;
 use invivo_report::units::{bytes, count, duration, duration_f64, share};
@@ -32,7 +33,7 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
         .as_ref()
         .map_or(&[][..], |snapshot| &snapshot.functions);
     if rows.is_empty() {
-        return super::nothing("No MPI call has been recorded yet.", look, area, buffer);
+        return nothing("No MPI call has been recorded yet.", look, area, buffer);
     }
     let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
     let clipped: u64 = rows.iter().map(|row| row.clipped).sum();
@@ -44,7 +45,7 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
     } else {
         "all ranks together".to_owned()
     };
-    let area = super::titled(&title, look, area, buffer);
+    let area = titled(&title, look, area, buffer);
     let rows: Vec<_> = rows
         .iter()
         .map(|row| {

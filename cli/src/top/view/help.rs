@@ -1,5 +1,6 @@
 //! The keys, explained.
 
+use crate::top::view::frame::titled;
 use invivo_report::glyphs::Look;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -28,7 +29,7 @@ const TEXT: [&str; 17] = [
 
 /// Draws it.
 pub fn draw(look: Look, area: Rect, buffer: &mut Buffer) {
-    let area = super::titled("keys and words", look, area, buffer);
+    let area = titled("keys and words", look, area, buffer);
     for (text, y) in TEXT.iter().zip(area.y..area.bottom()) {
         Line::raw(format!(" {text}")).render(
             Rect {

@@ -2,6 +2,7 @@
 
 use crate::top::model::Picture;
 use crate::top::palette::Palette;
+use crate::top::view::frame::{nothing, titled};
 use invivo_grpc::v1::{MatrixReply, Traffic};
 use invivo_report::glyphs::Look;
 use invivo_report::units::{bytes, counted};
@@ -32,11 +33,11 @@ pub fn side(width: u16, height: u16) -> u32 {
 /// Draws the page.
 pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let Some(matrix) = &picture.matrix else {
-        return super::nothing("The matrix has been asked for.", look, area, buffer);
+        return nothing("The matrix has been asked for.", look, area, buffer);
     };
     if matrix.cells.is_empty() {
         let text = "No point-to-point message has been recorded yet.";
-        return super::nothing(text, look, area, buffer);
+        return nothing(text, look, area, buffer);
     }
     let block_ranks = matrix.block_ranks.max(1);
     let blocks = matrix.ranks.div_ceil(block_ranks);
@@ -45,7 +46,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     } else {
         format!("bytes sent from block to block, {block_ranks} ranks each")
     };
-    let area = super::titled(&title, look, area, buffer);
+    let area = titled(&title, look, area, buffer);
     // The terminal may have become smaller since the matrix was asked for.
     let across = (area.width.saturating_sub(LABEL + SUM) / CELL).min(blocks as u16);
     let down = (area.height.saturating_sub(LINES - 1)).min(blocks as u16);

@@ -5,6 +5,7 @@ use crate::top::finding::{Weight, finding, observed};
 use crate::top::history::Sample;
 use crate::top::model::Picture;
 use crate::top::palette::Palette;
+use crate::top::view::frame::titled;
 use invivo_grpc::v1::{FunctionRow, RankCounts};
 use invivo_report::functions::observed_mpi_ns;
 use invivo_report::glyphs::Look;
@@ -91,7 +92,7 @@ fn draw_calls(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
         .filter_map(|sample| sample.calls_per_s)
         .fold(0.0, f64::max);
     let title = format!("calls/s {now}, most {}", count(most.round() as u64));
-    let area = super::titled(&title, look, area, buffer);
+    let area = titled(&title, look, area, buffer);
     // The scale begins at 0, so that a height is a number; in thousandths, as the widget counts in
     // integers.
     let scaled = |sample: &Sample| {
@@ -106,7 +107,7 @@ fn draw_share(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
     let now = picture.history.last().mpi_share;
     let now = now.map_or_else(|| "-".to_owned(), |of_time| share(of_time, 1.0));
     let title = format!("time in MPI {now}, scale to 100 %");
-    let area = super::titled(&title, look, area, buffer);
+    let area = titled(&title, look, area, buffer);
     let scaled = |sample: &Sample| sample.mpi_share.map(|of_time| (1000.0 * of_time) as u64);
     sparkline(picture, scaled, look, area, buffer);
 }
@@ -136,7 +137,7 @@ fn sparkline(
 }
 
 fn draw_states(counts: &RankCounts, look: Look, area: Rect, buffer: &mut Buffer) {
-    let area = super::titled("ranks by state", look, area, buffer);
+    let area = titled("ranks by state", look, area, buffer);
     let states = [
         ("starting", counts.starting),
         ("held", counts.held),
@@ -167,7 +168,7 @@ fn draw_states(counts: &RankCounts, look: Look, area: Rect, buffer: &mut Buffer)
 }
 
 fn draw_functions(rows: &[FunctionRow], look: Look, area: Rect, buffer: &mut Buffer) {
-    let area = super::titled("where the MPI time goes", look, area, buffer);
+    let area = titled("where the MPI time goes", look, area, buffer);
     let whole = observed_mpi_ns(rows);
     let width = usize::from(area.width).saturating_sub(29);
     for (row, y) in observed(rows).zip(area.y..area.bottom()) {

@@ -4,6 +4,7 @@
 use super::table;
 use crate::top::model::Picture;
 use crate::top::palette::Palette;
+use crate::top::view::frame::{nothing, titled};
 use invivo_grpc::convert::state_name;
 use invivo_grpc::v1::{RankState, RankStatus, Snapshot};
 use invivo_report::glyphs::Look;
@@ -30,7 +31,7 @@ const BAR: usize = 12;
 /// Draws the page.
 pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &mut Buffer) {
     let Some(snapshot) = &picture.snapshot else {
-        return super::nothing("No rank has been seen yet.", look, area, buffer);
+        return nothing("No rank has been seen yet.", look, area, buffer);
     };
     let status = snapshot.status.clone().unwrap_or_default();
     let ranks = snapshot
@@ -41,7 +42,7 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
         "{} of {ranks} ranks, the most time in MPI first",
         status.named.len()
     );
-    let area = super::titled(&title, look, area, buffer);
+    let area = titled(&title, look, area, buffer);
     let before = entered(picture.before.as_ref());
     let seconds = picture
         .before

@@ -1,9 +1,9 @@
 use super::*;
-use crate::steer::Order;
 use crate::top::keys::Key;
 use crate::top::model::{Event, Model};
 use crate::top::samples;
 use invivo_grpc::v1::{CommandReply, PauseStatus, RecordingStatus, Snapshot};
+use invivo_proto::control::order::Order;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use std::time::Duration;
@@ -167,7 +167,7 @@ fn the_last_line_asks_tells_and_answers() {
     };
     model.step(
         now,
-        Event::Answered(Order::Pause(Duration::ZERO), Ok(reply)),
+        Event::Answered(Order::Pause { lease_ns: 0 }, Ok(reply)),
     );
     assert_eq!(
         last(&model).as_deref(),
@@ -229,8 +229,9 @@ fn a_long_page_scrolls() {
     assert!(screen(&model, 80, 24, true).contains(" 17 to 32 of 32; arrow keys move"));
 }
 
+/// Blocks of ranks are named and as many as fit are asked for.
 #[test]
-fn blocks_of_ranks_are_named_and_as_many_as_fit_are_asked_for() {
+fn blocks_of_ranks_are_named_and_fit_the_screen() {
     assert_eq!((matrix_side(80, 24), matrix_side(120, 40)), (15, 31));
     let mut model = at('4');
     model.live.matrix = Some(samples::matrix(matrix_side(80, 24), 4));

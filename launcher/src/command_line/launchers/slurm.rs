@@ -2,7 +2,8 @@
 //! argument; its long ones take the value behind `=` or in the next argument, but for those whose
 //! value may be left out, which take it behind `=` only.
 
-use super::{Count, Flavour, Line, LineError, Part, set_count};
+use super::line::{Count, Line, LineError, Part, set_count};
+use super::tables::Flavour;
 use std::ffi::OsString;
 
 /// Options that say how many processes to start.

@@ -1,6 +1,6 @@
 //! What Slurm says to the processes that `srun` starts. Tried with Slurm 22.05.
 
-use super::{Environment, Numbers, text};
+use super::variables::{Environment, Numbers, text};
 use std::ffi::OsString;
 
 /// The rank among the processes of this node.

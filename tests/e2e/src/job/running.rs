@@ -1,11 +1,10 @@
-//! A job that runs: who of it is where, what is sent to it, and its end.
+//! A job that runs: its processes, its clients, the files by which its program is steered.
 
-use super::Job;
-use crate::client::{Client, number};
-use crate::ended::Ended;
-use crate::family::Family;
-use crate::hosts::Hosts;
-use crate::output;
+use super::description::Job;
+use super::output::{self, Output};
+use crate::clients::{Client, number};
+use crate::cluster::hosts::Hosts;
+use crate::mpi::Family;
 use crate::processes::{self, Process};
 use rustix::process::Signal;
 use std::ffi::OsStr;
@@ -15,55 +14,54 @@ use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The longest that processes of a job live on after its launcher has ended.
-const AFTERMATH: Duration = Duration::from_secs(5);
-
 /// A job that runs. Dropped, it is killed, all of it.
 #[derive(Debug)]
 pub struct Running {
     pub(super) job: Job,
+    /// Of the whole job, tool processes included.
     pub(super) processes: u32,
-    /// Of every host but the last.
+    /// On every host but the last.
     pub(super) processes_per_host: u32,
     pub(super) mark: String,
     pub(super) directory: TempDir,
+    /// The command line, for messages.
     pub(super) shown: String,
+    /// The launcher, or what stands in front of it.
     pub(super) child: Child,
     pub(super) begun: Instant,
     pub(super) status: Option<ExitStatus>,
     pub(super) hosts: Option<Hosts>,
-    /// Held while it runs: one job at a time.
+    /// The lock of [`super::turn`], held while the job runs.
     pub(super) turn: Option<File>,
 }
 
 impl Running {
-    /// The MPI that it runs on.
     pub fn family(&self) -> Family {
         self.job.family
     }
 
-    /// Ranks of the application.
+    /// Ranks of the application, of all its programs.
     pub fn ranks(&self) -> u32 {
         self.job.all_ranks()
     }
 
-    /// The launcher's numbers of the application's ranks: every host has its own first.
-    pub(crate) fn processes_of_ranks(&self) -> impl Iterator<Item = u32> {
+    /// The launcher's numbers of the application's ranks: on every host they come first.
+    pub(super) fn processes_of_ranks(&self) -> impl Iterator<Item = u32> {
         let (ranks, each) = (self.ranks() / self.job.hosts, self.processes_per_host);
         (0..self.job.hosts).flat_map(move |host| host * each..host * each + ranks)
     }
 
-    /// What every process of it has in its environment.
+    /// The value of [`processes::MARK`] in the environment of every process of the job.
     pub fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// Its own directory.
+    /// The working directory of the job, which nothing else uses.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The hosts that it runs on, where they were made.
+    /// The hosts that it runs on, where they are made of namespaces.
     pub fn hosts(&self) -> Option<&Hosts> {
         self.hosts.as_ref()
     }
@@ -78,7 +76,6 @@ impl Running {
         self.directory().join("logs")
     }
 
-    /// Its `connect.json`.
     pub fn connect_file(&self) -> PathBuf {
         self.directory()
             .join("state/invivo/jobs")
@@ -86,16 +83,15 @@ impl Running {
             .join("connect.json")
     }
 
-    /// Somebody who watches and steers it from outside: on the host of the root, which is the last
-    /// one.
+    /// A client on the host of the root, which is the last one.
     pub fn client(&self) -> Client {
         self.client_on(self.job.hosts - 1)
     }
 
-    /// The same on another host.
+    /// A client on another host.
     pub fn client_on(&self, host: u32) -> Client {
         let prefix = self.hosts.as_ref().map(|made| made.prefix(host));
-        Client::of(
+        Client::new(
             &self.mark,
             &self.directory().join("state"),
             prefix.unwrap_or_default(),
@@ -121,7 +117,7 @@ impl Running {
         named[0].clone()
     }
 
-    /// Its process with this number in the whole job, of all that have this name.
+    /// The process of this name that the launcher has given this number in the whole job.
     pub fn member(&self, name: &str, number: u32) -> Process {
         let variable = self.job.family.number_variable();
         let is_it = |process: &&Process| {
@@ -132,7 +128,7 @@ impl Running {
         found.unwrap_or_else(|| panic!("no {name} has the number {number}: {named:?}"))
     }
 
-    /// The name of its program.
+    /// The file name of its program.
     pub fn program_name(&self) -> &str {
         let program = self.job.program.first().map(Path::new);
         program
@@ -143,10 +139,10 @@ impl Running {
 
     /// Sends a signal to the launcher.
     pub fn signal_launcher(&self, signal: Signal) {
-        processes::signal(&Process::of(self.child.id()), signal);
+        processes::signal(&Process::with_pid(self.child.id()), signal);
     }
 
-    /// Sends a signal to every process of it but the launcher's own, as a batch system does.
+    /// Sends a signal to every process of the job but the launcher's own, as a batch system does.
     pub fn signal_members(&self, signal: Signal) {
         let variable = self.job.family.number_variable();
         let all = processes::marked(&self.mark).into_iter();
@@ -154,12 +150,15 @@ impl Running {
             .for_each(|process| processes::signal(&process, signal));
     }
 
-    /// Sends a signal to the launcher and to all that is in its process group, as a terminal does.
+    /// Sends a signal to the launcher and to its process group, as a terminal does.
     pub fn signal_from_terminal(&self, signal: Signal) {
         processes::signal_group(self.child.id(), signal);
     }
 
-    /// Waits for the moment when `ready` has something, and asks it again while the job runs.
+    /// Polls `ready` until it gives a value.
+    ///
+    /// # Panics
+    /// When the job ends before that, or runs into its time limit. `what` is for the message.
     pub fn until<T>(&mut self, what: &str, ready: impl Fn(&Running) -> Option<T>) -> T {
         loop {
             if let Some(value) = ready(self) {
@@ -199,23 +198,19 @@ impl Running {
             .sum()
     }
 
-    /// Leaves the program a file in the directory of its logs.
+    /// Makes a file in the directory of the logs, for which the program looks.
     pub fn tell(&self, name: &str) {
         File::create(self.logs().join(name)).expect("a file for the program");
     }
 
-    /// Takes such a file away again.
+    /// Removes such a file.
     pub fn untell(&self, name: &str) {
         std::fs::remove_file(self.logs().join(name)).expect("a file for the program");
     }
 
     /// What the ranks have written to their standard outputs so far.
     pub fn stdout(&self) -> Vec<String> {
-        let outputs = output::read(
-            self.output_files(),
-            &self.directory().join("out"),
-            self.processes,
-        );
+        let outputs = self.outputs();
         let of_ranks = self
             .processes_of_ranks()
             .filter_map(|process| outputs.get(process as usize));
@@ -227,15 +222,11 @@ impl Running {
     /// Invivo's lines on all standard error outputs so far.
     pub fn our_lines(&self) -> Vec<String> {
         let launcher = std::fs::read(self.directory().join("launcher.stderr")).unwrap_or_default();
-        let outputs = output::read(
-            self.job.family,
-            &self.directory().join("out"),
-            self.processes,
-        );
+        let outputs = self.outputs();
         output::our_lines(&outputs, &launcher)
     }
 
-    /// Whether nobody of it is alive but its launcher.
+    /// Whether no process of the job is alive but its launcher.
     pub fn is_launcher_alone(&self) -> bool {
         let launcher = self.child.id() as i32;
         processes::marked(&self.mark)
@@ -251,41 +242,17 @@ impl Running {
         self.status.is_none()
     }
 
-    /// Waits for the end; a job that takes too long is killed and fails its test.
-    pub fn end(mut self) -> Ended {
-        while self.runs() {
-            assert!(
-                self.begun.elapsed() < self.job.limit,
-                "the job did not end in {:?}",
-                self.job.limit
-            );
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let left = processes::left_after(&self.mark, AFTERMATH);
-        assert!(left.is_empty(), "processes outlived the job: {left:?}");
-        self.turn = None;
-        let status = self.status.expect("it has ended");
-        let outputs = output::read(
-            self.output_files(),
-            &self.directory().join("out"),
-            self.processes,
-        );
-        Ended {
-            status,
-            outputs,
-            running: self,
-        }
-    }
-
-    /// How its launcher names the files of its processes: srun is told to do it as MPICH's does.
-    fn output_files(&self) -> Family {
-        match self.job.slurm {
+    /// What every process has written so far.
+    pub(super) fn outputs(&self) -> Vec<Output> {
+        // srun is told to name the files of its processes as MPICH's launcher does.
+        let names = match self.job.slurm {
             Some(_) => Family::Mpich,
             None => self.job.family,
-        }
+        };
+        output::read(names, &self.directory().join("out"), self.processes)
     }
 
-    /// Everything that is known about it, for somebody who has to find out what went wrong.
+    /// Everything that is known about the job, for whoever has to find out why a test failed.
     fn describe(&self) -> String {
         let mut text = format!(
             "--- {}\nstatus: {:?} after {:?}\n",
@@ -302,14 +269,7 @@ impl Running {
         let here = |name: &str| std::fs::read(self.directory().join(name)).unwrap_or_default();
         add("the launcher's output".into(), &here("launcher.stdout"));
         add("the launcher's errors".into(), &here("launcher.stderr"));
-        for (process, output) in output::read(
-            self.output_files(),
-            &self.directory().join("out"),
-            self.processes,
-        )
-        .iter()
-        .enumerate()
-        {
+        for (process, output) in self.outputs().iter().enumerate() {
             add(format!("output of process {process}"), &output.stdout);
             add(format!("errors of process {process}"), &output.stderr);
         }

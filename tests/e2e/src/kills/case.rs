@@ -1,21 +1,20 @@
-//! Who dies, how and when: all of it is made of a seed.
+//! One case: the process, the fault and the moment, all made of a seed.
 
-use super::victim::Victim;
-use crate::family::Family;
+use super::target::Target;
+use crate::mpi::Family;
 use fastrand::Rng;
 use rustix::process::Signal;
 use std::fmt;
 use std::ops::Range;
 use std::time::Duration;
 
-/// What it gets.
+/// A fault that is injected into a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
-    /// Without a chance.
+pub enum Fault {
     Kill,
-    /// As from a fault of its own.
-    Fault,
-    /// As from an assertion of its own.
+    /// As from an error of the process itself.
+    Segv,
+    /// As from an assertion of the process itself.
     Abort,
     /// A request to end.
     Term,
@@ -23,47 +22,52 @@ pub enum Way {
     Stop,
 }
 
-impl Way {
-    /// All of them.
-    pub const ALL: [Way; 5] = [Way::Kill, Way::Fault, Way::Abort, Way::Term, Way::Stop];
+impl Fault {
+    pub const ALL: [Fault; 5] = [
+        Fault::Kill,
+        Fault::Segv,
+        Fault::Abort,
+        Fault::Term,
+        Fault::Stop,
+    ];
 
-    /// As the manual calls it.
+    /// The name in the manual's table.
     pub fn title(self) -> &'static str {
         match self {
-            Way::Kill => "SIGKILL",
-            Way::Fault => "SIGSEGV",
-            Way::Abort => "SIGABRT",
-            Way::Term => "SIGTERM",
-            Way::Stop => "SIGSTOP, SIGCONT",
+            Fault::Kill => "SIGKILL",
+            Fault::Segv => "SIGSEGV",
+            Fault::Abort => "SIGABRT",
+            Fault::Term => "SIGTERM",
+            Fault::Stop => "SIGSTOP, SIGCONT",
         }
     }
 
-    /// The signal that it begins with.
+    /// The first signal of the fault.
     pub fn signal(self) -> Signal {
         match self {
-            Way::Kill => Signal::KILL,
-            Way::Fault => Signal::SEGV,
-            Way::Abort => Signal::ABORT,
-            Way::Term => Signal::TERM,
-            Way::Stop => Signal::STOP,
+            Fault::Kill => Signal::KILL,
+            Fault::Segv => Signal::SEGV,
+            Fault::Abort => Signal::ABORT,
+            Fault::Term => Signal::TERM,
+            Fault::Stop => Signal::STOP,
         }
     }
 }
 
-/// From when on the time to the strike counts.
+/// The moment from which the delay to the fault counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// From when the victim is first seen.
+    /// The target is first seen.
     Start,
-    /// From when all ranks are behind `MPI_Init`.
+    /// All ranks are behind `MPI_Init`.
     Run,
-    /// From when the first rank is about to call `MPI_Finalize`.
+    /// The first rank is about to call `MPI_Finalize`.
     End,
 }
 
 impl Phase {
-    /// When the strike comes, at the latest.
-    fn delays(self) -> Duration {
+    /// The longest delay of the fault.
+    fn delay_max(self) -> Duration {
         Duration::from_millis(match self {
             Phase::Start => 400,
             Phase::Run => 200,
@@ -72,30 +76,25 @@ impl Phase {
     }
 }
 
-/// How long a victim stands still: usually not long enough for anybody to notice, sometimes longer
-/// than the others wait for an answer.
+/// Times for which a target is stopped: usually too short for other processes to notice, sometimes
+/// longer than they wait for an answer.
 const STOPS_MS: [Range<u64>; 2] = [20..400, 1000..2000];
 /// One of so many stops is a long one.
 const LONG_STOPS: u32 = 6;
 
-/// One case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What all the rest but the MPI is made of.
+    /// Gives everything else but the MPI.
     pub seed: u64,
-    /// The MPI.
     pub family: Family,
-    /// Who.
-    pub victim: Victim,
-    /// Which, where there are several: of the ranks and their supervisors.
+    pub target: Target,
+    /// The rank, where the target is a rank or a rank's supervisor.
     pub rank: u32,
-    /// How.
-    pub way: Way,
-    /// When, from
+    pub fault: Fault,
     pub phase: Phase,
-    /// on.
+    /// From the beginning of the phase to the fault.
     pub delay: Duration,
-    /// How long it stands still, where it does.
+    /// From SIGSTOP to SIGCONT, for [`Fault::Stop`].
     pub stop: Duration,
 }
 
@@ -104,26 +103,26 @@ impl Case {
     pub fn of(seed: u64, family: Family) -> Case {
         let mut random = Rng::with_seed(seed);
         let mut one_of = |number: usize| random.usize(..number);
-        let victim = Victim::ALL[one_of(Victim::ALL.len())];
-        let way = Way::ALL[one_of(Way::ALL.len())];
+        let target = Target::ALL[one_of(Target::ALL.len())];
+        let fault = Fault::ALL[one_of(Fault::ALL.len())];
         let phase = [Phase::Start, Phase::Run, Phase::Run, Phase::End][one_of(4)];
-        let rank = one_of(victim.ranks() as usize) as u32;
-        let delay = Duration::from_micros(random.u64(..phase.delays().as_micros() as u64));
+        let rank = one_of(target.ranks() as usize) as u32;
+        let delay = Duration::from_micros(random.u64(..phase.delay_max().as_micros() as u64));
         let is_long = random.u32(..LONG_STOPS) == 0;
         let stop = Duration::from_millis(random.u64(STOPS_MS[usize::from(is_long)].clone()));
         Case {
             seed,
             family,
-            victim,
+            target,
             rank,
-            way,
+            fault,
             phase,
             delay,
             stop,
         }
     }
 
-    /// The cases of a campaign: the MPIs take turns.
+    /// The cases of a campaign, without end: the MPIs take turns.
     pub fn campaign(seed: u64, families: &[Family]) -> impl Iterator<Item = Case> {
         let mut random = Rng::with_seed(seed);
         let seeds = std::iter::repeat_with(move || random.u64(..1 << 32));
@@ -132,15 +131,17 @@ impl Case {
             .map(|(seed, family)| Case::of(seed, family))
     }
 
-    /// Nothing of the program is touched for good: it ends as it would have.
+    /// Whether the program must end as it would without the fault.
     pub fn spares_the_program(&self) -> bool {
-        self.way == Way::Stop || self.victim == Victim::Gateway || self.asks_a_tool()
+        self.fault == Fault::Stop || self.target == Target::Gateway || self.terminates_a_tool()
     }
 
-    /// Who is asked to end stays with the ranks, from when it has come so far that it knows of the
-    /// signal.
-    fn asks_a_tool(&self) -> bool {
-        self.way == Way::Term && !self.victim.is_of_the_program() && self.phase != Phase::Start
+    /// Whether a tool process gets SIGTERM: it stays until the ranks have ended, once it has come
+    /// so far that it handles the signal.
+    fn terminates_a_tool(&self) -> bool {
+        self.fault == Fault::Term
+            && !self.target.is_part_of_the_program()
+            && self.phase != Phase::Start
     }
 }
 
@@ -149,9 +150,9 @@ impl fmt::Display for Case {
         let Case {
             seed,
             family,
-            victim,
+            target,
             rank,
-            way,
+            fault,
             phase,
             delay,
             stop,
@@ -160,10 +161,10 @@ impl fmt::Display for Case {
             f,
             "--case {seed} --mpi {}: {} for {}",
             family.name(),
-            way.title(),
-            victim.title()
+            fault.title(),
+            target.title()
         )?;
-        if victim.is_of_the_program() {
+        if target.is_part_of_the_program() {
             write!(f, " ({rank})")?;
         }
         let from = match phase {
@@ -172,8 +173,8 @@ impl fmt::Display for Case {
             Phase::End => "after the first rank comes to MPI_Finalize",
         };
         write!(f, ", {:.1} ms {from}", delay.as_secs_f64() * 1e3)?;
-        match way {
-            Way::Stop => write!(f, ", for {} ms", stop.as_millis()),
+        match fault {
+            Fault::Stop => write!(f, ", for {} ms", stop.as_millis()),
             _ => Ok(()),
         }
     }
@@ -201,17 +202,17 @@ mod tests {
     }
 
     #[test]
-    fn in_a_long_campaign_everybody_dies_in_every_way_on_every_mpi_at_every_time() {
+    fn a_long_campaign_has_every_combination() {
         let cases: Vec<Case> = Case::campaign(1, &Family::ALL).take(1000).collect();
         let kinds: BTreeSet<_> = cases
             .iter()
-            .map(|case| (case.victim, case.way, case.family.name()))
+            .map(|case| (case.target, case.fault, case.family.name()))
             .collect();
         assert_eq!(
             kinds.len(),
-            Victim::ALL.len() * Way::ALL.len() * Family::ALL.len()
+            Target::ALL.len() * Fault::ALL.len() * Family::ALL.len()
         );
-        let times: BTreeSet<_> = cases.iter().map(|case| (case.victim, case.phase)).collect();
-        assert_eq!(times.len(), Victim::ALL.len() * 3);
+        let times: BTreeSet<_> = cases.iter().map(|case| (case.target, case.phase)).collect();
+        assert_eq!(times.len(), Target::ALL.len() * 3);
     }
 }

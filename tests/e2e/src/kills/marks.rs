@@ -1,9 +1,9 @@
-//! What the ranks of `tests/apps/hunted.c` have marked of themselves, whatever became of them.
+//! The calls that ranks of `tests/apps/marked_calls.c` marked as begun and ended before they died.
 
-use crate::counts::Calls;
+use crate::logs::counts::Calls;
 use std::path::Path;
 
-/// The functions that it marks, in its order.
+/// The functions that the program marks, in the order of its file.
 const FUNCTIONS: [&str; 9] = [
     "MPI_Init",
     "MPI_Send",
@@ -16,18 +16,18 @@ const FUNCTIONS: [&str; 9] = [
     "MPI_Finalize",
 ];
 
-/// Calls of all ranks.
+/// The marked calls of all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Those that began.
+    /// Calls that began.
     pub begun: Calls,
-    /// Of these, those that ended.
+    /// Of these, the calls that ended.
     pub ended: Calls,
 }
 
 impl Marks {
-    /// Of all ranks that have left some in this directory. A rank that does not know its number yet
-    /// is in `MPI_Init` at most, and has the first number that nobody has.
+    /// Reads the marks of all ranks in this directory. A rank that did not know its number yet was
+    /// in `MPI_Init` at most, and gets the first number that no other rank has.
     pub fn read(directory: &Path) -> Marks {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
         let files = entries.map(|entry| entry.path()).filter(|path| {
@@ -36,7 +36,7 @@ impl Marks {
         });
         let mut numbers: Vec<Vec<i64>> = files
             .filter_map(|path| Some(numbers(&std::fs::read(path).ok()?)))
-            // Killed before it had made room for them.
+            // A rank may be killed before its file has its full size.
             .filter(|numbers| numbers.len() == 1 + 2 * FUNCTIONS.len())
             .collect();
         let known: Vec<i64> = numbers.iter().map(|of_rank| of_rank[0]).collect();
@@ -60,9 +60,9 @@ impl Marks {
         }
     }
 
-    /// What is wrong with these calls of a report, of which so many more were dropped and counted:
-    /// everything that ended must be there, and nothing that did not begin. (A call's record is
-    /// made before the program has marked its end.)
+    /// Why the calls of a report contradict the marks: all calls that ended must be in it, but for
+    /// as many as were `dropped` and counted, and no call that did not begin. (The record of a call
+    /// is made before the program marks its end.)
     pub fn contradicts(&self, reported: &Calls, dropped: u64) -> Option<String> {
         let of = |calls: &Calls, key: &(u32, String)| calls.get(key).copied().unwrap_or(0);
         let invented = reported
@@ -112,21 +112,21 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_is_there_and_what_is_under_way_may_be() {
+    fn ended_calls_are_reported_and_open_calls_may_be() {
         assert_eq!(marks(6, 5).contradicts(&reported(5), 0), None);
         assert_eq!(marks(6, 5).contradicts(&reported(6), 0), None);
         assert_eq!(marks(6, 5).contradicts(&reported(3), 2), None);
     }
 
     #[test]
-    fn what_is_lost_or_invented_is_found() {
+    fn lost_and_invented_calls_are_found() {
         assert!(marks(6, 5).contradicts(&reported(4), 0).is_some());
         assert!(marks(6, 5).contradicts(&reported(7), 0).is_some());
         assert!(marks(6, 5).contradicts(&Calls::new(), 4).is_some());
     }
 
     #[test]
-    fn ranks_without_a_number_get_those_that_nobody_has() {
+    fn ranks_without_a_number_get_free_numbers() {
         let directory = tempfile::tempdir().expect("a directory");
         for (pid, rank) in [(7, 1_i64), (8, -1)] {
             let mut bytes = rank.to_ne_bytes().to_vec();

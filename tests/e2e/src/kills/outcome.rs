@@ -1,40 +1,39 @@
-//! What became of a case, and what may become of it. Pure.
+//! The outcome of a case, and whether it is one that Invivo promises. No process is touched here.
 
 use super::case::{Case, Phase};
 use std::fmt;
 use std::time::Duration;
 
-/// How long supervisors keep the end of a job back, at most.
-const KEPT_BACK: Duration = Duration::from_secs(10);
+/// The longest time for which supervisors delay the end of a job, until the report is made.
+const END_DELAYED_MAX: Duration = Duration::from_secs(10);
 
-/// What the report has.
+/// How much the report has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reported {
-    /// Everything until the end of each rank.
+    /// All calls until the end of each rank.
     All,
-    /// Something, and it says that it is not all.
+    /// A part of the calls, and it says that it is not complete.
     Part,
-    /// There is none.
+    /// There is no report.
     Nothing,
 }
 
-/// What became of a job of which somebody was struck.
+/// What is seen of a job that a fault has hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Outcome {
-    /// All ranks have printed what they print, and nothing else.
+    /// All ranks have printed exactly what they print without a fault.
     pub output_is_right: bool,
-    /// The launcher's status.
+    /// The exit status of the launcher.
     pub status: i32,
-    /// The report.
     pub reported: Reported,
 }
 
 impl Outcome {
-    /// A rank died, and the report of it says that it is not all. Where a launcher kills everybody
-    /// at once, the last answers have half a second, which is not enough now and then on a busy
-    /// machine: rare in a campaign, and never in silence.
+    /// Whether a rank died and the report says that it is not complete. Where a launcher kills all
+    /// processes at once, there is half a second for the last answers, which is not enough now and
+    /// then on a busy machine: rare in a campaign, and the report always says so.
     pub fn is_late(self, case: &Case) -> bool {
-        self.reported == Reported::Part && case.victim.is_of_the_program()
+        self.reported == Reported::Part && case.target.is_part_of_the_program()
     }
 }
 
@@ -54,18 +53,18 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What MPICH's launcher says of itself when a process dies between its last question, in
-/// `MPI_Finalize`, and the answer.
+/// The status of MPICH's launcher when a process dies in `MPI_Finalize` between its last request to
+/// the launcher and the answer.
 const LAUNCHER_BROKE: i32 = 255;
 
-/// The same of one that dies at the start: the launcher writes to it, and dies of SIGPIPE. Bare in
-/// one of some 500 cases.
+/// The status of MPICH's launcher when it writes to a process that died at its start, and gets
+/// SIGPIPE: in one of some 500 cases, without Invivo.
 const LAUNCHER_WROTE: i32 = 141;
 
-/// Statuses of a launcher of which a rank ends this way, as bare runs show; MPICH's adds up those
-/// that it sees, and that of the others, which it kills.
+/// The statuses that a launcher may have when a rank gets this fault, as bare runs show. MPICH's
+/// combines those that it sees, the ones of the ranks that it kills itself included.
 pub fn statuses(case: &Case) -> Vec<i32> {
-    let number = case.way.signal().as_raw();
+    let number = case.fault.signal().as_raw();
     if case.family.is_open_mpi() {
         return vec![128 + number];
     }
@@ -75,19 +74,19 @@ pub fn statuses(case: &Case) -> Vec<i32> {
     statuses
 }
 
-/// What is known of a run beside what became of it.
+/// What is known of a run beside its outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// All ranks were through `MPI_Init`.
+    /// All ranks had returned from `MPI_Init`.
     pub all_began: bool,
-    /// From the strike to the end.
+    /// From the fault to the end of the job.
     pub took: Duration,
-    /// Nobody was left but the launcher, which waited for ever: then it was killed, and its status
-    /// tells nothing.
+    /// All processes were gone but the launcher, which did not end: it was killed, and its status
+    /// means nothing.
     pub launcher_hung: bool,
 }
 
-/// Why this may not become of this case.
+/// Why this outcome breaks a promise; `None` where it keeps all of them.
 pub fn objection(case: &Case, outcome: Outcome, run: Run) -> Option<String> {
     let Outcome {
         output_is_right,
@@ -104,8 +103,8 @@ pub fn objection(case: &Case, outcome: Outcome, run: Run) -> Option<String> {
     if status == 0 {
         return Some("a job that was harmed looks as if it had succeeded".into());
     }
-    if run.launcher_hung || !case.victim.is_of_the_program() {
-        // MPI ends a job of which a process dies; who makes the report may be dead.
+    if run.launcher_hung || !case.target.is_part_of_the_program() {
+        // MPI ends a job of which a process dies; the process that makes the report may be dead.
         return None;
     }
     if !statuses(case).contains(&status) {
@@ -114,9 +113,8 @@ pub fn objection(case: &Case, outcome: Outcome, run: Run) -> Option<String> {
             statuses(case)
         ));
     }
-    // An end is kept back for so long and no longer: a machine may be too busy to make a report
-    // meanwhile.
-    if run.took > KEPT_BACK {
+    // The end is not delayed any longer: a machine may be too busy to make a report meanwhile.
+    if run.took > END_DELAYED_MAX {
         return None;
     }
     (reported == Reported::Nothing && run.all_began).then(|| "there is no report".into())
@@ -125,15 +123,14 @@ pub fn objection(case: &Case, outcome: Outcome, run: Run) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::Family;
-    use crate::kills::case::Way;
-    use crate::kills::victim::Victim;
+    use crate::kills::case::Fault;
+    use crate::kills::target::Target;
+    use crate::mpi::Family;
 
-    /// A case of this kind, whatever its seed.
-    fn case(family: Family, victim: Victim, way: Way) -> Case {
+    fn case(family: Family, target: Target, fault: Fault) -> Case {
         Case {
-            victim,
-            way,
+            target,
+            fault,
             ..Case::of(0, family)
         }
     }
@@ -153,8 +150,8 @@ mod tests {
     };
 
     #[test]
-    fn a_rank_that_dies_dies_as_without_us_and_is_reported() {
-        let case = case(Family::Ompi, Victim::Rank, Way::Kill);
+    fn a_rank_dies_with_the_status_of_a_bare_run() {
+        let case = case(Family::Ompi, Target::Rank, Fault::Kill);
         let objects = |status, reported, all_began| {
             let run = Run { all_began, ..SOON };
             objection(&case, outcome(status, false, reported), run).is_some()
@@ -167,7 +164,7 @@ mod tests {
         assert!(objects(1, Reported::All, true));
         assert!(objects(0, Reported::All, true));
         let late = Run {
-            took: 2 * KEPT_BACK,
+            took: 2 * END_DELAYED_MAX,
             ..SOON
         };
         assert_eq!(
@@ -177,10 +174,10 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_and_a_stop_harm_nobody() {
+    fn a_killed_gateway_and_a_stop_change_nothing() {
         for case in [
-            case(Family::Ompi, Victim::Gateway, Way::Kill),
-            case(Family::Mpich, Victim::Place, Way::Stop),
+            case(Family::Ompi, Target::Gateway, Fault::Kill),
+            case(Family::Mpich, Target::Place, Fault::Stop),
         ] {
             assert_eq!(
                 objection(&case, outcome(0, true, Reported::All), SOON),
@@ -198,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_dies_takes_the_job_with_it_and_never_in_silence() {
-        let case = case(Family::Mpich, Victim::Root, Way::Kill);
+    fn a_job_without_a_tool_process_fails() {
+        let case = case(Family::Mpich, Target::Root, Fault::Kill);
         assert_eq!(
             objection(&case, outcome(9, false, Reported::Nothing), SOON),
             None

@@ -1,6 +1,6 @@
-//! What a buffer keeps, by its own word.
+//! Reads what a buffer keeps, from `invivo records --json`.
 
-use invivo_e2e::client::Client;
+use invivo_e2e::clients::Client;
 use invivo_proto::mpi;
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -8,33 +8,32 @@ use std::collections::HashMap;
 /// A call as far as it is compared: end, duration, region, tag, bytes out, number of parts.
 pub type Known = (u64, u64, u16, i32, u64, usize);
 
-/// What `invivo records --json` prints, a page per line.
+/// A line of the output.
 #[derive(Deserialize)]
 struct Page {
     records: Vec<Record>,
     #[serde(default)]
     samples: Vec<Sample>,
-    books: Books,
+    books: CallCounts,
     #[serde(default)]
     losses: Vec<Loss>,
 }
 
-/// A sample.
 #[derive(Deserialize)]
 pub struct Sample {
     pub ordinal: u64,
     pub values: Vec<u64>,
 }
 
-/// Where the calls are that a buffer was given.
+/// What became of the calls that a buffer was given.
 #[derive(Deserialize)]
-pub struct Books {
+pub struct CallCounts {
     pub stored: u64,
     pub kept: u64,
     pub reduced: u64,
 }
 
-/// What a level lost.
+/// The records that a level lost for one reason.
 #[derive(Deserialize)]
 pub struct Loss {
     pub class: String,
@@ -44,11 +43,11 @@ pub struct Loss {
     pub last_ns: u64,
 }
 
-/// What one location's buffer says.
+/// The content of one location's buffer.
 pub struct Kept {
     pub calls: Vec<Known>,
     pub samples: Vec<Sample>,
-    pub books: Books,
+    pub counts: CallCounts,
     pub losses: Vec<Loss>,
 }
 
@@ -68,7 +67,7 @@ struct Facts {
     bytes_out: u64,
 }
 
-/// What a buffer keeps, by its own word.
+/// Reads the buffer of a rank.
 pub fn kept(client: &Client, rank: u32) -> Kept {
     let output = client.run(&["records", &rank.to_string(), "--json"]);
     assert!(
@@ -100,11 +99,11 @@ pub fn kept(client: &Client, rank: u32) -> Kept {
         samples.extend(page.samples);
         last = Some((page.books, page.losses));
     }
-    let (books, losses) = last.expect("a page at least");
+    let (counts, losses) = last.expect("a page at least");
     Kept {
         calls,
         samples,
-        books,
+        counts,
         losses,
     }
 }

@@ -1,22 +1,23 @@
-//! What buffers of one mebibyte keep of a run that makes a hundred times as much, under each
-//! strategy, against the full record of the same run.
+//! Buffers that are a hundred times too small keep exactly what their strategy says.
 //!
 //! ```text
-//! record      everything, as the tap wrote it        kept  what a buffer says that it keeps
-//! definition  strategies that give up the oldest of their lowest level       thinning  samples, and the cap
+//! full_record     all records of the run, as the tap of the tree with test hooks wrote them
+//! kept            what a buffer keeps, as `invivo records` prints it
+//! strategy_model  strategies, written once more without the code of the buffer
+//! thinning        samples, and the cap of calls
 //! ```
 
-mod definition;
+mod full_record;
 mod kept;
-mod record;
+mod strategy_model;
 mod thinning;
 
-use definition::{Sorter, assert_is_the_strategys};
-use invivo_e2e::apps::program;
-use invivo_e2e::client::{Client, number};
-use invivo_e2e::family::Family;
+use invivo_e2e::clients::{Client, number};
 use invivo_e2e::job::Job;
+use invivo_e2e::mpi::Family;
+use invivo_e2e::paths::invivo_with_hooks;
 use invivo_e2e::processes::{Process, resident_bytes};
+use invivo_e2e::programs::program;
 use invivo_proto::packet::PACKET_BYTES;
 use invivo_proto::shm::PACKETS_DEFAULT;
 use kept::{Kept, kept};
@@ -26,17 +27,18 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use strategy_model::{Sorter, assert_is_the_strategys};
 
 const RANKS: u32 = 4;
 /// Rounds and calls per round: seven and a half million calls of some 18 bytes each, on every rank.
 const ROUNDS: &str = "500";
 const CALLS: &str = "15000";
-/// Between two rounds, so that the tool place follows on two cores.
+/// The pause between two rounds, in which the tool place can keep up on two cores.
 const REST_US: &str = "6000";
 /// A buffer has to be this many times too small.
 const TOO_SMALL: u64 = 100;
-/// What the tool place's memory may differ by: packets that have overtaken others and wait for
-/// them, at most as many as the ranks have. A hundredth of the records.
+/// By how much the memory of the tool place may vary: packets that have overtaken others and wait
+/// for them, at most as many as the ranks have. It is a hundredth of the records.
 const RESIDENT_TOLERANCE: u64 = RANKS as u64 * (PACKETS_DEFAULT * PACKET_BYTES) as u64;
 
 /// Calls for each sample where samples have the buffer to themselves: after so many halvings as
@@ -44,25 +46,26 @@ const RESIDENT_TOLERANCE: u64 = RANKS as u64 * (PACKETS_DEFAULT * PACKET_BYTES) 
 const SAMPLE_EVERY: u64 = 14;
 
 fn flood(family: Family) -> Vec<OsString> {
-    program(family, "flood", [ROUNDS, CALLS, REST_US])
+    program(family, "call_flood", [ROUNDS, CALLS, REST_US])
 }
 
-/// Memory of a process while it works, with the time of each look.
-fn watch(place: &Process, until: impl Fn() -> bool) -> Vec<(Instant, u64)> {
-    let mut looks = Vec::new();
+/// Samples the memory of a process, with the time of each sample.
+fn sample_memory(place: &Process, until: impl Fn() -> bool) -> Vec<(Instant, u64)> {
+    let mut samples = Vec::new();
     while !until() {
-        looks.push((Instant::now(), resident_bytes(place)));
+        samples.push((Instant::now(), resident_bytes(place)));
         std::thread::sleep(Duration::from_millis(50));
     }
-    looks
+    samples
 }
 
-fn assert_constant(looks: &[(Instant, u64)]) {
-    let (Some((begun, _)), Some((ended, _))) = (looks.first(), looks.last()) else {
-        panic!("the place was not seen");
+fn assert_constant(samples: &[(Instant, u64)]) {
+    let (Some((begun, _)), Some((ended, _))) = (samples.first(), samples.last()) else {
+        panic!("the place was not sampled");
     };
+    // Buffers fill in the first fifth of the run.
     let fifth = ended.duration_since(*begun) / 5;
-    let sizes = looks
+    let sizes = samples
         .iter()
         .filter(|(at, _)| at.duration_since(*begun) >= fifth);
     let sizes: Vec<u64> = sizes.map(|(_, bytes)| *bytes).collect();
@@ -75,21 +78,28 @@ fn assert_constant(looks: &[(Instant, u64)]) {
     );
 }
 
-/// What is left of an observed run.
-struct Flooded {
-    /// What all buffers said together.
+/// The results of an observed run.
+struct FloodResults {
+    /// The answer of `invivo buffers`.
     buffers: Value,
-    /// What those of the ranks that were asked for said, by rank.
+    /// The contents of some buffers, by rank.
     kept: Vec<(u32, Kept)>,
     /// The full record.
     tap: tempfile::TempDir,
 }
 
-/// One run under a strategy, and with more variables. The application is untouched, the place's
-/// memory constant, and 80 % of the bins are in use.
-fn flooded(family: Family, strategy: &str, variables: &[(&str, &str)], asked: &[u32]) -> Flooded {
+/// Runs the program under a strategy and with more variables, and reads the buffers of some ranks.
+/// Checks that the application is as in the bare run, that the memory of the place is constant, and
+/// that 80 % of the bins are in use.
+fn run_flood(
+    family: Family,
+    strategy: &str,
+    variables: &[(&str, &str)],
+    ranks_read: &[u32],
+) -> FloodResults {
     let tap = tempfile::tempdir_in("/tmp").expect("a directory for the tap");
     let mut job = Job::observed(family, RANKS, &flood(family))
+        .by(invivo_with_hooks())
         .options(["--buffer", "1MiB", "--strategy", strategy])
         .env("INVIVO_TAP", tap.path());
     for (name, value) in variables {
@@ -98,9 +108,9 @@ fn flooded(family: Family, strategy: &str, variables: &[(&str, &str)], asked: &[
     let mut running = job.start();
     running.wait_for_answers();
     let place = running.only("tool-place");
-    let looks = watch(&place, || running.notes("done") == RANKS);
+    let samples = sample_memory(&place, || running.notes("done") == RANKS);
     let client = running.client();
-    // The last records are taken within the latency bound.
+    // The last records arrive within the latency bound.
     let mut buffers = client.json(&["buffers"]);
     while number(&buffers, "/coverage/ledger/in_flight") != 0 {
         buffers = client.json(&["buffers"]);
@@ -120,21 +130,21 @@ fn flooded(family: Family, strategy: &str, variables: &[(&str, &str)], asked: &[
     let notes = client.json(&["status"])["status"]["notes"].to_string();
     assert!(notes.contains("INVIVO_TAP"), "{notes}");
 
-    let kept = asked
+    let kept = ranks_read
         .iter()
         .map(|&rank| (rank, kept(&client, rank)))
         .collect();
     running.tell("end");
     let ended = running.end();
-    assert_constant(&looks);
+    assert_constant(&samples);
     let observed = (ended.code(), ended.stdout(), ended.stderr());
     assert_eq!(observed, bare(family));
-    Flooded { buffers, kept, tap }
+    FloodResults { buffers, kept, tap }
 }
 
 type Outcome = (i32, Vec<String>, Vec<String>);
 
-/// How the program ends and what it writes by itself: always the same, so one run of each family is
+/// The status and the outputs of the bare run: always the same, so that one run on each MPI is
 /// enough.
 fn bare(family: Family) -> Outcome {
     static KNOWN: Mutex<Vec<(Family, Outcome)>> = Mutex::new(Vec::new());
@@ -151,23 +161,23 @@ fn bare(family: Family) -> Outcome {
     outcome
 }
 
-/// One run; ranks given are compared call by call.
-fn hold_to(family: Family, strategy: &'static str, compared: &[u32]) {
-    let Flooded { buffers, kept, tap } = flooded(family, strategy, &[], compared);
+/// Runs the program, and compares the buffers of some ranks call by call with the strategy.
+fn keeps_what_is_defined(family: Family, strategy: &'static str, compared: &[u32]) {
+    let FloodResults { buffers, kept, tap } = run_flood(family, strategy, &[], compared);
     assert!(
         number(&buffers, "/reductions") >= number(&buffers, "/bins"),
         "{buffers}"
     );
-    for (rank, Kept { calls, books, .. }) in &kept {
+    for (rank, Kept { calls, counts, .. }) in &kept {
         assert_eq!(
-            (books.kept, books.stored),
-            (calls.len() as u64, books.kept + books.reduced)
+            (counts.kept, counts.stored),
+            (calls.len() as u64, counts.kept + counts.reduced)
         );
         assert!(
-            books.stored >= TOO_SMALL * books.kept,
+            counts.stored >= TOO_SMALL * counts.kept,
             "{} of {}",
-            books.kept,
-            books.stored
+            counts.kept,
+            counts.stored
         );
         assert_is_the_strategys(
             &mut Sorter::new(strategy, &buffers),
@@ -180,22 +190,22 @@ fn hold_to(family: Family, strategy: &'static str, compared: &[u32]) {
 
 #[test]
 fn the_flight_recorder_keeps_the_newest() {
-    hold_to(Family::Ompi, "time", &[0, 1, 2, 3]);
+    keeps_what_is_defined(Family::Ompi, "time", &[0, 1, 2, 3]);
 }
 
 #[test]
 fn by_duration_the_longest_stay() {
-    hold_to(Family::Mpich, "duration:20us", &[0, 3]);
+    keeps_what_is_defined(Family::Mpich, "duration:20us", &[0, 3]);
 }
 
 #[test]
-fn by_iterations_every_so_manieth_stays_whole() {
-    hold_to(Family::Ompi, "iterations:8@MPI_Barrier", &[1]);
+fn by_iterations_every_nth_iteration_stays() {
+    keeps_what_is_defined(Family::Ompi, "iterations:8@MPI_Barrier", &[1]);
 }
 
 #[test]
 fn combinations_go_in_their_order() {
-    hold_to(
+    keeps_what_is_defined(
         Family::Ompi,
         "class:metric,iterations:2@MPI_Barrier,duration:5us",
         &[2],
@@ -204,7 +214,7 @@ fn combinations_go_in_their_order() {
 
 #[test]
 fn classes_and_depths_go_in_their_order() {
-    hold_to(Family::Ompi, "depth:0,class:call", &[3]);
+    keeps_what_is_defined(Family::Ompi, "depth:0,class:call", &[3]);
 }
 
 /// Calls go at the cap, all at once; then samples have the whole buffer, and are thinned evenly.
@@ -213,8 +223,8 @@ fn classes_and_depths_go_in_their_order() {
 fn at_the_cap_all_calls_go_and_samples_are_thinned() {
     let every = SAMPLE_EVERY.to_string();
     let variables = [("INVIVO_SAMPLES", every.as_str())];
-    let flooded = flooded(Family::Ompi, "samples,cap=50%", &variables, &[0, 1, 2, 3]);
-    thinning::assert_thinned(&flooded, SAMPLE_EVERY);
+    let results = run_flood(Family::Ompi, "samples,cap=50%", &variables, &[0, 1, 2, 3]);
+    thinning::assert_thinned(&results, SAMPLE_EVERY);
 }
 
 /// Without a cap, samples make room for calls: the newest calls are kept, as if there were no
@@ -222,15 +232,46 @@ fn at_the_cap_all_calls_go_and_samples_are_thinned() {
 #[test]
 fn samples_make_room_for_calls() {
     let variables = [("INVIVO_SAMPLES", "1000")];
-    let flooded = flooded(Family::Ompi, "samples", &variables, &[1]);
-    thinning::assert_crowded_out(&flooded);
+    let results = run_flood(Family::Ompi, "samples", &variables, &[1]);
+    thinning::assert_crowded_out(&results);
+}
+
+/// A strategy that a buffer of 128 KiB is too small for.
+const TOO_MANY_LEVELS: &str = "duration:1ms,duration:2ms,duration:3ms,iterations:8@MPI_Barrier";
+
+/// Rules that have no effect as long as only MPI calls are recorded: each is refused with its reason.
+fn assert_rules_without_effect_are_refused(client: &Client) {
+    for (strategy, reason) in [
+        (
+            "depth:2",
+            "depth:2 has no effect: no regions are recorded yet",
+        ),
+        (
+            "class:call",
+            "class:call has no effect: only MPI calls are recorded yet",
+        ),
+        ("samples", "samples has no effect: no samples are taken yet"),
+        (
+            "time,cap=50%",
+            "a cap has no use: it leaves the rest of the buffer to samples",
+        ),
+    ] {
+        let refused = client.run(&["strategy", strategy]);
+        assert!(!refused.status.success(), "{strategy}: {refused:?}");
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert!(stderr.contains(reason), "{strategy}: {stderr}");
+        assert!(
+            stderr.contains("give time, duration:1ms or iterations:4@MPI_Barrier"),
+            "{strategy}: {stderr}"
+        );
+    }
 }
 
 #[test]
 fn a_strategy_changes_while_the_job_runs() {
     let ranks = 2;
-    let chatter = program(Family::Ompi, "chatter", []);
-    let mut running = Job::observed(Family::Ompi, ranks, &chatter)
+    let command = program(Family::Ompi, "message_loop", []);
+    let mut running = Job::observed(Family::Ompi, ranks, &command)
         .options(["--buffer", "128KiB"])
         .start();
     running.wait_for_answers();
@@ -244,14 +285,16 @@ fn a_strategy_changes_while_the_job_runs() {
     client.all_do(ranks, &["strategy", "iterations:3@MPI_Allreduce"]);
     assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
 
-    // 33 levels want 132 bins, of which 128 KiB have fewer.
-    let refused = client.run(&["strategy", "samples,depth:0,duration:1ms", "--json"]);
+    // 33 levels need 132 bins, and 128 KiB have fewer.
+    let refused = client.run(&["strategy", TOO_MANY_LEVELS, "--json"]);
     assert!(!refused.status.success());
     let stderr = String::from_utf8_lossy(&refused.stderr);
     assert!(stderr.contains("is too small"), "{stderr}");
     assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
     let refused = client.run(&["strategy", "best"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("\"best\" is no rule of a strategy"));
+    assert_rules_without_effect_are_refused(&client);
+    assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
 
     let entries = client.json_stream(&["audit"]);
     let given = entries
@@ -260,7 +303,7 @@ fn a_strategy_changes_while_the_job_runs() {
     let arguments: Vec<_> = given
         .filter_map(|entry| entry["arguments"].as_str())
         .collect();
-    let wanted = ["iterations:3@MPI_Allreduce", "samples,depth:0,duration:1ms"];
+    let wanted = ["iterations:3@MPI_Allreduce", TOO_MANY_LEVELS];
     assert!(
         wanted.iter().all(|wanted| arguments.contains(wanted)),
         "{entries:?}"
@@ -280,14 +323,14 @@ fn a_strategy_changes_while_the_job_runs() {
             .all(|record| number(record, "/end_ns") >= now - 200_000_000)
     );
     assert_records_end(&client);
-    let nobody = client.run(&["records", "7"]);
-    assert!(String::from_utf8_lossy(&nobody.stderr).contains("nobody has records of rank 7"));
+    let no_rank = client.run(&["records", "7"]);
+    assert!(String::from_utf8_lossy(&no_rank.stderr).contains("nobody has records of rank 7"));
     running.tell("stop");
     assert_eq!(running.end().code(), 0);
 }
 
-/// A rank records faster than somebody reads: what he is shown ends with what there was when he
-/// asked.
+/// A rank records faster than a client reads: its answer ends with the last record of the moment at
+/// which it asked.
 fn assert_records_end(client: &Client) {
     let mut asking = client.command(&["records", "1", "--json"]);
     let mut asked = asking

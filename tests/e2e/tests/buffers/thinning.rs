@@ -1,11 +1,12 @@
-//! What is left of samples, and of calls that have a cap. The samples are those of the place's
-//! generator: one for every so many calls.
+//! Samples that are thinned evenly, and calls that are given up at a cap.
+//!
+//! The samples come from the generator of the tree with test hooks: one for every so many calls.
 
-use crate::Flooded;
-use crate::definition::{Sorter, assert_is_the_strategys};
-use crate::record::all;
+use crate::FloodResults;
+use crate::full_record::all;
+use crate::strategy_model::{Sorter, assert_is_the_strategys};
 use crate::{RANKS, TOO_SMALL};
-use invivo_e2e::client::number;
+use invivo_e2e::clients::number;
 use invivo_otfx::{Buffer, Geometry, Strategy};
 use serde_json::Value;
 
@@ -27,11 +28,11 @@ fn levels(buffers: &Value) -> &[Value] {
 
 /// Calls that a flight recorder of so much memory takes before it gives up the first, and the end
 /// of the one for which it does. How many bytes a call takes only the buffer's own encoding knows.
-fn fits(flooded: &Flooded, rank: u32, geometry: Geometry) -> (u64, u64) {
+fn fits(results: &FloodResults, rank: u32, geometry: Geometry) -> (u64, u64) {
     let mut buffer =
         Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("large enough");
     let (mut fit, mut end) = (0, None);
-    all(flooded.tap.path(), rank, |call, parts| {
+    all(results.tap.path(), rank, |call, parts| {
         if end.is_some() {
             return;
         }
@@ -46,9 +47,9 @@ fn fits(flooded: &Flooded, rank: u32, geometry: Geometry) -> (u64, u64) {
 
 /// The ends of the first call of a rank and of that with a number; the tap goes on to the end of
 /// the job.
-fn ends(flooded: &Flooded, rank: u32, number: u64) -> (u64, u64) {
+fn ends(results: &FloodResults, rank: u32, number: u64) -> (u64, u64) {
     let (mut calls, mut first, mut last) = (0, None, 0);
-    all(flooded.tap.path(), rank, |call, _| {
+    all(results.tap.path(), rank, |call, _| {
         calls += 1;
         first.get_or_insert(call.end);
         if calls == number {
@@ -64,19 +65,19 @@ fn ends(flooded: &Flooded, rank: u32, number: u64) -> (u64, u64) {
 
 /// All calls are gone since the one that no longer fitted into half of the buffer; of the samples
 /// those are left whose ordinal the highest halving divides.
-pub fn assert_thinned(flooded: &Flooded, every: u64) {
-    let buffers = &flooded.buffers;
+pub fn assert_thinned(results: &FloodResults, every: u64) {
+    let buffers = &results.buffers;
     assert_eq!(
         number(buffers, "/capped/buffers"),
         u64::from(RANKS),
         "{buffers}"
     );
     let mut samples = Vec::new();
-    for (rank, kept) in &flooded.kept {
-        let books = &kept.books;
-        let taken = books.stored;
-        assert_eq!((books.kept, books.reduced), (0, taken));
-        let (first, last) = ends(flooded, *rank, taken);
+    for (rank, kept) in &results.kept {
+        let counts = &kept.counts;
+        let taken = counts.stored;
+        assert_eq!((counts.kept, counts.reduced), (0, taken));
+        let (first, last) = ends(results, *rank, taken);
         samples.push(taken / every);
         assert!(kept.calls.is_empty());
         let mut of_calls = kept.losses.iter().filter(|loss| loss.class == "call");
@@ -99,7 +100,7 @@ pub fn assert_thinned(flooded: &Flooded, every: u64) {
         );
         let bin_bytes = (bytes / bins) as usize;
         let half = Geometry::with_bins(bin_bytes * bins as usize / 2, bin_bytes);
-        let (fit, dropped) = fits(flooded, *rank, half);
+        let (fit, dropped) = fits(results, *rank, half);
         assert!(
             taken >= TOO_SMALL * 2 * fit,
             "{taken} calls, of which half a buffer takes {fit}"
@@ -120,14 +121,14 @@ pub fn assert_thinned(flooded: &Flooded, every: u64) {
         .take_while(|level| closed(level) == u64::from(RANKS))
         .count() as u32;
     assert!((1..LEVELS).contains(&halvings), "{buffers}");
-    assert_told(flooded, halvings, every);
-    for (rank, kept) in &flooded.kept {
+    assert_told(results, halvings, every);
+    for (rank, kept) in &results.kept {
         // Each says how many calls it has seen: the numbers of calls at equal distances.
         let told = kept
             .samples
             .iter()
             .map(|sample| (sample.ordinal, sample.values[0]));
-        let left = (1..=kept.books.stored / every).filter(|ordinal| level(*ordinal) >= halvings);
+        let left = (1..=kept.counts.stored / every).filter(|ordinal| level(*ordinal) >= halvings);
         assert!(
             told.eq(left.map(|ordinal| (ordinal, ordinal * every))),
             "rank {rank} after {halvings} halvings"
@@ -154,8 +155,8 @@ pub fn assert_thinned(flooded: &Flooded, every: u64) {
 /// Each rank knows how often its frequency has been halved; the last time may have been behind its
 /// last call but a few. As they knew in time, few samples came in vain: of those that nobody knows
 /// of, all that are not left would.
-fn assert_told(flooded: &Flooded, halvings: u32, every: u64) {
-    let buffers = &flooded.buffers;
+fn assert_told(results: &FloodResults, halvings: u32, every: u64) {
+    let buffers = &results.buffers;
     assert_eq!(
         number(buffers, "/thinned/locations"),
         u64::from(RANKS),
@@ -174,11 +175,11 @@ fn assert_told(flooded: &Flooded, halvings: u32, every: u64) {
             "the rank was not told: {one}"
         );
     }
-    for (rank, kept) in &flooded.kept {
+    for (rank, kept) in &results.kept {
         let lost = kept.losses.iter().filter(|loss| loss.class == "sample");
         let closed = lost.filter(|loss| loss.reason == "of a closed level");
         let in_vain: u64 = closed.map(|loss| loss.records).sum();
-        let due = kept.books.stored / every;
+        let due = kept.counts.stored / every;
         assert!(
             in_vain * 10 < due,
             "rank {rank}: {in_vain} of {due} samples in vain"
@@ -187,30 +188,30 @@ fn assert_told(flooded: &Flooded, halvings: u32, every: u64) {
 }
 
 /// No sample is left, and the calls are those of a flight recorder.
-pub fn assert_crowded_out(flooded: &Flooded) {
-    for level in &levels(&flooded.buffers)[..LEVELS as usize] {
+pub fn assert_crowded_out(results: &FloodResults) {
+    for level in &levels(&results.buffers)[..LEVELS as usize] {
         assert_eq!(
             (number(level, "/kept"), number(level, "/closed")),
             (0, u64::from(RANKS))
         );
     }
-    let lost = flooded.buffers["losses"].as_array().expect("losses");
+    let lost = results.buffers["losses"].as_array().expect("losses");
     assert!(
         lost.iter().any(|loss| loss["class"] == "sample"),
         "{lost:?}"
     );
-    for (rank, kept) in &flooded.kept {
-        let books = &kept.books;
+    for (rank, kept) in &results.kept {
+        let counts = &kept.counts;
         assert!(
-            books.stored >= TOO_SMALL * books.kept && books.kept > 0,
+            counts.stored >= TOO_SMALL * counts.kept && counts.kept > 0,
             "{} of {}",
-            books.kept,
-            books.stored
+            counts.kept,
+            counts.stored
         );
         assert_is_the_strategys(
-            &mut Sorter::new("time", &flooded.buffers),
+            &mut Sorter::new("time", &results.buffers),
             &kept.calls,
-            flooded.tap.path(),
+            results.tap.path(),
             *rank,
         );
     }

@@ -172,8 +172,9 @@ fn in_vain(told: &Buffers) -> u64 {
     closed.map(|(_, loss)| loss.records).sum()
 }
 
+/// A rank is told that the frequency of its samples is halved.
 #[test]
-fn a_rank_is_told_that_the_frequency_of_its_samples_is_halved() {
+fn a_rank_hears_of_halved_sample_frequency() {
     const CALLS: u64 = 4000;
     let mut scene = sampled(1, "samples");
     let (_supervisor, mut writer) = scene.attach(0);
@@ -194,7 +195,7 @@ fn a_rank_is_told_that_the_frequency_of_its_samples_is_halved() {
     }
     let Halvings { buffer, known } = halvings(&told);
     let word = |scene: &Scene| {
-        let page = scene.place.ranks[0].records.memory().unwrap().page();
+        let page = scene.place.local.ranks[0].records.memory().unwrap().page();
         page.status[0].halvings.load(Ordering::Relaxed)
     };
     assert_eq!((word(&scene), known), (buffer, 0), "told, and not heard");
@@ -211,7 +212,7 @@ fn a_rank_is_told_that_the_frequency_of_its_samples_is_halved() {
     assert_eq!(halvings(&told).buffer, buffer);
     assert_eq!(in_vain(&told) - before, CALLS * 3 / 4);
     // It hears, and none do.
-    let page = scene.place.ranks[0].records.memory().unwrap().page();
+    let page = scene.place.local.ranks[0].records.memory().unwrap().page();
     page.status[0]
         .halvings_known
         .store(buffer, Ordering::Release);

@@ -1,0 +1,139 @@
+//! A launcher's command line as it was read, and the same line with Invivo in it.
+
+use super::tables::Flavour;
+use std::ffi::OsString;
+use std::ops::Range;
+
+/// What stands on a launcher's command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Whose line it is.
+    pub flavour: Flavour,
+    /// The programs, one at least: several are separated by colons.
+    pub parts: Vec<Part>,
+    /// The user decides about placement and oversubscription.
+    pub placed: bool,
+    /// The user decides about binding, or may.
+    pub bound: bool,
+}
+
+/// One program of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Processes asked for.
+    pub count: u32,
+    /// The argument that says so: replaced by `count_prefix` and the new number.
+    pub count_at: usize,
+    /// What stands before the number in its argument (`-np=`), or nothing.
+    pub count_prefix: String,
+    /// The arguments that are the program and its own.
+    pub program: Range<usize>,
+}
+
+/// Why a command line cannot be extended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineError {
+    /// The first word is no launcher that is known.
+    NotALauncher {
+        /// It is one that exists, though.
+        launcher: bool,
+    },
+    /// Nothing says how many processes to start.
+    NoCount,
+    /// What says it is no number above 0.
+    BadCount(String),
+    /// It is said twice.
+    TwoCounts,
+    /// An option that is in no table.
+    UnknownOption(String),
+    /// The line ends where a value should follow.
+    NoValue(String),
+    /// The line ends before a program.
+    NoProgram,
+    /// The programs stand in a file.
+    ProgramFile(String),
+    /// Several programs where there can be one only.
+    SeveralPrograms,
+}
+
+/// Processes, the argument that says so, and what stands before the number there.
+pub type Count = (u32, usize, String);
+
+/// Takes note of the number in the argument at `number_at`, of which `value` is the number's text
+/// where it is not all of it.
+pub fn set_count(
+    count: &mut Option<Count>,
+    args: &[OsString],
+    number_at: usize,
+    value: Option<&str>,
+    option: &str,
+) -> Result<(), LineError> {
+    let argument = args
+        .get(number_at)
+        .ok_or_else(|| LineError::NoValue(option.to_owned()))?
+        .to_string_lossy();
+    let number = value.unwrap_or(&argument);
+    let processes: u32 = number
+        .parse()
+        .map_err(|_| LineError::BadCount(number.to_owned()))?;
+    if processes == 0 {
+        return Err(LineError::BadCount(number.to_owned()));
+    }
+    let prefix = argument.strip_suffix(number).unwrap_or_default().to_owned();
+    match count.replace((processes, number_at, prefix)) {
+        Some(_) => Err(LineError::TwoCounts),
+        None => Ok(()),
+    }
+}
+
+/// An option without its one or two dashes.
+pub fn stem(arg: &str) -> Option<&str> {
+    let stem = arg.strip_prefix("--").or_else(|| arg.strip_prefix('-'))?;
+    (!stem.is_empty()).then_some(stem)
+}
+
+impl Line {
+    /// Ranks of all programs together.
+    pub fn ranks(&self) -> u32 {
+        self.parts
+            .iter()
+            .fold(0, |sum, part| sum.saturating_add(part.count))
+    }
+
+    /// The same line with `tools` more processes and `inserted` before every program. Where there
+    /// are several programs, the tool processes are one more: they are the last ones of the world.
+    pub fn extended(&self, args: &[OsString], tools: u32, inserted: &[OsString]) -> Vec<OsString> {
+        let mut line = Vec::new();
+        let mut from = 0;
+        let several = self.parts.len() > 1;
+        for part in &self.parts {
+            let count = if several {
+                part.count
+            } else {
+                part.count + tools
+            };
+            line.extend_from_slice(&args[from..part.program.start]);
+            let count_at = line.len() - (part.program.start - part.count_at);
+            line[count_at] = format!("{}{count}", part.count_prefix).into();
+            line.extend_from_slice(inserted);
+            line.extend_from_slice(&args[part.program.clone()]);
+            from = part.program.end;
+        }
+        if several {
+            line.extend([":".into(), "-n".into(), tools.to_string().into()]);
+            line.extend_from_slice(inserted);
+            line.extend_from_slice(self.program(args));
+        }
+        line
+    }
+
+    /// The first program with its arguments.
+    pub fn program<'a>(&self, args: &'a [OsString]) -> &'a [OsString] {
+        self.programs(args).next().unwrap_or_default()
+    }
+
+    /// The programs with their arguments.
+    pub fn programs<'a>(&self, args: &'a [OsString]) -> impl Iterator<Item = &'a [OsString]> {
+        self.parts.iter().map(|part| &args[part.program.clone()])
+    }
+}

@@ -1,0 +1,24 @@
+//! An MPI launcher that was found on this machine.
+
+use crate::command_line::launchers::Flavour;
+use crate::job::environment::Family;
+
+/// An MPI launcher that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launcher {
+    /// As one types it.
+    pub name: String,
+    /// Whose it is.
+    pub family: Family,
+    /// What it says of itself, or nothing.
+    pub version: String,
+}
+
+/// The family of a launcher.
+pub fn family_of(flavour: Flavour) -> Option<Family> {
+    match flavour {
+        Flavour::OpenMpi => Some(Family::Ompi),
+        Flavour::Hydra => Some(Family::Mpich),
+        Flavour::Either | Flavour::Slurm => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Converts between the request messages of commands and orders, and sends an order as its call.
+
+use crate::v1::invivo_client::InvivoClient;
+use crate::v1::{
+    CommandReply, HoldRequest, PauseRequest, RecordRequest, RecordWindowRequest, ResetRequest,
+    ResumeRequest, SetStrategyRequest, ShutdownRequest,
+};
+use invivo_proto::control::order::Order;
+use invivo_proto::control::strategy::Strategy;
+use tonic::body::Body;
+use tonic::client::GrpcService;
+use tonic::codegen::{Body as HttpBody, Bytes, StdError};
+use tonic::{Response, Status};
+
+/// A request message that gives a command.
+pub trait CommandRequest {
+    /// As the client chose it; 0 leaves the choice to the gateway.
+    fn command_id(&self) -> u64;
+
+    /// The order, with defaults filled in.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with what to do.
+    fn order(&self) -> Result<Order, Status>;
+}
+
+/// Implements [`CommandRequest`] for messages that become an order without parsing.
+macro_rules! orders {
+    ($($message:ident($request:pat) => $order:expr;)*) => {$(
+        impl CommandRequest for $message {
+            fn command_id(&self) -> u64 {
+                self.command_id
+            }
+
+            fn order(&self) -> Result<Order, Status> {
+                let $request = self;
+                checked($order)
+            }
+        }
+    )*};
+}
+
+orders! {
+    PauseRequest(&PauseRequest { lease_ns, .. }) => Order::Pause { lease_ns };
+    ResumeRequest(_) => Order::Resume;
+    HoldRequest(&HoldRequest { lease_ns, .. }) => Order::Hold { lease_ns };
+    ResetRequest(_) => Order::Reset;
+    RecordRequest(&RecordRequest { on, .. }) => Order::Record { on };
+    RecordWindowRequest(&RecordWindowRequest { length_ns, .. }) => Order::Window { length_ns };
+    ShutdownRequest(_) => Order::Shutdown;
+    SetStrategyRequest(request) => Order::Strategy { strategy: strategy(&request.strategy)? };
+}
+
+fn checked(order: Order) -> Result<Order, Status> {
+    order
+        .checked()
+        .map_err(|error| Status::invalid_argument(error.to_string()))
+}
+
+fn strategy(text: &str) -> Result<Strategy, Status> {
+    text.parse()
+        .map_err(|error: <Strategy as std::str::FromStr>::Err| {
+            Status::invalid_argument(error.to_string())
+        })
+}
+
+/// Makes the call for `order`.
+///
+/// # Errors
+/// The gateway's refusal, or why it does not answer.
+pub async fn call<T>(
+    client: &mut InvivoClient<T>,
+    command_id: u64,
+    order: Order,
+) -> Result<Response<CommandReply>, Status>
+where
+    T: GrpcService<Body>,
+    T::Error: Into<StdError>,
+    T::ResponseBody: HttpBody<Data = Bytes> + Send + 'static,
+    <T::ResponseBody as HttpBody>::Error: Into<StdError> + Send,
+{
+    match order {
+        Order::Pause { lease_ns } => {
+            let request = PauseRequest {
+                command_id,
+                lease_ns,
+            };
+            client.pause(request).await
+        }
+        Order::Resume => client.resume(ResumeRequest { command_id }).await,
+        Order::Hold { lease_ns } => {
+            let request = HoldRequest {
+                command_id,
+                lease_ns,
+            };
+            client.hold(request).await
+        }
+        Order::Reset => client.reset(ResetRequest { command_id }).await,
+        Order::Record { on } => client.record(RecordRequest { command_id, on }).await,
+        Order::Window { length_ns } => {
+            let request = RecordWindowRequest {
+                command_id,
+                length_ns,
+            };
+            client.record_window(request).await
+        }
+        Order::Shutdown => client.shutdown(ShutdownRequest { command_id }).await,
+        Order::Strategy { strategy } => {
+            let request = SetStrategyRequest {
+                command_id,
+                strategy: strategy.to_string(),
+            };
+            client.set_strategy(request).await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tonic::Code;
+
+    #[test]
+    fn strategies_are_parsed_from_their_text() {
+        let order = |text: &str| {
+            SetStrategyRequest {
+                command_id: 0,
+                strategy: text.to_owned(),
+            }
+            .order()
+        };
+        let parsed = order(" duration:1000us").expect("a strategy");
+        assert_eq!(parsed.to_string(), "duration:1ms");
+        let refused = order("best").expect_err("no strategy");
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        assert!(
+            refused
+                .message()
+                .contains("\"best\" is no rule of a strategy; there are time")
+        );
+    }
+
+    #[test]
+    fn arguments_outside_their_limits_are_refused() {
+        let window = RecordWindowRequest {
+            command_id: 3,
+            length_ns: 0,
+        };
+        assert_eq!(window.command_id(), 3);
+        let refused = window.order().expect_err("too short");
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        assert!(refused.message().contains("24 hours"));
+    }
+}

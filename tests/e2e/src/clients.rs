@@ -1,0 +1,10 @@
+//! Clients of a running job: the `invivo` command, a script in Python, a terminal, hostile ones.
+
+mod answer;
+mod client;
+pub mod misbehaving;
+mod screen;
+
+pub use answer::{entered_and_placed, number};
+pub use client::{Client, PythonReply};
+pub use screen::Screen;

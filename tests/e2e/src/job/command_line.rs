@@ -1,0 +1,120 @@
+//! The command line of a job: the order of hosts or Slurm, `invivo`, the launcher, the program.
+
+use super::description::{Job, StartedBy};
+use crate::clients::number;
+use crate::cluster::hosts::Hosts;
+use crate::cluster::slurm;
+use crate::paths;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+impl Job {
+    /// Processes of the whole job, and of each host but the last, as `invivo plan` says.
+    pub(super) fn processes(&self) -> (u32, u32) {
+        if self.started_by == StartedBy::Launcher {
+            return (self.all_ranks(), self.all_ranks() / self.hosts);
+        }
+        let mut plan = Command::new(paths::invivo());
+        plan.args(["plan", "--json", "--fan-in", self.fan_in])
+            .args([
+                "-n",
+                &self.all_ranks().to_string(),
+                "--nodes",
+                &self.hosts.to_string(),
+            ]);
+        let plan = plan.output().expect("invivo plan runs");
+        let plan: serde_json::Value = serde_json::from_slice(&plan.stdout).expect("a plan");
+        let number = |name: &str| number(&plan, &format!("/{name}")) as u32;
+        (number("total"), number("processes_per_node"))
+    }
+
+    /// The command line of a job of `total` processes, `each` of them on every host but the last.
+    pub(super) fn command_line(
+        &self,
+        directory: &Path,
+        (total, each): (u32, u32),
+        hosts: Option<&Hosts>,
+    ) -> Vec<OsString> {
+        assert!(
+            self.others.is_empty() || self.started_by != StartedBy::Exec,
+            "several programs are left to `invivo run`"
+        );
+        let mut words = self.launcher_words(directory, (total, each), hosts);
+        let ours = self.invivo_options(directory);
+        match self.started_by {
+            StartedBy::Launcher => {}
+            StartedBy::Exec => {
+                words.extend([self.invivo().into(), "exec".into()]);
+                words.extend(ours);
+            }
+            StartedBy::Run => {
+                let front: [OsString; 2] = [self.invivo().into(), "run".into()];
+                words = front.into_iter().chain(ours).chain(words).collect();
+            }
+        }
+
+        words.extend(self.program.iter().cloned());
+        for (ranks, program) in &self.others {
+            words.extend([":".into(), "-n".into(), ranks.to_string().into()]);
+            words.extend(program.iter().cloned());
+        }
+
+        // To enter another mount namespace is to leave the working directory.
+        let way_there = match (&self.slurm, hosts) {
+            (Some(slurm), _) => Some(slurm.prefix.clone()),
+            (None, hosts) => hosts.map(|hosts| hosts.prefix(0)),
+        };
+        let change_directory: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
+        let way_there = way_there.map(|prefix| prefix.into_iter().chain(change_directory));
+        let front = self.front.iter().cloned();
+        front
+            .chain(way_there.into_iter().flatten())
+            .chain(words)
+            .collect()
+    }
+
+    /// `mpiexec` or `srun` with its options.
+    fn launcher_words(
+        &self,
+        directory: &Path,
+        (total, each): (u32, u32),
+        hosts: Option<&Hosts>,
+    ) -> Vec<OsString> {
+        let output = directory.join("out");
+        let processes = match self.started_by {
+            StartedBy::Exec => total,
+            StartedBy::Launcher | StartedBy::Run => self.ranks,
+        };
+        let mut words: Vec<OsString> = Vec::new();
+        match &self.slurm {
+            Some(slurm) => {
+                words.extend(["srun".into(), format!("--mpi={}", slurm.mpi).into()]);
+                words.extend(slurm::launcher_arguments(processes, &output));
+            }
+            None => {
+                words.push(self.family.launcher());
+                let per_host = [each, total.saturating_sub(each)];
+                let hosts = hosts.map(|hosts| hosts.launcher_arguments(self.family, per_host));
+                words.extend(hosts.into_iter().flatten());
+                words.extend(self.family.launcher_arguments(processes, &output));
+            }
+        }
+        // Before `-n`, which comes last.
+        let at = words.len() - 2;
+        words.splice(at..at, self.launcher_options.iter().cloned());
+        words
+    }
+
+    fn invivo_options(&self, directory: &Path) -> Vec<OsString> {
+        let mut options: Vec<OsString> =
+            vec!["--no-config".into(), "--fan-in".into(), self.fan_in.into()];
+        options.extend(["--report".into(), directory.join("report.json").into()]);
+        if self.hosts > 1 && self.started_by == StartedBy::Run {
+            options.extend(["--nodes".into(), self.hosts.to_string().into()]);
+        }
+        options.extend(self.options.iter().cloned());
+        options.push("--".into());
+        options
+    }
+}

@@ -1,0 +1,5 @@
+//! What test programs write down themselves: their counts, their MPI calls, their clocks.
+
+pub mod call_log;
+pub mod clock_log;
+pub mod counts;

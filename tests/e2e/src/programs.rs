@@ -1,0 +1,27 @@
+//! Test programs: their command lines, each program built once per MPI from `tests/apps`.
+//!
+//! ```text
+//! build                when and how a program is compiled
+//! single               the small programs of one file each
+//! conversation         one script of communication in six languages and bindings
+//! mpi_features         a section for each feature of MPI that an interposed library can break
+//! remaining_functions  the MPI functions that the other programs leave out
+//! preload              libraries of our own that are preloaded into a job
+//! other_tools          libraries of others that are preloaded into a job
+//! python               the Python interpreter of the tests
+//! ```
+
+mod build;
+mod conversation;
+pub mod mpi_features;
+pub mod other_tools;
+mod preload;
+pub mod python;
+pub mod remaining_functions;
+mod single;
+
+pub use conversation::Conversation;
+pub use preload::{Counter, counter, garbage_sender, yield_while_waiting};
+pub use single::{
+    Language, after_init, in_language, marked_line, program, sanitized, with_mpi_inside,
+};

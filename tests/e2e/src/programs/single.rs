@@ -1,0 +1,114 @@
+//! The small test programs, of one file each, most of them in C.
+
+use super::build::{build, c, fortran_file, in_folder};
+use super::python;
+use crate::mpi::Family;
+use crate::paths::sources;
+use std::ffi::OsString;
+use std::process::Command;
+
+/// The command line of `tests/apps/NAME.c`, built first where necessary.
+pub fn program<const N: usize>(family: Family, name: &str, arguments: [&str; N]) -> Vec<OsString> {
+    let mut command = vec![c(family, name, &[sources().join(format!("{name}.c"))])];
+    command.extend(arguments.map(OsString::from));
+    command
+}
+
+/// A program that looks as if MPI were linked into it statically, and does nothing with it.
+pub fn with_mpi_inside() -> Vec<OsString> {
+    let source = sources().join("static_mpi.c");
+    let built = build(
+        Family::Ompi,
+        "static_mpi",
+        std::slice::from_ref(&source),
+        |target| {
+            let mut compile = Command::new("gcc");
+            compile.arg("-static").arg(&source).arg("-o").arg(target);
+            vec![compile]
+        },
+    );
+    vec![built.into()]
+}
+
+/// The command line of `tests/apps/NAME.c`, compiled with the sanitizers of addresses and of
+/// undefined behaviour.
+pub fn sanitized<const N: usize>(
+    family: Family,
+    name: &str,
+    arguments: [&str; N],
+) -> Vec<OsString> {
+    let source = sources().join(format!("{name}.c"));
+    let mut watched = vec![source.clone()];
+    watched.extend(in_folder("common", ""));
+
+    let built = build(family, &format!("{name}_sanitized"), &watched, |target| {
+        let mut compile = family.compiler("mpicc");
+        compile
+            .args(["-O1", "-g", "-fsanitize=address,undefined"])
+            .arg("-I")
+            .arg(sources().join("common"))
+            .arg(&source)
+            .arg(sources().join("common/counting.c"))
+            .arg("-o")
+            .arg(target);
+        vec![compile]
+    });
+    std::iter::once(built.into())
+        .chain(arguments.map(OsString::from))
+        .collect()
+}
+
+/// The language of a program that exists twice, in files of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    C,
+    /// Fortran with `use mpi`.
+    Fortran,
+}
+
+/// The command line of `tests/apps/NAME/NAME.c` or `NAME.f90`, built first where necessary.
+pub fn in_language(
+    family: Family,
+    name: &str,
+    language: Language,
+    arguments: &[&str],
+) -> Vec<OsString> {
+    let source = |extension: &str| sources().join(name).join(name).with_extension(extension);
+    let program = match language {
+        Language::C => c(family, &format!("{name}_c"), &[source("c")]),
+        Language::Fortran => fortran_file(family, &format!("{name}_f"), source("f90")),
+    };
+    let arguments = arguments.iter().map(OsString::from);
+    std::iter::once(program).chain(arguments).collect()
+}
+
+/// File and line of the statement with this mark (`/* at MARK */`, `! at MARK`) in a program of
+/// [`in_language`], in the form of a call site.
+pub fn marked_line(name: &str, language: Language, mark: &str) -> String {
+    let (extension, mark) = match language {
+        Language::C => ("c", format!("/* at {mark} */")),
+        Language::Fortran => ("f90", format!("! at {mark}")),
+    };
+    let file = format!("{name}.{extension}");
+    let source =
+        std::fs::read_to_string(sources().join(name).join(&file)).expect("the program's source");
+    let at = source
+        .lines()
+        .position(|line| line.ends_with(&mark))
+        .expect("a marked line");
+    format!("{file}:{}", at + 1)
+}
+
+/// The programs of `tests/apps/after_init`, which leave a file right behind their `MPI_Init`, each
+/// with the name of its language.
+pub fn after_init(family: Family) -> Vec<(&'static str, Vec<OsString>)> {
+    let folder = sources().join("after_init/after_init");
+    let source = |extension: &str| folder.with_extension(extension);
+    let fortran = fortran_file(family, "after_init_f", source("f90"));
+    let python = [python::interpreter(), source("py")];
+    vec![
+        ("C", vec![c(family, "after_init_c", &[source("c")])]),
+        ("Fortran", vec![fortran]),
+        ("Python", python.map(OsString::from).to_vec()),
+    ]
+}

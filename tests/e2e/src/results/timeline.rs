@@ -1,0 +1,126 @@
+//! The timeline of a job's last seconds, read back, and the last calls that ranks noted themselves.
+
+use invivo_archive::perfetto::proto::{Data, SLICE_BEGIN, SLICE_END, Trace, Value};
+use prost::Message;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// A call, by its name and the number that the program gave it: a message's tag, or which
+/// collective it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub name: String,
+    pub number: Option<u64>,
+}
+
+/// The last calls of a rank in a timeline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastCalls {
+    /// The last call that returned.
+    pub done: Option<Step>,
+    /// The call that has not returned.
+    pub open: Option<String>,
+    /// Calls that returned.
+    pub calls: u64,
+}
+
+/// The last calls of the first thread of each rank, in the timeline at this path.
+pub fn read(path: &Path) -> BTreeMap<u32, LastCalls> {
+    let trace = decode(path);
+    let mut ranks = BTreeMap::new();
+    let mut tracks: BTreeMap<u64, u32> = BTreeMap::new();
+    let mut names: BTreeMap<(u32, u64), String> = BTreeMap::new();
+    let mut arguments: BTreeMap<(u32, u64), String> = BTreeMap::new();
+    let mut open: BTreeMap<u32, Step> = BTreeMap::new();
+    for packet in trace.packet {
+        let sequence = packet.trusted_packet_sequence_id.unwrap_or_default();
+        let interned = packet.interned_data.unwrap_or_default();
+        for (into, from) in [
+            (&mut names, interned.event_names),
+            (&mut arguments, interned.debug_annotation_names),
+        ] {
+            for name in from {
+                into.insert(
+                    (sequence, name.iid.unwrap_or_default()),
+                    name.name.unwrap_or_default(),
+                );
+            }
+        }
+        match packet.data {
+            Some(Data::TrackDescriptor(track)) => {
+                let first = track.thread.filter(|thread| thread.pid == thread.tid);
+                if let Some(pid) = first.and_then(|thread| thread.pid) {
+                    tracks.insert(track.uuid.unwrap_or_default(), pid as u32 - 1);
+                    ranks.insert(pid as u32 - 1, LastCalls::default());
+                }
+            }
+            Some(Data::TrackEvent(event)) => {
+                let Some(&rank) = tracks.get(&event.track_uuid.unwrap_or_default()) else {
+                    continue;
+                };
+                match event.r#type {
+                    Some(SLICE_BEGIN) => {
+                        let name = &names[&(sequence, event.name_iid.unwrap_or_default())];
+                        let number = event.debug_annotations.into_iter().find_map(|argument| {
+                            let known =
+                                &arguments[&(sequence, argument.name_iid.unwrap_or_default())];
+                            match argument.value {
+                                Some(Value::Int(tag)) if known == "tag" => u64::try_from(tag).ok(),
+                                Some(Value::Uint(number)) if known == "collective" => Some(number),
+                                _ => None,
+                            }
+                        });
+                        let name = name.clone();
+                        open.insert(rank, Step { name, number });
+                    }
+                    Some(SLICE_END) => {
+                        let last = ranks.entry(rank).or_default();
+                        last.done = open.remove(&rank);
+                        last.calls += 1;
+                    }
+                    _ => {}
+                }
+            }
+            None => {}
+        }
+    }
+    for (rank, step) in open {
+        ranks.entry(rank).or_default().open = Some(step.name);
+    }
+    ranks
+}
+
+/// The number of arrows (sends to receives) of which both ends are in the timeline.
+pub fn arrows(path: &Path) -> usize {
+    let trace = decode(path);
+    let (mut begins, mut ends) = (BTreeSet::new(), BTreeSet::new());
+    for packet in trace.packet {
+        if let Some(Data::TrackEvent(event)) = packet.data {
+            begins.extend(event.flow_ids);
+            ends.extend(event.terminating_flow_ids);
+        }
+    }
+    begins.intersection(&ends).count()
+}
+
+/// What a rank of `tests/apps/ends` noted itself: the last call that returned, and the open one.
+pub fn own_notes(logs: &Path, rank: u32) -> (Step, Option<String>) {
+    let path = logs.join(format!("{rank}.calls"));
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let step = |text: &str| {
+        let (name, number) = text.trim().split_once(' ').expect("a name and a number");
+        Step {
+            name: name.to_owned(),
+            number: number.trim().parse().ok(),
+        }
+    };
+    let (done, open) = text.split_at_checked(64).expect("two notes");
+    let open = step(open).name;
+    (step(done), (open != "none").then_some(open))
+}
+
+fn decode(path: &Path) -> Trace {
+    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Trace::decode(&bytes[..]).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}

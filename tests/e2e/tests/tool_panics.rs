@@ -1,0 +1,68 @@
+//! Panics in tool processes: they are reported, and the application goes on undisturbed.
+
+use invivo_e2e::checks;
+use invivo_e2e::clients::number;
+use invivo_e2e::job::{Job, Running};
+use invivo_e2e::mpi::Family;
+use invivo_e2e::paths::invivo_with_hooks;
+use invivo_e2e::programs::program;
+
+const RANKS: u32 = 3;
+
+/// Lets one process of this kind panic, and waits for its line.
+fn panic_in(running: &mut Running, kind: &str, title: &str) {
+    running.tell(kind);
+    running.until("a panic", |job| {
+        let says = |line: &String| line.contains(title) && line.contains("failed in itself");
+        job.our_lines().iter().any(says).then_some(())
+    });
+}
+
+/// A panic in a place, in a node and in the root, one after the other, in a job that communicates
+/// as fast as it can.
+#[test]
+fn a_panic_disturbs_no_other_process() {
+    for family in Family::ALL {
+        let mut running = Job::observed(family, RANKS, &program(family, "message_loop", []))
+            .fan_in("1,2")
+            .by(invivo_with_hooks())
+            .behind(r#"export INVIVO_PANIC="$LOG_DIR"; exec "$@""#)
+            .start();
+        running.wait_for_answers();
+        running.until("calls", |job| (job.client().entered() > 1000).then_some(()));
+
+        panic_in(&mut running, "place", "tool place");
+        panic_in(&mut running, "node", "analysis node");
+        panic_in(&mut running, "root", "the root");
+
+        // All three places answer, and two of them still have all their records.
+        let before = running.client().entered();
+        running.until("more calls", |job| {
+            (job.client().entered() > before + 1000).then_some(())
+        });
+        let status = running.client().json(&["status"]);
+        assert_eq!(
+            number(&status, "/coverage/members_missing"),
+            0,
+            "{family:?}: {status}"
+        );
+        running.tell("stop");
+
+        let ended = running.end();
+        ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
+        let report = ended.report();
+        checks::conserved(&report, RANKS);
+        for words in ["tool place", "failed in itself, 1 times, and went on"] {
+            let says = |note: &String| note.contains(words);
+            assert!(
+                report.notes.iter().any(says),
+                "{family:?}: {:?}",
+                report.notes
+            );
+        }
+        let ledger = &report.coverage.ledger;
+        let lost = ledger.dropped_by_place;
+        assert!(lost > 0 && lost < ledger.entered, "{family:?}: {ledger:?}");
+        ended.assert_nothing_left();
+    }
+}

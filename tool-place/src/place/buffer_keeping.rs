@@ -1,0 +1,91 @@
+//! What the place's buffers keep: the strategy in force, and buffers that change hands.
+
+use super::every::Every;
+use super::local_rank::Life;
+use super::local_ranks::LocalRanks;
+use crate::notes::Trouble;
+use crate::store::Keeping;
+use crate::time_point::Now;
+use invivo_otfx::Unfit;
+use invivo_proto::control::strategy::Strategy;
+use invivo_proto::control::tree::{Acks, FAILURES_MAX};
+use std::time::Instant;
+
+/// Between two looks for threads that have ended, while a location wants a buffer: each look asks
+/// the kernel once for each thread.
+const RECYCLE_NS: u64 = 250_000_000;
+
+/// The job's strategy, from the start.
+pub fn begin(strategy: Strategy, local: &mut LocalRanks) {
+    let acks = keep(strategy, local);
+    if let Some((_, why)) = acks.failures.first() {
+        local.feed.notes.add(Trouble::Strategy, || {
+            format!("buffers cannot keep {strategy}: {why}; they are flight recorders")
+        });
+    }
+}
+
+/// Another strategy, on all ranks or on none.
+pub fn keep(strategy: Strategy, local: &mut LocalRanks) -> Acks {
+    let begun = Instant::now();
+    let keeping = Keeping::new(strategy, local.feed.analyses.clock());
+    let mut acks = Acks {
+        targets: local.len() as u32,
+        ..Acks::default()
+    };
+    let ranks = local.numbers();
+    if let Err(unfit) = try_keep(&keeping, local) {
+        let failures = ranks.take(FAILURES_MAX);
+        acks.failures = failures.map(|rank| (rank, unfit.to_string())).collect();
+        return acks;
+    }
+    acks.done = acks.targets;
+    acks.slowest = ranks
+        .last()
+        .map(|rank| (rank, begun.elapsed().as_nanos() as u64));
+    acks
+}
+
+fn try_keep(keeping: &Keeping, local: &mut LocalRanks) -> Result<(), Unfit> {
+    for one in &local.ranks {
+        one.records.bears(keeping)?;
+    }
+    local.feed.budget.keep(keeping)?;
+    for one in &mut local.ranks {
+        one.records.keep(keeping)?;
+    }
+    Ok(())
+}
+
+/// Gives buffers of threads that have ended to threads that have none.
+pub struct Recycling {
+    every: Every,
+}
+
+impl Default for Recycling {
+    fn default() -> Recycling {
+        Recycling {
+            every: Every::new(RECYCLE_NS, 0),
+        }
+    }
+}
+
+impl Recycling {
+    /// Where threads want buffers and there is no memory for more, those of threads that have ended
+    /// change hands.
+    pub fn recycle(&mut self, now: Now, local: &mut LocalRanks) {
+        if !local.feed.budget.is_spent() || !self.every.is_due(now.ns) {
+            return;
+        }
+        for index in 0..local.ranks.len() {
+            while local.ranks[index].life == Life::Alive
+                && local.ranks[index].records.adopt(&mut local.feed)
+            {
+                let mut ranks = local.ranks.iter_mut();
+                if !ranks.any(|other| other.records.recycle(&mut local.feed)) {
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Questions what the ranks wait for, and their answers by pages and by supervisors.
+//!
+//! Which rank stands still for how long the place sees on its page; what about, its supervisor
+//! reads from the rank's own memory when it is asked. A question waits for the supervisors'
+//! answers, but not for long.
+
+use super::local_rank::Life;
+use super::local_ranks::LocalRanks;
+use crate::time_point::Now;
+use invivo_analysis::hang as analysis;
+use invivo_proto::control::hang::{CollectiveCall, Doing, Hang, Operation, Partner, Pending};
+use invivo_proto::control::local::{Need, PendingCall, PendingOperation, ToSupervisor};
+use invivo_proto::control::results::RankState;
+use invivo_proto::control::tree::{Partial, Up};
+use invivo_proto::ids::{CommId, CommLocal, Rank, RegionId, WaveId};
+use invivo_proto::mpi::peer;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+
+/// How long supervisors are waited for: they answer within milliseconds, or after reading the line
+/// tables of a large program, which the next question finds there. Well below what a wave may take.
+const PATIENCE_NS: u64 = 500_000_000;
+
+/// Questions that wait for supervisors.
+#[derive(Default)]
+pub struct HangQueries {
+    last: u32,
+    under_way: Vec<HangQuery>,
+}
+
+struct HangQuery {
+    id: u32,
+    wave: WaveId,
+    older_ns: u64,
+    begun_ns: u64,
+    awaited: BTreeSet<Rank>,
+    seen: BTreeMap<Rank, PendingCall>,
+}
+
+impl HangQueries {
+    /// Begins to answer what the ranks wait for that have done nothing new for `older_ns`. The
+    /// answer, where nobody has to be asked.
+    pub fn begin(
+        &mut self,
+        now: Now,
+        wave: WaveId,
+        older_ns: u64,
+        is_paused: bool,
+        local: &mut LocalRanks,
+    ) -> Option<Up> {
+        self.last = self.last.wrapping_add(1);
+        let mut look = HangQuery {
+            id: self.last,
+            wave,
+            older_ns,
+            begun_ns: now.ns,
+            awaited: BTreeSet::new(),
+            seen: BTreeMap::new(),
+        };
+        for index in 0..local.len() {
+            let rank = local.rank(index);
+            let (doing, since_ns) = doing(now, index, is_paused, local);
+            let stands =
+                matches!(doing, Doing::InMpi(_) | Doing::Computing) && since_ns >= older_ns;
+            // One that has left MPI may have left collectives that others are still in.
+            let has_left = doing == Doing::Finished && local.ranks[index].ended.is_none();
+            if (stands || has_left)
+                && local.tell(
+                    rank,
+                    &ToSupervisor::Inspect {
+                        inspection: look.id,
+                    },
+                )
+            {
+                look.awaited.insert(rank);
+            }
+        }
+        if look.awaited.is_empty() {
+            return Some(answer(now, &look, is_paused, local));
+        }
+        self.under_way.push(look);
+        None
+    }
+
+    /// A supervisor has looked.
+    pub fn inspected(&mut self, rank: Rank, id: u32, seen: Option<PendingCall>) {
+        let Some(look) = self.under_way.iter_mut().find(|look| look.id == id) else {
+            return;
+        };
+        if look.awaited.remove(&rank) {
+            look.seen.extend(seen.map(|seen| (rank, seen)));
+        }
+    }
+
+    /// Answers what is complete or has waited for long enough.
+    pub fn due(&mut self, now: Now, is_paused: bool, local: &mut LocalRanks) -> Vec<Up> {
+        let is_due = |look: &mut HangQuery| {
+            look.awaited.is_empty() || now.ns.saturating_sub(look.begun_ns) >= PATIENCE_NS
+        };
+        let due: Vec<HangQuery> = self.under_way.extract_if(.., is_due).collect();
+        due.iter()
+            .map(|look| answer(now, look, is_paused, local))
+            .collect()
+    }
+}
+
+fn answer(now: Now, look: &HangQuery, is_paused: bool, local: &mut LocalRanks) -> Up {
+    let mut hang = Hang::default();
+    for index in 0..local.len() {
+        let rank = local.rank(index);
+        let (doing, since_ns) = doing(now, index, is_paused, local);
+        let entered_at = entered_at(index, local);
+        // What was seen of an earlier call is over.
+        let seen = look
+            .seen
+            .get(&rank)
+            .filter(|seen| Some(seen.entered_at) == entered_at);
+        match seen {
+            Some(seen) if since_ns >= look.older_ns || doing == Doing::Finished => {
+                let pending = pending(rank, doing, since_ns, seen, local);
+                analysis::add_pending(&mut hang, pending);
+            }
+            _ => analysis::add(&mut hang, rank, doing, since_ns),
+        }
+    }
+    Up::Partial {
+        wave: look.wave,
+        partial: Partial::Hang(Box::new(hang)),
+        coverage: local.coverage(now),
+        missing: Vec::new(),
+    }
+}
+
+/// What a rank is doing as its page tells, and for how long.
+fn doing(now: Now, index: usize, is_paused: bool, local: &LocalRanks) -> (Doing, u64) {
+    let one = &local.ranks[index];
+    let line = one.records.status(now.ticks, local.feed.analyses.clock());
+    let doing = match (one.life, line.state) {
+        (Life::Absent, _) | (Life::Alive, RankState::Starting) => Doing::Starting,
+        (Life::Finished | Life::Ending, _) | (_, RankState::Finished) => Doing::Finished,
+        _ if is_paused => Doing::Held,
+        (Life::Alive, RankState::Paused | RankState::Held) => Doing::Held,
+        (Life::Alive, RankState::InMpi) => Doing::InMpi(line.region),
+        (Life::Alive, RankState::Computing) => Doing::Computing,
+    };
+    (doing, line.since_ns)
+}
+
+fn entered_at(index: usize, local: &LocalRanks) -> Option<u64> {
+    let page = local.ranks[index].records.memory()?.page();
+    Some(page.status.first()?.entered_at.load(Ordering::Acquire))
+}
+
+/// What a supervisor saw, in numbers of the job.
+fn pending(
+    rank: Rank,
+    doing: Doing,
+    since_ns: u64,
+    seen: &PendingCall,
+    local: &mut LocalRanks,
+) -> Pending {
+    let region = match doing {
+        Doing::InMpi(region) => region,
+        _ => RegionId(0),
+    };
+    let is_inside = region != RegionId(0);
+    let of = |local: &LocalRanks, comm: CommLocal| -> Option<CommId> {
+        let membership = local.feed.analyses.communicators().membership(rank, comm)?;
+        (membership.id == membership.peers).then_some(membership.id)
+    };
+    let needs = match seen.need {
+        Need::All | Need::Any if is_inside => Some(Doing::Messages(region)),
+        Need::Collective {
+            comm,
+            ordinal,
+            root,
+        } if is_inside => of(local, comm).map(|comm| {
+            Doing::Collective(CollectiveCall {
+                comm,
+                ordinal,
+                region,
+                root,
+            })
+        }),
+        _ => None,
+    };
+    let operations = seen
+        .operations
+        .iter()
+        .map(|operation| pending_operation(rank, operation, local))
+        .collect();
+    let passed = seen
+        .passed
+        .iter()
+        .filter_map(|&(comm, next)| Some((of(local, comm)?, next)));
+    Pending {
+        rank,
+        doing: needs.unwrap_or(doing),
+        since_ns,
+        any: seen.need == Need::Any,
+        passed: passed.collect(),
+        operations,
+        more_operations: seen.more_operations,
+        site: seen.site.clone(),
+    }
+}
+
+fn pending_operation(rank: Rank, seen: &PendingOperation, local: &mut LocalRanks) -> Operation {
+    let analyses = &mut local.feed.analyses;
+    let peer = match seen.peer {
+        peer::ANY => Partner::Any,
+        peer::NULL => Partner::Nobody,
+        number @ 0.. => match analyses.communicators().peer(rank, seen.comm, number) {
+            Some(rank) => Partner::Rank(rank),
+            None => {
+                // Its group is asked for; the next question finds it.
+                analyses.meet(rank, seen.comm, number);
+                Partner::Unknown
+            }
+        },
+        _ => Partner::Unknown,
+    };
+    let membership = analyses.communicators().membership(rank, seen.comm);
+    Operation {
+        waited: seen.waited,
+        side: seen.side,
+        peer: if membership.is_some() {
+            peer
+        } else {
+            Partner::Unknown
+        },
+        comm: membership
+            .map(|membership| membership.id)
+            .unwrap_or_default(),
+        tag: seen.tag,
+    }
+}

@@ -1,0 +1,297 @@
+//! The ranks of a place, what their records go through, and their supervisors.
+
+use super::local_rank::{Life, LocalRank};
+use crate::analyses::Analyses;
+use crate::cuts::Cuts;
+use crate::gates;
+use crate::memory::Memory;
+use crate::notes::{Notes, Trouble};
+use crate::rank::{Feed, RankRecords};
+use crate::store::Budget;
+use crate::supervisors::Supervisors;
+use crate::time_point::{LATENCY_NS, Now, TimePoint};
+use invivo_mpi_link::clock::{self, NodeClock};
+use invivo_proto::control::local::ToSupervisor;
+use invivo_proto::control::results::Coverage;
+use invivo_proto::control::tree::Ended;
+use invivo_proto::ids::{Rank, WorldRank};
+use invivo_proto::packet::Header;
+use invivo_proto::shm::recording;
+use invivo_tbon::clock::JobClock;
+use invivo_tbon::layout::Layout;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+/// The ranks of this place.
+pub struct LocalRanks {
+    pub layout: Layout,
+    pub me: WorldRank,
+    first: u32,
+    pub ranks: Vec<LocalRank>,
+    pub feed: Feed,
+    pub supervisors: Option<Supervisors>,
+    /// When the first rank was seen.
+    seen_ns: Option<u64>,
+}
+
+impl LocalRanks {
+    /// The ranks that the layout gives to the place `me`, none of which is there yet.
+    pub fn new(
+        layout: Layout,
+        me: WorldRank,
+        supervisors: Option<Supervisors>,
+        clock: NodeClock,
+    ) -> LocalRanks {
+        let ranks = layout.ranks_of(me);
+        let latency_ticks = clock.duration_ticks(LATENCY_NS);
+        LocalRanks {
+            layout,
+            me,
+            first: ranks.start,
+            ranks: ranks.map(|rank| LocalRank::new(Rank(rank))).collect(),
+            feed: Feed {
+                analyses: Analyses::new(layout, me, clock),
+                cuts: Cuts::default(),
+                budget: Budget::new(0, 0),
+                notes: Notes::default(),
+                latency_ticks,
+                taps: None,
+                is_lost: false,
+            },
+            supervisors,
+            seen_ns: None,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// The number here of a rank of the job; nothing where it is another place's.
+    pub fn index(&self, rank: Rank) -> Option<usize> {
+        let index = rank.0.checked_sub(self.first)? as usize;
+        (index < self.ranks.len()).then_some(index)
+    }
+
+    pub fn rank(&self, index: usize) -> Rank {
+        Rank(self.first + index as u32)
+    }
+
+    /// All ranks by their numbers in the job.
+    pub fn numbers(&self) -> impl Iterator<Item = Rank> + use<> {
+        (self.first..self.first + self.ranks.len() as u32).map(Rank)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Rank, &LocalRank)> {
+        self.numbers().zip(&self.ranks)
+    }
+
+    pub fn memory(&self, rank: Rank) -> Option<&Memory> {
+        self.ranks[self.index(rank)?].memory()
+    }
+
+    /// Sends a message to the supervisor of a rank. False when it is not there or takes nothing.
+    pub fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
+        self.supervisors
+            .as_mut()
+            .is_some_and(|supervisors| supervisors.tell(rank, message))
+    }
+
+    /// A point in time, with the node's clock and this of the job.
+    pub fn time_point<'a>(&'a self, now: Now, job: &'a JobClock) -> TimePoint<'a> {
+        TimePoint::new(now, self.feed.analyses.clock(), job)
+    }
+
+    /// The node's clock was measured again.
+    pub fn refine_clock(&mut self) {
+        let mut clock = self.feed.analyses.clock().clone();
+        clock.refine(clock::read());
+        self.feed.analyses.set_clock(clock);
+    }
+
+    /// A message that should be a packet came from `from`; nothing where MPI could not bring it
+    /// whole.
+    pub fn packet(&mut self, from: WorldRank, message: Option<&[u8]>) {
+        let index = self.layout.rank_of(from).and_then(|rank| self.index(rank));
+        let said = |header: &Header| self.layout.rank_of(from) == Some(header.location.rank);
+        let why = match (message.map(Header::decode), index) {
+            (Some(Ok((header, payload))), Some(index)) if said(&header) => {
+                return self.ranks[index]
+                    .records
+                    .packet(&header, payload, &mut self.feed);
+            }
+            (Some(Ok((header, _))), _) => {
+                format!("it says that it is of rank {}", header.location.rank)
+            }
+            (Some(Err(error)), _) => error.to_string(),
+            (None, _) => "it is longer than a packet".to_owned(),
+        };
+        if let Some(index) = index {
+            self.ranks[index].records.refuse();
+        }
+        self.feed.notes.add(Trouble::Packet, || {
+            format!("process {from} sent no packet: {why}; refused")
+        });
+    }
+
+    /// A rank's supervisor brought its memory. Whether the rank is here now.
+    pub fn attach(&mut self, now: Now, rank: Rank, pid: u32, descriptor: &OwnedFd) -> bool {
+        let Some(index) = self.index(rank) else {
+            return false;
+        };
+        let said = |memory: &Memory| memory.page().rank.load(Ordering::Relaxed);
+        let why = match Memory::map(descriptor) {
+            Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
+                self.ranks[index].attach(memory, pid);
+                self.seen_ns.get_or_insert(now.ns);
+                return true;
+            }
+            Ok(memory) => format!(
+                "its memory is refused; it says that it is of rank {}, or came twice",
+                said(&memory)
+            ),
+            Err(error) => format!("{error}; not observed"),
+        };
+        self.feed
+            .notes
+            .add(Trouble::Memory, || format!("rank {rank}: {why}"));
+        false
+    }
+
+    /// A rank's supervisor hung up: the rank counts as killed.
+    pub fn supervisor_lost(&mut self, now: Now, rank: Rank, how: Ended) {
+        let Some(index) = self.index(rank) else {
+            return;
+        };
+        if self.ranks[index].life == Life::Alive {
+            self.feed.notes.add(Trouble::Supervisor, || {
+                format!(
+                    "the supervisor of rank {rank} went away without a word: the rank counts as \
+                     killed"
+                )
+            });
+        }
+        self.ranks[index].orphaned(now.ns);
+        self.ranks[index].process_ended(how, false);
+    }
+
+    /// Nothing more comes from the ranks. Of one that has not come by the time that `is_late` says
+    /// nothing ever does.
+    pub fn are_through(&self, is_late: bool) -> bool {
+        self.ranks
+            .iter()
+            .all(|one| one.life == Life::Finished || (one.life == Life::Absent && is_late))
+    }
+
+    /// Whether a rank that has ended otherwise than through `MPI_Finalize` is still on its way: in
+    /// `MPI_Abort`, or its supervisor lingers. Tool processes that left the job before it would be
+    /// what its launcher says of the end.
+    pub fn has_leaving(&self) -> bool {
+        let Some(supervisors) = &self.supervisors else {
+            return false;
+        };
+        self.iter()
+            .any(|(rank, one)| one.ended.is_some() && supervisors.has(rank))
+    }
+
+    /// Lets the supervisors of ended ranks leave.
+    pub fn release(&mut self) {
+        let Some(supervisors) = &mut self.supervisors else {
+            return;
+        };
+        for (rank, one) in (self.first..).map(Rank).zip(&mut self.ranks) {
+            if one.life == Life::Finished && std::mem::take(&mut one.lingers) {
+                supervisors.tell(rank, &ToSupervisor::Leave);
+            }
+        }
+    }
+
+    /// The end of the job is asked for, and whoever asked may kill us next: the way to us is
+    /// removed where all ranks are here.
+    pub fn withdraw_socket(&mut self) {
+        let all_are_here = self.ranks.iter().all(|one| one.life != Life::Absent);
+        if let Some(supervisors) = self.supervisors.as_mut().filter(|_| all_are_here) {
+            supervisors.withdraw();
+        }
+    }
+
+    /// Forgets what lies before the last reset, if that has not been done by the records
+    /// themselves.
+    pub fn forget(&mut self) {
+        let resets = self.feed.cuts.resets();
+        self.feed
+            .analyses
+            .forget_to(resets, self.feed.cuts.reset_job_ns());
+        for one in &mut self.ranks {
+            one.records.forget_to(resets);
+        }
+    }
+
+    /// Gives up all that is held of the ranks, with a note why: what they recorded counts as
+    /// dropped.
+    pub fn lose_records(&mut self) {
+        let clock = self.feed.analyses.clock().clone();
+        let mut notes = std::mem::take(&mut self.feed.notes);
+        let last = self.first + self.ranks.len() as u32 - 1;
+        notes.add(Trouble::Panic, || {
+            format!(
+                "tool place {} failed in itself: what it held of ranks {} to {last} is lost, and \
+                 they run on unobserved",
+                self.me, self.first
+            )
+        });
+        self.feed = Feed {
+            analyses: Analyses::new(self.layout, self.me, clock),
+            cuts: Cuts::default(),
+            budget: Budget::new(0, 0),
+            notes,
+            latency_ticks: self.feed.latency_ticks,
+            taps: None,
+            is_lost: true,
+        };
+    }
+
+    /// Lets the ranks run on unobserved, with open gates.
+    pub fn let_go(&mut self, now: Now) {
+        for LocalRank { records, .. } in &mut self.ranks {
+            *records = std::mem::replace(records, RankRecords::new(records.rank())).lost();
+            if let Some(memory) = records.memory() {
+                let word = memory.page().control.recording.load(Ordering::Relaxed);
+                gates::switch(memory, false, recording::epoch(word), now.ticks);
+                gates::open(memory);
+            }
+        }
+    }
+
+    /// How much of the truth an answer is.
+    pub fn coverage(&self, now: Now) -> Coverage {
+        let mut coverage = Coverage {
+            tool_cpu_ns: clock::cpu_ns(),
+            ..Coverage::default()
+        };
+        for one in &self.ranks {
+            one.records.add_coverage(
+                now.ticks,
+                |ticks| self.feed.analyses.clock().duration_ns(ticks),
+                &mut coverage,
+            );
+            invivo_tbon::coverage::add(&mut coverage.ledger, &one.records.ledger());
+        }
+        coverage
+    }
+
+    /// Time since the first rank was seen, or since the first call that it was ahead with by then,
+    /// in ns.
+    pub fn observed_ns(&self, now: Now) -> u64 {
+        let seen = self
+            .seen_ns
+            .map_or(0, |seen_ns| now.ns.saturating_sub(seen_ns));
+        let analyses = &self.feed.analyses;
+        let begun = analyses.begun().map_or(0, |ticks| {
+            analyses
+                .clock()
+                .duration_ns(now.ticks.saturating_sub(ticks))
+        });
+        seen.max(begun)
+    }
+}

@@ -1,0 +1,100 @@
+//! The place's part in the timeline of the job: a page of what its ranks' buffers keep.
+
+use super::local_rank::Life;
+use super::local_ranks::LocalRanks;
+use crate::rank::Eagerness;
+use crate::rank::last::Wanted;
+use crate::time_point::Now;
+use invivo_proto::control::timeline::{
+    TIMELINE_LOCATIONS_MAX, TIMELINE_PAGE_MAX, Timeline, TimelinePosition,
+};
+use invivo_tbon::clock::JobClock;
+use std::ops::Range;
+
+/// What a page of the timeline is asked for with.
+#[derive(Clone, Debug)]
+pub struct PageQuery {
+    pub from: TimelinePosition,
+    /// The stretch of job time.
+    pub job_ns: Range<u64>,
+    /// The newest calls of each location, at most.
+    pub newest: u64,
+    /// Calls and parts of the page, at most.
+    pub max: u32,
+}
+
+/// A page from a position on; nothing where that is another place's. `is_over` says that nothing is
+/// measured any more.
+pub fn page(
+    now: Now,
+    query: PageQuery,
+    clock: &JobClock,
+    is_paused: bool,
+    is_over: bool,
+    local: &mut LocalRanks,
+) -> Timeline {
+    let PageQuery {
+        from,
+        job_ns,
+        newest,
+        max,
+    } = query;
+    let Some(first) = local.index(from.location.rank) else {
+        return Timeline::default();
+    };
+    let mut timeline = Timeline {
+        clock_error_ns: local.time_point(now, clock).error_ns(),
+        ..Timeline::default()
+    };
+    let mut room = max.clamp(1, TIMELINE_PAGE_MAX) as usize;
+    for index in first..local.ranks.len() {
+        let rank = local.rank(index).0;
+        let Some(mut begin) =
+            TimelinePosition::of(rank, local.layout.app()).map(|start| start.max(from))
+        else {
+            continue;
+        };
+        // What the rank has written belongs to its timeline seconds, whether it has been read
+        // before or not. Ranks that end are read by everything else.
+        if begin.after.is_none() && local.ranks[index].life == Life::Alive && !is_over {
+            local.ranks[index]
+                .records
+                .peek(now.ns, now.ticks, Eagerness::Now, &mut local.feed);
+        }
+        let one = &local.ranks[index];
+        for thread in usize::from(begin.location.thread)..one.records.threads() {
+            begin.location.thread = thread as u16;
+            if room == 0 || timeline.pieces.len() == TIMELINE_LOCATIONS_MAX {
+                timeline.next = Some(begin);
+                return timeline;
+            }
+            let wanted = Wanted {
+                job_ns: job_ns.clone(),
+                after: begin.after.take(),
+                newest,
+                room,
+            };
+            let moment = local.time_point(now, clock);
+            let (mut piece, next) = one.records.piece(
+                thread,
+                &moment,
+                local.feed.analyses.communicators(),
+                &wanted,
+            );
+            piece.state = one.state(piece.state, is_paused);
+            let rows = piece.rows.iter();
+            room = room.saturating_sub(rows.map(|row| 1 + row.parts.len()).sum());
+            timeline.pieces.push(piece);
+            if next.is_some() {
+                timeline.next = Some(TimelinePosition {
+                    after: next,
+                    ..begin
+                });
+                return timeline;
+            }
+        }
+    }
+    let behind = local.rank(local.len()).0;
+    timeline.next = TimelinePosition::of(behind, local.layout.app());
+    timeline
+}

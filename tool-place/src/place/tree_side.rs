@@ -1,0 +1,58 @@
+//! The place as a node of the tree: what comes from its parent, and what goes there.
+
+use crate::time_point::Now;
+use invivo_analysis::merge::Mismatch;
+use invivo_proto::control::tree::{Down, Partial, Up};
+use invivo_tbon::clock::JobClock;
+use invivo_tbon::node::{Action, Input, Node, Position};
+
+/// Partial results become one by this law.
+type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
+
+/// What the tree hands to the place.
+#[derive(Debug)]
+pub enum FromTree {
+    Message(Down),
+    /// Nothing has been heard of the root for too long.
+    RootLost,
+}
+
+/// The place's node, and what waits for the parent.
+pub struct TreeSide {
+    node: Node<MergeFn>,
+    up: Vec<Up>,
+}
+
+impl TreeSide {
+    pub fn new(now: Now, position: Position) -> TreeSide {
+        TreeSide {
+            node: Node::new(now.ns, position, invivo_analysis::merge::merge as MergeFn),
+            up: Vec::new(),
+        }
+    }
+
+    /// The job's clock, as well as it is known.
+    pub fn clock(&self) -> &JobClock {
+        self.node.clock()
+    }
+
+    /// Lets something happen to the node. What the place has to do about it, in order.
+    pub fn step(&mut self, now: Now, input: Input) -> Vec<FromTree> {
+        let mut for_place = Vec::new();
+        for action in self.node.step(now.ns, input) {
+            match action {
+                Action::Up(message) => self.up.push(message),
+                Action::Local(message) => for_place.push(FromTree::Message(message)),
+                Action::RootLost => for_place.push(FromTree::RootLost),
+                // A place has nobody below.
+                Action::Down { .. } => {}
+            }
+        }
+        for_place
+    }
+
+    /// What is to be sent to the parent.
+    pub fn take_up(&mut self) -> Vec<Up> {
+        std::mem::take(&mut self.up)
+    }
+}

@@ -1,0 +1,252 @@
+//! Invitations: secrets that can be exchanged for a token once, within a short time. A one-time URL
+//! carries such a secret, so that no token stands in the history of a terminal or browser.
+
+use super::tokens::{Scope, Tokens};
+use crate::connection::peer::PeerKey;
+use crate::limits;
+use crate::limits::rate_limit::{KeyedRateLimit, Rate};
+use invivo_grpc::v1;
+use invivo_jobdir::random;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use tonic::Status;
+
+/// The open invitations; clones share them.
+#[derive(Clone)]
+pub struct Invitations {
+    tokens: Tokens,
+    /// Where the gateway listens with TLS; `None` if it does not.
+    url: Option<String>,
+    valid: Duration,
+    open: Arc<Mutex<Open>>,
+}
+
+struct Open {
+    invites: Vec<Invite>,
+    attempts: KeyedRateLimit<PeerKey>,
+}
+
+struct Invite {
+    secret: String,
+    scope: Scope,
+    until: Instant,
+}
+
+impl Invitations {
+    /// No invitations yet; each will be valid for `valid`.
+    pub fn new(tokens: Tokens, url: Option<String>, valid: Duration) -> Invitations {
+        let rate = const { Rate::per_minute(limits::REDEEMS_PER_MINUTE, limits::REDEEMS_BURST) };
+        let open = Open {
+            invites: Vec::new(),
+            attempts: KeyedRateLimit::new(rate, limits::REDEEMERS_MAX),
+        };
+        Invitations {
+            tokens,
+            url,
+            valid,
+            open: Arc::new(Mutex::new(open)),
+        }
+    }
+
+    fn open(&self, now: Instant) -> MutexGuard<'_, Open> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.invites.retain(|invite| invite.until > now);
+        open
+    }
+
+    /// Makes an invitation to `scope` for a caller with the scope `own`.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED` if `scope` exceeds `own`, `RESOURCE_EXHAUSTED` if too many are open.
+    pub fn invite(&self, scope: &str, own: Scope, now: Instant) -> Result<v1::InviteReply, Status> {
+        let scope = match scope {
+            "view" => Scope::View,
+            "control" => Scope::Control,
+            _ => {
+                return Err(Status::invalid_argument(format!(
+                    "there is no scope {scope:?}: invite to \"view\" or to \"control\""
+                )));
+            }
+        };
+        if scope > own {
+            return Err(Status::permission_denied(
+                "this token opens view and cannot invite to control: call again with the token \
+                 \"control\" of the job's connect.json",
+            ));
+        }
+        let mut open = self.open(now);
+        if open.invites.len() >= limits::INVITES_MAX {
+            return Err(Status::resource_exhausted(format!(
+                "{} invitations wait to be used: use one, or ask again in {:?}",
+                limits::INVITES_MAX,
+                self.valid
+            )));
+        }
+        let secret = random::token().map_err(|error| {
+            Status::internal(format!("the system has no random numbers: {error}"))
+        })?;
+        let url = self
+            .url
+            .as_ref()
+            .map(|url| format!("{url}/#invite={secret}"));
+        open.invites.push(Invite {
+            secret: secret.clone(),
+            scope,
+            until: now + self.valid,
+        });
+        Ok(v1::InviteReply {
+            secret,
+            valid_ns: self.valid.as_nanos().try_into().unwrap_or(u64::MAX),
+            url: url.unwrap_or_default(),
+        })
+    }
+
+    /// Exchanges a secret for its token; the secret cannot be used again.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED` for an unknown, used or expired secret, `RESOURCE_EXHAUSTED` if the peer
+    /// tries too often.
+    pub fn redeem(
+        &self,
+        secret: &str,
+        peer: PeerKey,
+        now: Instant,
+    ) -> Result<v1::RedeemReply, Status> {
+        let mut open = self.open(now);
+        open.attempts.take(peer, now).map_err(|wait| {
+            let seconds = wait.as_secs() + 1;
+            Status::resource_exhausted(format!("too many attempts: try again in {seconds} s"))
+        })?;
+        let Some(at) = find(&open.invites, secret) else {
+            return Err(Status::permission_denied(format!(
+                "no such invitation: each can be used once, and within {:?}; ask for another one",
+                self.valid
+            )));
+        };
+        let invite = open.invites.swap_remove(at);
+        Ok(v1::RedeemReply {
+            token: self.tokens.of(invite.scope).to_owned(),
+            scope: invite.scope.name().to_owned(),
+        })
+    }
+}
+
+/// Index of the invitation with this secret. All secrets are compared completely, so that the time
+/// of the search reveals nothing about them.
+fn find(invites: &[Invite], secret: &str) -> Option<usize> {
+    let (mut found, mut at) = (Choice::from(0), 0u64);
+    for (index, invite) in (0u64..).zip(invites) {
+        let same = invite.secret.as_bytes().ct_eq(secret.as_bytes());
+        at.conditional_assign(&index, same);
+        found |= same;
+    }
+    bool::from(found).then_some(at as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tonic::Code;
+
+    const VALID: Duration = Duration::from_secs(60);
+    const PEER: PeerKey = PeerKey::User(1);
+
+    fn invites(url: Option<&str>) -> Invitations {
+        let tokens = Tokens {
+            view: "v".into(),
+            control: "c".into(),
+        };
+        Invitations::new(tokens, url.map(str::to_owned), VALID)
+    }
+
+    #[test]
+    fn a_secret_is_valid_once_for_its_scope() {
+        let (invites, now) = (invites(Some("https://node17:4000")), Instant::now());
+        let view = invites.invite("view", Scope::Control, now).expect("made");
+        let control = invites
+            .invite("control", Scope::Control, now)
+            .expect("made");
+        assert_eq!(view.secret.len(), random::TOKEN_LENGTH);
+        assert_eq!(
+            view.url,
+            format!("https://node17:4000/#invite={}", view.secret)
+        );
+        assert_eq!(view.valid_ns, 60_000_000_000);
+        let redeemed = invites.redeem(&view.secret, PEER, now).expect("redeemed");
+        assert_eq!(
+            (redeemed.token.as_str(), redeemed.scope.as_str()),
+            ("v", "view")
+        );
+        let twice = invites.redeem(&view.secret, PEER, now).expect_err("used");
+        assert_eq!(twice.code(), Code::PermissionDenied);
+        let redeemed = invites
+            .redeem(&control.secret, PEER, now)
+            .expect("redeemed");
+        assert_eq!(
+            (redeemed.token.as_str(), redeemed.scope.as_str()),
+            ("c", "control")
+        );
+    }
+
+    #[test]
+    fn a_secret_expires() {
+        let (invites, now) = (invites(None), Instant::now());
+        let invite = invites.invite("view", Scope::View, now).expect("made");
+        assert_eq!(invite.url, "");
+        let late = invites
+            .redeem(&invite.secret, PEER, now + VALID)
+            .expect_err("late");
+        assert_eq!(late.code(), Code::PermissionDenied);
+        let invite = invites.invite("view", Scope::View, now).expect("made");
+        let just_in_time = now + VALID - Duration::from_nanos(1);
+        assert!(invites.redeem(&invite.secret, PEER, just_in_time).is_ok());
+    }
+
+    #[test]
+    fn nobody_invites_beyond_the_own_scope() {
+        let (invites, now) = (invites(None), Instant::now());
+        let refused = invites
+            .invite("control", Scope::View, now)
+            .expect_err("more");
+        assert_eq!(refused.code(), Code::PermissionDenied);
+        for scope in ["", "modules", "View"] {
+            let refused = invites
+                .invite(scope, Scope::Control, now)
+                .expect_err("no scope");
+            assert_eq!(refused.code(), Code::InvalidArgument);
+        }
+    }
+
+    #[test]
+    fn invitations_and_attempts_are_bounded() {
+        let (invites, now) = (invites(None), Instant::now());
+        let made: Vec<_> = (0..limits::INVITES_MAX)
+            .map(|_| invites.invite("view", Scope::View, now).expect("made"))
+            .collect();
+        let full = invites.invite("view", Scope::View, now).expect_err("full");
+        assert_eq!(full.code(), Code::ResourceExhausted);
+        for wrong in ["", "x", &made[0].secret[1..]]
+            .iter()
+            .cycle()
+            .take(limits::REDEEMS_BURST as usize)
+        {
+            let refused = invites.redeem(wrong, PEER, now).expect_err("wrong");
+            assert_eq!(refused.code(), Code::PermissionDenied);
+        }
+        let refused = invites
+            .redeem(&made[0].secret, PEER, now)
+            .expect_err("too often");
+        assert_eq!(refused.code(), Code::ResourceExhausted);
+        assert!(
+            invites
+                .redeem(&made[0].secret, PeerKey::User(2), now)
+                .is_ok(),
+            "others are not held up"
+        );
+        assert!(
+            invites.invite("view", Scope::View, now + VALID).is_ok(),
+            "old ones are forgotten"
+        );
+    }
+}

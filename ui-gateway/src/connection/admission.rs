@@ -1,0 +1,322 @@
+//! Admission limits: how many connections may be open, before and after their first valid token.
+//!
+//! A new connection beyond the limit of unauthenticated ones closes the oldest unauthenticated
+//! connection of the source that has most of them. A flood of connections therefore costs a bounded
+//! amount and, as long as it comes from one process or address, closes only its own connections.
+//! Authenticated clients are never closed for it.
+
+use super::peer::{Peer, PeerKey, Source};
+use crate::limits;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// How many connections may be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Connections without a valid token so far.
+    pub unauthenticated: usize,
+    /// Connections with one.
+    pub clients: usize,
+}
+
+impl Capacity {
+    /// The capacity with a limit of `descriptors` open files.
+    ///
+    /// # Errors
+    /// If that is too few to begin, as a sentence.
+    pub fn within(descriptors: usize) -> Result<Capacity, String> {
+        let connections = descriptors.saturating_sub(limits::DESCRIPTORS_RESERVE);
+        if connections < limits::CONNECTIONS_MIN {
+            return Err(format!(
+                "at most {descriptors} files may be open, and the gateway needs {}: raise the \
+                 limit with ulimit -n",
+                limits::DESCRIPTORS_RESERVE + limits::CONNECTIONS_MIN
+            ));
+        }
+        let unauthenticated =
+            (connections / 3).clamp(limits::UNAUTHENTICATED_MIN, limits::UNAUTHENTICATED_MAX);
+        Ok(Capacity {
+            unauthenticated,
+            clients: (connections - unauthenticated).min(limits::CLIENTS_MAX),
+        })
+    }
+}
+
+/// Counts and limits the open connections; clones share them.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    capacity: Capacity,
+    open: Arc<Mutex<OpenConnections>>,
+}
+
+/// The open connections by a number of their own, which only counts up: the first is the oldest.
+#[derive(Debug, Default)]
+struct OpenConnections {
+    last_id: u64,
+    unauthenticated: BTreeMap<u64, (Source, CancellationToken)>,
+    clients: BTreeMap<u64, PeerKey>,
+}
+
+impl OpenConnections {
+    /// The oldest unauthenticated connection of the source with most of them; of several such
+    /// sources, of the one whose connection is the oldest.
+    fn eviction_candidate(&self) -> Option<u64> {
+        let count = |wanted: &Source| {
+            let sources = self.unauthenticated.values().map(|(source, _)| source);
+            sources.filter(|source| *source == wanted).count()
+        };
+        // Quadratic, over at most `UNAUTHENTICATED_MAX` entries.
+        let counted = self
+            .unauthenticated
+            .iter()
+            .map(|(id, (source, _))| (count(source), *id));
+        // The first of the largest.
+        let first = counted.reduce(|best, next| if next.0 > best.0 { next } else { best });
+        first.map(|(_, id)| id)
+    }
+}
+
+/// Why a connection does not become a client's.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{clients} clients are connected {to_what} already, and no more are served: end one of them"
+)]
+pub struct TooManyClients {
+    clients: usize,
+    to_what: &'static str,
+}
+
+/// A connection's entry in the counts, removed when this is dropped.
+#[derive(Debug)]
+pub struct AdmissionSlot {
+    admission: Admission,
+    id: u64,
+    key: PeerKey,
+    /// Cancelled when the connection is to be closed.
+    pub close: CancellationToken,
+}
+
+impl Admission {
+    pub fn new(capacity: Capacity) -> Admission {
+        Admission {
+            capacity,
+            open: Arc::default(),
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a new, unauthenticated connection. True if another one is closed for it.
+    pub fn accept(&self, peer: &Peer) -> (AdmissionSlot, bool) {
+        let mut open = self.open();
+        let is_full = open.unauthenticated.len() >= self.capacity.unauthenticated;
+        let evicted = open.eviction_candidate().filter(|_| is_full);
+        if let Some((_, close)) = evicted.and_then(|id| open.unauthenticated.remove(&id)) {
+            close.cancel();
+        }
+
+        open.last_id += 1;
+        let id = open.last_id;
+        let close = CancellationToken::new();
+        open.unauthenticated
+            .insert(id, (peer.source(), close.clone()));
+        let slot = AdmissionSlot {
+            admission: self.clone(),
+            id,
+            key: peer.key(),
+            close,
+        };
+        (slot, is_full)
+    }
+
+    /// Number of unauthenticated connections and of clients.
+    pub fn counts(&self) -> (usize, usize) {
+        let open = self.open();
+        (open.unauthenticated.len(), open.clients.len())
+    }
+}
+
+impl AdmissionSlot {
+    /// Counts the connection as a client's from now on; no effect if it is one already.
+    ///
+    /// # Errors
+    /// If there are too many clients; the connection stays unauthenticated.
+    pub fn promote(&self) -> Result<(), TooManyClients> {
+        let mut open = self.admission.open();
+        // Either a client already, or evicted at this moment: its close is under way.
+        if !open.unauthenticated.contains_key(&self.id) {
+            return Ok(());
+        }
+
+        let clients_max = self.admission.capacity.clients;
+        let of_peer_max = limits::CLIENTS_PER_PEER_MAX.min(clients_max);
+        let full = |clients, to_what| Err(TooManyClients { clients, to_what });
+        if open.clients.len() >= clients_max {
+            return full(clients_max, "to this job");
+        }
+        let of_peer = open.clients.values().filter(|key| **key == self.key);
+        if of_peer.count() >= of_peer_max {
+            return full(of_peer_max, "from your user or address");
+        }
+
+        open.unauthenticated.remove(&self.id);
+        open.clients.insert(self.id, self.key);
+        Ok(())
+    }
+
+    /// Whether no valid token has been shown yet.
+    pub fn is_unauthenticated(&self) -> bool {
+        !self.admission.open().clients.contains_key(&self.id)
+    }
+}
+
+impl Drop for AdmissionSlot {
+    fn drop(&mut self) {
+        let mut open = self.admission.open();
+        open.unauthenticated.remove(&self.id);
+        open.clients.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CAPACITY: Capacity = Capacity {
+        unauthenticated: 2,
+        clients: 3,
+    };
+
+    fn peer(address: &str) -> Peer {
+        Peer::Tcp(address.parse().expect("an address"))
+    }
+
+    const USER: Peer = Peer::Unix {
+        uid: 7,
+        pid: Some(1),
+    };
+
+    #[test]
+    fn a_new_connection_evicts_the_oldest_unauthenticated_and_no_client() {
+        let admission = Admission::new(CAPACITY);
+        let (client, _) = admission.accept(&USER);
+        client.promote().expect("capacity");
+        assert!(!client.is_unauthenticated());
+        let (first, evicts) = admission.accept(&USER);
+        assert!(!evicts);
+        let (second, evicts) = admission.accept(&USER);
+        assert!(!evicts && !first.close.is_cancelled());
+        let (third, evicts) = admission.accept(&USER);
+        assert!(evicts && first.close.is_cancelled());
+        assert!(
+            !second.close.is_cancelled()
+                && !third.close.is_cancelled()
+                && !client.close.is_cancelled()
+        );
+        assert_eq!(admission.counts(), (2, 1));
+        first.promote().expect("it leaves");
+        assert_eq!(
+            admission.counts(),
+            (2, 1),
+            "an evicted connection is not admitted again"
+        );
+        drop((first, second, third, client));
+        assert_eq!(admission.counts(), (0, 0), "every slot is given back");
+    }
+
+    #[test]
+    fn a_flood_of_one_process_evicts_only_itself() {
+        let admission = Admission::new(Capacity {
+            unauthenticated: 4,
+            ..CAPACITY
+        });
+        let flood = Peer::Unix {
+            uid: 7,
+            pid: Some(2),
+        };
+        // The oldest of all.
+        let (honest, _) = admission.accept(&USER);
+        let (from_afar, _) = admission.accept(&peer("192.0.2.1:1"));
+        let mut many: Vec<AdmissionSlot> = (0..50).map(|_| admission.accept(&flood).0).collect();
+        assert!(!honest.close.is_cancelled() && !from_afar.close.is_cancelled());
+        let last = many.pop().expect("fifty");
+        let before = many.pop().expect("forty-nine");
+        assert!(many.iter().all(|slot| slot.close.is_cancelled()));
+        assert!(!before.close.is_cancelled() && !last.close.is_cancelled());
+        honest.promote().expect("capacity");
+        assert_eq!(admission.counts(), (3, 1));
+    }
+
+    #[test]
+    fn clients_are_bounded_in_total() {
+        let admission = Admission::new(CAPACITY);
+        let mut clients: Vec<AdmissionSlot> = (0..3)
+            .map(|_| {
+                let (slot, _) = admission.accept(&USER);
+                slot.promote().expect("capacity");
+                slot.promote().expect("a client stays one");
+                slot
+            })
+            .collect();
+        let (surplus, _) = admission.accept(&USER);
+        let full = surplus.promote().expect_err("full");
+        assert!(
+            full.to_string()
+                .starts_with("3 clients are connected to this job")
+        );
+        assert!(surplus.is_unauthenticated());
+        clients.pop();
+        surplus.promote().expect("a slot is free again");
+    }
+
+    #[test]
+    fn one_peer_cannot_take_all_client_slots() {
+        let admission = Admission::new(Capacity {
+            unauthenticated: 4,
+            clients: limits::CLIENTS_MAX,
+        });
+        let admitted = |peer: &Peer| {
+            let (slot, _) = admission.accept(peer);
+            slot.promote().map(|()| slot)
+        };
+        let greedy = |host: usize| peer(&format!("[2001:db8::{host:x}]:1"));
+        let taken: Vec<AdmissionSlot> = (1..=limits::CLIENTS_PER_PEER_MAX)
+            .map(|host| admitted(&greedy(host)).expect("capacity"))
+            .collect();
+        assert!(
+            admitted(&greedy(taken.len() + 1)).is_err(),
+            "all of these are one network"
+        );
+        assert!(admitted(&USER).is_ok());
+        assert!(admitted(&peer("[2001:db8:1::1]:1")).is_ok());
+    }
+
+    #[test]
+    fn few_descriptors_lower_the_capacity_too_few_refuse() {
+        let full = Capacity {
+            unauthenticated: limits::UNAUTHENTICATED_MAX,
+            clients: limits::CLIENTS_MAX,
+        };
+        assert_eq!(Capacity::within(1024), Ok(full));
+        assert_eq!(Capacity::within(usize::MAX), Ok(full));
+        for descriptors in 56..1024 {
+            let capacity = Capacity::within(descriptors).expect("enough");
+            assert!(
+                capacity.unauthenticated >= limits::UNAUTHENTICATED_MIN
+                    && capacity.clients >= limits::UNAUTHENTICATED_MIN
+            );
+            assert!(
+                capacity.unauthenticated + capacity.clients + limits::DESCRIPTORS_RESERVE
+                    <= descriptors
+            );
+        }
+        assert!(
+            Capacity::within(55)
+                .expect_err("too few")
+                .contains("needs 56")
+        );
+    }
+}

@@ -1,0 +1,59 @@
+//! The link to the root: one Unix stream socket for several requests at once, told apart by their ids.
+//!
+//! It is connected again whenever it breaks. While the root is not connected, every request is
+//! refused at once.
+
+mod connection;
+mod reconnect;
+pub mod request;
+
+use crate::limits;
+use invivo_proto::control::link::{Answer, Ask};
+use reconnect::keep_connected;
+use request::{LinkError, PendingRequest, Reply, RootState};
+use std::path::PathBuf;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// A handle on the link; clones share it. The link ends when the last one is dropped.
+#[derive(Clone, Debug)]
+pub struct RootLink {
+    requests: mpsc::Sender<PendingRequest>,
+    root: watch::Receiver<RootState>,
+}
+
+impl RootLink {
+    /// Starts to connect to the socket at `path`.
+    pub fn open(path: PathBuf) -> RootLink {
+        let (requests, received) = mpsc::channel(limits::PENDING_REQUESTS_MAX);
+        let (state, root) = watch::channel(RootState::Disconnected("not connected yet".into()));
+        tokio::spawn(keep_connected(path, received, state));
+        RootLink { requests, root }
+    }
+
+    /// Whether the root is connected, now and later.
+    pub fn root(&self) -> watch::Receiver<RootState> {
+        self.root.clone()
+    }
+
+    /// Sends a request and waits for the answer, at most `time_max`.
+    ///
+    /// # Errors
+    /// The reason why there is no answer, as a sentence for the user.
+    pub async fn ask(&self, ask: Ask, time_max: Duration) -> Result<Reply, LinkError> {
+        let (reply, answer) = oneshot::channel();
+        // Not `send`: a call must not wait in a queue behind a root that does not read.
+        self.requests
+            .try_send(PendingRequest { ask, reply })
+            .map_err(|_| LinkError::Busy(limits::PENDING_REQUESTS_MAX))?;
+        match tokio::time::timeout(time_max, answer).await {
+            Err(_) => Err(LinkError::TimedOut(time_max)),
+            Ok(Err(_)) => Err(LinkError::Disconnected("the gateway is ending".into())),
+            Ok(Ok(Ok(Reply {
+                answer: Answer::Refused(why),
+                ..
+            }))) => Err(LinkError::Refused(why)),
+            Ok(Ok(reply)) => reply,
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! A root that is away, slow, silent, or talks nonsense; a gateway that is killed; clients that are
+//! slow or many.
+
+mod scripted_root;
+mod support;
+
+use invivo_grpc::v1;
+use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::results::JobStatus;
+use invivo_proto::control::tree::Query;
+use invivo_ui_gateway::limits;
+use invivo_ui_gateway::root_link::RootLink;
+use invivo_ui_gateway::root_link::request::{LinkError, RootState};
+use scripted_root::{Reply, STATUS, ScriptedRoot, coverage, known};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use support::JobDir;
+use tokio::time::{Instant, sleep, timeout};
+use tonic::Code;
+
+#[tokio::test]
+async fn without_a_root_calls_are_unavailable_and_with_one_they_work_again() {
+    let job = JobDir::new();
+    let _gateway = job.gateway().await;
+    let mut client = job.controller();
+    for _ in 0..2 {
+        let status = client
+            .status(v1::StatusRequest {})
+            .await
+            .expect_err("no root");
+        assert_eq!(status.code(), Code::Unavailable);
+        assert!(
+            status.message().contains("the application is not affected"),
+            "{}",
+            status.message()
+        );
+        assert_eq!(
+            client
+                .pause(v1::PauseRequest::default())
+                .await
+                .expect_err("no root")
+                .code(),
+            Code::Unavailable
+        );
+        assert_eq!(
+            client
+                .watch(v1::WatchRequest::default())
+                .await
+                .expect_err("no root")
+                .code(),
+            Code::Unavailable
+        );
+        let hello = client
+            .hello(v1::HelloRequest::default())
+            .await
+            .expect("hello")
+            .into_inner();
+        assert_eq!((hello.root_connected, hello.job), (false, None));
+
+        let root = ScriptedRoot::start(&job.link(), known);
+        job.root_connected(true).await;
+        client
+            .status(v1::StatusRequest {})
+            .await
+            .expect("there is a root");
+        drop(root);
+        job.root_connected(false).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_under_way_is_told_when_the_root_goes() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
+        Ask::Command { .. } => Reply::HangUp,
+        other => known(other),
+    });
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let status = job
+        .controller()
+        .pause(v1::PauseRequest::default())
+        .await
+        .expect_err("it hung up");
+    assert_eq!(status.code(), Code::Unavailable);
+    job.root_connected(true).await;
+}
+
+#[tokio::test]
+async fn nonsense_breaks_the_connection_and_nothing_else() {
+    let frame = |length: u32, bytes: &[u8]| [&length.to_le_bytes()[..], bytes].concat();
+    let nonsense = [
+        b"HTTP/1.1 200 OK\r\n\r\n".to_vec(),
+        frame(u32::MAX, &[]),
+        frame(3, &[0xff; 3]),
+        // An answer with bytes behind its end.
+        frame(9, &[1, 5, 0, 0, 0, 0, 0, 0, 0]),
+        frame(0, &[]),
+    ];
+    for bytes in nonsense {
+        let job = JobDir::new();
+        let said = bytes.clone();
+        let _root = ScriptedRoot::start(&job.link(), move |ask| match ask {
+            Ask::Query(Query::Matrix { .. }) => Reply::Raw(said.clone()),
+            other => known(other),
+        });
+        let _gateway = job.gateway().await;
+        job.root_connected(true).await;
+        let mut client = job.viewer();
+        let status = client
+            .matrix(v1::MatrixRequest::default())
+            .await
+            .expect_err("nonsense");
+        assert_eq!(
+            status.code(),
+            Code::Unavailable,
+            "{bytes:?}: {}",
+            status.message()
+        );
+        job.root_connected(true).await;
+        client
+            .status(v1::StatusRequest {})
+            .await
+            .expect("a new connection works");
+    }
+}
+
+#[tokio::test]
+async fn another_answer_than_asked_for_is_not_passed_on() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
+        Ask::Query(Query::Matrix { .. }) => known(&STATUS),
+        other => known(other),
+    });
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let status = job
+        .viewer()
+        .matrix(v1::MatrixRequest::default())
+        .await
+        .expect_err("a status is no matrix");
+    assert_eq!(status.code(), Code::Internal);
+}
+
+#[tokio::test]
+async fn a_silent_root_is_given_up_and_its_late_answer_hurts_nobody() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
+        Ask::Query(Query::Status) => Reply::Silence,
+        Ask::Query(Query::Matrix { .. }) => {
+            let Reply::Answer(matrix) = known(ask) else {
+                unreachable!("the known root answers")
+            };
+            Reply::Late(Duration::from_millis(300), matrix)
+        }
+        other => known(other),
+    });
+    let link = RootLink::open(job.link());
+    let mut root = link.root();
+    root.wait_for(|root| matches!(root, RootState::Connected(_)))
+        .await
+        .expect("connected");
+    let brief = Duration::from_millis(100);
+    assert_eq!(
+        link.ask(STATUS, brief).await,
+        Err(LinkError::TimedOut(brief))
+    );
+    assert_eq!(
+        link.ask(Ask::Query(Query::Matrix { side_max: 64 }), brief)
+            .await,
+        Err(LinkError::TimedOut(brief))
+    );
+    // The late answer comes while another question waits.
+    let functions = Ask::Query(Query::Functions { rank_rows_max: 0 });
+    sleep(Duration::from_millis(150)).await;
+    assert!(matches!(
+        link.ask(functions.clone(), limits::QUERY_TIME_MAX).await,
+        Ok(reply) if matches!(reply.answer, Answer::Functions(..))
+    ));
+    sleep(Duration::from_millis(150)).await;
+    assert!(matches!(
+        link.ask(functions, limits::QUERY_TIME_MAX).await,
+        Ok(reply) if matches!(reply.answer, Answer::Functions(..))
+    ));
+}
+
+#[tokio::test]
+async fn requests_that_wait_are_bounded_and_those_given_up_make_room() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
+        Ask::Query(Query::Status) => Reply::Silence,
+        other => known(other),
+    });
+    let link = RootLink::open(job.link());
+    let mut root = link.root();
+    root.wait_for(|root| matches!(root, RootState::Connected(_)))
+        .await
+        .expect("connected");
+    let surplus = 20;
+    let mut asking = tokio::task::JoinSet::new();
+    for _ in 0..limits::PENDING_REQUESTS_MAX + surplus {
+        let link = link.clone();
+        asking.spawn(async move { link.ask(STATUS, Duration::from_secs(1)).await });
+        tokio::task::yield_now().await;
+    }
+    let ended = asking.join_all().await;
+    let busy = ended
+        .iter()
+        .filter(|ended| matches!(ended, Err(LinkError::Busy(_))))
+        .count();
+    assert_eq!(
+        busy, surplus,
+        "as many are refused at once as there are too many"
+    );
+    let functions = Ask::Query(Query::Functions { rank_rows_max: 0 });
+    assert!(
+        link.ask(functions, Duration::from_secs(1)).await.is_ok(),
+        "the others have given up"
+    );
+}
+
+/// A root whose statuses count up and are long.
+fn counting(job: &JobDir, padding: usize) -> ScriptedRoot {
+    let polls = AtomicU64::new(0);
+    ScriptedRoot::start(&job.link(), move |ask| match ask {
+        Ask::Query(Query::Status) => {
+            let observed_ns = polls.fetch_add(1, Ordering::Relaxed) + 1;
+            let notes = vec!["x".repeat(padding)];
+            Reply::Answer(Answer::Status(
+                JobStatus {
+                    observed_ns,
+                    notes,
+                    ..JobStatus::default()
+                },
+                coverage(),
+            ))
+        }
+        other => known(other),
+    })
+}
+
+#[tokio::test]
+async fn a_slow_watcher_is_given_a_newer_snapshot_and_no_queue() {
+    let job = JobDir::new();
+    let root = counting(&job, 100_000);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let request = v1::WatchRequest {
+        interval_ns: 1,
+        functions: false,
+    };
+    let mut slow = job
+        .viewer()
+        .watch(request)
+        .await
+        .expect("watch")
+        .into_inner();
+    // It does not read while some four MB of snapshots are made.
+    sleep(Duration::from_secs(4)).await;
+    let made = root.times(&STATUS) as u64;
+    assert!(
+        (20..=45).contains(&made),
+        "{made} polls in 4 s: at most ten per second"
+    );
+    let mut sequences = Vec::new();
+    while sequences.last().is_none_or(|last| *last < made) {
+        let snapshot = slow.message().await.expect("no error").expect("goes on");
+        assert_eq!(
+            snapshot.status.expect("status").observed_ns,
+            snapshot.sequence,
+            "made of the poll of its number"
+        );
+        sequences.push(snapshot.sequence);
+    }
+    assert!(sequences.is_sorted_by(|a, b| a < b), "{sequences:?}");
+    // What was under way: the client's window (64 KiB) and the server's send buffer (32 KiB).
+    let old = sequences
+        .iter()
+        .filter(|sequence| **sequence < made)
+        .count();
+    assert!(old <= 3, "{old} old snapshots were queued: {sequences:?}");
+    let jump = sequences
+        .windows(2)
+        .map(|pair| pair[1] - pair[0])
+        .max()
+        .unwrap_or(0);
+    assert!(
+        jump > 10,
+        "it must have skipped what it did not read: {sequences:?}"
+    );
+}
+
+#[tokio::test]
+async fn many_watchers_share_one_wave_per_tick_and_nobody_watching_costs_none() {
+    let job = JobDir::new();
+    let root = counting(&job, 0);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let request = v1::WatchRequest {
+        interval_ns: 200_000_000,
+        functions: true,
+    };
+    let clients = [job.viewer(), job.viewer()];
+    let mut watching = tokio::task::JoinSet::new();
+    for at in 0..20 {
+        let mut client = clients[at % 2].clone();
+        watching.spawn(async move {
+            let mut snapshots = client.watch(request).await.expect("watch").into_inner();
+            let begun = Instant::now();
+            let mut seen = 0;
+            while begun.elapsed() < Duration::from_secs(2) {
+                let snapshot = snapshots
+                    .message()
+                    .await
+                    .expect("no error")
+                    .expect("goes on");
+                assert_eq!(snapshot.functions.len(), 2);
+                seen += 1;
+            }
+            seen
+        });
+    }
+    let seen: Vec<i32> = watching.join_all().await;
+    assert!(
+        seen.iter().all(|seen| (3..=13).contains(seen)),
+        "{seen:?} snapshots in 2 s at 200 ms"
+    );
+    let polls = root.times(&STATUS);
+    assert!(polls <= 14, "{polls} waves for 20 watchers");
+    // The streams are closed now; one poll may be under way.
+    sleep(Duration::from_millis(300)).await;
+    let polls = root.times(&STATUS);
+    sleep(Duration::from_millis(600)).await;
+    assert_eq!(root.times(&STATUS), polls, "nobody watches");
+}
+
+#[tokio::test]
+async fn watchers_are_bounded() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut streams = Vec::new();
+    let request = v1::WatchRequest {
+        interval_ns: 60_000_000_000,
+        functions: false,
+    };
+    // One connection carries a bounded number of calls only.
+    let per_connection = limits::CALLS_PER_CONNECTION_MAX as usize;
+    let mut clients: Vec<_> = (0..=limits::WATCHERS_MAX / per_connection)
+        .map(|_| job.viewer())
+        .collect();
+    for at in 0..limits::WATCHERS_MAX {
+        let client = &mut clients[at / per_connection];
+        streams.push(client.watch(request).await.expect("watch").into_inner());
+    }
+    let last = clients.last_mut().expect("one more");
+    let surplus = last.watch(request).await.expect_err("one too many");
+    assert_eq!(surplus.code(), Code::ResourceExhausted);
+    streams.pop();
+    let again = async {
+        while last.watch(request).await.is_err() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(5), again)
+        .await
+        .expect("a place is free again");
+}
+
+#[tokio::test]
+async fn a_stream_ends_without_an_error_when_the_gateway_does() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let gateway = job.gateway().await;
+    job.root_connected(true).await;
+    let mut snapshots = job
+        .viewer()
+        .watch(v1::WatchRequest::default())
+        .await
+        .expect("watch")
+        .into_inner();
+    snapshots
+        .message()
+        .await
+        .expect("no error")
+        .expect("a snapshot");
+    let begun = Instant::now();
+    gateway.end().await;
+    assert!(
+        begun.elapsed() < limits::SHUTDOWN_TIME_MAX,
+        "nothing had to be cut off"
+    );
+    assert!(snapshots.message().await.expect("no error").is_none());
+    assert!(!job.connect.socket.exists());
+}

@@ -1,0 +1,207 @@
+//! How long the gateway is patient: with who says nothing, shows no token, does not listen, or does
+//! not read.
+
+mod scripted_root;
+mod support;
+
+use hyper_util::rt::TokioIo;
+use invivo_grpc::v1;
+use invivo_grpc::v1::invivo_client::InvivoClient;
+use invivo_proto::control::link::{Answer, Ask};
+use invivo_proto::control::results::JobStatus;
+use invivo_proto::control::tree::Query;
+use invivo_ui_gateway::limits::Times;
+use invivo_ui_gateway::server::Options;
+use scripted_root::{Reply, ScriptedRoot, coverage, known};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use support::{Bearer, JobDir};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::{Instant, sleep, timeout};
+use tonic::transport::{Endpoint, Uri};
+
+fn impatient() -> Options {
+    Options {
+        listen: Some("127.0.0.1:0".parse().expect("an address")),
+        times: Times {
+            handshake_max: Duration::from_millis(200),
+            unauthenticated_max: Duration::from_millis(500),
+            ping_interval: Duration::from_millis(200),
+            ping_max: Duration::from_millis(300),
+            stall_max: Duration::from_millis(800),
+            ..Times::default()
+        },
+    }
+}
+
+/// For how long the connection is kept open by the other side.
+async fn kept_open(mut stream: impl AsyncRead + Unpin) -> Duration {
+    let begun = Instant::now();
+    let mut said = Vec::new();
+    // A reset is an end as well.
+    let read = timeout(Duration::from_secs(5), stream.read_to_end(&mut said)).await;
+    assert!(read.is_ok(), "it is never closed");
+    begun.elapsed()
+}
+
+#[tokio::test]
+async fn who_says_nothing_or_a_byte_now_and_then_is_closed() {
+    let job = JobDir::new();
+    let _gateway = job.gateway_with(impatient()).await;
+    while job.published().url.is_none() {
+        sleep(Duration::from_millis(5)).await;
+    }
+    let url = job.published().url.expect("a URL");
+    let address = url.strip_prefix("https://").expect("https");
+    let silent = UnixStream::connect(&job.connect.socket)
+        .await
+        .expect("connected");
+    let silent_tls = TcpStream::connect(address).await.expect("connected");
+    let (slow, mut writer) = UnixStream::connect(&job.connect.socket)
+        .await
+        .expect("connected")
+        .into_split();
+    let dripping = tokio::spawn(async move {
+        for byte in b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".iter().cycle() {
+            if writer.write_all(&[*byte]).await.is_err() {
+                return;
+            }
+            sleep(Duration::from_millis(50)).await;
+        }
+    });
+    let (silent, silent_tls, slow) =
+        tokio::join!(kept_open(silent), kept_open(silent_tls), kept_open(slow));
+    assert!((400..2000).contains(&silent.as_millis()), "{silent:?}");
+    assert!(
+        (100..1500).contains(&silent_tls.as_millis()),
+        "{silent_tls:?}"
+    );
+    assert!((400..2000).contains(&slow.as_millis()), "{slow:?}");
+    dripping.abort();
+}
+
+#[tokio::test]
+async fn wrong_tokens_do_not_keep_a_connection_and_a_right_one_does() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), known);
+    let _gateway = job.gateway_with(impatient()).await;
+    job.root_connected(true).await;
+    let mut good = job.viewer();
+    let request = v1::WatchRequest {
+        interval_ns: 100_000_000,
+        functions: false,
+    };
+    let mut snapshots = good.watch(request).await.expect("watch").into_inner();
+    // This one calls all the time, and connects again whenever its connection is closed.
+    let connections = Arc::new(AtomicU32::new(0));
+    let (socket, counted) = (job.connect.socket.clone(), connections.clone());
+    let connector = tower::service_fn(move |_: Uri| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let socket = socket.clone();
+        async move { UnixStream::connect(socket).await.map(TokioIo::new) }
+    });
+    let channel = Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector);
+    let mut wrong = InvivoClient::with_interceptor(channel, Bearer(Some("wrong".into())));
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) {
+        wrong
+            .status(v1::StatusRequest {})
+            .await
+            .expect_err("a wrong token");
+        let snapshot = snapshots.message().await.expect("not disturbed");
+        assert!(snapshot.is_some());
+    }
+    let connections = connections.load(Ordering::Relaxed);
+    assert!(
+        (3..=6).contains(&connections),
+        "{connections} connections in 2 s, closed after half a second each"
+    );
+}
+
+#[test]
+fn who_does_not_listen_any_more_is_closed() {
+    let server = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let job = JobDir::new();
+    let (_root, _gateway) = server.block_on(async {
+        let root = ScriptedRoot::start(&job.link(), known);
+        let gateway = job.gateway_with(impatient()).await;
+        job.root_connected(true).await;
+        (root, gateway)
+    });
+    // A client that is stopped: its runtime is not driven, as under SIGSTOP.
+    let client = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let request = v1::WatchRequest {
+        interval_ns: 3_600_000_000_000,
+        functions: false,
+    };
+    let mut snapshots = client.block_on(async {
+        let mut snapshots = job
+            .viewer()
+            .watch(request)
+            .await
+            .expect("watch")
+            .into_inner();
+        snapshots
+            .message()
+            .await
+            .expect("no error")
+            .expect("a snapshot");
+        snapshots
+    });
+    std::thread::sleep(Duration::from_millis(1500));
+    let ended =
+        client.block_on(async { timeout(Duration::from_secs(5), snapshots.message()).await });
+    ended
+        .expect("in time")
+        .expect_err("it was closed meanwhile");
+}
+
+#[tokio::test]
+async fn who_does_not_read_an_answer_is_closed_and_its_place_is_free() {
+    let job = JobDir::new();
+    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
+        Ask::Query(Query::Status) => {
+            let notes = vec!["x".repeat(200_000)];
+            let status = JobStatus {
+                notes,
+                ..JobStatus::default()
+            };
+            Reply::Answer(Answer::Status(status, coverage()))
+        }
+        other => known(other),
+    });
+    let _gateway = job.gateway_with(impatient()).await;
+    job.root_connected(true).await;
+    let request = v1::WatchRequest {
+        interval_ns: 100_000_000,
+        functions: false,
+    };
+    let (mut reading, mut stalled) = (job.viewer(), job.viewer());
+    let mut read = reading.watch(request).await.expect("watch").into_inner();
+    let mut unread = stalled.watch(request).await.expect("watch").into_inner();
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(3) {
+        read.message()
+            .await
+            .expect("who reads is not closed")
+            .expect("goes on");
+    }
+    let ended = async {
+        // What had arrived before comes first.
+        while unread.message().await?.is_some() {}
+        Ok::<(), tonic::Status>(())
+    };
+    let ended = timeout(Duration::from_secs(5), ended)
+        .await
+        .expect("it ended");
+    ended.expect_err("it was closed meanwhile");
+}

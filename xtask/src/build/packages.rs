@@ -1,0 +1,13 @@
+//! The programs of the tree, and the packages that hold them.
+
+/// Programs outside of MPI, the packages that hold them, and where they are put.
+pub const PROGRAMS: [(&str, &str, &str); 3] = [
+    ("invivo", "invivo-launcher", "bin/invivo"),
+    ("ui-gateway", "invivo-ui-gateway", "bin/ui-gateway"),
+    ("invivo-client", "invivo-cli", "lib/invivo/client"),
+];
+/// Programs on MPI.
+pub const TOOLS: [(&str, &str); 2] = [
+    ("tool-place", "invivo-tool-place"),
+    ("analysis-node", "invivo-analysis-node"),
+];
