@@ -3,47 +3,23 @@
 //! of calls that follow from what they compute between two exchanges; and real programs: LAMMPS,
 //! and in a full run the HPC Challenge benchmark.
 
+mod app;
 mod programs;
 
+use super::machine::Beside;
 use super::machine::own_s;
 use super::mpi::{OPEN_MPI, Report, observed, with_tools};
+use super::results::{folder, write_table};
 use super::statistics::{Median, differences};
-use super::{Beside, folder, write_table};
 use crate::run::output;
 use anyhow::{Context, Result, ensure};
+use app::{App, Said};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 /// Pairs of runs, and of a full run.
 const PAIRS: (usize, usize) = (3, 10);
-/// Ranks, where nothing else is said: with two, a small machine's cores are all theirs, and the
-/// tools take from them.
-const RANKS: u32 = 2;
-
-/// One program as it is run in pairs.
-struct App {
-    name: String,
-    about: String,
-    ranks: u32,
-    program: PathBuf,
-    arguments: Vec<String>,
-    /// Where it runs.
-    folder: PathBuf,
-    read: fn(&str, &Path) -> Result<Said>,
-}
-
-/// What a run said of itself.
-#[derive(Debug, PartialEq)]
-struct Said {
-    /// Of the main loop; without it the whole job counts.
-    seconds: Option<f64>,
-    /// Must be the same in both.
-    answer: String,
-    /// Calls by function, of all ranks; of real programs nobody says.
-    made: Vec<(String, u64)>,
-}
-
 /// Measures, prints and writes one table.
 pub fn run(full: bool) -> Result<()> {
     let pairs = if full { PAIRS.1 } else { PAIRS.0 };

@@ -1,9 +1,11 @@
 //! Bytes per recorded call on real programs' streams: LAMMPS' melt and colloid examples on four
 //! ranks. (Those of the kernels come with `apps`.)
 
+use super::machine::Beside;
 use super::mpi::{OPEN_MPI, Report, observed, with_tools};
+use super::results::{folder, write_table};
 use super::statistics::Median;
-use super::{Beside, folder, stream, write_table};
+use super::stream;
 use crate::run::output;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};

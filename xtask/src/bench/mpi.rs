@@ -1,7 +1,8 @@
 //! Debian's two MPIs: compiling for them, launching with them, and jobs under Invivo, which must
 //! have recorded everything.
 
-use super::{folder, invivo};
+use super::programs::invivo;
+use super::results::folder;
 use crate::run::{allow_root, check, root};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;

@@ -2,8 +2,10 @@
 //! recorded stream, with one location and with many. What is measured is tool-place/examples/bench,
 //! built as a release; it fails where an answer is not what the recording says.
 
+use super::machine::Beside;
+use super::results::write_table;
 use super::statistics::Median;
-use super::{Beside, stream, write_table};
+use super::stream;
 use crate::run::{FAMILIES, cargo, output};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};

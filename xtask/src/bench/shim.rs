@@ -10,14 +10,17 @@
 //! them.
 
 mod programs;
+mod tool;
 
+use super::machine::Beside;
 use super::mpi::{MPIS, Mpi};
+use super::results::write_table;
 use super::statistics::{Median, differences};
-use super::{Beside, write_table};
 use anyhow::{Context, Result, ensure};
 use programs::Programs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use tool::Tool;
 
 /// Turns, and of a full run: bounds of so many are those of 95 %.
 const TURNS: (usize, usize) = (5, 15);
@@ -25,8 +28,6 @@ const TURNS: (usize, usize) = (5, 15);
 const BATCHES: &str = "8";
 /// Single calls that are timed for their distribution: some hundred packets' worth.
 const SINGLE: &str = "2000000";
-/// Ranks: one works.
-const RANKS: u32 = 2;
 /// The kinds of calls as xtask/bench/calls.c names them, with what one of them is.
 const KINDS: [(&str, &str); 7] = [
     ("iprobe", "MPI_Iprobe"),
@@ -37,17 +38,6 @@ const KINDS: [(&str, &str); 7] = [
     ("rank", "MPI_Comm_rank, which is not recorded"),
     ("pingpong", "a message, sent and received"),
 ];
-
-/// What the program runs under.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tool {
-    Bare,
-    Pass,
-    Stamps,
-    Off,
-    On,
-    Eztrace,
-}
 
 const TOOLS: [Tool; 6] = [
     Tool::Bare,

@@ -1,9 +1,11 @@
 //! What a job pays for being observed that does nothing else: four ranks that begin and end, bare
 //! and by `invivo run`, in pairs one after the other.
 
+use super::machine::Beside;
 use super::mpi::{MPIS, Mpi, Report};
+use super::programs::invivo;
+use super::results::{folder, write_table};
 use super::statistics::{Median, differences};
-use super::{Beside, folder, invivo, write_table};
 use crate::run::{allow_root, output, show};
 use anyhow::Result;
 use serde_json::{Value, json};

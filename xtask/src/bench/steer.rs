@@ -2,7 +2,9 @@
 //! they communicate, beside the least that could reach the same number of computing processes: a
 //! signal and a flag.
 
-use super::{compile, folder, invivo, mpiexec, quantile};
+use super::programs::{compile, invivo, mpiexec};
+use super::results::folder;
+use super::statistics::quantile;
 use crate::run::{output, python, root};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};

@@ -2,9 +2,11 @@
 //! ranks that sleep, asked by a client; and simulated trees of up to a million ranks, whose answers
 //! are compared with the closed form, for the bytes that their roots receive.
 
+use super::machine::Beside;
 use super::mpi::OPEN_MPI;
+use super::programs::invivo;
+use super::results::{folder, write_table};
 use super::statistics::{Median, quantile};
-use super::{Beside, folder, invivo, write_table};
 use crate::run::{cargo, output, python, root};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};

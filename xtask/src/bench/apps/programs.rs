@@ -1,9 +1,10 @@
 //! The programs: kernels of our own with the patterns of the NAS benchmarks, LAMMPS, hpcc; and how
 //! each tells what it did.
 
-use super::{App, RANKS, Said};
+use super::app::{App, RANKS, Said};
 use crate::bench::mpi::OPEN_MPI;
-use crate::bench::{folder, stream};
+use crate::bench::results::folder;
+use crate::bench::stream;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! The program under each tool, which must have seen what it called.
 
-use super::{RANKS, Tool};
-use crate::bench::folder;
+use super::tool::{RANKS, Tool};
 use crate::bench::mpi::{Mpi, Report, observed, with_tools};
+use crate::bench::results::folder;
 use crate::bench::statistics::quantile;
 use crate::run::output;
 use anyhow::{Context, Result, ensure};

@@ -1,7 +1,7 @@
 //! The sections on whole jobs: programs, start and end, questions.
 
-use super::{bar, bounded, earlier, median, newest, rows, word};
-use crate::bench::page::{Charts, Runs};
+use super::cells::{bar, bounded, earlier, median, newest, rows, word};
+use crate::bench::page::section::{Charts, Runs};
 use crate::bench::svg::{Chart, Group, short};
 use anyhow::Result;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The section on the tool place.
 
-use super::{bar, bounded, earlier, median, newest, rows};
-use crate::bench::page::{Charts, Runs};
+use super::cells::{bar, bounded, earlier, median, newest, rows};
+use crate::bench::page::section::{Charts, Runs};
 use crate::bench::svg::{Chart, Group, short};
 use anyhow::{Context, Result};
 use serde_json::Value;

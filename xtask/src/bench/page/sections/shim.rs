@@ -1,7 +1,7 @@
 //! The section on calls.
 
-use super::{bar, bounded, each, earlier, median, newest, rows, word};
-use crate::bench::page::{Charts, Runs};
+use super::cells::{bar, bounded, each, earlier, median, newest, rows, word};
+use crate::bench::page::section::{Charts, Runs};
 use crate::bench::svg::{Chart, Group, short};
 use anyhow::{Context, Result};
 use serde_json::Value;
