@@ -35,9 +35,12 @@ pub fn run(full: bool) -> Result<()> {
         print(&row);
         rows.push(row);
     }
-    let about = "Main loops bare and under Invivo, on Open MPI, in pairs one after the other, answers compared and every call \
-                 found in the report; in both, waiting ranks yield the processor. Slowdown is that of a pair; calls and bytes \
-                 are those of one rank in a second of the observed run; tool CPU is the CPU time of all tool processes for each \
+    let about = "Main loops bare and under Invivo, on Open MPI, in pairs one after the other, \
+        answers compared and every call \
+                 found in the report; in both, waiting ranks yield the processor. Slowdown is that \
+                 of a pair; calls and bytes \
+                 are those of one rank in a second of the observed run; tool CPU is the CPU time \
+                 of all tool processes for each \
                  second that the bare job used. Ranks and tools share the cores.";
     write_table("apps", about, full, &beside, &rows)
 }
@@ -79,9 +82,11 @@ fn measure(app: &App, pairs: usize) -> Result<Value> {
     let bare: Vec<f64> = seconds.iter().map(|pair| pair.0).collect();
     Ok(json!({
         "program": app.name, "about": app.about, "ranks": app.ranks, "pairs": pairs,
-        "calls_per_second_and_rank": Median::of(&rates)?.json(), "bytes_per_second_and_rank": Median::of(&bytes)?.json(),
+        "calls_per_second_and_rank": Median::of(&rates)?.json(),
+        "bytes_per_second_and_rank": Median::of(&bytes)?.json(),
         "slower_percent": Median::of(&slower)?.json(), "bare_seconds": Median::of(&bare)?.json(),
-        "added_seconds": Median::of(&differences(&seconds))?.json(), "tool_cpu_per_cpu": Median::of(&shares)?.json(),
+        "added_seconds": Median::of(&differences(&seconds))?.json(),
+        "tool_cpu_per_cpu": Median::of(&shares)?.json(),
         "bytes_per_call": Median::of(&sizes)?.json(),
     }))
 }

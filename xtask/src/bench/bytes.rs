@@ -40,8 +40,10 @@ pub fn run(full: bool) -> Result<()> {
         );
         rows.push(row);
     }
-    let about = "Payload bytes of the packets that places took, for each recorded call; completed requests included in their calls, \
-                 packet headers (96 bytes per 100 KiB) not. Four ranks, Open MPI. otf2: libotf2's three events for a call.";
+    let about = "Payload bytes of the packets that places took, for each recorded call; completed \
+        requests included in their calls, \
+                 packet headers (96 bytes per 100 KiB) not. Four ranks, Open MPI. otf2: libotf2's \
+                 three events for a call.";
     write_table("bytes", about, full, &beside, &rows)
 }
 
@@ -67,6 +69,7 @@ fn measure(example: &str, steps: u32, turns: usize) -> Result<Value> {
     }
     Ok(json!({
         "program": format!("LAMMPS {example}"), "ranks": RANKS, "turns": turns, "calls": calls,
-        "bytes_per_call": Median::of(&each)?.json(), "otf2_bytes": OTF2_BYTES, "target_bytes": target,
+        "bytes_per_call": Median::of(&each)?.json(), "otf2_bytes": OTF2_BYTES,
+        "target_bytes": target,
     }))
 }

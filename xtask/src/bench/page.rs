@@ -159,7 +159,8 @@ mod tests {
 
     #[test]
     fn runs_are_written_as_they_are_read() {
-        let run = serde_json::json!({ "name": "x", "rows": [{ "a": 1.5 }, { "a": 2 }], "machine": { "cores": 2 } });
+        let run = serde_json::json!({ "name": "x", "rows": [{ "a": 1.5 }, { "a": 2 }],
+        "machine": { "cores": 2 } });
         assert_eq!(serde_json::from_str::<Value>(&lines(&run)).unwrap(), run);
     }
 }

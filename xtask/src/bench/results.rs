@@ -15,7 +15,8 @@ pub fn write_table(
     rows: &[Value],
 ) -> Result<()> {
     let table = serde_json::json!({
-        "name": name, "about": about, "full": full, "machine": machine(), "beside": beside.json(), "rows": rows,
+        "name": name, "about": about, "full": full, "machine": machine(),
+        "beside": beside.json(), "rows": rows,
     });
     let file = folder().join(format!("{name}.json"));
     std::fs::write(&file, serde_json::to_string_pretty(&table)? + "\n")?;
@@ -48,7 +49,8 @@ impl Figure {
     pub fn write(&self) -> Result<()> {
         let ratio = self.value / self.baseline;
         let text = serde_json::to_string_pretty(&serde_json::json!({
-            "name": self.name, "value": self.value, "unit": self.unit, "baseline": self.baseline, "ratio": ratio,
+            "name": self.name, "value": self.value, "unit": self.unit, "baseline": self.baseline,
+            "ratio": ratio,
             "about": self.about,
         }))?;
         std::fs::write(folder().join(format!("{}.json", self.name)), text + "\n")?;

@@ -72,10 +72,14 @@ pub fn run(full: bool) -> Result<()> {
         rows.extend(single(&programs, turns.div_ceil(2))?);
     }
     print(&rows);
-    let about = "ns that a call takes more than in the bare run of the same turn, on the wall and of the thread: medians over \
-                 turns of the medians of a run's loops. Two ranks, of which one works (both in ping-pong). wrapper: a \
-                 preloaded library that only passes calls on; two stamps: one that reads the time stamp counter before and \
-                 after; recorded: the full configuration, packets consumed, every call in the report. Packet switch: the \
+    let about = "ns that a call takes more than in the bare run of the same turn, on the wall and \
+        of the thread: medians over \
+                 turns of the medians of a run's loops. Two ranks, of which one works (both in \
+                 ping-pong). wrapper: a \
+                 preloaded library that only passes calls on; two stamps: one that reads the time \
+                 stamp counter before and \
+                 after; recorded: the full configuration, packets consumed, every call in the \
+                 report. Packet switch: the \
                  median of as many of the slowest single calls as packets were filled.";
     write_table("shim", about, full, &beside, &rows)
 }
@@ -117,7 +121,8 @@ fn loops(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
             };
             let wall: Vec<f64> = with.iter().map(|time| time.0).collect();
             rows.push(json!({
-                "mpi": programs.mpi.title, "kind": kind, "about": about, "tool": tool.name(), "ns": Median::of(&wall)?.json(),
+                "mpi": programs.mpi.title, "kind": kind, "about": about, "tool": tool.name(),
+                "ns": Median::of(&wall)?.json(),
                 "added_ns": Median::of(&differences(&pairs(|time| time.0)))?.json(),
                 "added_cpu_ns": Median::of(&differences(&pairs(|time| time.1)))?.json(),
             }));

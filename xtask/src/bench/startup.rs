@@ -46,8 +46,10 @@ pub fn run(full: bool) -> Result<()> {
         );
         rows.push(row);
     }
-    let about = "From the launcher's start to its end: four ranks that call MPI_Init and MPI_Finalize, bare and by invivo run with \
-                 a report, in pairs one after the other; added is the median of the pairs' differences. Ranks, one place and the \
+    let about = "From the launcher's start to its end: four ranks that call MPI_Init and \
+        MPI_Finalize, bare and by invivo run with \
+                 a report, in pairs one after the other; added is the median of the pairs' \
+                 differences. Ranks, one place and the \
                  root share the cores.";
     write_table("startup", about, full, &beside, &rows)
 }
@@ -76,7 +78,8 @@ fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
     let (bare, with): (Vec<f64>, Vec<f64>) = times.iter().copied().unzip();
     Ok(json!({
         "mpi": mpi.title, "ranks": RANKS, "pairs": pairs, "bare_ms": Median::of(&bare)?.json(),
-        "observed_ms": Median::of(&with)?.json(), "added_ms": Median::of(&differences(&times))?.json(),
+        "observed_ms": Median::of(&with)?.json(),
+        "added_ms": Median::of(&differences(&times))?.json(),
         "target_ms": TARGET_MS,
     }))
 }

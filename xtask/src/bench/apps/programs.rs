@@ -261,7 +261,8 @@ mod tests {
         assert_eq!(said.made, [("MPI_Send".to_owned(), 7)]);
         assert!(of_kernel("seconds 1.5\n", Path::new("")).is_err());
 
-        let text = "Step Temp\n0 3.0\n50 1.6\n100 1.5\nLoop time of 0.75 on 2 procs for 100 steps\nNlocal: 2000\n";
+        let text = "Step Temp\n0 3.0\n50 1.6\n100 1.5\nLoop time of 0.75 on 2 procs for 100 \
+            steps\nNlocal: 2000\n";
         let said = of_lammps(text, Path::new("")).unwrap();
         assert_eq!(
             (said.seconds, said.answer.as_str()),

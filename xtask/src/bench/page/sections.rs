@@ -61,7 +61,8 @@ pub fn where_and_when(runs: &Runs) -> String {
         };
         let _ = writeln!(
             text,
-            "- {} run of {}: {} ({kind}{} cores, {:.0} GiB), {}, Linux {}; others used {:.2} cores meanwhile.",
+            "- {} run of {}: {} ({kind}{} cores, {:.0} GiB), {}, Linux {}; others used {:.2} cores \
+             meanwhile.",
             if run["full"] == true { "Full" } else { "Short" },
             word("date"),
             word("cpu"),
