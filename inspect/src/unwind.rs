@@ -3,7 +3,7 @@
 //! ```text
 //! runs, or sleeps in a call that begins again   stopped for a moment: `tracer`
 //! sleeps in a call that would notice            read as it lies: `standing`
-//! may not be stopped                            read as it lies, or from its MPI call as the shim noted it
+//! may not be stopped                            read as it lies, or from its MPI call
 //! ```
 //!
 //! The rank does nothing for it: there is no handler of ours in it that would walk its stack. Steps

@@ -25,7 +25,6 @@ const ALLOWED: &[(Rule, &str)] = &[
     (Rule::Circle, "tests/sim"),
     (Rule::Circle, "tool-place"),
     (Rule::Circle, "ui-gateway"),
-    (Rule::Circle, "xtask"),
     (Rule::FileLength, "analysis-node"),
     (Rule::FileLength, "otfx"),
     (Rule::FileLength, "proto"),
@@ -41,7 +40,6 @@ const ALLOWED: &[(Rule, &str)] = &[
     (Rule::LineWidth, "tests/sim"),
     (Rule::LineWidth, "tool-place"),
     (Rule::LineWidth, "ui-gateway"),
-    (Rule::LineWidth, "xtask"),
     (Rule::TestName, "analysis"),
     (Rule::TestName, "analysis-node"),
     (Rule::TestName, "archive"),
@@ -52,7 +50,6 @@ const ALLOWED: &[(Rule, &str)] = &[
     (Rule::TestName, "tests/sim"),
     (Rule::TestName, "tool-place"),
     (Rule::TestName, "ui-gateway"),
-    (Rule::TestName, "xtask"),
 ];
 
 /// What a finding breaks.
