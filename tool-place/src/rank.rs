@@ -4,11 +4,11 @@
 //! taken from shared memory. Nothing here waits: everything is a look at how things stand now.
 
 mod account;
+mod buffers;
 mod frequency;
-mod kept;
-pub mod last;
 mod look;
 mod recycle;
+pub mod timeline;
 
 use crate::analyses::Analyses;
 use crate::cuts::Cuts;
