@@ -165,8 +165,8 @@ impl Ended {
         assert_eq!(self.stdout(), expected, "{:?}: output", self.family());
     }
 
-    /// Checks that nothing of Invivo's is left in the file system but the report, the audit log of commands,
-    /// and the library that later jobs preload, too: no sockets, no `connect.json`.
+    /// Checks that nothing of Invivo's is left in the file system but the report, the audit log of
+    /// commands, and the library that later jobs preload, too: no sockets, no `connect.json`.
     pub fn assert_nothing_left(&self) {
         let mut left = Vec::new();
         for place in ["run", "state"] {

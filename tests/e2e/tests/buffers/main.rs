@@ -239,7 +239,8 @@ fn samples_make_room_for_calls() {
 /// A strategy that a buffer of 128 KiB is too small for.
 const TOO_MANY_LEVELS: &str = "duration:1ms,duration:2ms,duration:3ms,iterations:8@MPI_Barrier";
 
-/// Rules that have no effect as long as only MPI calls are recorded: each is refused with its reason.
+/// Rules that have no effect as long as only MPI calls are recorded: each is refused with its
+/// reason.
 fn assert_rules_without_effect_are_refused(client: &Client) {
     for (strategy, reason) in [
         (
