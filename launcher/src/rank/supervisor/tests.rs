@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::job::environment::Family;
-use crate::rank::place_socket::tests::{Place, hear, tell};
-use crate::rank::shared_memory::map;
 use crate::job::environment::{Environment, World};
 use crate::mpi::preload::Preload;
+use crate::rank::place_socket::tests::{Place, hear, tell};
+use crate::rank::shared_memory::map;
 use crate::rank::shared_memory::{RankIdentity, StartState};
 use crate::tool::startup_barrier::StartupBarrier;
 use invivo_proto::control::local::Outcome;
