@@ -111,7 +111,10 @@ fn summary(lines: &[Line], seconds: f64, json: bool) {
     if json {
         let checks: Vec<_> = lines
             .iter()
-            .map(|l| serde_json::json!({ "name": l.name, "result": l.result, "seconds": l.seconds, "note": l.note }))
+            .map(|l| {
+                serde_json::json!({ "name": l.name, "result": l.result,
+            "seconds": l.seconds, "note": l.note })
+            })
             .collect();
         println!(
             "{}",
