@@ -464,6 +464,7 @@ fn the_document_has_seen_the_source() {
         "control/timeline.rs",
         "control/link.rs",
         "control/local.rs",
+        "control/order.rs",
         "control/peer.rs",
         "control/results.rs",
         "control/stacks.rs",
