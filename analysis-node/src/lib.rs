@@ -8,11 +8,11 @@
 //! children -- MPI -- roles::branch - Node (tbon) --- Branch -- MPI -- parent
 //! ```
 //!
-//! The tree's logic is `invivo_tbon`'s, merging `invivo_analysis`'s. The root server keeps who asked
-//! what and makes answers of partial results; the shutdown decides what has to happen in which
-//! order when ranks end or the measurement is shut down; the watchdog asks now and then what the
-//! ranks wait for, and reports a job without progress. Neither these nor the branch know MPI or the
-//! time; the [`roles`] do.
+//! The tree's logic is `invivo_tbon`'s, merging `invivo_analysis`'s. The root server keeps who
+//! asked what and makes answers of partial results; the shutdown decides what has to happen in
+//! which order when ranks end or the measurement is shut down; the watchdog asks now and then what
+//! the ranks wait for, and reports a job without progress. Neither these nor the branch know MPI or
+//! the time; the [`roles`] do.
 #![deny(unsafe_code)]
 
 pub mod branch;

@@ -1,8 +1,8 @@
 //! Sends the result and the last seconds of the job to our supervisor, without waiting.
 //!
 //! They are written to the descriptor that the supervisor gave us, until it has dealt with them: it
-//! answers with a byte when more may come, and closes its end else. All unsafe code of this crate is
-//! here.
+//! answers with a byte when more may come, and closes its end else. All unsafe code of this crate
+//! is here.
 #![allow(unsafe_code)]
 
 use invivo_proto::control::framing::frame;
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_of_any_size_arrives_and_its_reader_says_so() {
+    fn a_result_of_any_size_arrives_and_is_confirmed() {
         let (mut report, mut theirs) = pair();
         let expected = result(100_000);
         report.write(Box::new(expected.clone()), false).unwrap();

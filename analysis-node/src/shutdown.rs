@@ -11,8 +11,8 @@
 //!                     all drained, early result -------+
 //! ```
 //!
-//! *Reported* is where the ranks' supervisors and the tool processes may leave: before that, the last
-//! questions are answered and the result is with our supervisor, so that a launcher may kill
+//! *Reported* is where the ranks' supervisors and the tool processes may leave: before that, the
+//! last questions are answered and the result is with our supervisor, so that a launcher may kill
 //! everybody. After a death the rest of the job may go on for a while, if its launcher lets it;
 //! there is one result all the same. So it is after a shutdown, where the rest of the job is all of
 //! it: the gateway is closed then, and nobody leaves before the ranks do.

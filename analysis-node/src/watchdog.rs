@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_four_times_in_its_time_and_waits_for_the_answer() {
+    fn it_asks_four_times_and_waits_for_answers() {
         let mut dog = Watchdog::new(0, 4 * S);
         assert_eq!(dog.asks(4 * S - 1), None);
         assert_eq!(dog.asks(4 * S), Some(4 * S));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_healthy_is_told_only_where_all_stand_still() {
+    fn healthy_states_are_reported_only_without_any_progress() {
         let computing = waits(&[Doing::Computing]);
         let inside = waits(&[Doing::InMpi(RegionId(1))]);
         let held = waits(&[Doing::InMpi(RegionId(1)), Doing::Held]);

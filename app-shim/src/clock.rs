@@ -10,6 +10,7 @@ const MONOTONIC: u8 = 2;
 /// Now, in the node's ticks.
 #[inline(always)]
 pub fn ticks() -> u64 {
+    // The counter first: nearly all machines have a usable one.
     match KIND.load(Ordering::Relaxed) {
         TSC => tsc(),
         MONOTONIC => monotonic_ns(),
@@ -19,6 +20,7 @@ pub fn ticks() -> u64 {
 
 #[cold]
 fn decide() -> u64 {
+    // Threads that come here at once decide alike, so that no order is needed.
     KIND.store(
         if kind() == ClockKind::Tsc {
             TSC

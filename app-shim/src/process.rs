@@ -45,6 +45,8 @@ pub fn observing() -> bool {
 
 /// Takes over the rank's memory, once.
 pub fn set_region(region: Region) {
+    // Nobody else reads these yet: programs call MPI from other threads after its initialisation,
+    // so that relaxed loads find the page there.
     PAGE.store(
         core::ptr::from_ref(region.page()).cast_mut(),
         Ordering::Relaxed,

@@ -57,7 +57,7 @@ enum Verb {
     Stacks(commands::stacks::Args),
     /// Show what the event buffers hold, and what they gave up
     Buffers(commands::buffers::Args),
-    /// Show the calls and samples that a rank's buffer keeps
+    /// Show the calls that a rank's buffer keeps
     Records(commands::records::Args),
     /// Show what every rank did, call by call, in the last seconds
     Timeline(commands::timeline::Args),

@@ -207,8 +207,9 @@ async fn watch_counts_its_lines_and_ends_with_the_job() {
     );
 }
 
+/// A root that comes late is waited for and one that never comes is told.
 #[tokio::test]
-async fn a_root_that_comes_late_is_waited_for_and_one_that_never_comes_is_told() {
+async fn a_late_root_is_waited_for_a_missing_one_named() {
     let user = User::new();
     let job = user.job("known");
     let _gateway = job.gateway().await;

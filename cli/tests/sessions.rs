@@ -285,8 +285,9 @@ async fn a_command_that_not_every_rank_did_fails() {
     assert!(err.contains("the application goes on"), "{err}");
 }
 
+/// A job that is not there is told from a failure.
 #[tokio::test]
-async fn a_job_that_is_not_there_is_told_from_a_failure() {
+async fn a_missing_job_differs_from_a_failure() {
     let user = User::new();
     let session = file(&user, "[[step]]\nwait = 'job-end'\ntimeout = '20s'\n");
     let (status, _, err) = user.said(&["session", "run", &session]).await;

@@ -46,8 +46,9 @@ fn orders(root: &house::scripted_root::ScriptedRoot) -> Vec<Order> {
     orders.collect()
 }
 
+/// Every page is a key away and the bar is always there.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_page_is_a_key_away_and_the_bar_is_always_there() {
+async fn every_page_has_a_key_and_keeps_the_bar() {
     let user = User::new();
     let job = user.job("known");
     let _root = job.root(known);
@@ -148,8 +149,9 @@ async fn commands_are_given_after_a_confirmation_and_answered() {
     assert_eq!(terminal.left().code, 0, "Ctrl-C leaves");
 }
 
+/// A lost gateway is told and found again and the end of the job is shown.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lost_gateway_is_told_and_found_again_and_the_end_of_the_job_is_shown() {
+async fn a_lost_gateway_is_found_until_the_job_ends() {
     let user = User::new();
     let job = user.job("known");
     let _root = job.root(known);
@@ -264,8 +266,9 @@ async fn without_a_terminal_it_says_what_to_do_instead() {
     assert!(err.contains("invivo watch --json"), "{err}");
 }
 
+/// A job that does not answer is told on the terminal as it is.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_does_not_answer_is_told_on_the_terminal_as_it_is() {
+async fn a_silent_job_leaves_the_terminal_as_it_was() {
     let user = User::new();
     let _job = user.job("known");
     let terminal = top(&user, &[], &[], SMALLEST);

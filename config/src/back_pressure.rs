@@ -57,8 +57,9 @@ impl Value for BackPressure {
 mod tests {
     use super::*;
 
+    /// Every policy has a name and a word of its own.
     #[test]
-    fn every_policy_has_a_name_and_a_word_of_its_own() {
+    fn every_policy_has_its_own_name_and_word() {
         let mut words = Vec::new();
         for (name, policy) in NAMES {
             assert_eq!(BackPressure::parse(name), Ok(policy));

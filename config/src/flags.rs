@@ -31,8 +31,8 @@ pub struct Flags {
     #[arg(long, value_name = "SIZE", value_parser = Bytes::parse)]
     pub budget: Option<Bytes>,
     /// What a location keeps when not everything fits: time (the newest), or rules joined by
-    /// commas, in the order in which detail is given up, as duration:1ms, iterations:4@MPI_Barrier
-    /// or class:metric,depth:2 [default: time]
+    /// commas, in the order in which detail is given up, as duration:1ms or
+    /// iterations:4@MPI_Barrier [default: time]
     #[arg(long, value_name = "STRATEGY", value_parser = <Strategy as Value>::parse)]
     pub strategy: Option<Strategy>,
     /// Hold every rank right behind MPI_Init until `invivo resume`, for at most this time [10m

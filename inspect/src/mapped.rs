@@ -200,8 +200,9 @@ mod tests {
         assert_eq!(app.first, (0x55d0, 0));
     }
 
+    /// Another copy of the shim serves for one that was replaced.
     #[test]
-    fn another_copy_of_the_shim_serves_for_one_that_was_replaced() {
+    fn another_copy_serves_for_a_replaced_shim() {
         let text = "\
 7f00-7f10 r-xp 00000000 08:01 42    /run/.preload/ab-libinvivo_shim.so (deleted)\n\
 7f20-7f30 r-xp 00000000 08:01 43    /home/an app (deleted)\n";

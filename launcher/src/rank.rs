@@ -1,6 +1,8 @@
 //! The supervisor of one rank of the application.
 
+pub mod assignment;
 pub mod fd_handover;
+mod inspection;
 pub mod pause;
 pub mod place_socket;
 pub mod shared_memory;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long the connection is kept: everybody leaves within some tens of milliseconds where there are cores for all.
+/// How long the connection is kept: everybody leaves within some tens of milliseconds where there
+/// are cores for all.
 const SECONDS: &str = "1";
 
 /// How long `MPI_Finalize` goes on once the end is asked for in it. All ranks are in MPI's own by

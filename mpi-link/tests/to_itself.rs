@@ -22,8 +22,9 @@ fn read(link: &mut Link, tag: i32, numbers: impl Iterator<Item = u32>) {
     }
 }
 
+/// A process that does not read holds so many messages and catches up.
 #[test]
-fn a_process_that_does_not_read_holds_so_many_messages_and_catches_up() {
+fn a_process_that_does_not_read_bounds_messages() {
     let mut link = Link::start().unwrap();
     let me = link.rank();
     let most = CREDITS + QUEUE_MAX as u32;

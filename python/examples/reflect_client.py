@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Look at a running job and steer it, knowing nothing of the service but its name.
+"""Query and steer a running job by gRPC reflection, with nothing but the name of the service.
 
-The messages and calls come from the gateway itself, by gRPC reflection: no generated code, no .proto file.
+The messages and calls come from the gateway itself, by gRPC reflection: there is no generated code
+and no .proto file.
 Needs: pip install grpcio grpcio-reflection
 
     reflect_client.py --connect ~/.local/state/invivo/jobs/JOB/connect.json status
@@ -14,8 +15,9 @@ Needs: pip install grpcio grpcio-reflection
 
 A window answers when everything in it has been taken: --timeout must be longer than it.
 
-Prints the answer as JSON: durations in ns, sizes in bytes. Exit status 1 with the reason as JSON on standard
-error when the call is refused, and when a command was not acknowledged by all of its ranks.
+Prints the answer as JSON: durations in ns, sizes in bytes. The exit status is 1 when the call is
+refused, with the reason as JSON on standard error, and when a command was not acknowledged by all of
+its ranks.
 """
 
 import argparse
@@ -28,7 +30,9 @@ import grpc
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
-from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
 
 SERVICE = "invivo.v1.Invivo"
 QUESTIONS = {"hello": "Hello", "status": "Status", "functions": "Functions", "matrix": "Matrix"}
@@ -45,7 +49,9 @@ VERBS = QUESTIONS | COMMANDS
 
 
 class Call(
-    collections.namedtuple("Call", "method timeout metadata credentials wait_for_ready compression"),
+    collections.namedtuple(
+        "Call", "method timeout metadata credentials wait_for_ready compression"
+    ),
     grpc.ClientCallDetails,
 ):
     """Details of a call, as interceptors pass them on."""
@@ -59,8 +65,12 @@ class Bearer(grpc.UnaryUnaryClientInterceptor, grpc.StreamStreamClientIntercepto
 
     def _with_token(self, details):
         metadata = [*(details.metadata or []), *self.metadata]
-        wait, compression = getattr(details, "wait_for_ready", None), getattr(details, "compression", None)
-        return Call(details.method, details.timeout, metadata, details.credentials, wait, compression)
+        wait, compression = getattr(details, "wait_for_ready", None), getattr(
+            details, "compression", None
+        )
+        return Call(
+            details.method, details.timeout, metadata, details.credentials, wait, compression
+        )
 
     def intercept_unary_unary(self, continuation, details, request):
         return continuation(self._with_token(details), request)
@@ -101,10 +111,18 @@ def request_of(message_class, settings):
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--connect", required=True, metavar="FILE", help="the job's connect.json")
-    parser.add_argument("--scope", choices=["view", "control", "none"], help="the token to use [what the verb needs]")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a field of the request")
+    parser.add_argument(
+        "--scope",
+        choices=["view", "control", "none"],
+        help="the token to use [what the verb needs]",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a field of the request"
+    )
     parser.add_argument("--timeout", type=float, default=30, metavar="SECONDS")
     parser.add_argument("verb", choices=sorted(VERBS))
     return parser.parse_args()
@@ -115,11 +133,12 @@ def main():
     with open(args.connect, encoding="utf-8") as file:
         connect = json.load(file)
     scope = args.scope or ("control" if args.verb in COMMANDS else "view")
-    # A token belongs into a private file or the environment, never into a command line, which everybody can read.
+    # A token belongs into a private file or the environment, never into a command line, which every
+    # user of the machine can read.
     token = os.environ.get("INVIVO_TOKEN") or connect.get(scope)
 
-    # A Unix socket is reached directly, whatever http_proxy says. Its path would be the authority of the calls, which
-    # HTTP/2 servers refuse as none: any host name does.
+    # A Unix socket is reached directly, whatever http_proxy says. Its path would be the authority of
+    # the calls, which HTTP/2 servers refuse; they accept any host name.
     options = [("grpc.enable_http_proxy", 0), ("grpc.default_authority", "localhost")]
     with grpc.insecure_channel("unix:" + connect["socket"], options=options) as bare:
         channel = grpc.intercept_channel(bare, Bearer(token))
@@ -130,7 +149,9 @@ def main():
             request_serializer=lambda request: request.SerializeToString(),
             response_deserializer=GetMessageClass(method.output_type).FromString,
         )
-        answer = plain(call(request_of(GetMessageClass(method.input_type), args.set), timeout=args.timeout))
+        answer = plain(
+            call(request_of(GetMessageClass(method.input_type), args.set), timeout=args.timeout)
+        )
 
     print(json.dumps(answer, indent=2))
     done = args.verb not in COMMANDS or (answer["done"] == answer["targets"] > 0)

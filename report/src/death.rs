@@ -147,8 +147,9 @@ mod tests {
         }
     }
 
+    /// Who was waiting is named as far as a sentence bears it.
     #[test]
-    fn who_was_waiting_is_named_as_far_as_a_sentence_bears_it() {
+    fn a_sentence_names_a_few_waiting_ranks() {
         assert_eq!(waiting(&saved(&[])), None);
         assert_eq!(
             waiting(&saved(&[3])).as_deref(),

@@ -240,8 +240,9 @@ fn a_job_that_recorded_nothing_has_a_report() {
     assert!(one_line(&report, &EndContext::default()).contains("0 MPI calls"));
 }
 
+/// Who was waiting and where the timeline is stand in all of them.
 #[test]
-fn who_was_waiting_and_where_the_timeline_is_stand_in_all_of_them() {
+fn waiting_ranks_and_timeline_stand_in_every_form() {
     let mut report = sample();
     report.ended = vec![RankEnded {
         rank: Rank(1),

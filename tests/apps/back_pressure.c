@@ -1,8 +1,9 @@
-/* Makes CALLS calls of MPI one after the other, with ever other facts, so that their records come faster than anybody who stands
- * still takes them, and measures how long that keeps it: leaves LOG_DIR/RANK.ready, begins when LOG_DIR/go is there, writes
- * LOG_DIR/RANK.done, and ends when LOG_DIR/end is there. What it writes, in microseconds: the time since MPI_Init, the longest
- * call, and the time that the calls slept, which is what they took less what they ran and what they waited for a processor.
- * `back_pressure CALLS` */
+/* Makes calls faster than a stopped tool place takes their records: `back_pressure CALLS`.
+ *
+ * It leaves LOG_DIR/RANK.ready, begins when LOG_DIR/go is there, writes LOG_DIR/RANK.measured and
+ * RANK.done, and ends when LOG_DIR/end is there. Every call has other arguments. It measures, in
+ * microseconds: the time since MPI_Init, the longest call, and how long its calls slept, which is
+ * their time less the time that they ran and the time that they waited for a processor. */
 #include "counting.h"
 
 #include <mpi.h>
@@ -74,7 +75,8 @@ int main(int argc, char **argv)
     }
     long long slept = last - begun - (busy() - busy_before);
     FILE *file = leave("measured", rank);
-    fprintf(file, "%lld %lld %lld\n", (last - since) / 1000, longest / 1000, (slept > 0 ? slept : 0) / 1000);
+    fprintf(file, "%lld %lld %lld\n", (last - since) / 1000, longest / 1000,
+            (slept > 0 ? slept : 0) / 1000);
     fclose(file);
     fclose(leave("done", rank));
     wait_for("end");

@@ -1,7 +1,9 @@
-/* Calls MPI as often as it can, so that no buffer holds it all: ROUNDS rounds of CALLS sends to nobody with ever other facts,
- * now and then a longer exchange with itself, and a barrier at the end of each round. Rests a little behind each round, so that
- * whoever records it can follow. Then it says so (LOG_DIR/RANK.done) and stands outside of MPI until it is told to end
- * (LOG_DIR/end). `call_flood ROUNDS CALLS REST_US` */
+/* Makes more MPI calls than a buffer can hold: `call_flood ROUNDS CALLS REST_US`.
+ *
+ * Each of ROUNDS rounds has CALLS sends to MPI_PROC_NULL, each with other arguments, now and then
+ * a longer exchange with itself, and a barrier at its end. A rest behind each round lets the tool
+ * place keep up. In the end it leaves LOG_DIR/RANK.done, and waits outside of MPI until
+ * LOG_DIR/end appears. */
 #include "counting.h"
 
 #include <mpi.h>
@@ -39,7 +41,8 @@ int main(int argc, char **argv)
             /* From 1 KiB to 256 KiB: calls of many durations. */
             int bytes = 1024 << (state >> 16) % 9;
             memset(out, (int)round, (size_t)bytes);
-            CALL(MPI_Sendrecv)(out, bytes, MPI_BYTE, rank, 1, in, bytes, MPI_BYTE, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CALL(MPI_Sendrecv)(out, bytes, MPI_BYTE, rank, 1, in, bytes, MPI_BYTE, rank, 1,
+                               MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             wrong += in[bytes - 1] != (char)round;
         }
         CALL(MPI_Barrier)(MPI_COMM_WORLD);

@@ -1,5 +1,6 @@
-/* Calls of some kinds, for who counts instructions from outside: under callgrind each kind is a profile of its own. A
- * world of one rank that sends to itself. Prints how many calls it made of each kind. */
+/* Calls of some kinds, each with a profile of its own under callgrind.
+ *
+ * The world has one rank, which sends to itself. It prints the number of calls of each kind. */
 #include <mpi.h>
 #include <stdio.h>
 #include <valgrind/callgrind.h>
@@ -17,7 +18,8 @@ static int iprobe(void) {
 
 static int sendrecv(void) {
     for (int i = 0; i < CALLS; i++)
-        MPI_Sendrecv(&out, 1, MPI_DOUBLE, 0, 2, &in, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&out, 1, MPI_DOUBLE, 0, 2, &in, 1, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
     return CALLS;
 }
 

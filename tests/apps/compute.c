@@ -1,5 +1,6 @@
-/* Computes without any MPI call until LOG_DIR/stop appears, or for SECONDS of work, in two threads (one of which MPI has
- * never seen), each with its own clock log. `compute [SECONDS]` */
+/* Computes without an MPI call until LOG_DIR/stop, or for SECONDS: `compute [SECONDS]`.
+ *
+ * Two threads work, one of which MPI has never seen, each with its own clock log. */
 #include "clock_log.h"
 #include "counting.h"
 

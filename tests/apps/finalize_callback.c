@@ -1,4 +1,5 @@
-/* An attribute of MPI_COMM_SELF is deleted first thing in MPI_Finalize, and its callback may still communicate. */
+/* An attribute of MPI_COMM_SELF is deleted first thing in MPI_Finalize, and its callback may still
+ * communicate. */
 #include "counting.h"
 
 #include <mpi.h>

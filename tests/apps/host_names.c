@@ -1,4 +1,4 @@
-/* Says on which host each rank is, and how many ranks are there: as MPI says, and as the launcher's variables do. */
+/* Prints the host of each rank, and the number of ranks there by MPI and by the launcher. */
 #include "counting.h"
 
 #include <mpi.h>
@@ -22,7 +22,8 @@ int main(int argc, char **argv)
     const char *told = getenv("OMPI_COMM_WORLD_LOCAL_SIZE"), *as = getenv("OMPI_COMM_WORLD_RANK");
     if (!told)
         told = getenv("MPI_LOCALNRANKS");
-    printf("rank %s of %d is one of %d on %s, and is told %s\n", as ? as : number, size, here, host, told ? told : "nothing");
+    printf("rank %s of %d is one of %d on %s, and is told %s\n", as ? as : number, size, here, host,
+           told ? told : "nothing");
     CALL(MPI_Finalize)();
     counting_write(rank);
     return 0;

@@ -1,5 +1,6 @@
-/* Rank 1 dies of SIGNAL (default 11) between two MPI calls, after ROUNDS messages from rank 0; what it has sent and
- * received until then is known. `killed_rank [ROUNDS [SIGNAL]]` */
+/* Rank 1 is killed by SIGNAL between two MPI calls: `killed_rank [ROUNDS [SIGNAL]]`.
+ *
+ * The default is 11. Before that it gets ROUNDS messages from rank 0. */
 #include "counting.h"
 
 #include <mpi.h>

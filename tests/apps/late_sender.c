@@ -1,7 +1,9 @@
-/* Pairs of ranks, R and R + SIZE / 2, exchange messages of which one side is late by construction, in ROUNDS rounds: the
- * sender is late, then the receiver is, then two receives are completed in another order than they were posted in. Each
- * rank writes down when its calls began and ended; LOG_DIR/RANK.done says that it has. Then it waits, outside of MPI,
- * until the file LOG_DIR/stop appears. `late_sender [ROUNDS]` */
+/* Messages of which one side is late by construction: `late_sender [ROUNDS]`.
+ *
+ * The pairs are ranks R and R + SIZE / 2. In each round the sender is late, then the receiver is,
+ * then two receives are completed in another order than they were posted in. Each rank logs its
+ * calls and then leaves LOG_DIR/RANK.done. Then it waits, outside of MPI, until LOG_DIR/stop
+ * appears. */
 #include "call_log.h"
 
 #include <mpi.h>
@@ -45,7 +47,8 @@ int main(int argc, char **argv)
             LOGGED(MPI_Send, 4, &value, 1, MPI_INT, reversed_peer, 2, reversed);
         } else {
             usleep(LATE_US);
-            LOGGED(MPI_Recv, 0, &got[0], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, reversed, MPI_STATUS_IGNORE);
+            LOGGED(MPI_Recv, 0, &got[0], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, reversed,
+                   MPI_STATUS_IGNORE);
             wrong += got[0] != round;
         }
         LOGGED(MPI_Barrier, 0, MPI_COMM_WORLD);
@@ -56,7 +59,8 @@ int main(int argc, char **argv)
             LOGGED(MPI_Send, 4, &value, 1, MPI_INT, peer, 3, MPI_COMM_WORLD);
         } else {
             LOGGED(MPI_Irecv, 0, &got[0], 1, MPI_INT, peer, 3, MPI_COMM_WORLD, &requests[0]);
-            LOGGED(MPI_Irecv, 0, &got[1], 1, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, &requests[1]);
+            LOGGED(MPI_Irecv, 0, &got[1], 1, MPI_INT, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD,
+                   &requests[1]);
             LOGGED(MPI_Wait, 0, &requests[1], MPI_STATUS_IGNORE);
             LOGGED(MPI_Wait, 0, &requests[0], MPI_STATUS_IGNORE);
             wrong += got[0] != round || got[1] != -round;

@@ -1,5 +1,7 @@
-/* Known waiting times: in each of ROUNDS rounds rank r sleeps r * EXTRA ms before a barrier, so it waits
- * (size - 1 - r) * EXTRA ms in it. `late_to_barrier [ROUNDS [EXTRA_MS]]` */
+/* Ranks come late to barriers by known times: `late_to_barrier [ROUNDS [EXTRA_MS]]`.
+ *
+ * In each round rank r sleeps r * EXTRA_MS before a barrier, so that it waits (size - 1 - r) *
+ * EXTRA_MS in it. */
 #include "counting.h"
 
 #include <mpi.h>

@@ -1,8 +1,9 @@
-/* Communicates, computes and waits in rounds until the file LOG_DIR/stop appears (or for SECONDS at most), and writes down
- * when each of its MPI calls began and ended. Sizes of messages change from call to call, so that a sum of bytes tells
- * which calls it is made of. Until LOG_DIR/second appears it also makes calls that it never makes afterwards: MPI_Scan and
- * MPI_Ssend. The files LOG_DIR/RANK.begun and LOG_DIR/RANK.second say how far a rank is. What it prints does not depend on
- * how long it ran. `logged_rounds [SECONDS]` */
+/* Communicates, computes and waits in rounds, and logs its calls: `logged_rounds [SECONDS]`.
+ *
+ * It ends when LOG_DIR/stop appears, or after SECONDS. Sizes of messages change from call to call,
+ * so that a sum of bytes shows of which calls it is made. Until LOG_DIR/second appears it also
+ * calls MPI_Scan and MPI_Ssend, never afterwards. The files LOG_DIR/RANK.begun and
+ * LOG_DIR/RANK.second show how far a rank is. The output does not depend on how long it ran. */
 #include "call_log.h"
 
 #include <mpi.h>
@@ -45,7 +46,8 @@ int main(int argc, char **argv)
             for (int k = 0; k < words; k++)
                 out[k] = rank * 7 + round + k;
             LOGGED(MPI_Irecv, 0, in, words, MPI_INT, left, i, MPI_COMM_WORLD, &requests[0]);
-            LOGGED(MPI_Isend, 4 * words, out, words, MPI_INT, right, i, MPI_COMM_WORLD, &requests[1]);
+            LOGGED(MPI_Isend, 4 * words, out, words, MPI_INT, right, i, MPI_COMM_WORLD,
+                   &requests[1]);
             LOGGED(MPI_Waitall, 0, 2, requests, MPI_STATUSES_IGNORE);
             counting_sent(right, 4 * words);
             counting_received(left, 4 * words);
@@ -62,7 +64,8 @@ int main(int argc, char **argv)
                 counting_sent(rank + 1, 4);
             } else if (rank % 2 == 1) {
                 int from;
-                LOGGED(MPI_Recv, 0, &from, 1, MPI_INT, rank - 1, 1000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                LOGGED(MPI_Recv, 0, &from, 1, MPI_INT, rank - 1, 1000, MPI_COMM_WORLD,
+                       MPI_STATUS_IGNORE);
                 counting_received(rank - 1, 4);
                 wrong += from != rank - 1;
             }
@@ -74,7 +77,8 @@ int main(int argc, char **argv)
         /* 0 first half, 1 second half, 2 the end. */
         if (rank == 0 && state == 0)
             state = access(log_path("second", 0), F_OK) == 0;
-        if (rank == 0 && (access(log_path("stop", 0), F_OK) == 0 || call_log_now() - begun > seconds * 1000000000L))
+        if (rank == 0 && (access(log_path("stop", 0), F_OK) == 0 ||
+                          call_log_now() - begun > seconds * 1000000000L))
             state = 2;
         LOGGED(MPI_Bcast, rank == 0 ? 4 : 0, &state, 1, MPI_INT, 0, MPI_COMM_WORLD);
         if (state == 1 && !noted) {

@@ -1,8 +1,10 @@
-/* Works in rounds, and marks each of its MPI calls before and after it in a file that is mapped into memory: what it has done is
- * known whatever becomes of it. Every value is checked. `marked_calls [ROUNDS]`
+/* Works in rounds, and marks its MPI calls in a mapped file, which outlives the process.
  *
- * LOG_DIR/PID.marks holds 64-bit numbers: the rank (-1 before it is known), then for each function of `names` in this order the calls
- * that began and those that ended. Each rank leaves LOG_DIR/RANK.begun behind MPI_Init, and RANK.leaving before MPI_Finalize. */
+ * Every value is checked. `marked_calls [ROUNDS]`
+ *
+ * LOG_DIR/PID.marks holds 64-bit numbers: the rank (-1 before it is known), then for each function
+ * of the first enum, in its order, the calls that began and those that ended. Each rank leaves
+ * LOG_DIR/RANK.begun behind MPI_Init, and RANK.leaving before MPI_Finalize. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -85,7 +87,8 @@ int main(int argc, char **argv)
             wrong += in[k] != left * 7 + round + k;
         /* Rank 0 goes first, so that the others wait for it. */
         if (rank > 0)
-            MARKED(RECV, MPI_Recv(in, 1, MPI_INT, rank - 1, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            MARKED(RECV,
+                   MPI_Recv(in, 1, MPI_INT, rank - 1, round, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         if (round % 4 == 0)
             rest(2000);
         if (rank < size - 1)

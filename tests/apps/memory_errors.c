@@ -1,4 +1,4 @@
-/* Adds too much to a signed number and writes behind the end of an array, between MPI calls: for sanitizers to find. */
+/* Overflows a signed integer and an array between MPI calls, for sanitizers to find. */
 #include "counting.h"
 
 #include <limits.h>

@@ -1,5 +1,7 @@
-/* Communicates as fast as it can: ring messages and a reduction, until LOG_DIR/stop appears (or for SECONDS at most) by
- * rank 0's decision, every value checked. What it prints does not depend on how far it came. `message_loop [SECONDS]` */
+/* Communicates as fast as it can until LOG_DIR/stop appears: `message_loop [SECONDS]`.
+ *
+ * Messages in a ring and a reduction, every value checked, for SECONDS at most; rank 0 decides
+ * when it ends. The output does not depend on how far it came. */
 #include "counting.h"
 #include "flag_file.h"
 

@@ -1,5 +1,6 @@
-/* Functions that Open MPI 5 has and Open MPI 4 has not, in the world: called by name, and by an address that was in the program when
- * it began. */
+/* Calls functions that Open MPI 5 has and Open MPI 4 has not.
+ *
+ * They are called by name, and by an address that is in the program when it starts. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,5 +1,7 @@
-/* Writes down what a rank finds around it when it begins, before it calls MPI, and when it has initialised MPI: LOG_DIR/RANK.found,
- * one line per thing. Rank 0 reads its standard input to the end. */
+/* Writes the environment of a rank to LOG_DIR/RANK.found, one line per thing.
+ *
+ * It looks before it calls MPI, and again when it has initialised MPI. Rank 0 reads its standard
+ * input to the end. */
 #define _GNU_SOURCE
 #include "counting.h"
 
@@ -60,7 +62,8 @@ int main(int argc, char **argv)
         fprintf(found, "limit %d: %llu %llu\n", limit, (unsigned long long)value.rlim_cur,
                 (unsigned long long)value.rlim_max);
     }
-    const char *const of_status[] = {"SigBlk:", "SigIgn:", "Cpus_allowed:", "Mems_allowed:", "Seccomp:", "NoNewPrivs:", NULL};
+    const char *const of_status[] = {
+        "SigBlk:", "SigIgn:", "Cpus_allowed:", "Mems_allowed:", "Seccomp:", "NoNewPrivs:", NULL};
     lines("/proc/self/status", of_status);
     const char *const all[] = {"", NULL};
     lines("/proc/self/cgroup", all);

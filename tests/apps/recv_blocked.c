@@ -1,6 +1,7 @@
-/* Every rank but 0 sits in MPI_Recv while rank 0 computes with a clock log, until LOG_DIR/stop appears
- * or for SECONDS of work, and then sends to each of them.
- * The others log when they began to wait and when they had their message. `recv_blocked [SECONDS]` */
+/* All ranks but 0 wait in MPI_Recv while rank 0 computes: `recv_blocked [SECONDS]`.
+ *
+ * Rank 0 computes with a clock log until LOG_DIR/stop appears, or for SECONDS, and then sends to
+ * each of them. The others log when they began to wait and when they had their message. */
 #include "clock_log.h"
 #include "counting.h"
 

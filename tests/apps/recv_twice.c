@@ -1,6 +1,8 @@
-/* Every rank but 0 sits in MPI_Recv twice, each time until LOG_DIR/send.0 and LOG_DIR/send.1 appear, for which rank 0 looks
- * outside of MPI. Right before each receive a rank leaves LOG_DIR/RANK.receives.0 and .1; before the second one it waits,
- * outside of MPI, for LOG_DIR/again. */
+/* All ranks but 0 wait in MPI_Recv twice, until LOG_DIR/send.0 and LOG_DIR/send.1 appear.
+ *
+ * Rank 0 looks for the files outside of MPI. Right before each receive a rank leaves
+ * LOG_DIR/RANK.receives.0 and .1; before the second one it waits, outside of MPI, for
+ * LOG_DIR/again. */
 #include "call_log.h"
 
 #include <mpi.h>

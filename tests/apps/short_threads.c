@@ -1,4 +1,6 @@
-/* Threads that come and go, each with a few calls of MPI, before the first one goes on alone. `short_threads THREADS CALLS` */
+/* Threads with a few MPI calls each, one after the other, before the first goes on alone.
+ *
+ * `short_threads THREADS CALLS` */
 #include "counting.h"
 
 #include <mpi.h>

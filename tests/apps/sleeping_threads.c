@@ -1,6 +1,8 @@
-/* Threads that sleep in system calls, each in one, until LOG_DIR/stop appears, and count what disturbs them: a call that came
- * back with EINTR, or before its time. One thread gets signals that queue and counts them. What is printed is the same
- * however often somebody looks at the threads from outside. */
+/* Threads that sleep in system calls and count interruptions until LOG_DIR/stop appears.
+ *
+ * An interruption is a call that returned with EINTR, or before its time. One thread counts
+ * signals that queue. The output is the same however often the threads' stacks are taken from
+ * outside. */
 #define _GNU_SOURCE
 #include "counting.h"
 #include "flag_file.h"
@@ -107,10 +109,10 @@ static struct sleeper {
     pthread_t thread;
     int interrupted, early, other;
 } sleepers[] = {
-    {"nanosleep", by_nanosleep, 0, 0, 0, 0, 0},     {"poll", by_poll, 0, 0, 0, 0, 0},
-    {"select", by_select, 0, 0, 0, 0, 0},           {"futex", by_futex, 0, 0, 0, 0, 0},
-    {"epoll", by_epoll, 0, 0, 0, 0, 0},             {"sigtimedwait", by_sigtimedwait, 0, 0, 0, 0, 0},
-    {"recv", by_recv, 0, 0, 0, 0, 0},               {"semtimedop", by_semtimedop, 0, 0, 0, 0, 0},
+    {"nanosleep", by_nanosleep, 0, 0, 0, 0, 0}, {"poll", by_poll, 0, 0, 0, 0, 0},
+    {"select", by_select, 0, 0, 0, 0, 0},       {"futex", by_futex, 0, 0, 0, 0, 0},
+    {"epoll", by_epoll, 0, 0, 0, 0, 0},         {"sigtimedwait", by_sigtimedwait, 0, 0, 0, 0, 0},
+    {"recv", by_recv, 0, 0, 0, 0, 0},           {"semtimedop", by_semtimedop, 0, 0, 0, 0, 0},
     {"read", by_read, 1, 0, 0, 0, 0},
 };
 enum { SLEEPERS = sizeof sleepers / sizeof *sleepers };
@@ -170,7 +172,8 @@ int main(int argc, char **argv)
     sigaction(SIGRTMIN + 4, &action, NULL);
     epoll_file = epoll_create1(0);
     semaphore = semget(IPC_PRIVATE, 1, 0600);
-    if (pipe(quiet_pipe) || socketpair(AF_UNIX, SOCK_STREAM, 0, quiet_sockets) || epoll_file < 0 || semaphore < 0)
+    if (pipe(quiet_pipe) || socketpair(AF_UNIX, SOCK_STREAM, 0, quiet_sockets) || epoll_file < 0 ||
+        semaphore < 0)
         return 1;
     setsockopt(quiet_sockets[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
 
@@ -191,8 +194,8 @@ int main(int argc, char **argv)
     close(quiet_pipe[1]);
     for (int i = 0; i < SLEEPERS; i++) {
         pthread_join(sleepers[i].thread, NULL);
-        printf("rank %d: %s: %d interrupted, %d early, %d wrong\n", rank, sleepers[i].name, sleepers[i].interrupted,
-               sleepers[i].early, sleepers[i].other);
+        printf("rank %d: %s: %d interrupted, %d early, %d wrong\n", rank, sleepers[i].name,
+               sleepers[i].interrupted, sleepers[i].early, sleepers[i].other);
     }
     printf("rank %d: %d signals\n", rank, (int)signals_seen);
     semctl(semaphore, 0, IPC_RMID);

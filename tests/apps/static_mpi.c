@@ -1,5 +1,7 @@
-/* Linked without shared libraries, with the name that every MPI library has in it: what a program looks like that has its MPI
- * inside. No MPI comes as an archive everywhere. */
+/* Looks like a program with MPI linked into it statically.
+ *
+ * It is linked without shared libraries, and has the name that every MPI library contains: not
+ * every MPI comes as an archive. */
 const char *volatile name = "MPI_COMM_WORLD";
 
 int main(void)

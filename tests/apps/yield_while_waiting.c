@@ -1,5 +1,7 @@
-/* Not a program: preloaded, it lets processes of MPICH give way while they wait. UCX, by which it looks for messages, spins, and a machine
- * with fewer cores than processes then does little else; Open MPI gives way by itself there. */
+/* Preloaded, lets processes of MPICH yield the processor while they wait.
+ *
+ * UCX, by which MPICH looks for messages, spins, and a machine with fewer cores than processes
+ * then does little else. Open MPI yields by itself there. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>

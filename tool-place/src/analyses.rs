@@ -16,7 +16,7 @@ use invivo_proto::record::{Call, Part};
 use invivo_tbon::clock::JobClock;
 use invivo_tbon::layout::Layout;
 
-/// See the module's head.
+/// The analyses of one place.
 pub struct Analyses {
     clock: NodeClock,
     functions: Functions,

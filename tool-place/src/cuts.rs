@@ -60,7 +60,6 @@ pub struct Planned {
     pub job_ns: u64,
     /// When, in ticks, as far as is known.
     pub ticks: u64,
-    /// What.
     pub change: Change,
 }
 
@@ -78,7 +77,7 @@ struct Span {
     whole: bool,
 }
 
-/// See the module's head.
+/// The cuts in time, passed and planned.
 #[derive(Clone, Debug)]
 pub struct Cuts {
     spans: VecDeque<Span>,

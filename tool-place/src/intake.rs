@@ -76,7 +76,7 @@ struct Current {
     spoiled: bool,
 }
 
-/// See the module's head.
+/// The records of one location on their way in.
 pub struct Intake {
     next: u64,
     current: Current,

@@ -5,9 +5,9 @@
 use crate::analyses::OneSink;
 use crate::cuts::{CutNumber, Cuts, Verdict};
 use crate::intake::{Intake, Sink};
-use crate::rank::LATENCY_NS;
 use crate::store::{Budget, Store};
 use crate::tap::Taps;
+use crate::time_point::LATENCY_NS;
 use crate::traffic::When;
 use invivo_mpi_link::BUFFERS_MAX;
 use invivo_proto::control::peer::Clipping;
@@ -17,7 +17,7 @@ use invivo_proto::packet::Losses;
 use invivo_proto::record::{Call, Part};
 use std::ops::Range;
 
-/// See the module's head.
+/// One thread of a rank.
 pub struct Location {
     /// What came.
     pub intake: Intake,

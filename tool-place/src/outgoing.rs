@@ -4,8 +4,8 @@
 
 use std::collections::VecDeque;
 
-/// See the module's head. How much waits is bounded by what the place says: an answer to each
-/// question and command, and of what it repeats by itself the newest.
+/// Messages that wait for the parent. How much waits is bounded by what the place says: an answer
+/// to each question and command, and of what it repeats by itself the newest.
 #[derive(Debug, Default)]
 pub struct Outgoing(VecDeque<(Option<u8>, Vec<u8>)>);
 
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_is_kept_in_its_order_and_tried_again() {
+    fn refused_messages_are_tried_again_in_order() {
         let mut outgoing = Outgoing::default();
         for (kind, byte) in [
             (None, 1),

@@ -11,13 +11,16 @@
 //! heartbeat of the root, never beyond the lease; so neither our death nor the root's leaves a rank
 //! standing. Pause and hold share the gate: it is open when neither wants it closed.
 
+mod action;
 mod asked;
+mod held;
 mod hold;
 
-pub use hold::Stand;
+pub use action::PauseAction;
+pub use held::Stand;
 
 use asked::{Asked, fail};
-use hold::Hold;
+use held::Hold;
 use invivo_proto::control::local::Outcome;
 use invivo_proto::control::results::PauseStatus;
 use invivo_proto::control::tree::{Acks, Command, Verb};
@@ -32,60 +35,9 @@ pub const HOLD_NS: u64 = 2_000_000_000;
 /// process, a few schedule slices on a crowded node.
 pub const ANSWER_NS: u64 = 1_000_000_000;
 
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Close the gate of these ranks until then, and have their supervisors stop them.
-    Close {
-        /// Whose.
-        ranks: Vec<Rank>,
-        /// The pause.
-        generation: u32,
-        /// `CLOCK_MONOTONIC`.
-        until_ns: u64,
-    },
-    /// Close the gate of these ranks until then, stop none, and say by [`Pauses::stood`] where each
-    /// of them is.
-    Hold {
-        /// Whose.
-        ranks: Vec<Rank>,
-        /// What the gate is closed with.
-        generation: u32,
-        /// `CLOCK_MONOTONIC`.
-        until_ns: u64,
-    },
-    /// Let the closed gates of these ranks stay closed until then.
-    Push {
-        /// Whose.
-        ranks: Vec<Rank>,
-        /// `CLOCK_MONOTONIC`.
-        until_ns: u64,
-    },
-    /// The pause ends: open all gates but those that a hold keeps closed, and have the supervisors
-    /// let the ranks go on.
-    Open {
-        /// The pause that ends.
-        generation: u32,
-        /// Whose gates stay closed.
-        keep: Vec<Rank>,
-    },
-    /// Open the gates of these ranks, which nobody has stopped.
-    Free {
-        /// Whose.
-        ranks: Vec<Rank>,
-    },
-    /// Answer a command.
-    Ack {
-        /// Which.
-        command: CommandId,
-        /// How it went.
-        acks: Acks,
-    },
-}
-
-/// Where a rank is in its life, as far as a pause is concerned.
+/// Whether a rank can be paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Life {
+enum Presence {
     Absent,
     Present,
     Done,
@@ -97,10 +49,10 @@ struct Pause {
     lease_end_ns: u64,
 }
 
-/// See the module's head.
+/// The pause and the hold in force, and the commands under way.
 #[derive(Debug)]
 pub struct Pauses {
-    lives: BTreeMap<Rank, Life>,
+    lives: BTreeMap<Rank, Presence>,
     generation: u32,
     /// The root has said whether ranks are held from the start.
     begun: bool,
@@ -113,7 +65,7 @@ impl Pauses {
     /// Of a place with these ranks, none of which is there yet.
     pub fn new(ranks: Range<u32>) -> Pauses {
         Pauses {
-            lives: ranks.map(|rank| (Rank(rank), Life::Absent)).collect(),
+            lives: ranks.map(|rank| (Rank(rank), Presence::Absent)).collect(),
             generation: 0,
             begun: false,
             pause: None,
@@ -131,8 +83,8 @@ impl Pauses {
     }
 
     /// The root is alive.
-    pub fn heartbeat(&mut self, now_ns: u64) -> Vec<Action> {
-        let push = |(until_ns, ranks)| Action::Push { ranks, until_ns };
+    pub fn heartbeat(&mut self, now_ns: u64) -> Vec<PauseAction> {
+        let push = |(until_ns, ranks)| PauseAction::Push { ranks, until_ns };
         self.closed_until(now_ns).into_iter().map(push).collect()
     }
 
@@ -142,7 +94,7 @@ impl Pauses {
     fn closed_until(&self, now_ns: u64) -> BTreeMap<u64, Vec<Rank>> {
         let paused = self.pause.map(|pause| until(now_ns, pause.lease_end_ns));
         let mut by_time: BTreeMap<u64, Vec<Rank>> = BTreeMap::new();
-        for rank in self.with(Life::Present) {
+        for rank in self.with(Presence::Present) {
             if let Some(until_ns) = paused.max(self.held_rank_until(now_ns, rank)) {
                 by_time.entry(until_ns).or_default().push(rank);
             }
@@ -151,7 +103,7 @@ impl Pauses {
     }
 
     /// A command came from the root: a pause, a resume or a hold.
-    pub fn command(&mut self, now_ns: u64, command: &Command) -> Vec<Action> {
+    pub fn command(&mut self, now_ns: u64, command: &Command) -> Vec<PauseAction> {
         match command.verb {
             Verb::Pause { lease_ns } => self.begin_pause(now_ns, command.id, lease_ns),
             Verb::Resume => self.resume(now_ns, command.id),
@@ -160,12 +112,12 @@ impl Pauses {
         }
     }
 
-    fn begin_pause(&mut self, now_ns: u64, command: CommandId, lease_ns: u64) -> Vec<Action> {
+    fn begin_pause(&mut self, now_ns: u64, command: CommandId, lease_ns: u64) -> Vec<PauseAction> {
         let mut actions = self.conclude("another command came first");
-        let present: BTreeSet<Rank> = self.with(Life::Present).collect();
+        let present: BTreeSet<Rank> = self.with(Presence::Present).collect();
         let mut acks = self.targets();
-        acks.done = self.with(Life::Done).count() as u32;
-        for rank in self.with(Life::Absent) {
+        acks.done = self.with(Presence::Done).count() as u32;
+        for rank in self.with(Presence::Absent) {
             fail(
                 &mut acks,
                 rank,
@@ -179,7 +131,7 @@ impl Pauses {
         self.pause = Some(pause);
         self.generation = self.generation.wrapping_add(1).max(1);
         let generation = self.generation;
-        let close = |(until_ns, ranks)| Action::Close {
+        let close = |(until_ns, ranks)| PauseAction::Close {
             ranks,
             generation,
             until_ns,
@@ -196,22 +148,22 @@ impl Pauses {
         actions
     }
 
-    fn resume(&mut self, now_ns: u64, command: CommandId) -> Vec<Action> {
+    fn resume(&mut self, now_ns: u64, command: CommandId) -> Vec<PauseAction> {
         let mut actions = self.conclude("another command came first");
         let freed = self.end_hold("resumed first", &mut actions);
-        let present: BTreeSet<Rank> = self.with(Life::Present).collect();
+        let present: BTreeSet<Rank> = self.with(Presence::Present).collect();
         let mut acks = self.targets();
         acks.done = acks.targets - present.len() as u32;
         if self.pause.take().is_none() {
             // Nobody was stopped: done as soon as the gates are open.
             if !freed.is_empty() {
-                actions.push(Action::Free { ranks: freed });
+                actions.push(PauseAction::Free { ranks: freed });
             }
             acks.done = acks.targets;
-            actions.push(Action::Ack { command, acks });
+            actions.push(PauseAction::Ack { command, acks });
             return actions;
         }
-        actions.push(Action::Open {
+        actions.push(PauseAction::Open {
             generation: self.generation,
             keep: Vec::new(),
         });
@@ -228,18 +180,18 @@ impl Pauses {
 
     /// A rank's supervisor attached. During a pause or a hold the rank is held at once; otherwise
     /// its gate, which a supervisor may have closed before the start, is opened.
-    pub fn attached(&mut self, now_ns: u64, rank: Rank) -> Vec<Action> {
+    pub fn attached(&mut self, now_ns: u64, rank: Rank) -> Vec<PauseAction> {
         let Some(life) = self
             .lives
             .get_mut(&rank)
-            .filter(|life| **life == Life::Absent)
+            .filter(|life| **life == Presence::Absent)
         else {
             return Vec::new();
         };
-        *life = Life::Present;
+        *life = Presence::Present;
         let mut actions = Vec::new();
         if let Some(pause) = self.pause {
-            actions.push(Action::Close {
+            actions.push(PauseAction::Close {
                 ranks: vec![rank],
                 generation: self.generation,
                 until_ns: match &self.hold {
@@ -251,18 +203,18 @@ impl Pauses {
         if let Some(hold) = &self.hold {
             actions.push(self.close_for_hold(now_ns, hold, vec![rank]));
         } else if self.pause.is_none() && self.begun {
-            actions.push(Action::Free { ranks: vec![rank] });
+            actions.push(PauseAction::Free { ranks: vec![rank] });
         }
         actions
     }
 
     /// A rank needs no pause any more: it has drained or ended.
-    pub fn finished(&mut self, now_ns: u64, rank: Rank) -> Vec<Action> {
+    pub fn finished(&mut self, now_ns: u64, rank: Rank) -> Vec<PauseAction> {
         let Some(life) = self.lives.get_mut(&rank) else {
             return Vec::new();
         };
-        *life = Life::Done;
-        let mut actions: Vec<Action> = self.finished_held(now_ns, rank).into_iter().collect();
+        *life = Presence::Done;
+        let mut actions: Vec<PauseAction> = self.finished_held(now_ns, rank).into_iter().collect();
         actions.extend(self.answered(now_ns, rank, |acks| acks.done += 1));
         actions
     }
@@ -274,7 +226,7 @@ impl Pauses {
         rank: Rank,
         generation: u32,
         outcome: &Outcome,
-    ) -> Vec<Action> {
+    ) -> Vec<PauseAction> {
         if generation != self.generation {
             return Vec::new();
         }
@@ -299,7 +251,7 @@ impl Pauses {
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now_ns: u64) -> Vec<Action> {
+    pub fn tick(&mut self, now_ns: u64) -> Vec<PauseAction> {
         let mut actions = Vec::new();
         if self
             .asked
@@ -317,7 +269,7 @@ impl Pauses {
 
     /// Nobody is to stand still any more: the measurement ends, or nothing has been heard from the
     /// root for too long and nobody could resume.
-    pub fn end_all(&mut self) -> Vec<Action> {
+    pub fn end_all(&mut self) -> Vec<PauseAction> {
         let mut actions = Vec::new();
         // Before the job begins supervisors may keep gates closed for a hold that nobody will ask
         // for.
@@ -326,19 +278,19 @@ impl Pauses {
         if self.pause.is_some() {
             actions.extend(self.end_pause());
         } else if may_be_closed {
-            actions.push(Action::Free {
-                ranks: self.with(Life::Present).collect(),
+            actions.push(PauseAction::Free {
+                ranks: self.with(Presence::Present).collect(),
             });
         }
         actions
     }
 
-    fn end_pause(&mut self) -> Vec<Action> {
+    fn end_pause(&mut self) -> Vec<PauseAction> {
         if self.pause.take().is_none() {
             return Vec::new();
         }
         let mut actions = self.conclude("the pause ended first");
-        actions.push(Action::Open {
+        actions.push(PauseAction::Open {
             generation: self.generation,
             keep: self.held(),
         });
@@ -352,7 +304,7 @@ impl Pauses {
         }
     }
 
-    fn with(&self, life: Life) -> impl Iterator<Item = Rank> {
+    fn with(&self, life: Presence) -> impl Iterator<Item = Rank> {
         self.lives
             .iter()
             .filter(move |(_, l)| **l == life)
@@ -360,7 +312,12 @@ impl Pauses {
     }
 
     /// Notes a rank's answer to the command under way.
-    fn answered(&mut self, now_ns: u64, rank: Rank, note: impl FnOnce(&mut Acks)) -> Vec<Action> {
+    fn answered(
+        &mut self,
+        now_ns: u64,
+        rank: Rank,
+        note: impl FnOnce(&mut Acks),
+    ) -> Vec<PauseAction> {
         if let Some(asked) = &mut self.asked {
             asked.answered(now_ns, rank, note);
         }
@@ -368,12 +325,12 @@ impl Pauses {
     }
 
     /// Answers the command under way if every rank has.
-    fn acknowledge(&mut self) -> Vec<Action> {
+    fn acknowledge(&mut self) -> Vec<PauseAction> {
         Asked::acknowledge(&mut self.asked).into_iter().collect()
     }
 
     /// Answers the command under way as it stands.
-    fn conclude(&mut self, why: &str) -> Vec<Action> {
+    fn conclude(&mut self, why: &str) -> Vec<PauseAction> {
         Asked::conclude(&mut self.asked, why).into_iter().collect()
     }
 }

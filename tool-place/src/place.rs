@@ -4,7 +4,7 @@
 //! packets ---------> LocalRanks (records, buffers, analyses)
 //! shared memory ---^    ^  ^  ^
 //!                       |  |  +-- Commands: gates and switches of the ranks
-//! parent -- TreeSide ---+  +----- HangQueries, StackQueries: questions to supervisors
+//! parent -- TreeSide ---+  +----- Queries: answers, and questions to supervisors for them
 //! ```
 //!
 //! Knows no MPI and no clock: its role carries messages to and fro and passes the time.
@@ -18,36 +18,33 @@ mod hang_queries;
 mod job_end;
 mod local_rank;
 mod local_ranks;
+mod queries;
 mod stack_names;
 mod stack_queries;
 mod timeline;
 mod tree_side;
 
 use crate::notes::Trouble;
-use crate::rank::LATENCY_NS;
 use crate::supervisors::{Event, Supervisors};
-use crate::time_point::Now;
+use crate::time_point::{LATENCY_NS, Now};
 use buffer_keeping::Recycling;
 use commands::Commands;
 use every::Every;
 use group_exchange::GroupExchange;
-use hang_queries::HangQueries;
 use invivo_mpi_link::clock::NodeClock;
 use invivo_mpi_link::runtime::Exit;
 use invivo_proto::control::decode;
 use invivo_proto::control::local::FromSupervisor;
-use invivo_proto::control::tree::{
-    Command, Down, Ended, JobInfo, Partial, Query, RankEnded, Up, Verb,
-};
-use invivo_proto::ids::{Rank, WaveId, WorldRank};
+use invivo_proto::control::tree::{Command, Down, Ended, JobInfo, RankEnded, Up, Verb};
+use invivo_proto::ids::{Rank, WorldRank};
 use invivo_tbon::layout::Layout;
 use invivo_tbon::node::{Input, Position};
 use job_end::JobEnd;
 use local_rank::Life;
 use local_ranks::LocalRanks;
+use queries::Queries;
 use rustix::event::PollFd;
 use rustix::process::Signal;
-use stack_queries::StackQueries;
 use std::collections::VecDeque;
 use tree_side::{FromTree, TreeSide};
 
@@ -60,8 +57,7 @@ const MEASURE_NS: u64 = 1_000_000_000;
 pub struct Place {
     local: LocalRanks,
     commands: Commands,
-    hang: HangQueries,
-    stacks: StackQueries,
+    queries: Queries,
     groups: GroupExchange,
     recycling: Recycling,
     tree: TreeSide,
@@ -88,8 +84,7 @@ impl Place {
         let mut place = Place {
             local,
             commands: Commands::new(layout.ranks_of(me)),
-            hang: HangQueries::default(),
-            stacks: StackQueries::default(),
+            queries: Queries::default(),
             groups: GroupExchange::default(),
             recycling: Recycling::default(),
             tree: TreeSide::new(now, position),
@@ -251,16 +246,15 @@ impl Place {
         self.local.withdraw_socket();
     }
 
-    /// Gives up what it holds, which may be wrong. A pause ends, for nobody may know of it any more;
-    /// commands are refused as behind the end of the measurement; what the ranks recorded counts as
-    /// dropped. The place stays a member of the tree that knows how its ranks end.
+    /// Gives up what it holds, which may be wrong. A pause ends, for nobody may know of it any
+    /// more; commands are refused as behind the end of the measurement; what the ranks recorded
+    /// counts as dropped. The place stays a member of the tree that knows how its ranks end.
     pub fn lose(&mut self, now: Now) {
         if self.local.feed.is_lost {
             return;
         }
         self.local.lose_records();
-        self.hang = HangQueries::default();
-        self.stacks = StackQueries::default();
+        self.queries = Queries::default();
         self.is_ready = true;
         let answers = self.commands.lose(now, &mut self.local);
         self.answer(now, answers);
@@ -298,7 +292,13 @@ impl Place {
         match message {
             Down::Job(job) => self.begin(now, &job),
             Down::Command(command) => self.command(now, &command),
-            Down::Query { wave, query } => self.query(now, wave, query).into_iter().collect(),
+            Down::Query { wave, query } => {
+                let clock = self.tree.clock();
+                let answer =
+                    self.queries
+                        .begin(now, wave, query, clock, &self.commands, &mut self.local);
+                answer.into_iter().collect()
+            }
             Down::Heartbeat => self.commands.heartbeat(now, &mut self.local),
             Down::Groups(groups) => {
                 self.local.feed.analyses.learn_groups(groups);
@@ -352,72 +352,10 @@ impl Place {
         }
     }
 
-    /// A question. The answer, where supervisors need not be asked for it.
-    fn query(&mut self, now: Now, wave: WaveId, query: Query) -> Option<Up> {
-        let local = &mut self.local;
-        let clock = self.tree.clock();
-        let partial = match query {
-            Query::Hang { older_ns } => {
-                let is_paused = self.commands.is_paused(now);
-                return self.hang.begin(now, wave, older_ns, is_paused, local);
-            }
-            Query::Stacks { chosen, threads } => {
-                return self.stacks.begin(now, wave, chosen, threads, local);
-            }
-            Query::Functions { rank_rows_max } => {
-                Partial::Functions(local.feed.analyses.functions(rank_rows_max))
-            }
-            Query::Matrix { side_max } => Partial::Matrix(local.feed.analyses.matrix(side_max)),
-            Query::Messages => Partial::Messages(Box::new(local.feed.analyses.messages())),
-            Query::Status => Partial::Status(answers::status(now, clock, &self.commands, local)),
-            Query::Buffers => {
-                Partial::Buffers(answers::buffers(&local.time_point(now, clock), local))
-            }
-            Query::Records {
-                location,
-                from_ns,
-                to_ns,
-                after,
-                max,
-            } => Partial::Records(answers::kept_records(
-                &local.time_point(now, clock),
-                local,
-                location,
-                from_ns..to_ns,
-                after,
-                max,
-            )),
-            Query::Timeline {
-                from,
-                from_ns,
-                to_ns,
-                newest,
-                max,
-            } => {
-                let query = timeline::PageQuery {
-                    from,
-                    job_ns: from_ns..to_ns,
-                    newest,
-                    max,
-                };
-                let is_paused = self.commands.is_paused(now);
-                let is_over = self.commands.recording.is_over();
-                Partial::Timeline(timeline::page(now, query, clock, is_paused, is_over, local))
-            }
-        };
-        Some(Up::Partial {
-            wave,
-            partial,
-            coverage: local.coverage(now),
-            missing: Vec::new(),
-        })
-    }
-
     /// Answers the questions for which supervisors have been waited for.
     fn answer_due_queries(&mut self, now: Now) {
         let is_paused = self.commands.is_paused(now);
-        let mut answers = self.hang.due(now, is_paused, &mut self.local);
-        answers.extend(self.stacks.due(now, &mut self.local));
+        let answers = self.queries.due(now, is_paused, &mut self.local);
         self.answer(now, answers);
     }
 
@@ -461,7 +399,7 @@ impl Place {
                 }
             }
             FromSupervisor::Inspected { inspection, call } => {
-                self.hang.inspected(rank, inspection, call);
+                self.queries.hang.inspected(rank, inspection, call);
                 self.answer_due_queries(now);
             }
             FromSupervisor::Unwound {
@@ -469,11 +407,11 @@ impl Place {
                 thread,
                 rest,
             } => {
-                self.stacks.unwound(rank, unwinding, thread, rest);
+                self.queries.stacks.unwound(rank, unwinding, thread, rest);
                 self.answer_due_queries(now);
             }
             FromSupervisor::Named { module, named } => {
-                self.stacks.named(&module, named);
+                self.queries.stacks.named(&module, named);
                 self.answer_due_queries(now);
             }
             // Said once, at the beginning, and told as `Attached`.

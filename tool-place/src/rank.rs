@@ -25,10 +25,6 @@ use invivo_proto::record::RecordError;
 use invivo_proto::shm::{LOCATIONS_MAX, PACKETS_DEFAULT, owner};
 use std::sync::atomic::Ordering;
 
-/// The latency bound: what a packet holds is looked at no later than this after it was recorded. A
-/// tenth of a second is what a screen shows; a shorter bound would disturb the writer's cache lines
-/// more often.
-pub const LATENCY_NS: u64 = 100_000_000;
 /// A packet that others have overtaken and that is nowhere to be seen is lost after so long. Its
 /// transfer may stand still while its rank computes; ten seconds without any MPI call and with a
 /// packet on its way are rare, and cost no more than that packet.
@@ -65,7 +61,7 @@ pub enum Eagerness {
     All,
 }
 
-/// See the module's head.
+/// The records of one rank.
 pub struct RankRecords {
     rank: Rank,
     memory: Option<Memory>,

@@ -14,8 +14,11 @@
 //! window is recorded). A switch of recording ends a window early if it lies before the window's
 //! end. Before job time is known commands wait.
 
+mod action;
 mod asked;
 mod plan;
+
+pub use action::RecordingAction;
 
 use crate::cuts::{Change, CutNumber, Cuts};
 use crate::time_point::TimePoint;
@@ -26,26 +29,6 @@ use invivo_proto::ids::{CommandId, Rank};
 use plan::{begin_unobserved, plan};
 use std::collections::BTreeSet;
 use std::ops::Range;
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Tell the ranks whether to record. Of a switch on, [`Recording::switched`] is to be told when
-    /// it is done.
-    Switch {
-        /// On or off.
-        on: bool,
-        /// The epoch that recording is in, or was in.
-        epoch: u32,
-    },
-    /// Answer a command.
-    Ack {
-        /// Which.
-        command: CommandId,
-        /// How it went.
-        acks: Acks,
-    },
-}
 
 /// The ranks are to be looked at, for a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +55,7 @@ pub struct Seen {
     pub clipped: u64,
 }
 
-/// See the module's head.
+/// The commands about recording that are under way, and what is in force.
 #[derive(Debug)]
 pub struct Recording {
     ranks: Range<u32>,
@@ -121,13 +104,18 @@ impl Recording {
 
     /// The job begins, recorded or not. What was recorded before the ranks could be told is
     /// forgotten.
-    pub fn begin(&mut self, moment: &TimePoint<'_>, cuts: &mut Cuts, on: bool) -> Vec<Action> {
+    pub fn begin(
+        &mut self,
+        moment: &TimePoint<'_>,
+        cuts: &mut Cuts,
+        on: bool,
+    ) -> Vec<RecordingAction> {
         if !on {
             begin_unobserved(moment.ticks(), cuts);
         }
         self.begun = true;
         self.on = on;
-        vec![Action::Switch {
+        vec![RecordingAction::Switch {
             on,
             epoch: self.epoch,
         }]
@@ -155,7 +143,7 @@ impl Recording {
         moment: &TimePoint<'_>,
         cuts: &mut Cuts,
         command: &Command,
-    ) -> Vec<Action> {
+    ) -> Vec<RecordingAction> {
         if !moment.is_known() {
             self.early.push(command.clone());
             return Vec::new();
@@ -165,9 +153,14 @@ impl Recording {
         actions
     }
 
-    fn apply(&mut self, moment: &TimePoint<'_>, cuts: &mut Cuts, command: &Command) -> Vec<Action> {
+    fn apply(
+        &mut self,
+        moment: &TimePoint<'_>,
+        cuts: &mut Cuts,
+        command: &Command,
+    ) -> Vec<RecordingAction> {
         if self.shut_down {
-            return vec![Action::Ack {
+            return vec![RecordingAction::Ack {
                 command: command.id,
                 acks: self.failed("the measurement has been shut down"),
             }];
@@ -255,7 +248,7 @@ impl Recording {
     }
 
     /// Time has passed.
-    pub fn step(&mut self, moment: &TimePoint<'_>, cuts: &mut Cuts) -> Vec<Action> {
+    pub fn step(&mut self, moment: &TimePoint<'_>, cuts: &mut Cuts) -> Vec<RecordingAction> {
         let mut actions = Vec::new();
         if moment.is_known() {
             for command in std::mem::take(&mut self.early) {
@@ -318,7 +311,7 @@ impl Recording {
     }
 
     /// Answers what is done.
-    pub fn conclude(&mut self, moment: &TimePoint<'_>) -> Vec<Action> {
+    pub fn conclude(&mut self, moment: &TimePoint<'_>) -> Vec<RecordingAction> {
         let done = self.asked.extract_if(.., |asked| asked.waiting.is_empty());
         done.map(|asked| asked.answer(moment)).collect()
     }
@@ -346,7 +339,7 @@ impl Recording {
         cuts: &mut Cuts,
         by: CommandId,
         at_ns: u64,
-    ) -> Option<Action> {
+    ) -> Option<RecordingAction> {
         let goes_on = |asked: &Asked| asked.window_to_ns.is_some_and(|to_ns| to_ns > at_ns);
         let index = self.asked.iter().position(goes_on)?;
         let mut asked = self.asked.remove(index);
@@ -372,7 +365,7 @@ impl Recording {
     }
 
     /// Tells the ranks if what they do is not what is wanted.
-    fn switch(&mut self, cuts: &Cuts) -> Option<Action> {
+    fn switch(&mut self, cuts: &Cuts) -> Option<RecordingAction> {
         let epoch = cuts.wants_records().filter(|_| !self.shut_down);
         if epoch == self.on.then_some(self.epoch) {
             return None;
@@ -381,7 +374,7 @@ impl Recording {
         self.begins_epoch |= epoch.is_some();
         self.on = epoch.is_some();
         self.epoch = epoch.unwrap_or(self.epoch);
-        Some(Action::Switch {
+        Some(RecordingAction::Switch {
             on: self.on,
             epoch: self.epoch,
         })

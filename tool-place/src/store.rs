@@ -178,7 +178,7 @@ fn there_is_room_for(bytes: usize) -> bool {
     there_is
 }
 
-/// See the module's head.
+/// The buffer of one location, if it has one.
 #[derive(Debug)]
 pub struct Store {
     buffer: Option<Box<Buffer>>,

@@ -36,17 +36,9 @@ pub enum Event {
         memory: OwnedFd,
     },
     /// A supervisor said something.
-    Said {
-        /// Whose.
-        rank: Rank,
-        /// What.
-        message: FromSupervisor,
-    },
+    Said { rank: Rank, message: FromSupervisor },
     /// A supervisor hung up.
-    Lost {
-        /// Whose.
-        rank: Rank,
-    },
+    Lost { rank: Rank },
     /// Somebody was turned away; a sentence for the user.
     Refused(String),
 }

@@ -3,6 +3,10 @@
 use invivo_mpi_link::clock::NodeClock;
 use invivo_tbon::clock::JobClock;
 
+/// The latency bound: what a packet holds is looked at no later than this after it was recorded. A
+/// tenth of a second is what a screen shows; a shorter bound would disturb the writer's cache lines
+/// more often.
+pub const LATENCY_NS: u64 = 100_000_000;
 /// The time, by the node's two clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {

@@ -13,7 +13,7 @@ use invivo_tbon::layout::Layout;
 
 /// Sends wait no longer than this for others to go with them. A tenth of the latency bound of
 /// records.
-const BATCH_NS: u64 = crate::rank::LATENCY_NS / 10;
+const BATCH_NS: u64 = crate::time_point::LATENCY_NS / 10;
 
 /// How well job time must be known before it is put to messages, in ns: what a question to the
 /// parent takes on a busy machine. Until then they have the node's own time, and those to other
@@ -22,7 +22,7 @@ const ERROR_NS_MAX: u64 = 1_000_000;
 /// If it does not come to that within so long, it is taken as it is.
 const PATIENCE_NS: u64 = 3_000_000_000;
 
-/// See the module's head.
+/// Messages of this place's ranks, and of other places to them.
 pub struct Traffic {
     me: WorldRank,
     messages: Messages,

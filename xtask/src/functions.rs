@@ -1,6 +1,6 @@
 //! The manual's table of functions and MPIs, `docs/manual/reference/functions.md`: what becomes of
-//! a function is the table's word, what was tested is what the end-to-end tests saw (`target/seen`, see
-//! `tests/e2e/src/tested_functions.rs`).
+//! a function is the table's word, what was tested is what the end-to-end tests saw (`target/seen`,
+//! see `tests/e2e/src/tested_functions.rs`).
 
 use crate::generate::{TABLE, parse};
 use anyhow::{Context, Result, ensure};
@@ -21,15 +21,19 @@ const MPIS: [(&str, &str); 5] = [
 const INTRODUCTION: &str = "\
 # Functions
 
-Every function of MPI, what Invivo does with it, and on which MPI that was tested. This page is made by `cargo xtask functions` of what the
+Every function of MPI, what Invivo does with it, and on which MPI that was tested. This page is \
+made by `cargo xtask functions` of what the
 end-to-end tests saw (`cargo xtask test --all` runs all of them).
 
 | word | means |
 |---|---|
-| tested | programs called it under Invivo and did what they do without, and the report's number of calls was that of an independent counter |
+| tested | programs called it under Invivo and did what they do without, and the report's number \
+of calls was that of an independent counter |
 | wrapped | it is wrapped like the others of its kind; no test calls it on this MPI |
-| passed | it is not wrapped, and reaches the MPI library directly, for the reason in the second column |
-| impossible | this MPI declares it and cannot do it: the bare run fails, see [below](#what-an-mpi-cannot) |
+| passed | it is not wrapped, and reaches the MPI library directly, for the reason in the second \
+column |
+| impossible | this MPI declares it and cannot do it: the bare run fails, see \
+[below](#what-an-mpi-cannot) |
 | - | this MPI does not declare it, and the program does not see it either |
 
 What stands in the second column:
@@ -37,13 +41,17 @@ What stands in the second column:
 | word | means |
 |---|---|
 | recorded | a record per call, with what it was about |
-| world | not recorded: it is called often and costs next to nothing, or makes nothing yet; wrapped so that it sees the application's world |
+| world | not recorded: it is called often and costs next to nothing, or makes nothing yet; \
+wrapped so that it sees the application's world |
 | local | not wrapped: it takes no communicator and nothing but the calling process takes part |
 | clock | not wrapped: it is called often, and reads a clock |
-| end | not recorded, because it does not come back; the report says which rank called it, and with what code |
-| variadic | impossible to wrap: a wrapper cannot pass on arguments that it does not know; it is meant for other tools |
+| end | not recorded, because it does not come back; the report says which rank called it, and \
+with what code |
+| variadic | impossible to wrap: a wrapper cannot pass on arguments that it does not know; it is \
+meant for other tools |
 
-Of `MPI_T_*` only the making of handles is wrapped, for variables that belong to a communicator; the rest asks the library about itself. Conversions
+Of `MPI_T_*` only the making of handles is wrapped, for variables that belong to a communicator; \
+the rest asks the library about itself. Conversions
 of handles to Fortran and back are macros or local.
 
 ";
@@ -171,7 +179,8 @@ pub fn check(root: &Path) -> Result<()> {
     for (name, fate) in rows(root)? {
         ensure!(
             page.contains(&format!("\n| `{name}` | {fate} | ")),
-            "{PAGE} has no row for {name} ({fate}): run `cargo xtask functions` and commit the result"
+            "{PAGE} has no row for {name} ({fate}): run `cargo xtask functions` and commit the \
+             result"
         );
     }
     Ok(())

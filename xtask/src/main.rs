@@ -82,7 +82,7 @@ enum Task {
     },
     /// Run the generators: what is generated is checked in, and a test compares.
     Generate,
-    /// Print circles of files, forbidden crate edges, excesses of size, and figures about all files.
+    /// Print circles of files, forbidden crate edges, excesses of size, and figures about files.
     Structure {
         /// Another source tree than this one.
         #[arg(long, value_name = "FOLDER")]

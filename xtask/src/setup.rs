@@ -2,10 +2,12 @@
 
 mod packages;
 mod python;
+mod tools;
 
 use anyhow::Result;
 pub use packages::Missing;
 use packages::Use;
+pub use tools::tool;
 
 /// What the machine is prepared for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,7 @@ pub fn run(purpose: Purpose<'_>, json: bool) -> Result<()> {
         Purpose::Bench => python::for_tests(false)?,
         Purpose::Test { all } => {
             python::for_tests(all)?;
+            tools::ensure()?;
             if all {
                 python::zig()?;
             }

@@ -36,7 +36,6 @@ const ALLOWED: &[(Rule, &str)] = &[
     (Rule::Circle, "tests/sim"),
     (Rule::Circle, "tool-place"),
     (Rule::Circle, "ui-gateway"),
-    (Rule::Circle, "xtask"),
     (Rule::FileLength, "analysis-node"),
     (Rule::FileLength, "cli"),
     (Rule::FileLength, "otfx"),
@@ -54,7 +53,6 @@ const ALLOWED: &[(Rule, &str)] = &[
     (Rule::LineWidth, "tests/sim"),
     (Rule::LineWidth, "tool-place"),
     (Rule::LineWidth, "ui-gateway"),
-    (Rule::LineWidth, "xtask"),
     (Rule::TestName, "analysis"),
     (Rule::TestName, "analysis-node"),
     (Rule::TestName, "archive"),
@@ -66,7 +64,6 @@ const ALLOWED: &[(Rule, &str)] = &[
     (Rule::TestName, "tests/sim"),
     (Rule::TestName, "tool-place"),
     (Rule::TestName, "ui-gateway"),
-    (Rule::TestName, "xtask"),
 ];
 
 /// What a finding breaks.

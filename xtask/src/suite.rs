@@ -1,21 +1,19 @@
 //! The checks of `cargo xtask test`, cheapest first.
 
+mod deny;
+pub mod ended;
+mod manual;
+mod pure;
+
 use crate::build::{self, Linked, hooks};
 use crate::run::{
     FAMILIES, Family, allow_root, beside, cargo, check, dist, dist_hooks, python, root,
 };
 use crate::setup::Purpose;
 use crate::{functions, fuzz, generate, release, structure};
-use anyhow::{Result, ensure};
+use anyhow::Result;
+use ended::Ended;
 use std::process::Command;
-
-/// How a check that did not fail ended.
-pub enum Ended {
-    /// It ran.
-    Passed,
-    /// It could not run here, for this reason.
-    Skipped(String),
-}
 
 /// One check.
 pub struct Check {
@@ -79,16 +77,6 @@ fn on(compiler: &str, all: bool) -> &'static [&'static str] {
         &ON_MPI[..1]
     }
 }
-/// Crates that call no operating system, see [`BARE_METAL`].
-const PURE: [&str; 4] = [
-    "invivo-proto",
-    "invivo-otfx",
-    "invivo-tbon",
-    "invivo-analysis",
-];
-/// A target without an operating system: what builds for it calls none.
-const BARE_METAL: &str = "x86_64-unknown-none";
-
 /// All checks in their order.
 pub const CHECKS: &[Check] = &[
     Check {
@@ -110,6 +98,12 @@ pub const CHECKS: &[Check] = &[
         run: |_| passed(generate::check(root()).and_then(|()| functions::check(root()))),
     },
     Check {
+        name: "manual",
+        about: "the manual can be built, and links in documents lead somewhere",
+        needs: None,
+        run: |_| manual::check(),
+    },
+    Check {
         name: "plain",
         about: "unit and property tests of what needs no MPI",
         needs: None,
@@ -119,7 +113,7 @@ pub const CHECKS: &[Check] = &[
         name: "bare-metal",
         about: "pure crates without an operating system",
         needs: None,
-        run: bare_metal,
+        run: |_| pure::check(),
     },
     Check {
         name: "fuzz",
@@ -173,7 +167,7 @@ pub const CHECKS: &[Check] = &[
         name: "deny",
         about: "licences, advisories, sources of all dependencies",
         needs: None,
-        run: deny,
+        run: |_| deny::check(),
     },
 ];
 
@@ -230,29 +224,6 @@ fn bounded(seconds: &str) -> Command {
         .args(["--kill-after=20", seconds])
         .arg(cargo().get_program());
     command
-}
-
-/// The compiler holds the promise that contracts, buffers, tree and analyses call no operating
-/// system.
-fn bare_metal(all: bool) -> Result<Ended> {
-    let installed = Command::new("rustup")
-        .args(["target", "list", "--installed"])
-        .output();
-    let have =
-        installed.is_ok_and(|list| String::from_utf8_lossy(&list.stdout).contains(BARE_METAL));
-    if !have && all {
-        check(Command::new("rustup").args(["target", "add", BARE_METAL]))?;
-    } else if !have {
-        return Ok(Ended::Skipped(format!(
-            "`rustup target add {BARE_METAL}` first, or --all"
-        )));
-    }
-    passed(check(
-        cargo()
-            .arg("check")
-            .args(packages(&PURE))
-            .args(["--target", BARE_METAL]),
-    ))
 }
 
 fn lints(all: bool) -> Result<Ended> {
@@ -360,41 +331,6 @@ fn end_to_end(all: bool) -> Result<Ended> {
         .env("INVIVO_DIST_HOOKS", dist_hooks())
         .env("INVIVO_PYTHON", python().join("bin/python"));
     passed(check(allow_root(&mut test)))
-}
-
-fn deny(all: bool) -> Result<Ended> {
-    let present = cargo()
-        .args(["deny", "--version"])
-        .output()
-        .is_ok_and(|version| version.status.success());
-    if !present && all {
-        check(cargo().args(["install", "--locked", "cargo-deny"]))?;
-    } else if !present {
-        return Ok(Ended::Skipped(
-            "`cargo install --locked cargo-deny` first, or --all".into(),
-        ));
-    }
-    check(cargo().args([
-        "deny",
-        "--all-features",
-        "--log-level",
-        "error",
-        "check",
-        "bans",
-        "licenses",
-        "sources",
-    ]))?;
-    let advisories = cargo()
-        .args(["deny", "--all-features", "check", "advisories"])
-        .output()?;
-    let told = String::from_utf8_lossy(&advisories.stderr);
-    if told.contains("failed to fetch advisory database") {
-        return Ok(Ended::Skipped(
-            "advisories: their database is out of reach; the rest passed".into(),
-        ));
-    }
-    ensure!(advisories.status.success(), "{told}");
-    Ok(Ended::Passed)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! a summary.
 
 use crate::setup::{self, Purpose};
-use crate::suite::{CHECKS, Check, Ended};
+use crate::suite::ended::Ended;
+use crate::suite::{CHECKS, Check};
 use anyhow::{Result, bail, ensure};
 use std::time::Instant;
 
@@ -90,6 +91,7 @@ fn one(check: &Check, all: bool, before: &[Line]) -> Line {
     let seconds = begun.elapsed().as_secs_f64();
     let (result, note) = match ended {
         Ok(Ended::Passed) => ("passed", String::new()),
+        Ok(Ended::PassedBut(part)) => ("passed", part),
         Ok(Ended::Skipped(why)) => ("skipped", why),
         Err(error) => ("failed", format!("{error:#}")),
     };
@@ -109,7 +111,10 @@ fn summary(lines: &[Line], seconds: f64, json: bool) {
     if json {
         let checks: Vec<_> = lines
             .iter()
-            .map(|l| serde_json::json!({ "name": l.name, "result": l.result, "seconds": l.seconds, "note": l.note }))
+            .map(|l| {
+                serde_json::json!({ "name": l.name, "result": l.result,
+            "seconds": l.seconds, "note": l.note })
+            })
             .collect();
         println!(
             "{}",

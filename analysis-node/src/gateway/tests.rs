@@ -104,8 +104,9 @@ fn a_dead_gateway_is_replaced_and_its_answers_reach_nobody() {
     assert_eq!(gateway.refusals(), None);
 }
 
+/// One that does not read loses its connection before memory is lost.
 #[test]
-fn one_that_does_not_read_loses_its_connection_before_memory_is_lost() {
+fn a_gateway_that_does_not_read_loses_its_connection() {
     let (_dir, path, mut gateway) = listening();
     let mut stream = connected(&mut gateway, &path);
     stream.write_all(&request(1)).unwrap();
@@ -195,8 +196,9 @@ proptest! {
     }
 }
 
+/// A request that claims to be huge is refused at once.
 #[test]
-fn a_request_that_claims_to_be_huge_is_refused_at_once() {
+fn a_huge_request_is_refused_at_once() {
     let (_dir, path, mut gateway) = listening();
     let mut stream = connected(&mut gateway, &path);
     stream.write_all(&u32::MAX.to_le_bytes()).unwrap();

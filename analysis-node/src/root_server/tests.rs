@@ -173,8 +173,9 @@ fn matrix() -> Matrix {
     }
 }
 
+/// Answers are what the tree found and name who is missing.
 #[test]
-fn answers_are_what_the_tree_found_and_name_who_is_missing() {
+fn answers_name_who_is_missing() {
     let mut scene = Scene::new();
     let side_max = 8;
     scene.ask(5, LinkAsk::Query(Query::Matrix { side_max }));

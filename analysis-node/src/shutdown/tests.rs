@@ -92,8 +92,9 @@ fn silence_is_waited_for_only_so_long() {
     );
 }
 
+/// A high tree has the time that its waves may take.
 #[test]
-fn a_high_tree_has_the_time_that_its_waves_may_take() {
+fn a_high_tree_has_time_for_its_waves() {
     let mut shutdown = Shutdown::new(6, 3);
     shutdown.all_drained();
     assert_eq!(shutdown.next(0), Some(Step::Ask));
@@ -102,7 +103,7 @@ fn a_high_tree_has_the_time_that_its_waves_may_take() {
 }
 
 #[test]
-fn a_hurried_result_is_there_within_six_tenths_of_a_second() {
+fn a_hurried_result_takes_six_tenths_of_a_second() {
     for begun in [false, true] {
         let mut shutdown = Shutdown::new(2, 3);
         if begun {
@@ -129,8 +130,9 @@ fn a_hurried_result_is_there_within_six_tenths_of_a_second() {
     }
 }
 
+/// A job that goes on when it is asked to end has a second result.
 #[test]
-fn a_job_that_goes_on_when_it_is_end_asked_has_a_second_result() {
+fn a_job_that_survives_its_end_has_a_second_result() {
     for dies in [false, true] {
         let mut shutdown = Shutdown::new(2, 3);
         shutdown.end_asked(0);
@@ -158,8 +160,9 @@ fn a_job_that_goes_on_when_it_is_end_asked_has_a_second_result() {
     }
 }
 
+/// Ranks that are told to end have a moment for it.
 #[test]
-fn ranks_that_are_told_to_end_have_a_moment_for_it() {
+fn ranks_have_a_moment_to_end() {
     for comes_in_time in [false, true] {
         let mut shutdown = Shutdown::new(2, 3);
         shutdown.end_asked(0);

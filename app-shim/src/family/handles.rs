@@ -24,7 +24,7 @@ macro_rules! handles {
         pub struct $name(pub RawHandle);
 
         impl $name {
-            /// The handle as a number that tells handles of this kind apart.
+            /// The handle as a number, different for all handles of this kind.
             #[inline(always)]
             pub fn bits(self) -> u64 {
                 self.0 as u64

@@ -1,4 +1,5 @@
-//! Sessions (MPI 4): a program that has sessions and no world is observed all the same.
+//! Initialises the world for programs that open sessions (MPI 4) and no world, so that they are
+//! observed, too.
 //!
 //! Tools and application meet in the world. So where a session comes first, the shim initialises
 //! the world before it and keeps that to itself: the program hears that MPI is not initialised

@@ -32,6 +32,7 @@ pub fn find(numbers: Option<(c_int, c_int)>, handover: Option<&str>) -> Option<S
 }
 
 fn is_memory(descriptor: c_int) -> bool {
+    // A file of the program's hardly has just these seals, and a closed descriptor has none.
     // SAFETY: asks about a number that may be no descriptor, and touches no memory.
     unsafe { libc::fcntl(descriptor, libc::F_GET_SEALS) == SEALS }
 }
@@ -69,6 +70,7 @@ fn ask_again(handover: &str) -> Option<SupervisorFds> {
         if socket < 0 {
             return None;
         }
+        // A supervisor that never answers must not hang the program.
         let wait = libc::timeval {
             tv_sec: HANDOVER_WAIT_S,
             tv_usec: 0,

@@ -39,6 +39,7 @@ pub fn next_packet(location: &mut Location, base_time: u64) -> bool {
         }
     };
 
+    // Waiting in small sleeps: a spinning rank would take the processor from the place.
     let mut opened = false;
     let mut waited = 0;
     // Nobody takes packets once recording is off, nor when the measurement was shut down.

@@ -46,6 +46,7 @@ impl Call {
             return None;
         }
         let mut location = current().or_else(overflow::enter)?;
+        // A tool behind us, MPI itself, or a callback: the outermost call is the one that counts.
         if location.depth != 0 {
             return None;
         }
@@ -171,6 +172,7 @@ impl Call {
             return;
         }
         let epoch = recording::epoch(word);
+        // A record is of the epoch in which its call returns.
         if epoch != self.location.epoch {
             self.location.begin_epoch(epoch);
         }
@@ -196,6 +198,7 @@ impl Call {
         }
         self.write();
         let mut location = self.location;
+        // While the page still says that the thread is in MPI: polling calls MPI.
         location.since_polled += 1;
         if location.since_polled >= POLLED_CALLS {
             location.since_polled = 0;
@@ -210,6 +213,8 @@ impl Call {
         if location.control.gate.load(Ordering::Relaxed) != 0 {
             gate::hold(&location, inside::HELD_AT_LEAVE);
         }
+        // Behind the gate: a signal handler that calls MPI while the thread is held makes an inner
+        // call.
         location.depth = 0;
     }
 

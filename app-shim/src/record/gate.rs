@@ -36,6 +36,8 @@ pub fn hold(location: &Location, held: u32) {
                 tv_sec: (wait / 1_000_000_000) as i64,
                 tv_nsec: (wait % 1_000_000_000) as i64,
             };
+            // The generation is what the futex compares with: a gate that opens, or opens and
+            // closes again, ends the wait. One that ends early, by a signal, is only repeated.
             // SAFETY: the word lies in the shared mapping, which is never unmapped; not the private
             // variant, because the waker is another process.
             unsafe {
@@ -50,6 +52,7 @@ pub fn hold(location: &Location, held: u32) {
                 );
             }
         }
+        // A gate that closes from here on finds the thread outside of MPI.
         if held == inside::HELD_AT_LEAVE {
             location
                 .status

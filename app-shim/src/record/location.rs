@@ -118,6 +118,7 @@ impl Location {
             packet: OpenPacket::none(),
             encoder: Encoder::new(0, 1),
             since_polled: 0,
+            // Room from the start, so that recording a call allocates nothing.
             parts: Vec::with_capacity(MAX_PARTS),
             held: Vec::with_capacity(MAX_PARTS),
             statuses: Vec::with_capacity(MAX_PARTS),
@@ -129,6 +130,7 @@ impl Location {
     /// A location for a thread that has none of its own: with a status page that nobody reads, and
     /// requests numbered where those of records never are.
     pub fn overflow(page: &'static Page) -> Here {
+        // Never freed: it goes from thread to thread as long as the process lives.
         // SAFETY: a page of atomic numbers, for which all zeroes are valid.
         let status: &'static Status =
             Box::leak(unsafe { Box::<Status>::new_zeroed().assume_init() });
@@ -143,6 +145,8 @@ impl Location {
     /// Whether the calling thread, which is in an outermost MPI call of the application, may make
     /// calls of its own.
     pub fn may_call_mpi(&self) -> bool {
+        // Below that level MPI may only be called from the thread that initialised it. At it, the
+        // application sees to it that no other thread is in MPI now.
         process::THREAD_LEVEL.load(Ordering::Relaxed) >= THREAD_SERIALIZED
             || self.tid == process::MAIN_THREAD.load(Ordering::Relaxed)
     }
@@ -177,6 +181,7 @@ impl Location {
             .region
             .store(u32::from(region), Ordering::Relaxed);
         self.status.entered_at.store(begin, Ordering::Relaxed);
+        // Last: who sees the thread in MPI sees in which call.
         self.status.inside.store(inside::MPI, Ordering::Release);
     }
 }

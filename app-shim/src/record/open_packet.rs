@@ -36,8 +36,8 @@ impl OpenPacket {
         self.slot_index = slot_index;
     }
 
-    /// Takes the slot, if there is one; [`OpenPacket::written`] and [`OpenPacket::records`] still
-    /// tell of it.
+    /// Takes the slot, if there is one; [`OpenPacket::written`] and [`OpenPacket::records`] remain
+    /// those of its packet.
     pub fn take(&mut self) -> Option<&'static SlotHeader> {
         self.slot.take()
     }

@@ -52,6 +52,7 @@ fn borrowed() -> Option<Here> {
     let keep = |own: &Borrowed| {
         let here = own.0.get().or_else(|| FREE.with(Vec::pop));
         let mut here = here.unwrap_or_else(|| Location::overflow(page));
+        // Another thread may have had it before.
         // SAFETY: gettid has no preconditions.
         here.tid = unsafe { libc::gettid() };
         own.0.set(Some(here));
@@ -69,6 +70,7 @@ pub fn enter() -> Option<Here> {
     if here.is_some_and(|here| here.depth != 0) {
         return None;
     }
+    // Counted like a call with a location whose record was dropped, so that the sums agree.
     if recording::is_on(page.control.recording.load(Ordering::Relaxed)) {
         shared.entered.fetch_add(1, Ordering::Relaxed);
         shared.dropped[DropReason::NoLocation as usize].fetch_add(1, Ordering::Relaxed);

@@ -81,6 +81,7 @@ pub fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> b
         // Not waiting for the lock: whoever has it may be inside MPI.
         QUEUE.try_with(|queue| {
             let sent = &mut queue.sent;
+            // Never beyond what `start` has reserved: nothing is allocated on the hot path.
             if sent.len() == sent.capacity() || !slot.pass(owner::RANK, owner::MPI) {
                 return false;
             }
@@ -97,6 +98,7 @@ pub fn send(location: &Location, slot: &'static SlotHeader, written: usize) -> b
                 tool_comm(),
                 &mut request,
             );
+            // The caller leaves the packet for the place then.
             if result != SUCCESS {
                 slot.pass(owner::MPI, owner::RANK);
                 return false;
@@ -135,6 +137,7 @@ pub fn take_back() {
 pub fn drain(bound_ns: u64) -> bool {
     let started = monotonic_ns();
     loop {
+        // Waits for the lock, unlike the others: this is not the hot path.
         let empty = QUEUE.with(|queue| {
             queue.take_back();
             queue.sent.is_empty()

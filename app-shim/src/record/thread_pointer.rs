@@ -25,6 +25,7 @@ mod thread {
     #[inline(always)]
     pub fn get() -> *mut Location {
         let location;
+        // The offset from the thread's base (fs) lies in our table, where the loader has put it.
         // SAFETY: reads this thread's eight bytes; new threads have zeroes there.
         unsafe {
             core::arch::asm!(

@@ -82,6 +82,7 @@ impl<'a> Object<'a> {
                 (begin..begin + segment.p_memsz as usize).contains(&at)
             })
         };
+        // Rights to be given back after a write are those of the mapped segment.
         let flags = is_in(libc::PT_LOAD).map_or(libc::PF_R, |segment| segment.p_flags);
         // After relocating, the loader takes the right to write from these (RELRO).
         let write = match is_in(libc::PT_GNU_RELRO) {
@@ -155,8 +156,8 @@ impl<'a> Object<'a> {
 
     /// The number of symbols.
     ///
-    /// No entry of the dynamic section has it; only the hash table tells: the last symbol is the
-    /// last one of its last chain.
+    /// No entry of the dynamic section has it; it follows from the hash table: the last symbol is
+    /// the last one of its last chain.
     ///
     /// # Safety
     /// The object is loaded.
@@ -198,6 +199,7 @@ pub unsafe fn write<T>(at: *mut T, rights: c_int, change: impl FnOnce(&mut T)) -
             || unsafe { libc::mprotect(begin as *mut c_void, bytes, how) } == 0
     };
 
+    // Reading and executing stay possible throughout: other threads may use the page meanwhile.
     if !protect(rights | libc::PROT_WRITE) {
         return false;
     }

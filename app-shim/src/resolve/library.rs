@@ -1,9 +1,9 @@
 //! Identifies the MPI library among the loaded objects, of the shim's family or of another.
 //!
-//! What a library was opened as does not tell: programs open `libmpi.so`, a link for compilers, and
-//! the loader keeps that name. So the loader is asked for the libraries by the names that they give
-//! themselves, and addresses are compared; the file's name serves where a library gives itself
-//! none.
+//! The name that a library was opened by does not identify it: programs open `libmpi.so`, a link
+//! for compilers, and the loader keeps that name. So the loader is asked for the libraries by the
+//! names that they give themselves, and addresses are compared; the file's name serves where a
+//! library gives itself none.
 
 use super::c_dlsym::c_dlsym;
 use super::objects::{object, object_base};
@@ -31,6 +31,7 @@ pub fn of_another_family() -> Option<&'static CStr> {
     if is_of_another_family(next) {
         return Some(object(next)?.0);
     }
+    // A program may have several families loaded: one of ours is enough for it to be observed.
     let loaded = |name: &&CStr| Some(object(init_in(name)?)?.0);
     match LIBRARY_NAMES.iter().find_map(loaded) {
         Some(_) => None,
@@ -42,6 +43,7 @@ fn is_one_of(address: *const c_void, names: &[&CStr]) -> bool {
     let Some((path, base)) = object(address) else {
         return false;
     };
+    // The loader finds an object by the name that it gives itself, whatever it was opened as.
     let is_here = |name: &&CStr| init_in(name).is_some_and(|init| object_base(init) == base);
     is_called(path, names) || names.iter().any(is_here)
 }

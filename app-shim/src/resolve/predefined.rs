@@ -30,6 +30,7 @@ mod data_symbols {
         #[inline(always)]
         fn get(&self) -> usize {
             match self.1.load(Ordering::Relaxed) {
+                // Also after a look-up in vain: the library may have been loaded meanwhile.
                 0 => self.look_up(),
                 address => address,
             }

@@ -74,6 +74,7 @@ pub fn unpack(packed: u64) -> CommId {
 
 /// The id that this rank gives to a communicator that it is rank 0 of; 0 on the other ranks.
 pub fn offer(known: &Known) -> u64 {
+    // Unique in the job without asking anybody: its rank 0 counts its own.
     if known.rank == 0 {
         pack(CommId {
             leader: my_rank(),
@@ -117,6 +118,7 @@ fn learn_together(comm: Comm, foreign: bool) {
     if foreign {
         return;
     }
+    // Inside the creating call: every member is here, and nobody can have used it yet.
     let mut packed = offer(&known);
     // SAFETY: every member is in the same creating call and does this next; `packed` outlives the
     // call.
@@ -183,6 +185,7 @@ pub fn made_foreign(comm: Comm) {
 #[cold]
 pub fn named(comm: Comm, name: &[u8]) {
     let known = communicators::of(comm, |known| *known);
+    // Without an id nobody could say which communicator is named; the world's is 0.
     if known.rank == 0 && (known.packed != 0 || known.local == CommLocal::WORLD.0) {
         let name = name.get(..NAME_BYTES_MAX).unwrap_or(name);
         define(&Definition::Name {

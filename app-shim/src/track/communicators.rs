@@ -27,6 +27,7 @@ pub fn of<R>(comm: Comm, look: impl Fn(&mut Known) -> R) -> R {
 #[inline(never)]
 fn of_unknown<R>(comm: Comm, look: impl Fn(&mut Known) -> R) -> R {
     let mut known = register(comm, true);
+    // Another thread may have freed it meanwhile: `look` gets our copy then.
     let kept = KNOWN.with(|table| table.get(comm.bits()).map(&look));
     kept.unwrap_or_else(|| look(&mut known))
 }
@@ -68,6 +69,7 @@ pub fn register(comm: Comm, foreign: bool) -> Known {
 pub fn register_as(comm: Comm, local: u32, foreign: bool) -> Known {
     let inter = ask(pmpi::comm_test_inter, comm) != 0;
     let members = ask(pmpi::comm_size, comm);
+    // Collectives of an intercommunicator move data between the groups.
     let peers = match inter {
         true => ask(pmpi::comm_remote_size, comm),
         false => members,
@@ -141,11 +143,13 @@ fn neighbors(comm: Comm) -> [u32; 2] {
     unsafe {
         match ask(pmpi::topo_test, comm) {
             COMM_CART => {
+                // Two neighbours in each dimension, also where they are MPI_PROC_NULL.
                 pmpi::cartdim_get(comm, &mut first);
                 first *= 2;
                 second = first;
             }
             COMM_GRAPH => {
+                // Neighbourhood collectives send to the neighbours that they receive from.
                 pmpi::graph_neighbors_count(comm, ask(pmpi::comm_rank, comm), &mut first);
                 second = first;
             }

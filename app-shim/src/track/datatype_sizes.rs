@@ -31,10 +31,13 @@ impl DatatypeSizes {
     #[inline(always)]
     pub fn get(&mut self, datatype: Datatype) -> u64 {
         let generation = GENERATION.load(Ordering::Relaxed);
+        // Any handle may mean another type now: only MPI knows which was freed.
         if generation != self.generation {
             *self = DatatypeSizes::new();
             self.generation = generation;
         }
+        // The top bits of the product mix all bits of the handle: handles that are addresses differ
+        // in the middle ones alone.
         let bits = datatype.bits();
         let slot = (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % SLOTS;
         if self.slots[slot].0 == bits {
@@ -51,6 +54,7 @@ fn ask(datatype: Datatype) -> u64 {
     let mut size: c_int = 0;
     // SAFETY: the application just used this datatype in a successful call.
     let result = unsafe { pmpi::type_size(datatype, &mut size) };
+    // A size that does not fit into an int is MPI_UNDEFINED, below 0.
     if result == SUCCESS {
         u64::try_from(size).unwrap_or(0)
     } else {

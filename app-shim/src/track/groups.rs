@@ -111,6 +111,7 @@ impl GroupWriter {
         if let Some(run) = &mut self.run {
             let last = i64::from(run.first.0) + i64::from(run.stride) * (i64::from(run.count) - 1);
             let step = i64::from(rank) - last;
+            // The second member of a run makes its stride.
             if run.count == 1 {
                 if let Ok(stride) = i32::try_from(step) {
                     run.stride = stride;
@@ -132,6 +133,7 @@ impl GroupWriter {
 
     fn close_run(&mut self) {
         let Some(run) = self.run.take() else { return };
+        // One definition is full: the next begins behind the members that it has.
         if self.at + RUN_BYTES_MAX > self.bytes.len() {
             self.send();
         }

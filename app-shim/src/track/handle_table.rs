@@ -60,6 +60,7 @@ impl<T: Copy + Default> HandleTable<T> {
     /// The slot of `key`, or the free one where it belongs. There must be slots.
     #[inline(always)]
     fn slot(&self, key: u64) -> usize {
+        // At most half of the slots are taken, so that the search ends at a free one.
         let mask = self.slots.len() - 1;
         let mut at = self.home(key);
         while self.slots[at].last != NONE && self.slots[at].key != key {
@@ -97,6 +98,7 @@ impl<T: Copy + Default> HandleTable<T> {
         }
         let at = self.slot(key);
         let last = self.slots[at].last;
+        // A key's values are a ring, of which the slot names the last: the first comes behind it.
         if last == NONE {
             self.keys += 1;
             self.entries[new as usize].next = new;
@@ -110,6 +112,7 @@ impl<T: Copy + Default> HandleTable<T> {
     #[cold]
     fn grow(&mut self) {
         let doubled = (self.slots.len() * 2).max(SLOTS_MIN);
+        // Only slots move: entries keep their numbers, by which slots name them.
         let old = core::mem::replace(&mut self.slots, vec![FREE; doubled]);
         for slot in old.into_iter().filter(|slot| slot.last != NONE) {
             let at = self.slot(slot.key);

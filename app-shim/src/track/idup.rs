@@ -51,6 +51,7 @@ pub fn usable(comm: Comm) {
         return;
     }
 
+    // In a box, because the list of these moves while MPI writes into the buffer.
     let mut learning = Learning {
         request: request_null(),
         packed: Box::new(offer(&known)),
@@ -74,6 +75,7 @@ pub fn poll() {
     if !ANY_LEARNING.load(Ordering::Relaxed) {
         return;
     }
+    // Whoever has the lock polls already, or adds one.
     LEARNING.try_with(|all| {
         all.retain_mut(|learning| {
             let mut done: c_int = 0;

@@ -24,6 +24,7 @@ pub fn insert(request: Request, posted: Posted) {
 pub fn restart(request: Request, number: u64, now: u64, region: RegionId) -> Option<Facts> {
     REQUESTS.with(|table| {
         let posted = table.get(request.bits())?;
+        // Each start is an operation of its own.
         posted.active = true;
         posted.request = number;
         posted.posted = now;
@@ -37,6 +38,8 @@ pub fn restart(request: Request, number: u64, now: u64, region: RegionId) -> Opt
 #[inline(always)]
 pub fn complete<R>(request: Request, work: impl FnOnce(&Posted) -> R) -> Option<R> {
     let look = |posted: &mut Posted| {
+        // An inactive persistent request completes at once in any call, and nothing has happened.
+        // It stays until it is freed.
         let was_active = core::mem::replace(&mut posted.active, false);
         (
             (was_active || !posted.persistent).then(|| work(posted)),

@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 /// that is a dup of the world, as it would have copied the predefined attributes.
 static MARK: AtomicI32 = AtomicI32::new(KEYVAL_INVALID);
 
-/// Marks the application's world, so that its dups can be told from other communicators.
+/// Marks the application's world, so that its dups can be recognised.
 pub fn start(world: Comm) {
     let mut keyval = KEYVAL_INVALID;
     // SAFETY: both callbacks have the signatures that MPI asks for and live for ever.

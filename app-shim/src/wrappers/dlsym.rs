@@ -50,6 +50,7 @@ unsafe extern "C" fn instead(
 ) -> *mut c_void {
     let none = core::ptr::null_mut();
     let Some(real) = c_dlsym() else { return none };
+    // These two searches find the shim by themselves, where it is in front of the library.
     if handle == libc::RTLD_DEFAULT || handle == libc::RTLD_NEXT || name.is_null() {
         return none;
     }

@@ -20,6 +20,7 @@ special!(
                 let length = usize::try_from(*resultlen).unwrap_or(0);
                 let text = core::slice::from_raw_parts_mut(string.cast::<u8>(), length);
                 let named = name_world(text, worlds.application);
+                // The text may be shorter now.
                 *string.add(named) = 0;
                 *resultlen = named as c_int;
             }

@@ -15,6 +15,7 @@ use core::ffi::{c_char, c_int, c_void};
 /// Runs the real initialisation, attaching before it and splitting the world after it.
 fn initialise(number: u16, real: impl FnOnce() -> c_int) -> c_int {
     attach();
+    // Behind attaching, which is no part of the call.
     let begin = ticks();
     let result = real();
     if result == SUCCESS {

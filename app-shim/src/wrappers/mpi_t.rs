@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// the variable is one of communicators, and anything where it is bound to nothing. `binding` asks
 /// MPI which.
 fn bound(object: *mut c_void, binding: impl FnOnce() -> Option<c_int>) -> *mut c_void {
+    // Static: MPI may read the handle through the pointer after the call.
     static OURS: AtomicUsize = AtomicUsize::new(0);
     let Some(worlds) = worlds() else {
         return object;

@@ -25,6 +25,7 @@ special!(
         };
         let first = || {
             attach();
+            // Behind attaching, which is no part of the call.
             let begin = ticks();
             if !sessions::make_world(info) {
                 return beside_the_world();

@@ -1,4 +1,4 @@
-//! `invivo strategy`.
+//! `invivo strategy`: shows or changes what buffers keep when not everything fits.
 
 use super::control::carry_out;
 use super::target::Target;
@@ -18,16 +18,13 @@ Without a strategy, shows the one in force. What buffers hold when it changes st
 Rules are joined by commas, in the order in which detail is given up:
   time                      the oldest first: the newest stays complete (alone: the flight recorder)
   duration:1ms              the shortest calls first; those of at least 1 ms stay longest
-  iterations:4@MPI_Barrier  every second iteration first, four times over; an iteration ends with each call of the function
-  depth:2                   the deepest regions first
-  class:metric              all of a class: call, region, sample, metric
-  samples                   every second sample first, and so on
-  cap=50%                   at half of the buffer all that is no sample is dropped
+  iterations:4@MPI_Barrier  every second iteration first, four times over; each call of the
+                            function ends an iteration
 
 Examples:
   invivo strategy
   invivo strategy duration:100us
-  invivo strategy class:metric,iterations:4@MPI_Allreduce")]
+  invivo strategy duration:1ms,iterations:4@MPI_Allreduce")]
 pub struct Args {
     /// What buffers are to keep from now on when not everything fits
     #[arg(value_name = "STRATEGY", value_parser = <Strategy as Value>::parse)]

@@ -197,8 +197,9 @@ mod tests {
         select(jobs(ids), id).map_or_else(|error| format!("error: {error}"), |job| job.job.clone())
     }
 
+    /// The only job is meant and of several the one named.
     #[test]
-    fn the_only_job_is_meant_and_of_several_the_one_named() {
+    fn the_only_job_is_meant_else_the_one_named() {
         assert_eq!(chosen(&[("a", false)], None), "a");
         assert_eq!(chosen(&[("a", false), ("far", true)], None), "a");
         assert_eq!(chosen(&[("a", false), ("b", false)], Some("b")), "b");

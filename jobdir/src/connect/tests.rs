@@ -60,8 +60,9 @@ fn a_later_version_and_garbage_are_told_apart() {
     ));
 }
 
+/// A reused process id is stale and another host is elsewhere.
 #[test]
-fn a_reused_process_id_is_stale_and_another_host_is_elsewhere() {
+fn a_reused_pid_is_stale_another_host_elsewhere() {
     let mut connect = sample();
     connect.pid_start_ticks += 1;
     assert_eq!(connect.liveness(), Liveness::Stale);
@@ -69,8 +70,9 @@ fn a_reused_process_id_is_stale_and_another_host_is_elsewhere() {
     assert_eq!(connect.liveness(), Liveness::Elsewhere);
 }
 
+/// A process that ended is stale even before it is reaped.
 #[test]
-fn a_process_that_ended_is_stale_even_before_it_is_reaped() {
+fn an_ended_process_is_stale_before_it_is_reaped() {
     let mut child = std::process::Command::new("true").spawn().expect("spawned");
     let mut connect = sample();
     connect.pid = child.id();
@@ -93,8 +95,9 @@ fn tokens_differ_and_stay_out_of_debug_output() {
     assert!(!shown.contains(&connect.view) && !shown.contains(&connect.control));
 }
 
+/// A file of the first layout is read and has no address for tls.
 #[test]
-fn a_file_of_the_first_layout_is_read_and_has_no_address_for_tls() {
+fn the_first_layout_is_read_and_has_no_url() {
     let dir = tempfile::tempdir().expect("directory");
     let path = dir.path().join(FILE_NAME);
     let first = r#"{"version":1,"job":"j","socket":"/s","view":"v","control":"c","pid":1,

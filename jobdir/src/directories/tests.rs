@@ -94,8 +94,9 @@ fn audit_logs_outlive_their_jobs_in_bounded_number() {
     assert_eq!(left, [false, true, true, true]);
 }
 
+/// The id of a running job is not taken over and that of a dead one is.
 #[test]
-fn the_id_of_a_running_job_is_not_taken_over_and_that_of_a_dead_one_is() {
+fn only_a_dead_jobs_id_is_taken_over() {
     let dir = tempfile::tempdir().expect("directory");
     let jobs = dir.path().join("state/invivo/jobs");
     let parent = std::os::unix::process::parent_id();
@@ -111,8 +112,9 @@ fn the_id_of_a_running_job_is_not_taken_over_and_that_of_a_dead_one_is() {
     publish_in(&jobs, &connect("id")).expect("a dead job's id is free");
 }
 
+/// A directory that others may enter or a link is refused.
 #[test]
-fn a_directory_that_others_may_enter_or_a_link_is_refused() {
+fn a_directory_open_to_others_is_refused() {
     let dir = tempfile::tempdir().expect("directory");
     let open = dir.path().join("open");
     std::fs::create_dir(&open).expect("made");

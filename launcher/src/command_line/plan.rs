@@ -1,7 +1,6 @@
 //! `invivo plan`: how many processes to ask for.
 
-use crate::output::print;
-use crate::output::say;
+use crate::output::{print, say};
 use clap::Args;
 use invivo_config::{Flags, Value};
 use invivo_tbon::layout::{FanIn, Layout, Policy};

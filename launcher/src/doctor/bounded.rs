@@ -97,8 +97,9 @@ mod tests {
         .expect("sh runs")
     }
 
+    /// What a command says is kept and one that hangs is ended.
     #[test]
-    fn what_a_command_says_is_kept_and_one_that_hangs_is_ended() {
+    fn output_is_kept_and_a_hanging_command_ended() {
         let done = sh("echo out; echo; echo '--'; echo bad >&2; exit 3");
         assert_eq!((done.stdout.as_str(), done.well()), ("out\n\n--\n", false));
         assert_eq!(done.complaint(), "bad");

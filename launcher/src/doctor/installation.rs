@@ -269,8 +269,9 @@ mod tests {
         }
     }
 
+    /// The launcher that one gets must be of a family that is there.
     #[test]
-    fn the_launcher_that_one_gets_must_be_of_a_family_that_is_there() {
+    fn the_first_launchers_family_must_be_installed() {
         let (ompi, mpich) = (
             launcher("mpiexec", Family::Ompi),
             launcher("mpiexec.mpich", Family::Mpich),

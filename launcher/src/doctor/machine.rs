@@ -254,8 +254,9 @@ mod tests {
         assert!(slots(Some(16), false).what.contains("up to 12 ranks"));
     }
 
+    /// A directory that is not ours alone is a failure with a way out.
     #[test]
-    fn a_directory_that_is_not_ours_alone_is_a_failure_with_a_way_out() {
+    fn a_shared_directory_fails_and_says_what_to_do() {
         let finding = directory("state", "XDG_STATE_HOME", |_| Err(PlaceError::NoHome));
         assert_eq!(finding.level, Level::Failed);
         assert!(

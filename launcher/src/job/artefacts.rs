@@ -168,8 +168,9 @@ mod tests {
         ));
     }
 
+    /// A root that the loader cannot be told of is refused.
     #[test]
-    fn a_root_that_the_loader_cannot_be_told_of_is_refused() {
+    fn a_path_the_loader_would_split_is_refused() {
         let dir = tempfile::tempdir().expect("directory");
         let root = dir.path().join("a b");
         let artefacts = Artefacts { root: root.clone() };

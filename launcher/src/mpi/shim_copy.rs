@@ -157,8 +157,9 @@ mod tests {
         said.stdout.iter().map(|found| *found == b'+').collect()
     }
 
+    /// What the library lacks is not found and all else is.
     #[test]
-    fn what_the_library_lacks_is_not_found_and_all_else_is() {
+    fn only_what_the_library_lacks_is_hidden() {
         let dir = tempfile::tempdir().expect("directory");
         let wrapped = ["MPI_Send", "PMPI_Send", "MPI_New", "PMPIX_New", "other"];
         let shim = library(dir.path(), "libshim.so", &wrapped);

@@ -243,7 +243,7 @@ const OUTLIVE_SECONDS: &str = "1";
 /// it closes without `MPI_Finalize`, the launcher kills all other processes of the job and takes
 /// over the status of a kill; this way it sees first how each ended. Where that is not possible,
 /// its status is not ours to save.
-pub fn outlive() {
+pub fn hold_pmi_open() {
     let Some(connection) = connection() else {
         return;
     };

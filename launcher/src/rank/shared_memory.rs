@@ -180,8 +180,9 @@ mod tests {
         assert!(file.set_len(0).is_err(), "it cannot shrink");
         assert!(file.set_len(meta.size() * 2).is_err(), "it cannot grow");
     }
+    /// A rank may begin unobserved and held for a limited time.
     #[test]
-    fn a_rank_may_begin_unobserved_and_held_for_a_limited_time() {
+    fn a_rank_may_begin_unobserved_and_held() {
         let identity = RankIdentity {
             rank: 0,
             ranks: 1,

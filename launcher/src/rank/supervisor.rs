@@ -1,5 +1,5 @@
-//! The supervisor of one rank of the application: starts it, lends itself to its place, outlives
-//! it, and leaves as it left.
+//! Supervises one rank of the application: starts it, serves requests of its place, waits for its
+//! end, and exits with its status.
 //!
 //! ```text
 //!            started ---- ends before MPI ----------------------------------+
@@ -12,36 +12,29 @@
 //!               +-----------------------------------------------------------+
 //! ```
 //!
-//! It sleeps in `poll` all the time, but for a pause, which is looked after every 50 ms. Nothing
-//! that goes wrong on our side keeps the application from running or its supervisor from leaving.
+//! It sleeps in `poll`; only a pause in force wakes it every 50 ms. No failure on our side keeps the
+//! application from running or its supervisor from leaving.
 
-use crate::job::environment::{self, Environment, Numbers, World};
+use crate::job::environment::{self, Numbers};
 use crate::mpi::library;
-use crate::mpi::preload::Preload;
-use crate::output::say;
-use crate::output::say_for_all;
+use crate::output::{say, say_for_all};
 use crate::process::child::{self, Ended, Inheritance};
 use crate::process::signals::{Relations, Signals, asks_to_end};
+use crate::rank::assignment::RankAssignment;
 use crate::rank::fd_handover::FdHandover;
 use crate::rank::pause::{Pause, TICK};
 use crate::rank::place_socket::{Packet, PlaceSocket, Received, packet};
-use crate::rank::shared_memory::{RankIdentity, SharedMemory, StartState};
-use crate::tool::startup_barrier::{StartupBarrier, poll_interval};
-use invivo_inspect::panic_guard::guarded;
-use invivo_inspect::process_stat;
-use invivo_inspect::unwind;
-use invivo_inspect::{Names, pending_call};
+use crate::rank::shared_memory::SharedMemory;
+use crate::tool::startup_barrier::poll_interval;
+use invivo_inspect::Names;
 use invivo_proto::channel::{ABORTING, ENV_DOOR, WELCOME_BYTES_MAX};
-use invivo_proto::control::local::{
-    FromSupervisor, Module, OFFSETS_MAX, ToSupervisor, UnwoundThread,
-};
-use invivo_proto::control::stacks::UnstoppedReason;
+use invivo_proto::control::local::{FromSupervisor, ToSupervisor};
 use invivo_proto::ids::Rank;
 use invivo_proto::shm::phase;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::SendFlags;
 use rustix::process::Pid;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -57,29 +50,6 @@ const LINGER_ASKED: Duration = Duration::from_secs(1);
 
 /// What to do when the system has too little left for us.
 const TRY_WITHOUT: &str = "ask for more memory and descriptors, or run it without invivo";
-
-/// What a supervisor has to do.
-#[derive(Debug)]
-pub struct RankAssignment {
-    /// Which rank this is.
-    pub identity: RankIdentity,
-    /// How it begins.
-    pub start_state: StartState,
-    /// Ranks of the application on this host.
-    pub on_host: u32,
-    /// Hosts of the job.
-    pub hosts: u32,
-    /// What the launcher said.
-    pub world: World,
-    /// The environment that the launcher gave.
-    pub environment: Environment,
-    /// The application with its arguments.
-    pub program: Vec<OsString>,
-    /// What to preload; nothing into a program that is not to be observed.
-    pub preload: Option<Preload>,
-    /// Where to note that the rank is in MPI; nothing where nobody waits for that.
-    pub barrier: Option<StartupBarrier>,
-}
 
 /// Runs the application to its end; calls `started` once it runs.
 pub fn supervise(assignment: &RankAssignment, started: impl FnOnce()) -> Ended {
@@ -98,14 +68,14 @@ pub fn supervise(assignment: &RankAssignment, started: impl FnOnce()) -> Ended {
     }
 }
 
-struct Supervisor<'a> {
+pub(super) struct Supervisor<'a> {
     assignment: &'a RankAssignment,
     relations: Relations,
     signals: Signals,
-    child: Pid,
+    pub(super) child: Pid,
     /// Wakes us when the child ends. An old kernel has none; there the signal does it alone.
     child_fd: Option<OwnedFd>,
-    memory: SharedMemory,
+    pub(super) memory: SharedMemory,
     /// Our end of the pair that the shim writes to; nothing once it is closed.
     shim: Option<OwnedFd>,
     /// Where a shim comes that has lost the other end; nothing where the system gives no such
@@ -113,7 +83,7 @@ struct Supervisor<'a> {
     handover: Option<FdHandover>,
     place: Option<PlaceSocket>,
     pause: Pause,
-    names: Names,
+    pub(super) names: Names,
     /// The launcher, or a user, has asked for the end.
     asked_to_end: bool,
     /// The rank is in `MPI_Abort` and waits for our answer.
@@ -122,7 +92,7 @@ struct Supervisor<'a> {
     let_go: bool,
     /// The application left MPI as it was: MPICH's launcher should not see that before all have
     /// left.
-    outlive: bool,
+    hold_pmi_open: bool,
     /// How the application ended, once it has.
     ended: Option<Ended>,
     /// The rank has called `MPI_Init`.
@@ -206,7 +176,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
         asked_to_end: false,
         aborting: false,
         let_go: false,
-        outlive: false,
+        hold_pmi_open: false,
         ended: None,
         in_mpi: false,
         since: Instant::now(),
@@ -224,16 +194,16 @@ impl Supervisor<'_> {
             );
             self.note_mpi();
             self.pause.tick(&self.memory.region());
-            self.look();
+            self.handle_events();
             if let Some(ended) = child::ended(self.child) {
                 self.ended = Some(ended);
                 self.note_mpi();
                 if let (false, Some(barrier)) = (self.in_mpi, &self.assignment.barrier) {
                     barrier.ended(self.assignment.identity.rank);
                 }
-                self.farewell(ended);
-                if self.outlive {
-                    child::outlive();
+                self.wait_for_place(ended);
+                if self.hold_pmi_open {
+                    child::hold_pmi_open();
                 }
                 return ended;
             }
@@ -287,14 +257,14 @@ impl Supervisor<'_> {
         let _ = poll(&mut fds, timeout.as_ref());
     }
 
-    /// Looks at everything that may have come.
-    fn look(&mut self) {
+    /// Handles everything that may have come since the last sleep.
+    fn handle_events(&mut self) {
         self.take_signals();
         self.answer_handover();
-        self.hear_shim();
+        self.read_shim();
         // One at a time: who asks all the time must not keep us from seeing the end. The rest makes
         // `wait` return at once.
-        if let Some(message) = self.hear_place() {
+        if let Some(message) = self.read_place() {
             self.act(message);
         }
         self.let_abort();
@@ -330,8 +300,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Hears the shim: the place's address, to which to attach, or that the rank is in `MPI_Abort`.
-    fn hear_shim(&mut self) {
+    /// Reads from the shim: the place's address, to which to attach, or that the rank is in `MPI_Abort`.
+    fn read_shim(&mut self) {
         while let Some(shim) = &self.shim {
             match packet::<WELCOME_BYTES_MAX>(shim.as_fd()) {
                 Packet::Bytes(bytes) if bytes == ABORTING => self.abort(),
@@ -386,7 +356,7 @@ impl Supervisor<'_> {
         }
     }
 
-    fn hear_place(&mut self) -> Option<ToSupervisor> {
+    fn read_place(&mut self) -> Option<ToSupervisor> {
         match self.place.as_ref()?.receive() {
             Received::Message(message) => Some(message),
             Received::Nothing => None,
@@ -408,10 +378,12 @@ impl Supervisor<'_> {
                 self.pause.end();
                 (generation, invivo_proto::control::local::Outcome::Running)
             }
-            ToSupervisor::Inspect { inspection } => return self.look_for(inspection),
-            ToSupervisor::Unwind { unwinding, threads } => return self.walk(unwinding, threads),
-            ToSupervisor::Name { module, offsets } => return self.name(module, &offsets),
-            // It comes after the end, see `farewell`, and after what counts as one.
+            ToSupervisor::Inspect { inspection } => return self.report_pending_call(inspection),
+            ToSupervisor::Unwind { unwinding, threads } => {
+                return self.report_stacks(unwinding, threads);
+            }
+            ToSupervisor::Name { module, offsets } => return self.report_names(module, &offsets),
+            // It comes after the end, see `wait_for_place`, and after what counts as one.
             ToSupervisor::Leave => {
                 self.let_go = true;
                 return;
@@ -423,57 +395,8 @@ impl Supervisor<'_> {
         });
     }
 
-    /// The process that is in MPI: the one that we started, until it says so, or a child of that.
-    /// Nothing where its number is another one's by now, or means another one to us.
-    fn rank(&self) -> Option<Pid> {
-        let told = Pid::from_raw(self.memory.region().page().pid.load(Ordering::Acquire) as i32);
-        let number = |pid: Pid| pid.as_raw_nonzero().get();
-        let pid = told.unwrap_or(self.child);
-        process_stat::descends(number(pid), number(self.child)).then_some(pid)
-    }
-
-    /// What the rank is about.
-    fn look_for(&mut self, inspection: u32) {
-        let region = self.memory.region();
-        let rank = self.rank();
-        let look_at = |pid| guarded(|| pending_call::inspect(pid, region.page(), &mut self.names));
-        let call = rank.and_then(look_at).flatten();
-        self.tell(&FromSupervisor::Inspected { inspection, call });
-    }
-
-    /// Where the rank is.
-    fn walk(&mut self, unwinding: u32, threads: bool) {
-        let region = self.memory.region();
-        let walk_of = |pid| guarded(|| unwind::unwind(pid, region.page(), threads, unwind::WITHIN));
-        let all = match self.rank() {
-            Some(pid) => walk_of(pid).unwrap_or_default(),
-            None => vec![UnwoundThread::unknown(UnstoppedReason::Ended)],
-        };
-        let mut rest = all.len() as u32;
-        for thread in all {
-            rest -= 1;
-            if !self.offer(&FromSupervisor::Unwound {
-                unwinding,
-                thread,
-                rest,
-            }) {
-                return;
-            }
-        }
-    }
-
-    /// What is at these addresses.
-    fn name(&mut self, module: Module, offsets: &[u64]) {
-        let mut named = Vec::new();
-        for &at in offsets.iter().take(OFFSETS_MAX) {
-            let functions = guarded(|| self.names.functions(&module, at));
-            named.push((at, functions.unwrap_or_default()));
-        }
-        self.offer(&FromSupervisor::Named { module, named });
-    }
-
     /// Says what the place can do without, where it stands still; false then.
-    fn offer(&mut self, message: &FromSupervisor) -> bool {
+    pub(super) fn offer(&mut self, message: &FromSupervisor) -> bool {
         let offered = self.place.as_ref().map(|place| place.offer(message));
         if let Some(Err(_)) = offered {
             self.place = None;
@@ -481,7 +404,7 @@ impl Supervisor<'_> {
         matches!(offered, Some(Ok(true)))
     }
 
-    fn tell(&mut self, message: &FromSupervisor) {
+    pub(super) fn tell(&mut self, message: &FromSupervisor) {
         if self
             .place
             .as_ref()
@@ -493,9 +416,9 @@ impl Supervisor<'_> {
 
     /// After the application's end: tells the place, and waits until it has taken what the
     /// application left.
-    fn farewell(&mut self, ended: Ended) {
+    fn wait_for_place(&mut self, ended: Ended) {
         // It may have died right after the welcome.
-        self.hear_shim();
+        self.read_shim();
         self.tell(&FromSupervisor::Ended(ended));
         let left = self.memory.region().page().phase.load(Ordering::Acquire);
         // Starting: there was nothing. Silent: nobody knows.
@@ -503,7 +426,7 @@ impl Supervisor<'_> {
             return;
         }
         if left != phase::DRAINED && matches!(ended, Ended::Code(_)) {
-            self.outlive = true;
+            self.hold_pmi_open = true;
         }
         // Drained: nothing is left of this rank. But a death makes the launcher end the job, and
         // others may have something.
@@ -512,7 +435,7 @@ impl Supervisor<'_> {
         }
         let start = Instant::now();
         while self.place.is_some() {
-            if self.let_go || self.hear_place() == Some(ToSupervisor::Leave) {
+            if self.let_go || self.read_place() == Some(ToSupervisor::Leave) {
                 return;
             }
             self.take_signals();

@@ -187,8 +187,9 @@ mod tests {
         assert!(matches!(reader.take(), Progress::Complete(result) if *result == expected));
     }
 
+    /// What is not it is told from what did not come.
     #[test]
-    fn what_is_not_it_is_told_from_what_did_not_come() {
+    fn garbage_is_broken_and_an_early_end_closed() {
         let (mut message, writer) = pair();
         drop(writer);
         assert!(matches!(message.take(), Progress::Closed));

@@ -193,8 +193,9 @@ mod tests {
         assert_eq!(pause(u32::MAX), PAUSES.1);
     }
 
+    /// A gateway that dies comes back and one that is stopped does not.
     #[test]
-    fn a_gateway_that_dies_comes_back_and_one_that_is_stopped_does_not() {
+    fn a_dead_gateway_restarts_and_a_stopped_one_stays() {
         let dir = tempfile::tempdir().expect("directory");
         let path = |name: &str| dir.path().join(name);
         std::fs::write(

@@ -156,8 +156,9 @@ mod tests {
         }
     }
 
+    /// A timeline is written beside the report and only where there were pages.
     #[test]
-    fn a_timeline_is_written_beside_the_report_and_only_where_there_were_pages() {
+    fn a_timeline_is_written_only_where_pages_came() {
         let dir = tempfile::tempdir().expect("a directory");
         let report = dir.path().join("melt.json");
         let mut last = LastSeconds::default();

@@ -63,7 +63,7 @@ impl Root<'_> {
     }
 
     fn present(&mut self, result: &Final) {
-        self.outlive = !result.ended.is_empty();
+        self.hold_pmi_open = !result.ended.is_empty();
         let early = result
             .ended
             .iter()

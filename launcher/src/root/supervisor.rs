@@ -51,7 +51,7 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
         message: None,
         result: None,
         last: LastSeconds::default(),
-        outlive: false,
+        hold_pmi_open: false,
         left_early: None,
         last_words: None,
         asked_to_end: false,
@@ -65,8 +65,11 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
     root.say_last_words();
     root.close();
     // Nor that we are gone before the ranks that it has asked to end.
-    if (root.outlive || root.asked_to_end) && root.launcher_gone.is_none() && !root.is_forsaken() {
-        child::outlive();
+    if (root.hold_pmi_open || root.asked_to_end)
+        && root.launcher_gone.is_none()
+        && !root.is_forsaken()
+    {
+        child::hold_pmi_open();
     }
     ended
 }
@@ -89,7 +92,7 @@ pub(super) struct Root<'a> {
     /// The last seconds, where the job did not end well.
     pub(super) last: LastSeconds,
     /// Ranks left MPI as it was: MPICH's launcher should not see that before all have left.
-    pub(super) outlive: bool,
+    pub(super) hold_pmi_open: bool,
     /// Since when it is known that a rank left without `MPI_Finalize`, where the launcher is of
     /// MPICH's kin.
     pub(super) left_early: Option<Instant>,

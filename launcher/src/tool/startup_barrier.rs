@@ -160,16 +160,18 @@ mod tests {
         assert!(!dir.path().exists(), "the last one tidies up");
     }
 
+    /// Nobody is waited for in a job that is being killed.
     #[test]
-    fn nobody_is_waited_for_in_a_job_that_is_being_killed() {
+    fn a_killed_job_waits_for_no_tool_process() {
         let dir = tempfile::tempdir().expect("directory");
         let begun = Instant::now();
         StartupBarrier::new(dir.path(), 1).wait_for_tools(1, 1 << 30);
         assert!(begun.elapsed() < LEAVE / 2, "{:?}", begun.elapsed());
     }
 
+    /// One rank in mpi is enough and without it all must have ended.
     #[test]
-    fn one_rank_in_mpi_is_enough_and_without_it_all_must_have_ended() {
+    fn one_rank_in_mpi_suffices_else_all_must_end() {
         let dir = tempfile::tempdir().expect("directory");
         let barrier = StartupBarrier::new(dir.path(), 2);
         assert_eq!(barrier.stage(), Stage::Waiting);

@@ -18,8 +18,9 @@ fn a_killed_supervisor_takes_its_rank_along() {
     }
 }
 
+/// A killed analysis node ends neither the job nor its supervisor.
 #[test]
-fn a_killed_analysis_node_ends_neither_the_job_nor_its_supervisor() {
+fn a_killed_analysis_node_does_not_end_the_job() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
         let stage = Stage::new();
         let mut job = stage.start(

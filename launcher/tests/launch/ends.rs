@@ -59,8 +59,9 @@ fn printed(output: &std::process::Output) -> Vec<String> {
     lines
 }
 
+/// The report is told once and written where it was asked for.
 #[test]
-fn the_report_is_told_once_and_written_where_it_was_asked_for() {
+fn the_report_is_printed_once_and_written_once() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
         let stage = Stage::new();
         stage.analysis_node_reports();
@@ -96,8 +97,9 @@ fn the_report_is_told_once_and_written_where_it_was_asked_for() {
 
 /// The measurement was shut down while the job runs on: the report is there, the job is off the
 /// list, and the one line comes when the job ends.
+/// A report before the end is written then and told at the end.
 #[test]
-fn a_report_before_the_end_is_written_then_and_told_at_the_end() {
+fn an_early_report_is_written_early_and_printed_late() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
         let stage = Stage::new();
         stage.analysis_node_shuts_down();

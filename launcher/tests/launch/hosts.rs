@@ -24,8 +24,9 @@ fn on_first_host(
     command.stderr(stderr).spawn().expect("started")
 }
 
+/// A host without the root is tidied up by its highest process.
 #[test]
-fn a_host_without_the_root_is_tidied_up_by_its_highest_process() {
+fn a_hosts_highest_process_removes_its_directory() {
     let stage = Stage::new();
     stage.tool_places_tell();
     let script = format!(

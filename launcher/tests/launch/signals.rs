@@ -83,8 +83,9 @@ fn signals_arrive_once(launcher: &Launcher) -> bool {
     true
 }
 
+/// The end asked for by a signal comes once and leaves nothing behind.
 #[test]
-fn the_end_asked_for_by_a_signal_comes_once_and_leaves_nothing_behind() {
+fn a_terminating_signal_arrives_once_and_leaves_nothing() {
     for launcher in LAUNCHERS.iter().filter(|launcher| launcher.installed()) {
         let stage = Stage::new();
         let witness = stage.witness();

@@ -168,8 +168,9 @@ fn what_must_not_be_lost_waits_however_much_does() {
     assert!(pair.accounts[0].has_room() && pair.accounts[0].waiting() == 0);
 }
 
+/// Bytes that wait are bounded and one long message goes all the same.
 #[test]
-fn bytes_that_wait_are_bounded_and_one_long_message_goes_all_the_same() {
+fn waiting_bytes_are_bounded_but_one_long_message_goes() {
     let mut account = Account::default();
     assert!(account.submit(None, vec![0; QUEUE_BYTES_MAX + 1]));
     assert!(account.next_to_send().is_some());

@@ -1,4 +1,5 @@
-//! Frames on a byte stream: four bytes of length, little-endian, then a message; bounded on the way in.
+//! Frames on a byte stream: four bytes of length, little-endian, then a message; bounded on the way
+//! in.
 //!
 //! The same bytes as `LengthDelimitedCodec` of tokio-util with little-endian lengths of four bytes.
 

@@ -48,8 +48,9 @@ fn job() -> Observation {
     of
 }
 
+/// Cells are as dark as their share of time in mpi.
 #[test]
-fn cells_are_as_dark_as_their_share_of_time_in_mpi() {
+fn cells_darken_with_their_share_of_mpi() {
     assert_eq!(
         text(&job(), UTF8),
         "the last 40.0 s of 3 ranks, 1 MPI call\n\
@@ -61,8 +62,9 @@ fn cells_are_as_dark_as_their_share_of_time_in_mpi() {
     );
 }
 
+/// Without block characters it is ascii and the dead are red where there are colours.
 #[test]
-fn without_block_characters_it_is_ascii_and_the_dead_are_red_where_there_are_colours() {
+fn ascii_without_blocks_and_red_for_dead_ranks() {
     let page = text(&job(), ASCII);
     assert!(page.is_ascii(), "{page}");
     assert!(
@@ -73,8 +75,9 @@ fn without_block_characters_it_is_ascii_and_the_dead_are_red_where_there_are_col
     );
 }
 
+/// Of many ranks the worst are shown and no line is too long.
 #[test]
-fn of_many_ranks_the_worst_are_shown_and_no_line_is_too_long() {
+fn the_worst_of_many_ranks_fit_the_width() {
     let mut of = job();
     for rank in 3..1000 {
         of.track(rank, 0).open = Some(Open {

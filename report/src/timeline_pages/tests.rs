@@ -69,8 +69,9 @@ fn page(pieces: Vec<v1::LocationPiece>) -> v1::TimelinePage {
     }
 }
 
+/// A location may go on over pages and messages find their other sides.
 #[test]
-fn a_location_may_go_on_over_pages_and_messages_find_their_other_sides() {
+fn a_location_spans_pages_and_messages_match() {
     let mut gathered = TimelinePages::new("j");
     gathered.add(&page(vec![piece(0, vec![send(100, 1)], false)]));
     let mut rest = piece(0, vec![send(200, 1)], true);

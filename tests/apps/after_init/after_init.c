@@ -1,4 +1,4 @@
-/* The first statement behind MPI_Init leaves a file: LOG_DIR/begun.PID. Nothing of MPI is needed for its name. */
+/* Leaves the file LOG_DIR/begun.PID in the first statement behind MPI_Init. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

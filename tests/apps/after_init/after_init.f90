@@ -1,4 +1,4 @@
-! The first statement behind mpi_init leaves a file: LOG_DIR/begun.PID. Nothing of MPI is needed for its name.
+! Leaves the file LOG_DIR/begun.PID in the first statement behind mpi_init.
 program after_init
     use mpi_f08
     implicit none

@@ -1,4 +1,4 @@
-"""The first statement behind MPI's initialisation, which the import is, leaves a file: LOG_DIR/begun.PID."""
+"""Leaves the file LOG_DIR/begun.PID right behind the import, which initialises MPI."""
 
 import os
 

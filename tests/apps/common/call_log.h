@@ -1,6 +1,8 @@
-/* A rank's own log of its MPI calls: when each began and ended by CLOCK_MONOTONIC, and how many bytes it sent. The clock is
- * read before and after the call, so what any observer sees of the call lies in between. The log is kept in memory and
- * written by call_log_write to LOG_DIR/RANK.calls, one line "FUNCTION BEGIN_NS END_NS BYTES" per call. */
+/* A rank's own log of its MPI calls: begin, end and bytes sent of each.
+ *
+ * The clock, CLOCK_MONOTONIC, is read before and after the call, so that the call that Invivo
+ * records lies in between. The log is kept in memory and written by call_log_write to
+ * LOG_DIR/RANK.calls, one line "FUNCTION BEGIN_NS END_NS BYTES" per call. */
 #ifndef CALL_LOG_H
 #define CALL_LOG_H
 
@@ -66,7 +68,8 @@ static void call_log_write(int rank)
     }
     for (long i = 0; i < logged_calls_count; i++) {
         const struct logged_call *call = &logged_calls[i];
-        fprintf(file, "%s %ld %ld %ld\n", call->function, call->begin_ns, call->end_ns, call->bytes);
+        fprintf(file, "%s %ld %ld %ld\n", call->function, call->begin_ns, call->end_ns,
+                call->bytes);
     }
     if (fclose(file))
         exit(70);

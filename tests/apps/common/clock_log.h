@@ -1,6 +1,7 @@
-/* A thread's own clock, written down every 10 ms of computing: a thread that stood still shows as a gap. The lines
- * "THREAD NANOSECONDS" (CLOCK_MONOTONIC) go to LOG_DIR/RANK.log, each at once, so that nothing of it is lost whatever
- * becomes of the program. */
+/* A thread's own clock log: a line every 10 ms of computing, so that a stop shows as a gap.
+ *
+ * The lines "THREAD NANOSECONDS" (CLOCK_MONOTONIC) go to LOG_DIR/RANK.log, each at once, so that
+ * none is lost whatever becomes of the program. */
 #ifndef CLOCK_LOG_H
 #define CLOCK_LOG_H
 
@@ -42,9 +43,9 @@ static void clock_log_write(int log, const char *thread)
         exit(70);
 }
 
-/* Computes until `ticks` lines are written, or it is told to `stop`. Each tick is a fixed piece of arithmetic and a rest, so that more ranks than
- * cores do not disturb each other's clocks. Time that the process stood still does not count: it is work that is to be
- * done, not time to pass. */
+/* Computes until `ticks` lines are written, or LOG_DIR/stop appears. Each tick is a fixed piece of
+ * arithmetic and a rest, so that more ranks than cores do not disturb each other's clocks. Time
+ * that the process was stopped does not count, because the amount of work is fixed. */
 static double compute(int log, const char *thread, int ticks)
 {
     double sum = 0;

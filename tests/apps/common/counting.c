@@ -70,9 +70,11 @@ void counting_write(int rank)
         fprintf(file, "call\t%d\t%s\t%ld\n", rank, functions[i].name, functions[i].calls);
     for (int peer = 0; peer < RANKS_MAX; peer++) {
         if (sent[peer].messages)
-            fprintf(file, "sent\t%d\t%d\t%ld\t%ld\n", rank, peer, sent[peer].messages, sent[peer].bytes);
+            fprintf(file, "sent\t%d\t%d\t%ld\t%ld\n", rank, peer, sent[peer].messages,
+                    sent[peer].bytes);
         if (received[peer].messages)
-            fprintf(file, "received\t%d\t%d\t%ld\t%ld\n", peer, rank, received[peer].messages, received[peer].bytes);
+            fprintf(file, "received\t%d\t%d\t%ld\t%ld\n", peer, rank, received[peer].messages,
+                    received[peer].bytes);
     }
     if (fclose(file) != 0)
         fail("cannot write COUNTS_FILE");

@@ -1,6 +1,7 @@
-/* What a test program says about itself: how often it called each MPI function, and what it sent and received
- * point to point, by ranks of MPI_COMM_WORLD. Written after MPI_Finalize to the file that COUNTS_FILE names
- * (%r in it becomes the rank), so that an observer's figures have something to be compared with. */
+/* The program's own counts: calls of each MPI function, messages and bytes point to point.
+ *
+ * Ranks are those of MPI_COMM_WORLD. The counts are written after MPI_Finalize to the file that
+ * COUNTS_FILE names (%r in it becomes the rank), and compared with Invivo's report. */
 #ifndef COUNTING_H
 #define COUNTING_H
 
@@ -11,7 +12,8 @@ extern "C" {
 /* The counter of the function `name`; stays valid. */
 long *counting_slot(const char *name);
 
-/* Calls an MPI function and counts the call: CALL(MPI_Send)(buffer, ...). Every place remembers its counter. */
+/* Calls an MPI function and counts the call: CALL(MPI_Send)(buffer, ...). Every place remembers its
+ * counter. */
 #define CALL(f)                                 \
     (*({                                        \
         static long *slot_of_call;              \

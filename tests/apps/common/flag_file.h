@@ -1,4 +1,4 @@
-/* What a program is told while it runs: by files in LOG_DIR. */
+/* Files in LOG_DIR by which a test steers a program while it runs. */
 #ifndef FLAG_FILE_H
 #define FLAG_FILE_H
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Whether LOG_DIR/`what` is there. */
+/* Whether the file LOG_DIR/`what` exists. */
 static int flag_is_set(const char *what)
 {
     char path[4096];

@@ -1,4 +1,6 @@
-/* Rank 0 sends ROUNDS messages to rank 1, all meet at a barrier, and then the job ends as it is told: `ends WAY [CODE]`.
+/* Ends a job in the way of its argument: `ends WAY [CODE]`.
+ *
+ * Before that, rank 0 sends ROUNDS messages to rank 1, and all ranks meet at a barrier.
  *
  *   normal           through MPI_Finalize, status CODE
  *   exit             exit(CODE) behind MPI_Finalize
@@ -9,13 +11,16 @@
  *   fault            rank 1 writes to address 0, the others are in a barrier
  *   kill             rank 1 kills itself with SIGKILL, the others are in a barrier
  *   stay             rank 1 waits outside of MPI and the others in MPI_Recv, for ever
- *   save             both wait for SIGTERM, save for three seconds, and go through MPI_Finalize, status CODE
+ *   save             both wait for SIGTERM, save for three seconds, and go through MPI_Finalize,
+ *                    status CODE
  *   hang             rank 1 waits for ever in a callback of MPI_Finalize
  *
- * In the last three each rank leaves LOG_DIR/RANK.ready. SIGUSR2 is answered with a line, and the job goes on.
+ * In the last three each rank leaves LOG_DIR/RANK.ready. SIGUSR2 is answered with a line, and the
+ * job goes on.
  *
- * Each rank writes to LOG_DIR/RANK.calls what it does: at 0 the last call that came back, at 64 the one that it is in, each as
- * NAME NUMBER. The number is the message's tag, or which barrier it is. What was written is there however the rank dies. */
+ * Each rank notes its calls in LOG_DIR/RANK.calls: at byte 0 the last call that returned, at byte
+ * 64 the one that has not, each as NAME NUMBER. The number is the message's tag, or the barrier's
+ * number. A note outlives the rank, however it ends. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-! The same as ends.c, word for word, in Fortran.
+! Ends a job in the way of its argument, as ends.c does: `ends WAY [CODE]`.
 module system
   use, intrinsic :: iso_c_binding
   implicit none

@@ -1,6 +1,8 @@
-/* Not a program: preloaded, it lies in one tool process. While the file LOG_DIR/send-garbage exists, what the tool-place that is
- * process GARBAGE_SENDER of the whole job sends to its parent is garbage, all but the last four bytes, by which both sides count their
- * messages. Everybody else's calls go through as they are. */
+/* Preloaded, lets one tool place send garbage while LOG_DIR/send-garbage exists.
+ *
+ * It is the tool place that is process GARBAGE_SENDER of the whole job; its parent gets the
+ * garbage. The last four bytes of a message, by which both sides count their messages, stay as
+ * they are, and so do the calls of all other processes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,14 +22,16 @@ static int sends_garbage(void)
     char path[4096];
     if (!rank)
         rank = getenv("PMI_RANK");
-    if (!sender || !directory || !rank || strcmp(sender, rank) || strcmp(program_invocation_short_name, "tool-place"))
+    if (!sender || !directory || !rank || strcmp(sender, rank) ||
+        strcmp(program_invocation_short_name, "tool-place"))
         return 0;
     snprintf(path, sizeof path, "%s/send-garbage", directory);
     return access(path, F_OK) == 0;
 }
 
-__attribute__((visibility("default"))) int MPI_Isend(const void *buf, int count, MPI_Datatype datatype, int dest,
-                                                     int tag, MPI_Comm comm, MPI_Request *request)
+__attribute__((visibility("default"))) int MPI_Isend(const void *buf, int count,
+                                                     MPI_Datatype datatype, int dest, int tag,
+                                                     MPI_Comm comm, MPI_Request *request)
 {
     static int (*next)(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
     if (!next)

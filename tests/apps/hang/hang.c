@@ -1,7 +1,10 @@
-/* Ways of standing still, with at least four ranks: `hang WAY`. Each line that a rank stands at is marked with the way
- * and the rank, as `at WAY RANKS`. Nothing of it ends by itself, but `compute`, which is healthy.
+/* Hangs of different kinds, with at least four ranks: `hang WAY`.
  *
- *   ssend    ranks 0 and 1 send to each other and wait for the other to receive first; the others wait for them
+ * Each line in which a rank hangs is marked with the way and the ranks, as `at WAY RANKS`. No way
+ * ends by itself but `compute`, which is healthy.
+ *
+ *   ssend    ranks 0 and 1 send to each other and wait for the other to receive first; the others
+ *            wait for them
  *   missing  rank 2 never comes to a barrier: it is in its own code
  *   root     half of the ranks gather at rank 0, half at rank 1
  *   recv     rank 0 waits for a message that rank 1 never sends; the others are through

@@ -1,4 +1,4 @@
-! Two of the ways of standing still of `hang.c`, with its marks: `hang WAY`.
+! Two of the hangs of `hang.c`, with its marks: `hang WAY`.
 !
 !   ssend    ranks 0 and 1 send to each other and wait for the other to receive first; the others wait for them
 !   recv     rank 0 waits for a message that rank 1 never sends; the others wait for it

@@ -1,5 +1,7 @@
-/* Knows of MPI only at run time: argument 1 is the library, argument 2 `local` or `global`. All that it calls it has from
- * dlsym, of the library's own handle. A plug-in of it, built from this file too, asks as well and goes again. */
+/* Loads MPI at run time: argument 1 is the library, argument 2 `local` or `global`.
+ *
+ * All functions come from dlsym of the library's own handle. A plug-in, built from this file too,
+ * looks functions up as well and is unloaded again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -83,8 +85,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank_(MPI_COMM_WORLD, &rank);
     MPI_Comm_size_(MPI_COMM_WORLD, &size);
     MPI_Allreduce_(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Sendrecv_(&rank, 1, MPI_INT, (rank + 1) % size, 1, &in, 1, MPI_INT, (rank + size - 1) % size, 1, MPI_COMM_WORLD,
-                  MPI_STATUS_IGNORE);
+    MPI_Sendrecv_(&rank, 1, MPI_INT, (rank + 1) % size, 1, &in, 1, MPI_INT,
+                  (rank + size - 1) % size, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     PMPI_Barrier_(MPI_COMM_WORLD);
     printf("%d of %d, sum %d, from the left %d\n", rank, size, sum, in);
     MPI_Finalize_();

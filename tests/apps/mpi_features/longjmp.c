@@ -1,5 +1,6 @@
-/* An error handler that does not come back: it leaves MPI by a jump, on the first rank alone. All ranks go on together, and
- * what makes communicators is called from a callback of MPI's, too. */
+/* An error handler leaves MPI by longjmp, on the first rank alone.
+ *
+ * All ranks go on together; some make communicators from a callback of MPI's, too. */
 #include <mpi.h>
 #include <setjmp.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
-/* More threads than anybody keeps apart: the first rank starts many, one after the other, then calls from new ones what the
- * other ranks call from their only one. */
+/* More threads than Invivo has locations for.
+ *
+ * The first rank starts many, one after the other, then calls from new ones what the other ranks
+ * call from their only thread. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,6 @@
-/* Two halves of a world that meet as strangers: by a port, by a name that the launcher keeps, and by a socket. */
+/* Two halves of a world that connect as different jobs do.
+ *
+ * They use a port, a name that the launcher keeps, and a socket. */
 #include <arpa/inet.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -17,7 +19,8 @@ static void talk(MPI_Comm comm, const char *what)
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
     MPI_Intercomm_merge(comm, other > 0, &merged);
     MPI_Comm_size(merged, &all);
-    printf("%s: %d of %d against %d, they are %d, sum %d, together %d\n", what, rank, size, remote, other, sum, all);
+    printf("%s: %d of %d against %d, they are %d, sum %d, together %d\n", what, rank, size, remote,
+           other, sum, all);
     MPI_Comm_free(&merged);
     MPI_Comm_disconnect(&comm);
 }

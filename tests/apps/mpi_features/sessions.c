@@ -1,5 +1,6 @@
-/* Sessions, of MPI 4: alone, beside MPI_Init, around it, one after the other, and two at once. A process of the set mpi://WORLD is one
- * of the program's; there are no others. */
+/* Sessions, of MPI 4: alone, beside MPI_Init, around it, one after the other, and two at once.
+ *
+ * The set mpi://WORLD has the processes of the program and no others. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -65,13 +66,14 @@ static void use(const char *what, const char *tag)
     printf("level %s\n", flag ? value : "unknown");
     MPI_Info_free(&info);
 
-    MPI_Comm world = comm_of(session, "mpi://WORLD", tag), self = comm_of(session, "mpi://SELF", "self");
+    MPI_Comm world = comm_of(session, "mpi://WORLD", tag),
+             self = comm_of(session, "mpi://SELF", "self");
     int rank = -1, size = -1, sum = 0, in = -1;
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, world);
-    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 1, &in, 1, MPI_INT, (rank + size - 1) % size, 1, world,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 1, &in, 1, MPI_INT, (rank + size - 1) % size,
+                 1, world, MPI_STATUS_IGNORE);
     printf("%d of %d, sum %d, from the left %d\n", rank, size, sum, in);
     int class = -1;
     MPI_Error_class(MPI_Send(&rank, 1, MPI_INT, size, 1, world), &class);
@@ -105,7 +107,8 @@ static pthread_barrier_t start;
 static void *open_one(void *session)
 {
     pthread_barrier_wait(&start);
-    return MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, session) == MPI_SUCCESS ? session : NULL;
+    return MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, session) == MPI_SUCCESS ? session
+                                                                                      : NULL;
 }
 
 /* Two threads open sessions at the same time: MPI begins in one of them. */

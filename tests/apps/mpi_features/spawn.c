@@ -1,5 +1,7 @@
-/* Starts two processes while it runs, and one more of another kind; they tell what they see. Children write nothing:
- * where a launcher puts what they write is its own affair. */
+/* Starts two processes while it runs, and one more of another program.
+ *
+ * They send to their parents what they see. Children print nothing, because launchers treat their
+ * output in different ways. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,8 +50,8 @@ static void with(MPI_Comm children, int me)
     if (me == 0)
         for (int i = 0; i < remote; i++) {
             MPI_Recv(sees, SEES, MPI_INT, i, 1, children, MPI_STATUS_IGNORE);
-            printf("child %d: rank %d of %d, %d parents, somebody %d, sum %d\n", i, sees[0], sees[1], sees[2], sees[3],
-                   sees[4]);
+            printf("child %d: rank %d of %d, %d parents, somebody %d, sum %d\n", i, sees[0],
+                   sees[1], sees[2], sees[3], sees[4]);
         }
     MPI_Bcast(&value, 1, MPI_INT, me == 0 ? MPI_ROOT : MPI_PROC_NULL, children);
     MPI_Intercomm_merge(children, 0, &everybody);
@@ -75,7 +77,9 @@ int main(int argc, char **argv)
 
     char *arguments[] = {"child", NULL};
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    int code = MPI_Comm_spawn(argv[0], arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, codes), class = -1;
+    int code = MPI_Comm_spawn(argv[0], arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
+                              codes),
+        class = -1;
     if (code != MPI_SUCCESS) {
         /* Debian's MPICH cannot. */
         MPI_Error_class(code, &class);
@@ -89,7 +93,8 @@ int main(int argc, char **argv)
     char *commands[] = {argv[0], argv[0]}, **lists[] = {arguments, arguments};
     int each[] = {1, 1};
     MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
-    MPI_Comm_spawn_multiple(2, commands, lists, each, infos, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn_multiple(2, commands, lists, each, infos, 0, MPI_COMM_WORLD, &children,
+                            MPI_ERRCODES_IGNORE);
     with(children, me);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();

@@ -1,5 +1,7 @@
-/* Threads at every level: argument 1 is the level that is asked for (0 to 3). Who may call MPI there does; with
- * MPI_THREAD_MULTIPLE everybody at once. OpenMP's workers compute, also where only their master may call. */
+/* Threads at the level of argument 1 (0 to 3), and OpenMP's workers.
+ *
+ * All threads that may call MPI at this level do; with MPI_THREAD_MULTIPLE all at once. OpenMP's
+ * workers compute, also where only their master may call. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,7 +15,8 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static MPI_Comm own[THREADS];
 static long sums[THREADS];
 
-/* Rings on the world by tag, rings and collectives on the thread's own communicator, and a new one now and then. */
+/* Rings on the world by tag, rings and collectives on the thread's own communicator, and a new one
+ * now and then. */
 static void *talk(void *argument)
 {
     int number = (int)(size_t)argument, left = (me + all - 1) % all, right = (me + 1) % all;
@@ -22,9 +25,10 @@ static void *talk(void *argument)
         MPI_Request requests[2];
         if (level == MPI_THREAD_SERIALIZED)
             pthread_mutex_lock(&turn);
-        MPI_Irecv(&in, 1, MPI_INT, left, number, level == MPI_THREAD_MULTIPLE ? MPI_COMM_WORLD : own[number], &requests[0]);
-        MPI_Isend(&out, 1, MPI_INT, right, number, level == MPI_THREAD_MULTIPLE ? MPI_COMM_WORLD : own[number],
-                  &requests[1]);
+        MPI_Irecv(&in, 1, MPI_INT, left, number,
+                  level == MPI_THREAD_MULTIPLE ? MPI_COMM_WORLD : own[number], &requests[0]);
+        MPI_Isend(&out, 1, MPI_INT, right, number,
+                  level == MPI_THREAD_MULTIPLE ? MPI_COMM_WORLD : own[number], &requests[1]);
         if (level == MPI_THREAD_MULTIPLE) {
             MPI_Waitall(2, requests, round % 2 ? MPI_STATUSES_IGNORE : (MPI_Status[2]){{0}});
             MPI_Allreduce(&out, &sum, 1, MPI_INT, MPI_SUM, own[number]);
@@ -38,7 +42,8 @@ static void *talk(void *argument)
         if (level == MPI_THREAD_SERIALIZED)
             pthread_mutex_unlock(&turn);
         while (level == MPI_THREAD_SERIALIZED) {
-            /* Waiting with the mutex would be a deadlock, and how often one asks depends on the clock. */
+            /* Waiting with the mutex would be a deadlock, and how often one asks depends on the
+             * clock. */
             int done = 0;
             pthread_mutex_lock(&turn);
             MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
@@ -65,8 +70,8 @@ static void team(void)
 #pragma omp master
         for (int round = 0; round < 5; round++) {
             int out = round, in = -1;
-            MPI_Sendrecv(&out, 1, MPI_INT, (me + 1) % all, 9, &in, 1, MPI_INT, (me + all - 1) % all, 9, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+            MPI_Sendrecv(&out, 1, MPI_INT, (me + 1) % all, 9, &in, 1, MPI_INT, (me + all - 1) % all,
+                         9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             sums[0] += in;
         }
     }
@@ -89,7 +94,8 @@ static void *ask(void *argument)
 int main(int argc, char **argv)
 {
     int asked = argc > 1 ? atoi(argv[1]) : MPI_THREAD_MULTIPLE, provided = -1, main_thread = -1;
-    static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
+    static const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
+                                 MPI_THREAD_MULTIPLE};
     level = levels[asked];
     MPI_Init_thread(&argc, &argv, level, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);

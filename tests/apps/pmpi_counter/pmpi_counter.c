@@ -1,16 +1,22 @@
-/* An independent count of MPI calls: an ordinary PMPI layer, preloaded, that knows nothing of Invivo. At the end of
- * MPI_Finalize, or of a program that has sessions alone, it writes COUNTER_DIR/RANK.tsv in the format of counting.h (lines `call RANK FUNCTION CALLS`).
+/* Counts the MPI calls of a program independently of Invivo, as a preloaded PMPI layer.
+ *
+ * At the end of MPI_Finalize, or of a program that has sessions only, it writes
+ * COUNTER_DIR/RANK.tsv in the format of counting.h (lines `call RANK FUNCTION CALLS`).
  *
  * Two libraries are built from it for each MPI:
- *   libcounter.so       wraps MPI_*, the calls of C, C++ and mpi4py programs. It may stand behind Invivo: what is
- *                       called by Invivo itself goes to PMPI_* and is not counted here.
- *   libcounter_deep.so  (-DDEEP) wraps PMPI_* as well, because Open MPI's Fortran layer calls nothing else. For runs
- *                       without Invivo only.
- * It wraps every function of MPI that the MPI's header declares: functions.h is a list of
+ *
+ *   libpmpi_counter.so       wraps MPI_*, the calls of C, C++ and mpi4py programs. It may be loaded
+ *                            behind Invivo, whose own calls go to PMPI_* and are not counted here.
+ *   libpmpi_counter_deep.so  (-DDEEP) wraps PMPI_* as well, because Open MPI's Fortran layer calls
+ *                            nothing else. For runs without Invivo only.
+ *
+ * It wraps every function that the MPI's header declares: functions.h is a list of
+ *
  *   FUNCTION(name, parameters, arguments)
- * made from the project's table when it is built, and the compiler compares it with the header.
- * It needs no libmpi by itself: it is preloaded into the launcher and its daemons too, and a Python program loads its
- * MPI late. */
+ *
+ * made from the project's table when it is built, and the compiler compares it with the header. It
+ * is not linked with libmpi: it is preloaded into the launcher and its daemons, too, and a Python
+ * program loads its MPI late. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
@@ -53,7 +59,7 @@ static const char *const names[FUNCTIONS] = {
 #undef FUNCTION
 
 static _Atomic long calls[FUNCTIONS];
-/* Calls that MPI makes of itself are no calls of the program. */
+/* Calls that MPI makes itself are not counted. */
 static _Thread_local int depth;
 
 static int look_in(struct dl_phdr_info *object, size_t size, void *search)
@@ -69,8 +75,8 @@ static int look_in(struct dl_phdr_info *object, size_t size, void *search)
     return found[1] != NULL;
 }
 
-/* The function behind this layer: the one that a plain call of PMPI_X would reach, or where the program keeps its MPI
- * to itself (Python), the one in the MPI that is loaded. */
+/* The function behind this layer: the one that a plain call of PMPI_X would reach, or where the
+ * program keeps its MPI to itself (Python), the one in the MPI that is loaded. */
 static void *find(const char *name)
 {
 #ifdef DEEP
@@ -96,7 +102,7 @@ static void enter(int id)
         calls[id]++;
 }
 
-/* Names that no parameter has. */
+/* `the_next` and `its_result` are names that no parameter has. */
 #define WRAP(type, symbol, id, behind, parameters, arguments)                    \
     __attribute__((visibility("default"))) type symbol parameters                \
     {                                                                            \
@@ -104,26 +110,30 @@ static void enter(int id)
         if (!the_next)                                                           \
             the_next = (type(*) parameters)find(behind);                         \
         enter(id);                                                               \
-        type what_it_said = the_next arguments;                                  \
+        type its_result = the_next arguments;                                  \
         depth--;                                                                 \
-        return what_it_said;                                                     \
+        return its_result;                                                     \
     }
 
-#define FUNCTION(name, parameters, arguments) WRAP(int, name, ID_##name, "P" #name, parameters, arguments)
+#define FUNCTION(name, parameters, arguments)                                                      \
+    WRAP(int, name, ID_##name, "P" #name, parameters, arguments)
 #include "functions.h"
 #undef FUNCTION
 WRAP(double, MPI_Wtime, ID_MPI_Wtime, "PMPI_Wtime", (void), ())
 WRAP(double, MPI_Wtick, ID_MPI_Wtick, "PMPI_Wtick", (void), ())
 /* Open MPI's header computes these itself. */
 #ifndef MPI_Aint_add
-WRAP(MPI_Aint, MPI_Aint_add, ID_MPI_Aint_add, "PMPI_Aint_add", (MPI_Aint base, MPI_Aint disp), (base, disp))
-WRAP(MPI_Aint, MPI_Aint_diff, ID_MPI_Aint_diff, "PMPI_Aint_diff", (MPI_Aint addr1, MPI_Aint addr2), (addr1, addr2))
+WRAP(MPI_Aint, MPI_Aint_add, ID_MPI_Aint_add, "PMPI_Aint_add", (MPI_Aint base, MPI_Aint disp),
+     (base, disp))
+WRAP(MPI_Aint, MPI_Aint_diff, ID_MPI_Aint_diff, "PMPI_Aint_diff", (MPI_Aint addr1, MPI_Aint addr2),
+     (addr1, addr2))
 #endif
-/* What it was for nobody here knows, and nobody behind. */
+/* Its other arguments have no types that this layer could know: they are not passed on. */
 WRAP(int, MPI_Pcontrol, ID_MPI_Pcontrol, "PMPI_Pcontrol", (const int level, ...), (level))
 
 #ifdef DEEP
-#define FUNCTION(name, parameters, arguments) WRAP(int, P##name, ID_##name, "P" #name, parameters, arguments)
+#define FUNCTION(name, parameters, arguments)                                                      \
+    WRAP(int, P##name, ID_##name, "P" #name, parameters, arguments)
 #include "functions.h"
 #undef FUNCTION
 WRAP(double, PMPI_Wtime, ID_MPI_Wtime, "PMPI_Wtime", (void), ())
@@ -143,12 +153,13 @@ static int write_counts(int rank)
     return fclose(file) == 0;
 }
 
-/* The handle as the program has it. Open MPI's is the address of a variable, which must not be asked for at load time
- * (see above). */
+/* The handle as the program has it. Open MPI's is the address of a variable, which must not be
+ * asked for at load time (see above). */
 static MPI_Comm world(void)
 {
 #ifdef OPEN_MPI
-    /* The first in the order of look-up: a program that was linked with a copy relocation has the variable in itself. */
+    /* The first in the order of look-up: a program that was linked with a copy relocation has the
+     * variable in itself. */
     void *found = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world");
     return found ? found : find("ompi_mpi_comm_world");
 #else

@@ -113,7 +113,8 @@ SECTION(collectives)
     ALL_WAYS(Allgather, Iallgather, out, 2, MPI_INT, in, 2, MPI_INT, everybody);
     ALL_WAYS(Allgatherv, Iallgatherv, out, 2, MPI_INT, in, twos, places, MPI_INT, everybody);
     ALL_WAYS(Alltoall, Ialltoall, out, 2, MPI_INT, in, 2, MPI_INT, everybody);
-    ALL_WAYS(Alltoallv, Ialltoallv, out, twos, places, MPI_INT, in, twos, places, MPI_INT, everybody);
+    ALL_WAYS(Alltoallv, Ialltoallv, out, twos, places, MPI_INT, in, twos, places, MPI_INT,
+             everybody);
     ALL_WAYS(Alltoallw, Ialltoallw, out, counts, bytes, types, in, counts, bytes, types, everybody);
     reductions();
 #ifndef LARGE
@@ -133,13 +134,16 @@ SECTION(neighbours)
     DISPLACEMENT places[2] = {1, 4};
     MPI_Aint bytes[2] = {0, 16};
     MPI_Datatype types[2] = {MPI_INT, MPI_INT};
-    MPI_Dist_graph_create_adjacent(everybody, 2, sources, MPI_UNWEIGHTED, 2, destinations, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                   &ring);
+    MPI_Dist_graph_create_adjacent(everybody, 2, sources, MPI_UNWEIGHTED, 2, destinations,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
     clear();
     ALL_WAYS(Neighbor_allgather, Ineighbor_allgather, out, 2, MPI_INT, in, 2, MPI_INT, ring);
-    ALL_WAYS(Neighbor_allgatherv, Ineighbor_allgatherv, out, 2, MPI_INT, in, counts, places, MPI_INT, ring);
+    ALL_WAYS(Neighbor_allgatherv, Ineighbor_allgatherv, out, 2, MPI_INT, in, counts, places,
+             MPI_INT, ring);
     ALL_WAYS(Neighbor_alltoall, Ineighbor_alltoall, out, 2, MPI_INT, in, 2, MPI_INT, ring);
-    ALL_WAYS(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, places, MPI_INT, in, counts, places, MPI_INT, ring);
-    ALL_WAYS(Neighbor_alltoallw, Ineighbor_alltoallw, out, counts, bytes, types, in, counts, bytes, types, ring);
+    ALL_WAYS(Neighbor_alltoallv, Ineighbor_alltoallv, out, counts, places, MPI_INT, in, counts,
+             places, MPI_INT, ring);
+    ALL_WAYS(Neighbor_alltoallw, Ineighbor_alltoallw, out, counts, bytes, types, in, counts, bytes,
+             types, ring);
     MPI_Comm_free(&ring);
 }

@@ -30,7 +30,8 @@ static void about(MPI_Datatype type)
     MPI_Aint places[ROOM];
     MPI_Type_get_envelope_c(type, &integers, &addresses, &counts, &types, &combiner);
     fold(counts);
-    MPI_Type_get_contents_c(type, integers, addresses, counts, types, whole, places, large, made_of);
+    MPI_Type_get_contents_c(type, integers, addresses, counts, types, whole, places, large,
+                            made_of);
     for (MPI_Count i = 0; i < counts; i++)
         fold(large[i]);
 #else
@@ -53,7 +54,8 @@ static void about(MPI_Datatype type)
 static void constructors(void)
 {
     MPI_Datatype type, inner;
-    COUNT lengths[3] = {2, 1, 3}, sizes[2] = {6, 6}, subsizes[2] = {2, 3}, starts[2] = {1, 2}, extents[2] = {4, 4};
+    COUNT lengths[3] = {2, 1, 3}, sizes[2] = {6, 6}, subsizes[2] = {2, 3}, starts[2] = {1, 2},
+          extents[2] = {4, 4};
     COUNT places[3] = {0, 5, 9};
     OFFSET offsets[3] = {0, 24, 40};
     MPI_Datatype types[3] = {MPI_INT, MPI_INT, MPI_INT};
@@ -77,7 +79,8 @@ static void constructors(void)
     about(type);
     F(MPI_Type_create_subarray)(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_INT, &type);
     about(type);
-    F(MPI_Type_create_darray)(4, 1, 2, extents, kinds, arguments, grid, MPI_ORDER_C, MPI_INT, &type);
+    F(MPI_Type_create_darray)(4, 1, 2, extents, kinds, arguments, grid, MPI_ORDER_C, MPI_INT,
+                              &type);
     about(type);
     F(MPI_Type_create_resized)(MPI_INT, -4, 16, &inner);
     F(MPI_Type_contiguous)(3, inner, &type);
@@ -106,7 +109,8 @@ static void packed(void)
     F(MPI_Pack)(out, 3, MPI_INT, buffer, sizeof buffer, &at, everybody);
     fold(room >= at);
     fold(at);
-    MPI_Sendrecv_replace(buffer, (int)at, MPI_PACKED, right, 2, left, 2, everybody, MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(buffer, (int)at, MPI_PACKED, right, 2, left, 2, everybody,
+                         MPI_STATUS_IGNORE);
     at = 0;
     F(MPI_Unpack)(buffer, sizeof buffer, &at, in, 3, MPI_INT, everybody);
     fold_ints(in, 3);
@@ -127,8 +131,10 @@ static void of_fortran(void)
     /* A build without Fortran has none. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    int codes[4] = {MPI_Type_create_f90_real(10, MPI_UNDEFINED, &type), MPI_Type_create_f90_integer(5, &type),
-                    MPI_Type_create_f90_complex(10, MPI_UNDEFINED, &type), MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &type)};
+    int codes[4] = {MPI_Type_create_f90_real(10, MPI_UNDEFINED, &type),
+                    MPI_Type_create_f90_integer(5, &type),
+                    MPI_Type_create_f90_complex(10, MPI_UNDEFINED, &type),
+                    MPI_Type_match_size(MPI_TYPECLASS_REAL, 8, &type)};
     for (int i = 0; i < 4; i++)
         fold_code(codes[i]);
     if (codes[3] == MPI_SUCCESS)

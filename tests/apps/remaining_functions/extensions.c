@@ -1,4 +1,5 @@
-/* What MPIs have beside the standard or before it: fault tolerance, and the interface's word about itself. Nobody dies. */
+/* What MPIs have beside the standard or before it: fault tolerance, and the interface's word about
+ * itself. Nobody dies. */
 #include "sections.h"
 
 /* MPICH declares these and has them not: its processes abort. */
@@ -38,7 +39,8 @@ static void fault_tolerance(void)
 static void interface(void)
 {
 #ifdef DECLARED_MPI_Abi_get_version
-    int major = -1, minor = -1, yes = 1, no = 0, known_yes = -1, known_no = -1, is_set = -1, keys = -1;
+    int major = -1, minor = -1, yes = 1, no = 0, known_yes = -1, known_no = -1, is_set = -1,
+        keys = -1;
     MPI_Info info;
     MPI_Abi_get_version(&major, &minor);
     fold(major);

@@ -112,7 +112,8 @@ static void rewound(void)
     MPI_Barrier(everybody);
 }
 
-/* Who comes first with a pointer that all share is a matter of luck: everybody writes the same and reads the same. */
+/* Who comes first with a pointer that all share is a matter of luck: everybody writes the same and
+ * reads the same. */
 static void by_shared_pointer(void)
 {
     MPI_Status status;

@@ -1,4 +1,5 @@
-/* Messages in all modes: at once, posted, persistent, matched, in both directions, in partitions. */
+/* Messages in all modes: at once, posted, persistent, matched, in both directions, in partitions.
+ */
 #include "sections.h"
 
 enum { ROOM = 16, SOME = 5 };

@@ -1,4 +1,5 @@
-/* Groups, communicators and their attributes, topologies, infos, error classes, and what MPI says of itself. */
+/* Groups, communicators and their attributes, topologies, infos, error classes, and what MPI says
+ * of itself. */
 #include "sections.h"
 
 #include <string.h>
@@ -123,8 +124,10 @@ static void communicators(void)
 static void topologies(void)
 {
     MPI_Comm grid, line, graph;
-    int dims[2] = {0, 0}, periods[2] = {1, 0}, found[2] = {-1, -1}, keep[2] = {1, 0}, coords[2] = {-1, -1};
-    int number = -1, edges = -1, from = -1, to = -1, rank = -1, index[64], neighbours[64], kind = -1;
+    int dims[2] = {0, 0}, periods[2] = {1, 0}, found[2] = {-1, -1}, keep[2] = {1, 0},
+        coords[2] = {-1, -1};
+    int number = -1, edges = -1, from = -1, to = -1, rank = -1, index[64], neighbours[64],
+        kind = -1;
     MPI_Dims_create(all, 2, dims);
     fold_ints(dims, 2);
     MPI_Cart_create(everybody, 2, dims, periods, 1, &grid);
@@ -160,7 +163,8 @@ static void topologies(void)
     MPI_Graph_map(everybody, all, index, neighbours, &rank);
     fold(rank);
     MPI_Comm_free(&graph);
-    int sources[4], destinations[4], degree = 1, weights[4] = {1, 1, 1, 1}, in = -1, outward = -1, weighted = -1;
+    int sources[4], destinations[4], degree = 1, weights[4] = {1, 1, 1, 1}, in = -1, outward = -1,
+                                     weighted = -1;
     MPI_Dist_graph_create(everybody, 1, &me, &degree, &right, weights, MPI_INFO_NULL, 0, &graph);
     MPI_Dist_graph_neighbors_count(graph, &in, &outward, &weighted);
     MPI_Dist_graph_neighbors(graph, in, sources, weights, outward, destinations, weights);

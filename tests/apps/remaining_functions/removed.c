@@ -44,7 +44,8 @@ void removed(void)
         fold(lower);
         fold(upper);
         fold(extent);
-        MPI_Sendrecv(out, 1, made[i], right, i, in, 1, made[i], left, i, everybody, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, 1, made[i], right, i, in, 1, made[i], left, i, everybody,
+                     MPI_STATUS_IGNORE);
         fold_ints(in, 16);
         MPI_Type_free(&made[i]);
     }

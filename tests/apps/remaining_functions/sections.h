@@ -1,6 +1,8 @@
-/* Every function of MPI that the other programs leave out, called once or twice where somebody in between could lose a
- * value. Each section folds all that it gets into one number, so that a rank says little. Files that are about counts are
- * compiled twice, with int and (-DLARGE) with MPI_Count. What an MPI declares stands in declared.h, made by the tests. */
+/* The MPI functions that no other test program calls, each called once or twice.
+ *
+ * Each section folds all values that it gets into one number, so that a rank prints little. Files
+ * that are about counts are compiled twice, with int and (-DLARGE) with MPI_Count. The names that
+ * an MPI declares stand in declared.h, which the tests make. */
 #ifndef SECTIONS_H
 #define SECTIONS_H
 
@@ -12,7 +14,8 @@
 #endif
 #include <stddef.h>
 
-/* This rank, all ranks, and the ranks beside, in `everybody`, a dup of the world with another name. */
+/* This rank, all ranks, and the ranks beside, in `everybody`, a dup of the world with another name.
+ */
 extern int me, all, left, right;
 extern MPI_Comm everybody;
 

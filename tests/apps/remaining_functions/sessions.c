@@ -1,4 +1,5 @@
-/* A session beside the world: its sets, its error handler, its buffer, and communicators made of groups without a parent. */
+/* A session beside the world: its sets, its error handler, its buffer, and communicators made of
+ * groups without a parent. */
 #include "sections.h"
 
 #ifdef DECLARED_MPI_Session_init
@@ -60,8 +61,8 @@ static void in(MPI_Comm comm)
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, comm);
-    MPI_Sendrecv(&me, 1, MPI_INT, (rank + 1) % size, 7, &from, 1, MPI_INT, (rank + size - 1) % size, 7, comm,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&me, 1, MPI_INT, (rank + 1) % size, 7, &from, 1, MPI_INT, (rank + size - 1) % size,
+                 7, comm, MPI_STATUS_IGNORE);
     fold(rank);
     fold(size);
     fold(sum);
@@ -83,11 +84,12 @@ static void groups(MPI_Session session)
         int range[1][3] = {{odd, size - 1, 2}};
         MPI_Group_range_incl(world, 1, range, &halves[odd]);
     }
-    MPI_Comm_create_from_group(halves[me % 2], me % 2 ? "odd" : "even", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &half);
+    MPI_Comm_create_from_group(halves[me % 2], me % 2 ? "odd" : "even", MPI_INFO_NULL,
+                               MPI_ERRORS_ARE_FATAL, &half);
     in(half);
     MPI_Comm_free(&half);
-    MPI_Intercomm_create_from_groups(halves[me % 2], 0, halves[1 - me % 2], 0, "both", MPI_INFO_NULL,
-                                     MPI_ERRORS_ARE_FATAL, &inter);
+    MPI_Intercomm_create_from_groups(halves[me % 2], 0, halves[1 - me % 2], 0, "both",
+                                     MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &inter);
     MPI_Comm_remote_size(inter, &size);
     MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, inter);
     fold(size);

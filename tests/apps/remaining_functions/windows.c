@@ -5,7 +5,8 @@ enum { ROOM = 16 };
 
 static void operations(MPI_Win win, int *memory)
 {
-    int out[4] = {me, me + 1, me + 2, me + 3}, got[8] = {0}, old[8] = {0}, one = 1, compared = 0, result = -1;
+    int out[4] = {me, me + 1, me + 2, me + 3}, got[8] = {0}, old[8] = {0}, one = 1, compared = 0,
+        result = -1;
     MPI_Request requests[4];
     MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
     F(MPI_Put)(out, 4, MPI_INT, right, 0, 4, MPI_INT, win);
@@ -24,7 +25,8 @@ static void operations(MPI_Win win, int *memory)
     F(MPI_Rput)(out, 1, MPI_INT, right, 8, 1, MPI_INT, win, &requests[0]);
     F(MPI_Raccumulate)(out, 1, MPI_INT, right, 9, 1, MPI_INT, MPI_REPLACE, win, &requests[1]);
     F(MPI_Rget)(got, 2, MPI_INT, left, 0, 2, MPI_INT, win, &requests[2]);
-    F(MPI_Rget_accumulate)(out, 1, MPI_INT, old, 1, MPI_INT, right, 10, 1, MPI_INT, MPI_SUM, win, &requests[3]);
+    F(MPI_Rget_accumulate)(out, 1, MPI_INT, old, 1, MPI_INT, right, 10, 1, MPI_INT, MPI_SUM, win,
+                           &requests[3]);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
     MPI_Fetch_and_op(&one, &result, MPI_INT, right, 11, MPI_SUM, win);
     MPI_Win_flush(right, win);
@@ -174,7 +176,8 @@ SECTION(windows)
     MPI_Win_create_dynamic(MPI_INFO_NULL, everybody, &win);
     MPI_Win_attach(win, mine, sizeof mine);
     MPI_Get_address(&mine[3], &address);
-    MPI_Sendrecv(&address, 1, MPI_AINT, left, 1, &away, 1, MPI_AINT, right, 1, everybody, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&address, 1, MPI_AINT, left, 1, &away, 1, MPI_AINT, right, 1, everybody,
+                 MPI_STATUS_IGNORE);
     MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
     F(MPI_Get)(&got, 1, MPI_INT, right, away, 1, MPI_INT, win);
     MPI_Win_unlock(right, win);

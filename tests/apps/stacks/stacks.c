@@ -1,10 +1,13 @@
-/* Four ranks in known functions until LOG_DIR/stop appears. Lines that a rank stands at or calls from are marked `at WHAT`.
+/* Four ranks in known functions until LOG_DIR/stop appears.
+ *
+ * Lines in which a rank is, or from which it calls, are marked `at WHAT`.
  *
  *   main - step - compute - inner      rank 0, in its own code
  *               - exchange - MPI_Recv  ranks 1 and 2
- *               - rest - nanosleep     rank 3, who then sends to 1 and 2
+ *               - rest - nanosleep     rank 3, which then sends to 1 and 2
  *
- * Compilers must leave each of them a frame: they are not inlined, and have something to do after their calls. */
+ * The compiler must give each function a frame: they are not inlined, and have something to do
+ * after their calls. */
 #include "counting.h"
 #include "flag_file.h"
 

@@ -1,9 +1,10 @@
-"""A client that knows nothing of Invivo but its connect.json: the service comes by gRPC reflection.
+"""Calls a method of a job's gateway by gRPC reflection, with nothing but its connect.json.
 
-    reflection_client.py CONNECT_JSON METHOD [REQUEST_AS_JSON] [--token view|control|none|TEXT] [--reflection-token ...]
+    reflection_client.py CONNECT_JSON METHOD [REQUEST_AS_JSON]
+        [--token view|control|none|TEXT] [--reflection-token ...]
 
-prints the reply as JSON (of a stream the first three, one per line). A refused call prints the status code's name and
-leaves with 1.
+prints the reply as JSON (of a stream the first three, one per line). A refused call prints the name
+of the status code and exits with 1.
 """
 
 import argparse
@@ -12,17 +13,22 @@ import sys
 
 import grpc
 from google.protobuf import descriptor_pool, json_format, message_factory
-from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
 
 SERVICE = "invivo.v1.Invivo"
 MESSAGES = 3
 SECONDS = 20
-# grpc makes the authority of a Unix socket out of its path, escaped; HTTP/2 servers in Rust refuse that.
+# grpc makes the authority of a Unix socket out of its path, escaped; HTTP/2 servers in Rust refuse
+# that.
 OPTIONS = [("grpc.default_authority", "localhost")]
 
 
 class Authorization(
-    grpc.UnaryUnaryClientInterceptor, grpc.UnaryStreamClientInterceptor, grpc.StreamStreamClientInterceptor
+    grpc.UnaryUnaryClientInterceptor,
+    grpc.UnaryStreamClientInterceptor,
+    grpc.StreamStreamClientInterceptor,
 ):
     """Adds the token to every call."""
 
@@ -41,7 +47,9 @@ class Authorization(
 def channel(connect, token):
     """A channel to the job's gateway. The token is a scope's name, `none`, or itself."""
     token = {"none": None, "view": connect["view"], "control": connect["control"]}.get(token, token)
-    return grpc.intercept_channel(grpc.insecure_channel("unix:" + connect["socket"], OPTIONS), Authorization(token))
+    return grpc.intercept_channel(
+        grpc.insecure_channel("unix:" + connect["socket"], OPTIONS), Authorization(token)
+    )
 
 
 def call(arguments):
@@ -52,7 +60,9 @@ def call(arguments):
         ProtoReflectionDescriptorDatabase(channel(connect, arguments.reflection_token))
     )
     method = pool.FindServiceByName(SERVICE).FindMethodByName(arguments.method)
-    request = json_format.Parse(arguments.request, message_factory.GetMessageClass(method.input_type)())
+    request = json_format.Parse(
+        arguments.request, message_factory.GetMessageClass(method.input_type)()
+    )
     target = channel(connect, arguments.token)
     make = target.unary_stream if method.server_streaming else target.unary_unary
     invoke = make(
@@ -71,7 +81,9 @@ def call(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("connect")
     parser.add_argument("method")
     parser.add_argument("request", nargs="?", default="{}")

@@ -2,10 +2,19 @@
 //!
 //! A failing comparison shows the differences alone: the tables are long.
 
+use crate::job::Ended;
 use crate::logs::counts::{Calls, Counts, Traffic, recorded, without_large_counts};
 use crate::results::report::{FunctionRow, Report, traffic};
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
+
+/// An observed run has the status and the outputs of the bare run, and has left nothing.
+pub fn same_for_the_user(bare: &Ended, observed: &Ended) {
+    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
+    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
+    assert_eq!(bare.code(), observed.code(), "exit status");
+    observed.assert_nothing_left();
+}
 
 /// Every tool process answered, and the ledger accounts for every record.
 pub fn conserved(report: &Report, ranks: u32) {

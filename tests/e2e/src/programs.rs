@@ -22,4 +22,6 @@ mod single;
 
 pub use conversation::Conversation;
 pub use preload::{Counter, counter, garbage_sender, yield_while_waiting};
-pub use single::{Language, after_init, in_language, program, sanitized, with_mpi_inside};
+pub use single::{
+    Language, after_init, in_language, marked_line, program, sanitized, with_mpi_inside,
+};

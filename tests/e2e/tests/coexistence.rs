@@ -5,7 +5,7 @@
 use invivo_e2e::checks;
 use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
-use invivo_e2e::logs::counts::Calls;
+use invivo_e2e::logs::counts::{Calls, calls_of_each_rank};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::other_tools::{behind, eztrace, jemalloc};
 use invivo_e2e::programs::{Conversation, Counter, counter, program, sanitized};
@@ -13,13 +13,6 @@ use std::ffi::OsString;
 use std::process::Command;
 
 const RANKS: u32 = 2;
-
-fn same_for_the_user(bare: &Ended, observed: &Ended) {
-    assert_eq!(bare.code(), observed.code(), "exit status");
-    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
-    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
-    observed.assert_nothing_left();
-}
 
 /// A program whose calls are known.
 fn known_program(family: Family) -> Vec<OsString> {
@@ -34,15 +27,14 @@ fn known_calls() -> Calls {
         ("MPI_Barrier", 3),
         ("MPI_Finalize", 1),
     ];
-    let of_rank = |rank| calls.map(|(name, calls)| ((rank, name.to_owned()), calls));
-    (0..RANKS).flat_map(of_rank).collect()
+    calls_of_each_rank(RANKS, calls)
 }
 
 /// Runs a job bare and observed, and compares output, status and calls.
 fn same_as_bare(make: impl Fn(bool) -> Job) -> Ended {
     let (bare, observed) = (make(false).run(), make(true).run());
     assert_eq!(bare.code(), 0, "the bare run");
-    same_for_the_user(&bare, &observed);
+    checks::same_for_the_user(&bare, &observed);
     checks::complete(&observed.report(), RANKS);
     checks::same_calls(&observed.report(), &known_calls());
     observed
@@ -63,7 +55,7 @@ fn a_pmpi_layer_before_changes_nothing(family: Family) {
     let command = behind(&layer, &Conversation::C.command(family));
     let bare = job(false, family, &command).run();
     let observed = job(true, family, &command).run();
-    same_for_the_user(&bare, &observed);
+    checks::same_for_the_user(&bare, &observed);
     let (report, own) = (observed.report(), observed.own_counts());
     let counted = observed.counter_counts();
     checks::same(
@@ -183,14 +175,7 @@ fn a_debugger_may_attach(family: Family) {
     });
     running.tell("stop");
     let ended = running.end();
-    assert_eq!(ended.code(), 0, "{family:?}");
-    for (rank, output) in ended.stdout().iter().enumerate() {
-        assert_eq!(
-            output,
-            &format!("rank {rank}: 0 wrong, computed\n"),
-            "{family:?}"
-        );
-    }
+    ended.assert_printed(|rank| format!("rank {rank}: 0 wrong, computed\n"));
     checks::complete(&ended.report(), RANKS);
     checks::same_calls(&ended.report(), &ended.own_counts().calls);
     ended.assert_nothing_left();

@@ -3,8 +3,7 @@
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::paths::sources;
-use invivo_e2e::programs::{Conversation, Language, in_language, program};
+use invivo_e2e::programs::{Conversation, Language, in_language, marked_line, program};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
@@ -15,19 +14,8 @@ const AFTER: Duration = Duration::from_secs(1);
 /// The watchdog's line comes within this time after the watchdog's time.
 const SOON: Duration = Duration::from_secs(5);
 
-/// File and line of the statement of the program with this mark, in the form of a call site.
 fn line(language: Language, mark: &str) -> String {
-    let (file, mark) = match language {
-        Language::C => ("hang.c", format!("/* at {mark} */")),
-        Language::Fortran => ("hang.f90", format!("! at {mark}")),
-    };
-    let source =
-        std::fs::read_to_string(sources().join("hang").join(file)).expect("the program's source");
-    let at = source
-        .lines()
-        .position(|line| line.ends_with(&mark))
-        .expect("a marked line");
-    format!("{file}:{}", at + 1)
+    marked_line("hang", language, mark)
 }
 
 fn watched(family: Family, program: &[OsString], after: Duration) -> Job {

@@ -7,7 +7,7 @@ use invivo_e2e::checks;
 use invivo_e2e::feature_table::{FEATURES, Support, markdown};
 use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
-use invivo_e2e::logs::counts::Calls;
+use invivo_e2e::logs::counts::{Calls, calls_of_each_rank};
 use invivo_e2e::manual::{self, MPI_FEATURES};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::paths::root;
@@ -208,8 +208,7 @@ fn sections_in_fortran_print_the_same() {
 /// Calls of the Fortran programs that reach no C function of one MPI or the other.
 fn calls_past_the_counter() -> Calls {
     let calls = [("MPI_Comm_set_attr", 3), ("MPI_Comm_create_errhandler", 1)];
-    let of_rank = |rank| calls.map(|(name, calls)| ((rank, name.to_owned()), calls));
-    (0..RANKS).flat_map(of_rank).collect()
+    calls_of_each_rank(RANKS, calls)
 }
 
 /// Processes that a program spawns run as without Invivo, have nothing of it in their environment,
@@ -388,9 +387,8 @@ fn programs_that_load_mpi_at_run_time_are_observed() {
                 "MPI_Barrier",
                 "MPI_Finalize",
             ];
-            let own =
-                (0..RANKS).flat_map(|rank| functions.map(|name| ((rank, name.to_owned()), 1)));
-            checks::same_calls(&observed.report(), &own.collect());
+            let own = calls_of_each_rank(RANKS, functions.map(|name| (name, 1)));
+            checks::same_calls(&observed.report(), &own);
         }
     }
 }

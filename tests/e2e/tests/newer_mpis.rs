@@ -22,10 +22,7 @@ fn conversation(program: Conversation, family: Family) {
     let observed = Job::observed(family, RANKS, &command)
         .env("LD_PRELOAD", counter(family, Counter::Shallow))
         .run();
-    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
-    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
-    assert_eq!(bare.code(), observed.code(), "exit status");
-    observed.assert_nothing_left();
+    checks::same_for_the_user(&bare, &observed);
     let (report, own, counted) = (
         observed.report(),
         observed.own_counts(),

@@ -3,7 +3,7 @@
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
-use invivo_e2e::logs::clock_log::{ClockLog, now_ns};
+use invivo_e2e::logs::clock_log::{ClockLog, now_ns, ticks, wait_for_ticks};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::processes::{kill, thread_states};
 use invivo_e2e::programs::program;
@@ -19,20 +19,6 @@ fn ranks(family: Family) -> u32 {
 
 /// Between two ticks of a rank that runs: 10 ms and what a busy machine adds.
 const TICK_MAX: Duration = Duration::from_millis(700);
-
-fn wait_for_ticks(running: &mut Running, ranks: impl IntoIterator<Item = u32>, ticks: usize) {
-    for rank in ranks {
-        running.until("ticks", |job| {
-            (ClockLog::read(&job.logs(), rank).ticks() >= ticks).then_some(())
-        });
-    }
-}
-
-fn ticks(running: &Running, ranks: u32) -> Vec<usize> {
-    (0..ranks)
-        .map(|rank| ClockLog::read(&running.logs(), rank).ticks())
-        .collect()
-}
 
 /// Work for each thread of a program, in seconds: enough for a busy machine to have answered before
 /// it is done.
@@ -52,7 +38,7 @@ fn computing(family: Family) {
     let asked = now_ns();
     let reply = client.pause(ranks, "1m");
     let paused = Instant::now();
-    let before = ticks(&running, ranks);
+    let before = ticks(&running);
     let programs = running.named("compute");
     assert_eq!(programs.len(), ranks as usize);
     for process in &programs {
@@ -75,7 +61,7 @@ fn computing(family: Family) {
     );
     assert_eq!(
         before,
-        ticks(&running, ranks),
+        ticks(&running),
         "no rank has computed meanwhile: {reply}"
     );
     let lasted = paused.elapsed();
@@ -139,9 +125,9 @@ fn ranks_in_a_receive_go_on_after_a_pause() {
             u64::from(ranks) - 1,
             "all but rank 0 wait in MPI_Recv: {reply}"
         );
-        let before = ticks(&running, ranks);
+        let before = ticks(&running);
         std::thread::sleep(Duration::from_secs(2));
-        assert_eq!(before, ticks(&running, ranks), "{family:?}: nobody went on");
+        assert_eq!(before, ticks(&running), "{family:?}: nobody went on");
         let resumed = now_ns();
         client.resume(ranks);
         running.tell("stop");
@@ -197,10 +183,7 @@ fn a_job_that_only_communicates_is_paused() {
         running.tell("stop");
 
         let ended = running.end();
-        assert_eq!(ended.code(), 0);
-        for (rank, stdout) in ended.stdout().iter().enumerate() {
-            assert_eq!(*stdout, format!("rank {rank}: 0 wrong\n"));
-        }
+        ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
         let (report, own) = (ended.report(), ended.own_counts());
         checks::same_but_for_drops(&report, ranks, &own);
     }
@@ -262,11 +245,11 @@ fn a_pause_ends_when_the_root_is_lost() {
         let ranks = ranks(family);
         let mut running = paused(family, "10m");
         std::thread::sleep(Duration::from_secs(1));
-        let standing = ticks(&running, ranks);
+        let standing = ticks(&running);
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(
             standing,
-            ticks(&running, ranks),
+            ticks(&running),
             "{family:?}: the pause holds while the root is alive"
         );
 
@@ -289,9 +272,9 @@ fn a_pause_ends_when_the_root_is_lost() {
             );
         }
         // They do not stop again.
-        let before = ticks(&running, ranks);
+        let before = ticks(&running);
         std::thread::sleep(TICK_MAX + Duration::from_millis(500));
-        for (rank, (before, after)) in before.iter().zip(ticks(&running, ranks)).enumerate() {
+        for (rank, (before, after)) in before.iter().zip(ticks(&running)).enumerate() {
             assert!(
                 after > before + 20,
                 "{family:?}: rank {rank} ticked {before} and then {after} times"

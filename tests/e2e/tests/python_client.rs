@@ -3,7 +3,7 @@
 use invivo_e2e::checks;
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
-use invivo_e2e::logs::clock_log::ClockLog;
+use invivo_e2e::logs::clock_log::{ClockLog, ticks, wait_for_ticks};
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::program;
 use std::os::unix::fs::PermissionsExt;
@@ -13,11 +13,7 @@ const RANKS: u32 = 2;
 
 fn computing(family: Family) -> Running {
     let mut running = Job::observed(family, RANKS, &program(family, "compute", [])).start();
-    for rank in 0..RANKS {
-        running.until("ticks", |job| {
-            (ClockLog::read(&job.logs(), rank).ticks() >= 50).then_some(())
-        });
-    }
+    wait_for_ticks(&mut running, 0..RANKS, 50);
     running.until("an answer", |job| job.client().try_json(&["status"]));
     running
 }
@@ -44,8 +40,6 @@ fn a_client_by_reflection_pauses_and_resumes() {
             (u64::from(RANKS), u64::from(RANKS)),
             "{paused:?}"
         );
-        let ticks =
-            |running: &Running| [0, 1].map(|rank| ClockLog::read(&running.logs(), rank).ticks());
         let before = ticks(&running);
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(before, ticks(&running), "{family:?}");

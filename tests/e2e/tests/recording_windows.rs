@@ -105,11 +105,7 @@ fn a_call_across_a_window_counts_with_its_length() {
         let reply = window_across_receives(&client, ranks);
         running.tell("send.1");
         let ended = running.end();
-        assert_eq!(ended.code(), 0);
-        let expected: Vec<String> = (0..ranks)
-            .map(|rank| format!("rank {rank} has 1\n"))
-            .collect();
-        assert_eq!(ended.stdout(), expected);
+        ended.assert_printed(|rank| format!("rank {rank} has 1\n"));
         let report = ended.report();
         invivo_e2e::checks::conserved(&report, ranks);
         let rows = report.functions.iter().map(|row| {

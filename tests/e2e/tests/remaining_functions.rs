@@ -27,18 +27,7 @@ fn same_values(family: Family, sections: &[&str]) {
     let observed = with(Job::observed(family, RANKS, &command))
         .env("LD_PRELOAD", counter(family, Counter::Shallow))
         .run();
-    assert_eq!(
-        bare.stdout(),
-        observed.stdout(),
-        "{family:?}: what each section got, by rank"
-    );
-    assert_eq!(
-        bare.stderr(),
-        observed.stderr(),
-        "{family:?}: standard errors"
-    );
-    assert_eq!(bare.code(), observed.code(), "{family:?}: exit status");
-    observed.assert_nothing_left();
+    checks::same_for_the_user(&bare, &observed);
     let (report, counted) = (observed.report(), observed.counter_counts().calls);
     checks::complete(&report, RANKS);
     checks::same_calls(&report, &counted);

@@ -3,25 +3,13 @@
 use invivo_e2e::clients::number;
 use invivo_e2e::job::{Job, Running};
 use invivo_e2e::mpi::Family;
-use invivo_e2e::paths::sources;
-use invivo_e2e::programs::{Language, in_language, program};
+use invivo_e2e::programs::{Language, in_language, marked_line, program};
 use serde_json::Value;
 
 const RANKS: u32 = 4;
 
-/// File and line of the statement of the program with this mark.
 fn line(language: Language, mark: &str) -> String {
-    let (file, mark) = match language {
-        Language::C => ("stacks.c", format!("/* at {mark} */")),
-        Language::Fortran => ("stacks.f90", format!("! at {mark}")),
-    };
-    let source =
-        std::fs::read_to_string(sources().join("stacks").join(file)).expect("the program's source");
-    let at = source
-        .lines()
-        .position(|line| line.ends_with(&mark))
-        .expect("a marked line");
-    format!("{file}:{}", at + 1)
+    marked_line("stacks", language, mark)
 }
 
 /// The name of a function in its source: Fortran's compiler puts the module in front, and functions

@@ -49,10 +49,7 @@ fn a_panic_disturbs_no_other_process() {
         running.tell("stop");
 
         let ended = running.end();
-        assert_eq!(ended.code(), 0, "{family:?}");
-        for (rank, stdout) in ended.stdout().iter().enumerate() {
-            assert_eq!(*stdout, format!("rank {rank}: 0 wrong\n"), "{family:?}");
-        }
+        ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
         let report = ended.report();
         checks::conserved(&report, RANKS);
         for words in ["tool place", "failed in itself, 1 times, and went on"] {

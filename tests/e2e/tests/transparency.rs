@@ -6,6 +6,7 @@
 use invivo_e2e::checks;
 use invivo_e2e::job::Ended;
 use invivo_e2e::job::Job;
+use invivo_e2e::logs::counts::calls_of_each_rank;
 use invivo_e2e::mpi::Family;
 use invivo_e2e::programs::{Conversation, Counter, counter, program};
 
@@ -20,13 +21,11 @@ fn ranks(family: Family) -> u32 {
     }
 }
 
-fn same_for_the_user(bare: &Ended, observed: &Ended) {
-    assert_eq!(bare.stdout(), observed.stdout(), "standard outputs");
-    assert_eq!(bare.stderr(), observed.stderr(), "standard error outputs");
-    assert_eq!(bare.code(), observed.code(), "exit status");
+/// The same for the user, but for one line of Invivo per job.
+fn same_but_for_one_line(bare: &Ended, observed: &Ended) {
+    checks::same_for_the_user(bare, observed);
     let lines = observed.our_lines();
     assert_eq!(lines.len(), 1, "one line per job: {lines:?}");
-    observed.assert_nothing_left();
 }
 
 fn conversation(program: Conversation, family: Family) {
@@ -41,7 +40,7 @@ fn conversation(program: Conversation, family: Family) {
         job = job.env("LD_PRELOAD", counter(family, Counter::Shallow));
     }
     let observed = job.run();
-    same_for_the_user(&bare, &observed);
+    same_but_for_one_line(&bare, &observed);
 
     let (report, own) = (observed.report(), observed.own_counts());
     checks::complete(&report, ranks);
@@ -133,7 +132,7 @@ fn invivo_run_adds_its_processes_to_the_launchers_line() {
         command.push(STATUS.to_string().into());
         let bare = Job::bare(family, ranks, &command).run();
         let observed = Job::run_by_invivo(family, ranks, &command).run();
-        same_for_the_user(&bare, &observed);
+        same_but_for_one_line(&bare, &observed);
         let (report, own) = (observed.report(), observed.own_counts());
         checks::complete(&report, ranks);
         checks::same_calls(&report, &own.calls);
@@ -150,7 +149,7 @@ fn callbacks_in_finalize_still_communicate() {
         let bare = Job::bare(family, ranks, &command).run();
         assert_eq!(bare.stdout()[0], format!("{ranks} ranks said goodbye\n"));
         let observed = Job::observed(family, ranks, &command).run();
-        same_for_the_user(&bare, &observed);
+        same_but_for_one_line(&bare, &observed);
         checks::complete(&observed.report(), ranks);
     }
 }
@@ -165,16 +164,11 @@ fn a_program_that_only_begins_and_ends_is_observed() {
             let bare = Job::bare(family, ranks, &command).run();
             assert_eq!(bare.code().to_string(), status);
             let observed = Job::observed(family, ranks, &command).run();
-            same_for_the_user(&bare, &observed);
+            same_but_for_one_line(&bare, &observed);
             let report = observed.report();
             checks::complete(&report, ranks);
-            let calls = |function: &'static str| {
-                (0..ranks).map(move |rank| ((rank, function.to_owned()), 1))
-            };
-            checks::same_calls(
-                &report,
-                &calls("MPI_Init").chain(calls("MPI_Finalize")).collect(),
-            );
+            let calls = [("MPI_Init", 1), ("MPI_Finalize", 1)];
+            checks::same_calls(&report, &calls_of_each_rank(ranks, calls));
             checks::within_the_time_observed(&report);
         }
     }

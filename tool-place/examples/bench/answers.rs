@@ -22,7 +22,7 @@ struct Row {
 /// Messages and bytes by (source, destination).
 type Cells = BTreeMap<(u32, u32), Traffic>;
 
-/// See the module's head.
+/// The answers that the place must give.
 #[derive(Default)]
 pub struct Expected {
     /// As many ranks.

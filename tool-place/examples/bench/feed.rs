@@ -15,7 +15,7 @@ pub struct Message {
     pub calls: u64,
 }
 
-/// See the module's head.
+/// The packets, in their order.
 pub struct Feed {
     locations: Vec<Packets>,
     /// Location and packet, in the order of one turn.

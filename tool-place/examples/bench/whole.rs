@@ -36,7 +36,7 @@ pub fn layout(ranks: u32) -> Result<(Layout, WorldRank)> {
     Ok((layout, layout.place(0)))
 }
 
-/// See the module's head.
+/// A place, and the time that it is given.
 pub struct Whole {
     place: Place,
     now: Now,

@@ -173,8 +173,9 @@ fn switched_off_what_is_under_way_counts_whole() {
     );
 }
 
+/// What is planned moves with job time until it is passed.
 #[test]
-fn what_is_planned_moves_with_job_time_until_it_is_passed() {
+fn planned_cuts_move_with_job_time_until_passed() {
     let mut cuts = Cuts::default();
     cuts.plan(at(100, Change::Reset));
     let off = cuts.plan(at(200, Change::Off));
@@ -208,8 +209,9 @@ fn a_change_never_comes_before_one_planned_earlier() {
     assert!(cuts.is_on());
 }
 
+/// A call of no length lies before the cut that it ends at.
 #[test]
-fn a_call_of_no_length_lies_before_the_cut_that_it_ends_at() {
+fn an_empty_call_lies_before_the_cut_at_its_end() {
     let mut cuts = Cuts::default();
     cuts.plan(at(100, Change::Reset));
     cuts.plan(at(200, Change::End));

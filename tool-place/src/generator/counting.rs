@@ -1,4 +1,5 @@
-//! Counts a location's calls, and takes a sample of what it has counted at every so manieth of them.
+//! Counts a location's calls, and takes a sample of what it has counted at every so manieth of
+//! them.
 //!
 //! It keeps to the halvings that the rank says that it knows of, as a sampler in the rank has to:
 //! until the rank has heard of one, samples come too often.

@@ -1,6 +1,6 @@
 //! A command under way, from its arrival to its answer.
 
-use super::Action;
+use super::action::PauseAction;
 use invivo_proto::control::tree::{Acks, FAILURES_MAX};
 use invivo_proto::ids::{CommandId, Rank};
 use std::collections::BTreeSet;
@@ -27,15 +27,15 @@ impl Asked {
         }
     }
 
-    pub fn acknowledge(asked: &mut Option<Asked>) -> Option<Action> {
+    pub fn acknowledge(asked: &mut Option<Asked>) -> Option<PauseAction> {
         let done = asked.take_if(|asked| asked.waiting.is_empty())?;
-        Some(Action::Ack {
+        Some(PauseAction::Ack {
             command: done.command,
             acks: done.acks,
         })
     }
 
-    pub fn conclude(asked: &mut Option<Asked>, why: &str) -> Option<Action> {
+    pub fn conclude(asked: &mut Option<Asked>, why: &str) -> Option<PauseAction> {
         let under_way = asked.as_mut()?;
         for rank in std::mem::take(&mut under_way.waiting) {
             fail(&mut under_way.acks, rank, why);

@@ -1,40 +1,22 @@
 //! Hold: ranks stand right behind their `MPI_Init`, from the start of the job or on command. Nobody
 //! is stopped: a rank runs until it is there, and the gate does not let it out.
 
-use super::{Action, Asked, Life, Pauses, fail, until};
+use super::action::PauseAction;
+use super::asked::{Asked, fail};
+use super::held::{Hold, Stand};
+use super::{Pauses, Presence, until};
 use invivo_proto::ids::{CommandId, Rank};
 use std::collections::BTreeSet;
 
-/// Where a rank is, as far as a hold is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
-    /// Not through `MPI_Init`: the closed gate will hold it there.
-    Before,
-    /// Held right behind it.
-    Behind,
-    /// Too late for a hold.
-    Past,
-}
-
-/// A hold in force.
-#[derive(Debug)]
-pub(super) struct Hold {
-    lease_end_ns: u64,
-    /// Ranks whose gate it keeps closed.
-    ranks: BTreeSet<Rank>,
-    /// A command that waits for all to stand.
-    asked: Option<Asked>,
-}
-
 impl Pauses {
     /// The job begins: its ranks are held for so long at most, or not at all.
-    pub fn begin(&mut self, now_ns: u64, hold_lease_ns: u64) -> Vec<Action> {
+    pub fn begin(&mut self, now_ns: u64, hold_lease_ns: u64) -> Vec<PauseAction> {
         self.begun = true;
-        let present: Vec<Rank> = self.with(Life::Present).collect();
+        let present: Vec<Rank> = self.with(Presence::Present).collect();
         if hold_lease_ns == 0 {
             return match present.is_empty() {
                 true => Vec::new(),
-                false => vec![Action::Free { ranks: present }],
+                false => vec![PauseAction::Free { ranks: present }],
             };
         }
         self.hold_for(now_ns, hold_lease_ns)
@@ -43,14 +25,14 @@ impl Pauses {
     /// Ranks of which it is to be said when they stand, by [`Pauses::stood`].
     pub fn awaited(&self) -> Vec<Rank> {
         let asked = self.hold.as_ref().and_then(|hold| hold.asked.as_ref());
-        let present = |rank: &Rank| self.lives.get(rank) == Some(&Life::Present);
+        let present = |rank: &Rank| self.lives.get(rank) == Some(&Presence::Present);
         asked
             .map(|asked| asked.waiting.iter().copied().filter(present).collect())
             .unwrap_or_default()
     }
 
-    /// Where a rank is whose gate was closed by [`Action::Hold`].
-    pub fn stood(&mut self, now_ns: u64, rank: Rank, stand: Stand) -> Vec<Action> {
+    /// Where a rank is whose gate was closed by [`PauseAction::Hold`].
+    pub fn stood(&mut self, now_ns: u64, rank: Rank, stand: Stand) -> Vec<PauseAction> {
         let paused = self.pause.is_some();
         let Some(hold) = &mut self.hold else {
             return Vec::new();
@@ -68,7 +50,7 @@ impl Pauses {
                 hold.ranks.remove(&rank);
                 hold.answered(now_ns, rank, Some("is past MPI_Init; use pause"));
                 if !paused {
-                    actions.push(Action::Free { ranks: vec![rank] });
+                    actions.push(PauseAction::Free { ranks: vec![rank] });
                 }
             }
         }
@@ -81,13 +63,13 @@ impl Pauses {
         now_ns: u64,
         command: CommandId,
         lease_ns: u64,
-    ) -> Vec<Action> {
+    ) -> Vec<PauseAction> {
         let mut acks = self.targets();
         let mut waiting = BTreeSet::new();
         for (rank, life) in &self.lives {
             match life {
-                Life::Done => fail(&mut acks, *rank, "has ended"),
-                Life::Absent | Life::Present => {
+                Presence::Done => fail(&mut acks, *rank, "has ended"),
+                Presence::Absent | Presence::Present => {
                     waiting.insert(*rank);
                 }
             }
@@ -108,7 +90,7 @@ impl Pauses {
     }
 
     /// A hold is in force, for so long from now.
-    fn hold_for(&mut self, now_ns: u64, lease_ns: u64) -> Vec<Action> {
+    fn hold_for(&mut self, now_ns: u64, lease_ns: u64) -> Vec<PauseAction> {
         // The gate's word must not be 0, and supervisors close the gates of a job that begins held
         // with 1.
         self.generation = self.generation.max(1);
@@ -118,15 +100,15 @@ impl Pauses {
             asked: None,
         });
         hold.lease_end_ns = now_ns.saturating_add(lease_ns);
-        let present: Vec<Rank> = self.with(Life::Present).collect();
+        let present: Vec<Rank> = self.with(Presence::Present).collect();
         match &self.hold {
             Some(hold) if !present.is_empty() => vec![self.close_for_hold(now_ns, hold, present)],
             _ => Vec::new(),
         }
     }
 
-    pub(super) fn close_for_hold(&self, now_ns: u64, hold: &Hold, ranks: Vec<Rank>) -> Action {
-        Action::Hold {
+    pub(super) fn close_for_hold(&self, now_ns: u64, hold: &Hold, ranks: Vec<Rank>) -> PauseAction {
+        PauseAction::Hold {
             ranks,
             generation: self.generation,
             until_ns: self.held_until(now_ns, hold),
@@ -157,14 +139,14 @@ impl Pauses {
             .unwrap_or_default()
     }
 
-    pub(super) fn finished_held(&mut self, now_ns: u64, rank: Rank) -> Option<Action> {
+    pub(super) fn finished_held(&mut self, now_ns: u64, rank: Rank) -> Option<PauseAction> {
         let hold = self.hold.as_mut()?;
         hold.ranks.remove(&rank);
         hold.answered(now_ns, rank, Some("has ended"));
         Asked::acknowledge(&mut hold.asked)
     }
 
-    pub(super) fn tick_held(&mut self, now_ns: u64) -> Vec<Action> {
+    pub(super) fn tick_held(&mut self, now_ns: u64) -> Vec<PauseAction> {
         let mut actions = Vec::new();
         if self
             .hold
@@ -173,31 +155,19 @@ impl Pauses {
         {
             let freed = self.end_hold("has not come to the end of MPI_Init in time", &mut actions);
             if self.pause.is_none() && !freed.is_empty() {
-                actions.push(Action::Free { ranks: freed });
+                actions.push(PauseAction::Free { ranks: freed });
             }
         }
         actions
     }
 
     /// No hold any more. The ranks whose gates it has kept closed.
-    pub(super) fn end_hold(&mut self, why: &str, actions: &mut Vec<Action>) -> Vec<Rank> {
+    pub(super) fn end_hold(&mut self, why: &str, actions: &mut Vec<PauseAction>) -> Vec<Rank> {
         let Some(mut hold) = self.hold.take() else {
             return Vec::new();
         };
         actions.extend(Asked::conclude(&mut hold.asked, why));
         hold.ranks.into_iter().collect()
-    }
-}
-
-impl Hold {
-    /// A rank stands, or why it never will.
-    fn answered(&mut self, now_ns: u64, rank: Rank, why_not: Option<&str>) {
-        if let Some(asked) = &mut self.asked {
-            asked.answered(now_ns, rank, |acks| match why_not {
-                Some(why) => fail(acks, rank, why),
-                None => acks.done += 1,
-            });
-        }
     }
 }
 

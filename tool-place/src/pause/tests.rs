@@ -27,9 +27,9 @@ fn resume(id: u64) -> Command {
     }
 }
 
-fn acks(actions: &[Action]) -> &Acks {
+fn acks(actions: &[PauseAction]) -> &Acks {
     match actions {
-        [.., Action::Ack { acks, .. }] => acks,
+        [.., PauseAction::Ack { acks, .. }] => acks,
         other => panic!("no acknowledgement in {other:?}"),
     }
 }
@@ -41,7 +41,7 @@ fn a_pause_is_acknowledged_when_every_rank_has_answered() {
     let ranks = (4..8).map(Rank).collect();
     assert_eq!(
         actions,
-        [Action::Close {
+        [PauseAction::Close {
             ranks,
             generation: 1,
             until_ns: START + HOLD_NS
@@ -76,7 +76,7 @@ fn a_pause_is_acknowledged_when_every_rank_has_answered() {
     };
     assert_eq!(
         actions,
-        [Action::Ack {
+        [PauseAction::Ack {
             command: CommandId(1),
             acks: expected
         }]
@@ -90,7 +90,7 @@ fn a_pause_is_acknowledged_when_every_rank_has_answered() {
     let actions = pauses.command(START + 5 * MS, &resume(2));
     assert_eq!(
         actions,
-        [Action::Open {
+        [PauseAction::Open {
             generation: 1,
             keep: vec![]
         }]
@@ -108,8 +108,9 @@ fn a_pause_is_acknowledged_when_every_rank_has_answered() {
     );
 }
 
+/// Heartbeats push the gate on up to the lease and no further.
 #[test]
-fn heartbeats_push_the_gate_on_up_to_the_lease_and_no_further() {
+fn heartbeats_push_the_gate_up_to_the_lease() {
     let mut pauses = place(&[4]);
     pauses.command(START, &pause(1, 5_000));
     let mut at = START;
@@ -127,7 +128,7 @@ fn heartbeats_push_the_gate_on_up_to_the_lease_and_no_further() {
         );
         at += 250 * MS;
         if at < START + 5_000 * MS {
-            let [Action::Push { until_ns, .. }] = pauses.heartbeat(at)[..] else {
+            let [PauseAction::Push { until_ns, .. }] = pauses.heartbeat(at)[..] else {
                 panic!("not pushed on")
             };
             assert!(until_ns <= START + 5_000 * MS);
@@ -140,7 +141,7 @@ fn heartbeats_push_the_gate_on_up_to_the_lease_and_no_further() {
     }
     assert_eq!(
         pauses.tick(at),
-        [Action::Open {
+        [PauseAction::Open {
             generation: 1,
             keep: vec![]
         }]
@@ -155,7 +156,7 @@ fn a_pause_ends_with_the_root() {
     pauses.acted(START, Rank(4), 1, &Outcome::Stopped);
     assert_eq!(
         pauses.end_all(),
-        [Action::Open {
+        [PauseAction::Open {
             generation: 1,
             keep: vec![]
         }]
@@ -166,14 +167,15 @@ fn a_pause_ends_with_the_root() {
     assert_eq!(pauses.heartbeat(START + MS), []);
 }
 
+/// Ranks that are not there are named and those that are through are done.
 #[test]
-fn ranks_that_are_not_there_are_named_and_those_that_are_through_are_done() {
+fn absent_ranks_are_named_and_finished_ones_done() {
     let mut pauses = place(&[4, 5]);
     assert_eq!(pauses.finished(START, Rank(4)), []);
     let actions = pauses.command(START, &pause(1, 60_000));
     assert_eq!(
         actions,
-        [Action::Close {
+        [PauseAction::Close {
             ranks: vec![Rank(5)],
             generation: 1,
             until_ns: START + HOLD_NS
@@ -193,7 +195,7 @@ fn ranks_that_are_not_there_are_named_and_those_that_are_through_are_done() {
     let actions = pauses.attached(START + 2 * MS, Rank(6));
     assert_eq!(
         actions,
-        [Action::Close {
+        [PauseAction::Close {
             ranks: vec![Rank(6)],
             generation: 1,
             until_ns: START + 2 * MS + HOLD_NS
@@ -208,11 +210,11 @@ fn a_second_command_concludes_the_first() {
     pauses.acted(START, Rank(4), 1, &Outcome::Stopped);
     let actions = pauses.command(START + MS, &pause(2, 1_000));
     let [
-        Action::Ack {
+        PauseAction::Ack {
             command: CommandId(1),
             acks,
         },
-        Action::Close {
+        PauseAction::Close {
             generation: 2,
             until_ns,
             ..

@@ -6,8 +6,8 @@
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use crate::gates;
-use crate::pause::{self, Pauses};
-use crate::recording::{self, Look, Recording, Seen};
+use crate::pause::{PauseAction, Pauses};
+use crate::recording::{Look, Recording, RecordingAction, Seen};
 use crate::time_point::{Now, TimePoint};
 use invivo_proto::control::local::{Outcome, ToSupervisor};
 use invivo_proto::control::tree::{Acks, Command, FAILURES_MAX, JobInfo, Up};
@@ -213,7 +213,7 @@ impl Commands {
     fn apply_recording(
         &mut self,
         now: Now,
-        actions: Vec<recording::Action>,
+        actions: Vec<RecordingAction>,
         clock: &JobClock,
         local: &mut LocalRanks,
     ) -> Vec<Up> {
@@ -224,10 +224,8 @@ impl Commands {
         }
         for action in actions {
             match action {
-                recording::Action::Switch { on, epoch } => {
-                    self.switch(now, on, epoch, clock, local)
-                }
-                recording::Action::Ack { command, acks } => answers.push(Up::Ack { command, acks }),
+                RecordingAction::Switch { on, epoch } => self.switch(now, on, epoch, clock, local),
+                RecordingAction::Ack { command, acks } => answers.push(Up::Ack { command, acks }),
             }
         }
         answers
@@ -261,35 +259,35 @@ impl Commands {
     fn apply_pause(
         &mut self,
         now: Now,
-        actions: Vec<pause::Action>,
+        actions: Vec<PauseAction>,
         local: &mut LocalRanks,
     ) -> Vec<Up> {
         let mut answers = Vec::new();
         let mut actions = VecDeque::from(actions);
         while let Some(action) = actions.pop_front() {
             match action {
-                pause::Action::Close {
+                PauseAction::Close {
                     ranks,
                     generation,
                     until_ns,
                 } => actions.extend(self.close(now, &ranks, generation, until_ns, local)),
-                pause::Action::Hold {
+                PauseAction::Hold {
                     ranks,
                     generation,
                     until_ns,
                 } => actions.extend(self.close_for_hold(now, &ranks, generation, until_ns, local)),
-                pause::Action::Push { ranks, until_ns } => {
+                PauseAction::Push { ranks, until_ns } => {
                     for memory in ranks.iter().filter_map(|rank| local.memory(*rank)) {
                         gates::push(memory, until_ns);
                     }
                 }
-                pause::Action::Open { generation, keep } => open(now, generation, &keep, local),
-                pause::Action::Free { ranks } => {
+                PauseAction::Open { generation, keep } => open(now, generation, &keep, local),
+                PauseAction::Free { ranks } => {
                     for memory in ranks.iter().filter_map(|rank| local.memory(*rank)) {
                         gates::open(memory);
                     }
                 }
-                pause::Action::Ack { command, acks } => answers.push(Up::Ack { command, acks }),
+                PauseAction::Ack { command, acks } => answers.push(Up::Ack { command, acks }),
             }
         }
         answers
@@ -303,7 +301,7 @@ impl Commands {
         generation: u32,
         until_ns: u64,
         local: &mut LocalRanks,
-    ) -> Vec<pause::Action> {
+    ) -> Vec<PauseAction> {
         for &rank in ranks {
             if let Some(memory) = local.memory(rank) {
                 gates::close(memory, generation, until_ns);
@@ -331,7 +329,7 @@ impl Commands {
         generation: u32,
         until_ns: u64,
         local: &mut LocalRanks,
-    ) -> Vec<pause::Action> {
+    ) -> Vec<PauseAction> {
         let mut closed = Vec::new();
         for &rank in ranks {
             if let Some(memory) = local.memory(rank) {

@@ -1,8 +1,8 @@
 //! Questions what the ranks wait for, and their answers by pages and by supervisors.
 //!
-//! Which rank stands still for how long the place sees on its page; what about, its supervisor reads
-//! from the rank's own memory when it is asked. A question waits for the supervisors' answers, but
-//! not for long.
+//! Which rank stands still for how long the place sees on its page; what about, its supervisor
+//! reads from the rank's own memory when it is asked. A question waits for the supervisors'
+//! answers, but not for long.
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;

@@ -1,10 +1,10 @@
 //! Questions where the ranks are, and their answers by supervisors, with names of functions.
 //!
-//! Each supervisor gives its rank's paths as addresses in files; ranks run the same program, so most
-//! addresses are those of others. The place remembers what is at them and asks for each new one
-//! once, of the supervisor of a rank that was there: it has the program's files before it, and reads
-//! their tables for the whole node. So a question costs each node one reading of the symbols, in a
-//! tool process, and the answer that climbs holds functions.
+//! Each supervisor gives its rank's paths as addresses in files; ranks run the same program, so
+//! most addresses are those of others. The place remembers what is at them and asks for each new
+//! one once, of the supervisor of a rank that was there: it has the program's files before it, and
+//! reads their tables for the whole node. So a question costs each node one reading of the symbols,
+//! in a tool process, and the answer that climbs holds functions.
 //!
 //! ```text
 //! Query -> Unwind to each supervisor -> UnwoundThread of each thread -> Name what is new -> Named -> the answer

@@ -6,8 +6,8 @@ use crate::testing::{Writer, memory};
 use invivo_proto::control::encode;
 use invivo_proto::control::local::{Outcome, ToSupervisor};
 use invivo_proto::control::results::{JobStatus, RankState};
-use invivo_proto::control::tree::Acks;
-use invivo_proto::ids::{CommandId, RegionId};
+use invivo_proto::control::tree::{Acks, Partial, Query};
+use invivo_proto::ids::{CommandId, RegionId, WaveId};
 use invivo_proto::mpi::ABORT;
 use invivo_proto::record::{Call, Facts};
 use invivo_proto::shm::{inside, phase};
@@ -130,7 +130,7 @@ fn the_normal_end() {
 }
 
 #[test]
-fn what_a_dead_rank_left_is_taken_before_it_is_told() {
+fn records_of_a_dead_rank_are_taken_before_its_report() {
     let mut scene = Scene::new();
     let (supervisor, mut rank) = scene.attach(0);
     let (_other, drained) = scene.attach(1);
@@ -206,8 +206,9 @@ fn what_a_rank_does_behind_its_supervisors_end_is_taken() {
     assert_eq!((coverage.ledger.entered, coverage.ledger.kept), (2, 2));
 }
 
+/// A rank that outlives its supervisor is not waited for for ever.
 #[test]
-fn a_rank_that_outlives_its_supervisor_is_not_waited_for_for_ever() {
+fn waiting_for_an_orphaned_rank_ends() {
     let mut scene = Scene::new();
     let (descriptor, region) = memory(0, 4);
     region.page().phase.store(phase::RUNNING, Ordering::Release);
@@ -220,8 +221,9 @@ fn a_rank_that_outlives_its_supervisor_is_not_waited_for_for_ever() {
 }
 
 /// A supervisor does not stay for a question that it gets at the end.
+/// Who left with a question unread has said how its rank ended.
 #[test]
-fn who_left_with_a_question_unread_has_said_how_its_rank_ended() {
+fn an_end_is_known_behind_an_unread_question() {
     let mut scene = Scene::new();
     let (supervisor, _rank) = scene.attach(0);
     scene.down(Down::Query {
@@ -257,7 +259,7 @@ fn a_rank_that_aborted_is_told_by_its_own_code() {
 }
 
 #[test]
-fn a_lost_root_ends_the_pause_and_holds_no_job_back() {
+fn a_lost_root_ends_the_pause_and_the_place() {
     let mut scene = Scene::new();
     let (supervisor, rank) = scene.attach(0);
     let (_other, second) = scene.attach(1);
@@ -289,8 +291,9 @@ fn a_lost_root_ends_the_pause_and_holds_no_job_back() {
     assert_eq!(scene.place.exit(), Some(Exit::RootLost));
 }
 
+/// A rank whose library gave up does not hold the end back.
 #[test]
-fn a_rank_whose_library_gave_up_does_not_hold_the_end_back() {
+fn a_silent_rank_does_not_hold_the_end_back() {
     let mut scene = Scene::new();
     let (_first, rank) = scene.attach(0);
     let (_second, other) = scene.attach(1);
@@ -300,8 +303,9 @@ fn a_rank_whose_library_gave_up_does_not_hold_the_end_back() {
     assert_eq!(scene.status().notes.len(), 1);
 }
 
+/// A rank that nobody attached does not hold the end back for ever.
 #[test]
-fn a_rank_that_nobody_attached_does_not_hold_the_end_back_for_ever() {
+fn waiting_for_a_rank_that_never_attached_ends() {
     let mut scene = Scene::new();
     let (_first, rank) = scene.attach(0);
     rank.page().phase.store(phase::DRAINED, Ordering::Release);
@@ -313,8 +317,9 @@ fn a_rank_that_nobody_attached_does_not_hold_the_end_back_for_ever() {
     assert_eq!(scene.step(1000), [Up::Drained]);
 }
 
+/// Whoever does not belong here is turned away and nobody else notices.
 #[test]
-fn whoever_does_not_belong_here_is_turned_away_and_nobody_else_notices() {
+fn strangers_are_turned_away_without_harm() {
     let mut scene = Scene::new();
     let (descriptor, _region) = memory(0, 4);
     let (foreign, _region) = memory(1, 4);
@@ -352,7 +357,7 @@ fn whoever_does_not_belong_here_is_turned_away_and_nobody_else_notices() {
 }
 
 #[test]
-fn what_is_no_packet_of_its_sender_is_refused_and_counted() {
+fn packets_that_are_not_their_senders_are_refused_and_counted() {
     let mut scene = Scene::new();
     let (_supervisor, mut rank) = scene.attach(0);
     rank.open();
@@ -408,8 +413,9 @@ mod timeline;
 
 /// A place that failed in itself holds nothing any more; its ranks run on, are told of when they
 /// die, and let the job end.
+/// A place that failed lets its ranks go on and end.
 #[test]
-fn a_place_that_failed_lets_its_ranks_go_on_and_end() {
+fn a_failed_place_lets_its_ranks_go_on() {
     let mut scene = Scene::new();
     let (first, mut rank0) = scene.attach(0);
     let (second, mut rank1) = scene.attach(1);

@@ -273,7 +273,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn books_that_took_long_to_look_at_are_of_one_moment_and_faults_in_them_stay() {
+    fn slowly_read_counters_are_of_one_moment() {
         let books = |entered, kept| Ledger {
             entered,
             kept,

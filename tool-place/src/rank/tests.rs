@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::{Writer, memory};
+use crate::time_point::LATENCY_NS;
 use invivo_mpi_link::BUFFERS_MAX;
 use invivo_mpi_link::clock::{NodeClock, Reading};
 use invivo_proto::control::results::{Coverage, Ledger};
@@ -231,8 +232,9 @@ fn every_record_is_taken_once_at_full_speed() {
 
 /// A rank may have sent whole packets, and have their slots in use again, before the place has
 /// heard of it.
+/// What was sent before the first look is on its way.
 #[test]
-fn what_was_sent_before_the_first_look_is_on_its_way() {
+fn packets_before_the_first_look_are_in_flight() {
     let (rank, mut writer) = attached(4);
     for packet in 0..2 {
         writer.open();
@@ -250,8 +252,9 @@ fn what_was_sent_before_the_first_look_is_on_its_way() {
     );
 }
 
+/// What is young is left to MPI and what is late is taken.
 #[test]
-fn what_is_young_is_left_to_mpi_and_what_is_late_is_taken() {
+fn only_late_records_are_taken_from_shared_memory() {
     let (mut rank, mut writer) = attached(4);
     let mut feed = feed(Budget::new(1 << 20, 1 << 20));
     writer.open();
@@ -292,8 +295,9 @@ fn what_is_young_is_left_to_mpi_and_what_is_late_is_taken() {
     assert!(rank.is_taken());
 }
 
+/// A packet that was left is taken at once and goes back to the pool.
 #[test]
-fn a_packet_that_was_left_is_taken_at_once_and_goes_back_to_the_pool() {
+fn a_left_packet_is_taken_and_freed_at_once() {
     let (mut rank, mut writer) = attached(2);
     let mut feed = feed(Budget::new(1 << 20, 1 << 20));
     for number in 0..20 {
@@ -457,8 +461,9 @@ fn memory_that_is_no_ranks_is_refused() {
 
 /// Between a look at a packet and the copy of its bytes its slot may be given to another packet:
 /// one with another number, or another location's with the same number.
+/// A slot that changed hands is not taken for what it was.
 #[test]
-fn a_slot_that_changed_hands_is_not_taken_for_what_it_was() {
+fn a_reused_slot_is_not_taken_for_its_past() {
     let (rank, mut first) = attached(2);
     let mut second = Writer::new(first.region());
     let memory = rank.memory().unwrap();

@@ -1,6 +1,6 @@
 //! A command under way, from its arrival to its answer.
 
-use super::Action;
+use super::action::RecordingAction;
 use crate::cuts::CutNumber;
 use crate::time_point::TimePoint;
 use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};
@@ -72,11 +72,11 @@ impl Asked {
         self.wait == Wait::Glance || self.window_to_ns.is_some()
     }
 
-    pub fn answer(mut self, moment: &TimePoint<'_>) -> Action {
+    pub fn answer(mut self, moment: &TimePoint<'_>) -> RecordingAction {
         if self.acks.to.is_some() {
             self.acks.complete_ns = moment.job_ns();
         }
-        Action::Ack {
+        RecordingAction::Ack {
             command: self.command,
             acks: self.acks,
         }

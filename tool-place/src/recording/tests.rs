@@ -38,7 +38,7 @@ impl Scene {
         };
         assert_eq!(scene.recording.told(), None);
         let actions = scene.with(|recording, moment, cuts| recording.begin(moment, cuts, true));
-        assert_eq!(actions, [Action::Switch { on: true, epoch: 0 }]);
+        assert_eq!(actions, [RecordingAction::Switch { on: true, epoch: 0 }]);
         scene
     }
 
@@ -51,13 +51,13 @@ impl Scene {
         work(&mut self.recording, &moment, &mut self.cuts)
     }
 
-    fn command(&mut self, ms: u64, id: u64, verb: Verb) -> Vec<Action> {
+    fn command(&mut self, ms: u64, id: u64, verb: Verb) -> Vec<RecordingAction> {
         self.now_ns = ms * MS;
         let id = CommandId(id);
         self.with(|recording, moment, cuts| recording.command(moment, cuts, &Command { id, verb }))
     }
 
-    fn step(&mut self, ms: u64) -> Vec<Action> {
+    fn step(&mut self, ms: u64) -> Vec<RecordingAction> {
         self.now_ns = ms * MS;
         self.with(|recording, moment, cuts| recording.step(moment, cuts))
     }
@@ -67,7 +67,7 @@ impl Scene {
     }
 
     /// A look at a rank; what is answered then.
-    fn seen(&mut self, id: u64, rank: u32, all_taken: bool, open: u64) -> Vec<Action> {
+    fn seen(&mut self, id: u64, rank: u32, all_taken: bool, open: u64) -> Vec<RecordingAction> {
         self.seen_clipped(id, rank, all_taken, open, 0)
     }
 
@@ -78,7 +78,7 @@ impl Scene {
         all_taken: bool,
         open: u64,
         clipped: u64,
-    ) -> Vec<Action> {
+    ) -> Vec<RecordingAction> {
         let seen = Seen {
             all_taken,
             open,
@@ -127,9 +127,9 @@ fn cut(ms: u64) -> Option<Cut> {
     })
 }
 
-fn acks(actions: &[Action], id: u64) -> Acks {
-    let of = |action: &Action| match action {
-        Action::Ack { command, acks } if command.0 == id => Some(acks.clone()),
+fn acks(actions: &[RecordingAction], id: u64) -> Acks {
+    let of = |action: &RecordingAction| match action {
+        RecordingAction::Ack { command, acks } if command.0 == id => Some(acks.clone()),
         _ => None,
     };
     let found: Vec<Acks> = actions.iter().filter_map(of).collect();
@@ -137,8 +137,9 @@ fn acks(actions: &[Action], id: u64) -> Acks {
     found[0].clone()
 }
 
+/// A reset is done when its cut has passed and the ranks were looked at.
 #[test]
-fn a_reset_is_done_when_its_cut_has_passed_and_the_ranks_were_looked_at() {
+fn a_reset_is_done_behind_its_cut_and_a_look() {
     let mut scene = Scene::new();
     assert_eq!(scene.command(100, 1, Verb::Reset { at_ns: job(140) }), []);
     assert_eq!(scene.step(139), []);
@@ -167,7 +168,7 @@ fn a_reset_is_done_when_its_cut_has_passed_and_the_ranks_were_looked_at() {
 }
 
 #[test]
-fn heard_of_too_late_it_cuts_at_once_and_says_where() {
+fn a_late_command_cuts_at_once_and_says_where() {
     let mut scene = Scene::new();
     assert_eq!(scene.command(100, 1, Verb::Reset { at_ns: job(90) }), []);
     assert_eq!(scene.cuts.resets(), 1);
@@ -183,7 +184,7 @@ fn switched_off_at_the_cut_and_on_before_it() {
     let actions = scene.step(120);
     assert_eq!(
         actions[0],
-        Action::Switch {
+        RecordingAction::Switch {
             on: false,
             epoch: 0
         }
@@ -194,7 +195,7 @@ fn switched_off_at_the_cut_and_on_before_it() {
     // On as soon as it is known, so that nothing behind the cut is missed.
     assert_eq!(
         scene.command(200, 2, record(true, 220)),
-        [Action::Switch { on: true, epoch: 1 }]
+        [RecordingAction::Switch { on: true, epoch: 1 }]
     );
     assert_eq!(scene.status().off, 2, "until the cut");
     assert_eq!(scene.step(220), []);
@@ -221,7 +222,7 @@ fn a_window_is_complete_when_all_of_it_is_taken() {
     scene.command(10, 1, record(false, 10));
     assert_eq!(
         scene.command(100, 2, window(120, 1120)),
-        [Action::Switch { on: true, epoch: 1 }]
+        [RecordingAction::Switch { on: true, epoch: 1 }]
     );
     assert_eq!(scene.step(120), []);
     assert_eq!((scene.status().on, scene.status().since_ns), (2, job(120)));
@@ -229,7 +230,7 @@ fn a_window_is_complete_when_all_of_it_is_taken() {
     assert_eq!(scene.looks(), []);
     assert_eq!(
         scene.step(1120),
-        [Action::Switch {
+        [RecordingAction::Switch {
             on: false,
             epoch: 1
         }]
@@ -257,8 +258,9 @@ fn a_window_is_complete_when_all_of_it_is_taken() {
     assert_eq!(window.complete, 2);
 }
 
+/// What a window has clipped is told once and for its own cuts.
 #[test]
-fn what_a_window_has_clipped_is_told_once_and_for_its_own_cuts() {
+fn clipped_calls_are_counted_for_their_own_window() {
     let mut scene = Scene::new();
     scene.command(100, 1, window(120, 1120));
     scene.step(1120);
@@ -309,13 +311,14 @@ fn a_switch_of_recording_ends_a_window_early() {
     }
 }
 
+/// The end of the measurement is done when all is taken and final.
 #[test]
-fn the_end_of_the_measurement_is_done_when_all_is_taken_and_final() {
+fn the_end_is_done_when_all_is_taken() {
     let mut scene = Scene::new();
     let actions = scene.command(100, 1, Verb::Shutdown);
     assert_eq!(
         actions,
-        [Action::Switch {
+        [RecordingAction::Switch {
             on: false,
             epoch: 0
         }]
@@ -345,7 +348,7 @@ fn a_job_that_begins_unobserved_keeps_nothing() {
     let actions = scene.with(|recording, moment, cuts| recording.begin(moment, cuts, false));
     assert_eq!(
         actions,
-        [Action::Switch {
+        [RecordingAction::Switch {
             on: false,
             epoch: 0
         }]
@@ -356,12 +359,13 @@ fn a_job_that_begins_unobserved_keeps_nothing() {
     assert_eq!(scene.status().off, 2);
     assert_eq!(
         scene.command(100, 1, window(120, 220)),
-        [Action::Switch { on: true, epoch: 1 }]
+        [RecordingAction::Switch { on: true, epoch: 1 }]
     );
 }
 
+/// A window that ends before a switch is left to its end.
 #[test]
-fn a_window_that_ends_before_a_switch_is_left_to_its_end() {
+fn a_switch_leaves_earlier_windows_to_their_end() {
     // Heard in time; between the window's end and the switch; behind both. The same comes of it.
     for heard in [1100, 1125, 1140] {
         let mut scene = Scene::new();
@@ -376,7 +380,7 @@ fn a_window_that_ends_before_a_switch_is_left_to_its_end() {
                 at_ns: job(1130),
             },
         );
-        let is_answer = |action: &&Action| matches!(action, Action::Ack { .. });
+        let is_answer = |action: &&RecordingAction| matches!(action, RecordingAction::Ack { .. });
         assert_eq!(said.iter().filter(is_answer).count(), 0, "{said:?}");
         scene.step(1150);
         assert_eq!(scene.recording.told(), Some((true, 2)));
@@ -403,8 +407,9 @@ fn before_job_time_is_known_commands_wait() {
     assert_eq!((off.done, off.from), (2, cut(130)));
 }
 
+/// Ranks that are told late move the beginning and the answer says so.
 #[test]
-fn ranks_that_are_told_late_move_the_beginning_and_the_answer_says_so() {
+fn late_ranks_move_the_beginning_in_the_answer() {
     let mut scene = Scene::new();
     scene.command(10, 1, record(false, 10));
     scene.command(100, 2, window(120, 1120));

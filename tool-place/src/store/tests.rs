@@ -32,8 +32,9 @@ fn call(number: u64, region: u16, duration: u64) -> Call {
 /// More than a process can address: no system gives it.
 const TOO_MUCH: u64 = 1 << 50;
 
+/// Memory that the system does not give is as good as spent.
 #[test]
-fn memory_that_the_system_does_not_give_is_as_good_as_spent() {
+fn memory_that_cannot_be_had_counts_as_spent() {
     let mut budget = Budget::new(TOO_MUCH, 4 * TOO_MUCH);
     let mut store = Store::new(&mut budget);
     assert!(store.buffer().is_none() && budget.is_spent());
@@ -41,8 +42,9 @@ fn memory_that_the_system_does_not_give_is_as_good_as_spent() {
     assert_eq!(store.taken().dropped_by_place, 1);
 }
 
+/// A buffer that is given back is accounted for and taken again.
 #[test]
-fn a_buffer_that_is_given_back_is_accounted_for_and_taken_again() {
+fn a_returned_buffer_is_accounted_for_and_reused() {
     let mut budget = Budget::new(MIB, 2 * MIB);
     let (mut first, second) = (Store::new(&mut budget), Store::new(&mut budget));
     let mut third = Store::new(&mut budget);
@@ -125,7 +127,7 @@ fn iterations_end_with_calls_on_the_world() {
 
 /// What is refused before a job starts is what would not fit.
 #[test]
-fn the_smallest_buffer_of_a_strategy_is_as_it_is_told() {
+fn the_smallest_buffer_of_a_strategy_is_as_reported() {
     for text in [
         "time",
         "duration:1ms",
@@ -174,8 +176,9 @@ fn strategies_that_do_not_fit_are_refused_and_change_nothing() {
     );
 }
 
+/// Samples that are made up are no calls in the books.
 #[test]
-fn samples_that_are_made_up_are_no_calls_in_the_books() {
+fn made_up_samples_do_not_count_as_calls() {
     let mut budget = Budget::new(MIB, MIB);
     budget.make_samples(NonZeroU64::new(2).unwrap());
     budget.keep(&keeping("samples")).unwrap();

@@ -3,47 +3,23 @@
 //! of calls that follow from what they compute between two exchanges; and real programs: LAMMPS,
 //! and in a full run the HPC Challenge benchmark.
 
+mod app;
 mod programs;
 
+use super::machine::Beside;
 use super::machine::own_s;
 use super::mpi::{OPEN_MPI, Report, observed, with_tools};
+use super::results::{folder, write_table};
 use super::statistics::{Median, differences};
-use super::{Beside, folder, write_table};
 use crate::run::output;
 use anyhow::{Context, Result, ensure};
+use app::{App, Said};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 /// Pairs of runs, and of a full run.
 const PAIRS: (usize, usize) = (3, 10);
-/// Ranks, where nothing else is said: with two, a small machine's cores are all theirs, and the
-/// tools take from them.
-const RANKS: u32 = 2;
-
-/// One program as it is run in pairs.
-struct App {
-    name: String,
-    about: String,
-    ranks: u32,
-    program: PathBuf,
-    arguments: Vec<String>,
-    /// Where it runs.
-    folder: PathBuf,
-    read: fn(&str, &Path) -> Result<Said>,
-}
-
-/// What a run said of itself.
-#[derive(Debug, PartialEq)]
-struct Said {
-    /// Of the main loop; without it the whole job counts.
-    seconds: Option<f64>,
-    /// Must be the same in both.
-    answer: String,
-    /// Calls by function, of all ranks; of real programs nobody says.
-    made: Vec<(String, u64)>,
-}
-
 /// Measures, prints and writes one table.
 pub fn run(full: bool) -> Result<()> {
     let pairs = if full { PAIRS.1 } else { PAIRS.0 };
@@ -59,9 +35,12 @@ pub fn run(full: bool) -> Result<()> {
         print(&row);
         rows.push(row);
     }
-    let about = "Main loops bare and under Invivo, on Open MPI, in pairs one after the other, answers compared and every call \
-                 found in the report; in both, waiting ranks yield the processor. Slowdown is that of a pair; calls and bytes \
-                 are those of one rank in a second of the observed run; tool CPU is the CPU time of all tool processes for each \
+    let about = "Main loops bare and under Invivo, on Open MPI, in pairs one after the other, \
+        answers compared and every call \
+                 found in the report; in both, waiting ranks yield the processor. Slowdown is that \
+                 of a pair; calls and bytes \
+                 are those of one rank in a second of the observed run; tool CPU is the CPU time \
+                 of all tool processes for each \
                  second that the bare job used. Ranks and tools share the cores.";
     write_table("apps", about, full, &beside, &rows)
 }
@@ -103,9 +82,11 @@ fn measure(app: &App, pairs: usize) -> Result<Value> {
     let bare: Vec<f64> = seconds.iter().map(|pair| pair.0).collect();
     Ok(json!({
         "program": app.name, "about": app.about, "ranks": app.ranks, "pairs": pairs,
-        "calls_per_second_and_rank": Median::of(&rates)?.json(), "bytes_per_second_and_rank": Median::of(&bytes)?.json(),
+        "calls_per_second_and_rank": Median::of(&rates)?.json(),
+        "bytes_per_second_and_rank": Median::of(&bytes)?.json(),
         "slower_percent": Median::of(&slower)?.json(), "bare_seconds": Median::of(&bare)?.json(),
-        "added_seconds": Median::of(&differences(&seconds))?.json(), "tool_cpu_per_cpu": Median::of(&shares)?.json(),
+        "added_seconds": Median::of(&differences(&seconds))?.json(),
+        "tool_cpu_per_cpu": Median::of(&shares)?.json(),
         "bytes_per_call": Median::of(&sizes)?.json(),
     }))
 }

@@ -1,9 +1,11 @@
 //! Bytes per recorded call on real programs' streams: LAMMPS' melt and colloid examples on four
 //! ranks. (Those of the kernels come with `apps`.)
 
+use super::machine::Beside;
 use super::mpi::{OPEN_MPI, Report, observed, with_tools};
+use super::results::{folder, write_table};
 use super::statistics::Median;
-use super::{Beside, folder, stream, write_table};
+use super::stream;
 use crate::run::output;
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -38,8 +40,10 @@ pub fn run(full: bool) -> Result<()> {
         );
         rows.push(row);
     }
-    let about = "Payload bytes of the packets that places took, for each recorded call; completed requests included in their calls, \
-                 packet headers (96 bytes per 100 KiB) not. Four ranks, Open MPI. otf2: libotf2's three events for a call.";
+    let about = "Payload bytes of the packets that places took, for each recorded call; completed \
+        requests included in their calls, \
+                 packet headers (96 bytes per 100 KiB) not. Four ranks, Open MPI. otf2: libotf2's \
+                 three events for a call.";
     write_table("bytes", about, full, &beside, &rows)
 }
 
@@ -65,6 +69,7 @@ fn measure(example: &str, steps: u32, turns: usize) -> Result<Value> {
     }
     Ok(json!({
         "program": format!("LAMMPS {example}"), "ranks": RANKS, "turns": turns, "calls": calls,
-        "bytes_per_call": Median::of(&each)?.json(), "otf2_bytes": OTF2_BYTES, "target_bytes": target,
+        "bytes_per_call": Median::of(&each)?.json(), "otf2_bytes": OTF2_BYTES,
+        "target_bytes": target,
     }))
 }

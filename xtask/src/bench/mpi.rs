@@ -1,7 +1,8 @@
 //! Debian's two MPIs: compiling for them, launching with them, and jobs under Invivo, which must
 //! have recorded everything.
 
-use super::{folder, invivo};
+use super::programs::invivo;
+use super::results::folder;
 use crate::run::{allow_root, check, root};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -254,8 +255,10 @@ mod tests {
             "coverage": {
                 "ranks_reporting": 2, "members_missing": 0, "payload_bytes": 7 * kept,
                 "ledger": {
-                    "entered": entered, "open": 0, "in_flight": 0, "kept": kept, "reduced": 0, "reset": 0,
-                    "dropped_by_place": 0, "dropped": { "no_packet": dropped, "no_location": 0, "switched": 0 },
+                    "entered": entered, "open": 0, "in_flight": 0, "kept": kept, "reduced": 0,
+                    "reset": 0,
+                    "dropped_by_place": 0, "dropped": { "no_packet": dropped, "no_location": 0,
+                    "switched": 0 },
                 },
             },
             "totals": [{ "function": "MPI_Send", "calls": kept }],
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_recorded_nothing_or_not_all_counts_as_none() {
+    fn a_run_that_recorded_too_little_counts_as_none() {
         assert!(report(1000, 995, 5).is_complete(2).is_ok());
         assert!(report(1000, 995, 5).is_complete(3).is_err());
         assert!(report(0, 0, 0).is_complete(2).is_err());

@@ -2,7 +2,8 @@
 //! distribution of insert times, the cost of removals, and seconds of history. One of the streams
 //! is recorded from LAMMPS first. What is measured is otfx/examples/bench, built as a release.
 
-use super::{Figure, folder, stream};
+use super::results::{Figure, folder};
+use super::stream;
 use crate::run::{cargo, check, output};
 use anyhow::{Context, Result};
 

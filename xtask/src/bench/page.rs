@@ -2,11 +2,13 @@
 //! it, the rest of the page is written by hand. The last runs of each bench are kept, so that one
 //! that came out better than it should can be seen.
 
+mod section;
 mod sections;
 
-use super::folder;
+use super::results::folder;
 use crate::run::root;
 use anyhow::{Context, Result, ensure};
+use section::{Charts, Runs, Section};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -22,24 +24,6 @@ fn page() -> PathBuf {
 
 fn figures() -> PathBuf {
     root().join("docs/manual/reference/performance")
-}
-
-/// A bench's runs, the newest last.
-pub type Runs = Vec<Value>;
-/// Charts with the names of their files.
-pub type Charts = Vec<(&'static str, super::svg::Chart)>;
-
-/// One section of the page.
-pub struct Section {
-    /// As the page names it, and its bench.
-    pub name: &'static str,
-    /// Cores that others may have used for figures to be taken over: where they take the ranks'
-    /// own, a comparison of whole programs says nothing.
-    pub others_max: f64,
-    /// Its tables.
-    pub text: fn(&Runs) -> Result<String>,
-    /// Its charts.
-    pub charts: fn(&Value) -> Result<Charts>,
 }
 
 /// Takes the newest figures of each bench over, and makes the page of them.
@@ -175,7 +159,8 @@ mod tests {
 
     #[test]
     fn runs_are_written_as_they_are_read() {
-        let run = serde_json::json!({ "name": "x", "rows": [{ "a": 1.5 }, { "a": 2 }], "machine": { "cores": 2 } });
+        let run = serde_json::json!({ "name": "x", "rows": [{ "a": 1.5 }, { "a": 2 }],
+        "machine": { "cores": 2 } });
         assert_eq!(serde_json::from_str::<Value>(&lines(&run)).unwrap(), run);
     }
 }

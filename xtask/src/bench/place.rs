@@ -2,8 +2,10 @@
 //! recorded stream, with one location and with many. What is measured is tool-place/examples/bench,
 //! built as a release; it fails where an answer is not what the recording says.
 
+use super::machine::Beside;
+use super::results::write_table;
 use super::statistics::Median;
-use super::{Beside, stream, write_table};
+use super::stream;
 use crate::run::{FAMILIES, cargo, output};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -55,10 +57,14 @@ pub fn run(full: bool) -> Result<()> {
         .collect::<Result<_>>()?;
     let rows = rows(&measured)?;
     print(&rows);
-    let about = "ns of one thread for each MPI call, of LAMMPS melt's recorded calls as packets; each location has a buffer of \
-                 4 MiB, which is full. place: a whole tool place, from the packet to buffers and all analyses, all answers \
-                 compared with the recording; the others are parts of it, each alone on the same packets, turn by turn: \
-                 checksum of packets, decode (with the checksum), and what store, functions, matrix and messages take beyond that.";
+    let about = "ns of one thread for each MPI call, of LAMMPS melt's recorded calls as packets; \
+        each location has a buffer of \
+                 4 MiB, which is full. place: a whole tool place, from the packet to buffers and \
+                 all analyses, all answers \
+                 compared with the recording; the others are parts of it, each alone on the same \
+                 packets, turn by turn: \
+                 checksum of packets, decode (with the checksum), and what store, functions, \
+                 matrix and messages take beyond that.";
     write_table("place", about, full, &beside, &rows)
 }
 
@@ -95,8 +101,10 @@ fn rows(measured: &[Value]) -> Result<Vec<Value>> {
         };
         let allocations: f64 = sum(lines, "allocations")? / (sum(lines, "calls")? / 1e6);
         rows.push(json!({
-            "locations": locations, "stage": stage, "batches": lines.len(), "calls": sum(lines, "calls")?,
-            "cpu_ns": Median::of(&beyond("cpu_ns")?)?.json(), "wall_ns": Median::of(&beyond("wall_ns")?)?.json(),
+            "locations": locations, "stage": stage, "batches": lines.len(), "calls": sum(lines,
+            "calls")?,
+            "cpu_ns": Median::of(&beyond("cpu_ns")?)?.json(),
+            "wall_ns": Median::of(&beyond("wall_ns")?)?.json(),
             "allocations_per_million_calls": allocations,
         }));
     }
@@ -163,7 +171,8 @@ fn print(rows: &[Value]) {
     }
     for row in of("answers").filter(|row| row["given_up"] != 0) {
         println!(
-            "{:>9}  more halves of messages waited than there is room for: {:.1} % of the messages were matched",
+            "{:>9}  more halves of messages waited than there is room for: {:.1} % of the messages \
+             were matched",
             row["locations"],
             100.0 * row["matched"].as_f64().unwrap_or(0.0)
         );
@@ -175,7 +184,8 @@ mod tests {
     use super::*;
 
     fn line(stage: &str, cpu_ns: u64) -> Value {
-        json!({ "locations": 64, "stage": stage, "calls": 1000, "cpu_ns": cpu_ns, "wall_ns": cpu_ns, "allocations": 1 })
+        json!({ "locations": 64, "stage": stage, "calls": 1000, "cpu_ns": cpu_ns,
+        "wall_ns": cpu_ns, "allocations": 1 })
     }
 
     #[test]
@@ -198,7 +208,10 @@ mod tests {
 
     #[test]
     fn memory_that_grows_is_a_failure() {
-        let memory = |end: u64| json!({ "locations": 64, "stage": "memory", "half_bytes": 1000, "end_bytes": end });
+        let memory = |end: u64| {
+            json!({ "locations": 64, "stage": "memory", "half_bytes": 1000,
+        "end_bytes": end })
+        };
         assert!(rows(&[memory(1010)]).is_ok());
         assert!(rows(&[memory(1100)]).is_err());
     }

@@ -10,14 +10,17 @@
 //! them.
 
 mod programs;
+mod tool;
 
+use super::machine::Beside;
 use super::mpi::{MPIS, Mpi};
+use super::results::write_table;
 use super::statistics::{Median, differences};
-use super::{Beside, write_table};
 use anyhow::{Context, Result, ensure};
 use programs::Programs;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use tool::Tool;
 
 /// Turns, and of a full run: bounds of so many are those of 95 %.
 const TURNS: (usize, usize) = (5, 15);
@@ -25,8 +28,6 @@ const TURNS: (usize, usize) = (5, 15);
 const BATCHES: &str = "8";
 /// Single calls that are timed for their distribution: some hundred packets' worth.
 const SINGLE: &str = "2000000";
-/// Ranks: one works.
-const RANKS: u32 = 2;
 /// The kinds of calls as xtask/bench/calls.c names them, with what one of them is.
 const KINDS: [(&str, &str); 7] = [
     ("iprobe", "MPI_Iprobe"),
@@ -37,17 +38,6 @@ const KINDS: [(&str, &str); 7] = [
     ("rank", "MPI_Comm_rank, which is not recorded"),
     ("pingpong", "a message, sent and received"),
 ];
-
-/// What the program runs under.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tool {
-    Bare,
-    Pass,
-    Stamps,
-    Off,
-    On,
-    Eztrace,
-}
 
 const TOOLS: [Tool; 6] = [
     Tool::Bare,
@@ -82,10 +72,14 @@ pub fn run(full: bool) -> Result<()> {
         rows.extend(single(&programs, turns.div_ceil(2))?);
     }
     print(&rows);
-    let about = "ns that a call takes more than in the bare run of the same turn, on the wall and of the thread: medians over \
-                 turns of the medians of a run's loops. Two ranks, of which one works (both in ping-pong). wrapper: a \
-                 preloaded library that only passes calls on; two stamps: one that reads the time stamp counter before and \
-                 after; recorded: the full configuration, packets consumed, every call in the report. Packet switch: the \
+    let about = "ns that a call takes more than in the bare run of the same turn, on the wall and \
+        of the thread: medians over \
+                 turns of the medians of a run's loops. Two ranks, of which one works (both in \
+                 ping-pong). wrapper: a \
+                 preloaded library that only passes calls on; two stamps: one that reads the time \
+                 stamp counter before and \
+                 after; recorded: the full configuration, packets consumed, every call in the \
+                 report. Packet switch: the \
                  median of as many of the slowest single calls as packets were filled.";
     write_table("shim", about, full, &beside, &rows)
 }
@@ -127,7 +121,8 @@ fn loops(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
             };
             let wall: Vec<f64> = with.iter().map(|time| time.0).collect();
             rows.push(json!({
-                "mpi": programs.mpi.title, "kind": kind, "about": about, "tool": tool.name(), "ns": Median::of(&wall)?.json(),
+                "mpi": programs.mpi.title, "kind": kind, "about": about, "tool": tool.name(),
+                "ns": Median::of(&wall)?.json(),
                 "added_ns": Median::of(&differences(&pairs(|time| time.0)))?.json(),
                 "added_cpu_ns": Median::of(&differences(&pairs(|time| time.1)))?.json(),
             }));

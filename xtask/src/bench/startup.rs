@@ -1,9 +1,11 @@
 //! What a job pays for being observed that does nothing else: four ranks that begin and end, bare
 //! and by `invivo run`, in pairs one after the other.
 
+use super::machine::Beside;
 use super::mpi::{MPIS, Mpi, Report};
+use super::programs::invivo;
+use super::results::{folder, write_table};
 use super::statistics::{Median, differences};
-use super::{Beside, folder, invivo, write_table};
 use crate::run::{allow_root, output, show};
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -44,8 +46,10 @@ pub fn run(full: bool) -> Result<()> {
         );
         rows.push(row);
     }
-    let about = "From the launcher's start to its end: four ranks that call MPI_Init and MPI_Finalize, bare and by invivo run with \
-                 a report, in pairs one after the other; added is the median of the pairs' differences. Ranks, one place and the \
+    let about = "From the launcher's start to its end: four ranks that call MPI_Init and \
+        MPI_Finalize, bare and by invivo run with \
+                 a report, in pairs one after the other; added is the median of the pairs' \
+                 differences. Ranks, one place and the \
                  root share the cores.";
     write_table("startup", about, full, &beside, &rows)
 }
@@ -74,7 +78,8 @@ fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
     let (bare, with): (Vec<f64>, Vec<f64>) = times.iter().copied().unzip();
     Ok(json!({
         "mpi": mpi.title, "ranks": RANKS, "pairs": pairs, "bare_ms": Median::of(&bare)?.json(),
-        "observed_ms": Median::of(&with)?.json(), "added_ms": Median::of(&differences(&times))?.json(),
+        "observed_ms": Median::of(&with)?.json(),
+        "added_ms": Median::of(&differences(&times))?.json(),
         "target_ms": TARGET_MS,
     }))
 }

@@ -2,7 +2,9 @@
 //! they communicate, beside the least that could reach the same number of computing processes: a
 //! signal and a flag.
 
-use super::{compile, folder, invivo, mpiexec, quantile};
+use super::programs::{compile, invivo, mpiexec};
+use super::results::folder;
+use super::statistics::quantile;
 use crate::run::{output, python, root};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -66,11 +68,15 @@ pub fn run() -> Result<()> {
         }
     }
     let table = json!({
-        "name": "steer", "unit": "ms", "ranks": RANKS, "baseline_p50": baseline.0, "baseline_p99": baseline.1, "rows": rows,
+        "name": "steer", "unit": "ms", "ranks": RANKS, "baseline_p50": baseline.0,
+        "baseline_p99": baseline.1, "rows": rows,
         "about": format!(
-            "Commands to {RANKS} ranks (and a tool place and the root) of Open MPI through one gRPC client, the whole call as \
-             the client sees it until every rank has acknowledged; of a window of {} ms what it takes beyond its length. A cut \
-             (of reset, record and window) is put 20 ms per layer ahead, so that every place hears of it in time. Hold, \
+            "Commands to {RANKS} ranks (and a tool place and the root) of Open MPI through one \
+             gRPC client, the whole call as \
+             the client sees it until every rank has acknowledged; of a window of {} ms what it \
+             takes beyond its length. A cut \
+             (of reset, record and window) is put 20 ms per layer ahead, so that every place hears \
+             of it in time. Hold, \
              release and shutdown are given once to each of {ONCE} jobs. \
              Baseline: a signal to as many computing processes, and a flag back from each.",
             WINDOW_NS / 1_000_000

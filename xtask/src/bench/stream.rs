@@ -1,7 +1,8 @@
 //! The calls of a real program as streams of their own, for the benches that feed them to a part of
 //! Invivo: LAMMPS' melt on four ranks, recorded by a library that has nothing to do with Invivo's.
 
-use super::{compile, folder, mpiexec};
+use super::programs::{compile, mpiexec};
+use super::results::folder;
 use crate::run::check;
 use anyhow::{Context, Result};
 use std::path::PathBuf;

@@ -60,7 +60,8 @@ impl Chart {
         let (least, step, most) = self.axis();
         let x = |value: f64| LEFT + (value - least) / (most - least) * (WIDTH - LEFT - RIGHT);
         let mut out = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height:.0}\" \
+             font-family=\"sans-serif\" font-size=\"11\">\n\
              <rect width=\"{WIDTH}\" height=\"{height:.0}\" fill=\"white\"/>\n"
         );
         text(
@@ -86,7 +87,8 @@ impl Chart {
                 let colour = COLOURS[bar.series % COLOURS.len()];
                 let _ = writeln!(
                     out,
-                    "<rect x=\"{from:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\"/>",
+                    "<rect x=\"{from:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" \
+                     fill=\"{colour}\"/>",
                     to - from,
                     BAR - 2.0
                 );

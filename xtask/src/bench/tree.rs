@@ -2,9 +2,11 @@
 //! ranks that sleep, asked by a client; and simulated trees of up to a million ranks, whose answers
 //! are compared with the closed form, for the bytes that their roots receive.
 
+use super::machine::Beside;
 use super::mpi::OPEN_MPI;
+use super::programs::invivo;
+use super::results::{folder, write_table};
 use super::statistics::{Median, quantile};
-use super::{Beside, folder, invivo, write_table};
 use crate::run::{cargo, output, python, root};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -41,8 +43,10 @@ pub fn run(full: bool) -> Result<()> {
         rows.extend(real(&program, fan_in, tools, rounds)?);
     }
     rows.extend(simulated()?);
-    let about = "Of real trees the time from a client's question to its answer, on sleeping ranks that leave the cores to the tools; \
-                 of simulated ones the bytes that the root receives for one question and hands out.";
+    let about = "Of real trees the time from a client's question to its answer, on sleeping ranks \
+        that leave the cores to the tools; \
+                 of simulated ones the bytes that the root receives for one question and hands \
+                 out.";
     write_table("tree", about, full, &beside, &rows)
 }
 
@@ -90,7 +94,8 @@ fn real(program: &Path, fan_in: &str, tools: u32, rounds: &str) -> Result<Vec<Va
             bytes.unwrap_or(0)
         );
         rows.push(json!({
-            "kind": "real", "fan_in": fan_in, "ranks": RANKS, "layers": layers, "tools": tools, "question": question,
+            "kind": "real", "fan_in": fan_in, "ranks": RANKS, "layers": layers, "tools": tools,
+            "question": question,
             "ms": median.json(), "p99_ms": p99, "bytes": bytes,
         }));
     }
@@ -178,7 +183,8 @@ fn simulated_row(line: &str) -> Option<Value> {
     let number = |at: usize| rest.get(layers + at)?.parse::<u64>().ok();
     Some(json!({
         "kind": "simulated", "ranks": ranks, "layers": layers, "tools": number(0)?,
-        "functions_bytes": number(3)?, "matrix_bytes": number(4)?, "status_bytes": number(5)?, "messages_bytes": number(6)?,
+        "functions_bytes": number(3)?, "matrix_bytes": number(4)?, "status_bytes": number(5)?,
+        "messages_bytes": number(6)?,
         "root_bytes": number(7)?, "received": number(8)?,
     }))
 }
@@ -189,7 +195,8 @@ mod tests {
 
     #[test]
     fn rows_of_simulated_trees_are_read() {
-        let line = "  1048576  16384 > 256 > 16 > 1       16657   65536   19922944      79964   396884   22963      6456      506267        65    440544 ns    15.2 s";
+        let line = "  1048576  16384 > 256 > 16 > 1       16657   65536   19922944      79964   \
+            396884   22963      6456      506267        65    440544 ns    15.2 s";
         let row = simulated_row(line).unwrap();
         assert_eq!(
             (row["ranks"].as_u64(), row["layers"].as_u64()),

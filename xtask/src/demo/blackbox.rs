@@ -51,8 +51,10 @@ pub fn run() -> Result<()> {
         ensure!(line.contains(part), "the line says nothing of {part:?}");
     }
     demo.say(&format!(
-        "{took:.1?} after the kill: which rank died, in which call, who was waiting for it. The exit status is {}, as without Invivo. \
-         The last seconds of every rank ({} KiB) are in target/demo/report.pftrace: drop it onto https://ui.perfetto.dev.",
+        "{took:.1?} after the kill: which rank died, in which call, who was waiting for it. The \
+         exit status is {}, as without Invivo. \
+         The last seconds of every rank ({} KiB) are in target/demo/report.pftrace: drop it onto \
+         https://ui.perfetto.dev.",
         code(job),
         bytes / 1024
     ));

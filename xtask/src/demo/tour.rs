@@ -78,7 +78,8 @@ fn finish(demo: &Demo, job: &mut Child) -> Result<()> {
         std::fs::read_to_string(demo.folder.join("report.txt")).context("the report")?
     );
     demo.say(
-        "That was it. With this tree in your PATH, put `invivo run --` before your own mpiexec line:",
+        "That was it. With this tree in your PATH, put `invivo run --` before your own mpiexec \
+         line:",
     );
     println!("export PATH={}:$PATH", shorten(&dist().join("bin")));
     Ok(())

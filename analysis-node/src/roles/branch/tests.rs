@@ -190,8 +190,9 @@ fn ended(rank: u32) -> Up {
     })
 }
 
+/// A thousand deaths arrive through a slow parent before the end.
 #[test]
-fn a_thousand_deaths_arrive_through_a_slow_parent_before_the_end() {
+fn a_slow_parent_hears_of_a_thousand_deaths() {
     let (mut scene, mut role) = Scene::new();
     for (child, first) in scene.children.clone().into_iter().zip((0..).step_by(64)) {
         (first..first + 64).for_each(|rank| scene.say(child, &ended(rank)));

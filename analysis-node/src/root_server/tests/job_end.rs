@@ -52,8 +52,9 @@ fn the_counters_are_of_the_moment_of_the_table() {
     assert_eq!(result.coverage.ledger.kept, of_table);
 }
 
+/// A shutdown gives the result at once and the job goes on.
 #[test]
-fn a_shutdown_gives_the_result_at_once_and_the_job_goes_on() {
+fn a_shutdown_gives_the_result_at_once() {
     let mut scene = Scene::new();
     scene.command(3, 9, Order::Shutdown, Verb::Shutdown);
     let acks = Acks {

@@ -65,6 +65,7 @@ impl Call {
     ) {
         self.on(comm);
         self.collective(RecordKind::PostCollective, root, bytes_out, bytes_in);
+        // This call moves nothing: the facts are those of the operations that it will start.
         let facts = self.facts;
         self.facts = self.message(RecordKind::Plain, facts.comm, special::NONE, 0, 0, 0);
         // SAFETY: the real call has written the request.

@@ -199,6 +199,8 @@ impl Call {
 
     /// A matched probe; with `found` it took a message.
     pub unsafe fn mprobe(&mut self, found: bool, message: *const Message, comm: Comm) {
+        // A message that was found is followed while nothing is recorded, too: the receive of it
+        // has no communicator among its arguments.
         if found || self.recorded() {
             self.on(comm);
         }

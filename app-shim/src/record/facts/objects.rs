@@ -37,6 +37,7 @@ impl Call {
 
     /// `MPI_Comm_idup`: the communicator is made when the request is complete.
     pub unsafe fn comm_idup(&mut self, parent: Comm, new: *const Comm, request: *const Request) {
+        // A collective like any other; what its completion makes is a communicator.
         self.begin_coll(parent);
         // SAFETY: the real call has written both.
         let (new, request) = unsafe { (*new, *request) };
@@ -82,6 +83,7 @@ impl Call {
         // SAFETY: MPI itself reads the handle from here.
         let held = unsafe { *comm };
         idup::leaving(held);
+        // MPI may give the next communicator this handle, and that one would be made here.
         if held.bits() == self.location.made_inside {
             self.location.made_inside = 0;
         }

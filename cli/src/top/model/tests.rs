@@ -134,8 +134,9 @@ fn a_frozen_view_stays_while_the_job_goes_on() {
     assert_eq!(sequence(model.picture()), Some(2));
 }
 
+/// A loss is dated from its beginning and ends with a snapshot.
 #[test]
-fn a_loss_is_dated_from_its_beginning_and_ends_with_a_snapshot() {
+fn a_loss_begins_at_its_first_sign_until_a_snapshot() {
     let mut model = model();
     let second = Duration::from_secs;
     model.step(second(1), Event::Snapshot(Box::new(samples::snapshot(1))));

@@ -229,8 +229,9 @@ fn a_long_page_scrolls() {
     assert!(screen(&model, 80, 24, true).contains(" 17 to 32 of 32; arrow keys move"));
 }
 
+/// Blocks of ranks are named and as many as fit are asked for.
 #[test]
-fn blocks_of_ranks_are_named_and_as_many_as_fit_are_asked_for() {
+fn blocks_of_ranks_are_named_and_fit_the_screen() {
     assert_eq!((matrix_side(80, 24), matrix_side(120, 40)), (15, 31));
     let mut model = at('4');
     model.live.matrix = Some(samples::matrix(matrix_side(80, 24), 4));

@@ -19,8 +19,9 @@ fn extended(line: &str) -> Result<String, LineError> {
         .join(" "))
 }
 
+/// The count is replaced and the tool stands before the program.
 #[test]
-fn the_count_is_replaced_and_the_tool_stands_before_the_program() {
+fn the_count_grows_and_invivo_precedes_the_program() {
     for (line, expected) in [
         (
             "mpiexec -n 4 ./app -n 7",

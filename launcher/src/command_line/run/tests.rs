@@ -18,8 +18,9 @@ fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
 }
 
+/// What is wished for is inserted and nothing else is read there.
 #[test]
-fn what_is_wished_for_is_inserted_and_nothing_else_is_read_there() {
+fn options_are_inserted_with_no_config() {
     let inserted_for = |options: &str| {
         let args = parse(&format!("--no-config {options} -- mpiexec -n 4 ./app"));
         quoted(&inserted(
@@ -48,8 +49,9 @@ fn what_is_wished_for_is_inserted_and_nothing_else_is_read_there() {
     );
 }
 
+/// The jobs name is on the line where every node sees it.
 #[test]
-fn the_jobs_name_is_on_the_line_where_every_node_sees_it() {
+fn the_jobs_name_is_on_the_inserted_line() {
     let env = |pairs: &[(&str, &str)]| -> Environment {
         let pairs = pairs
             .iter()

@@ -135,8 +135,9 @@ fn no_world_is_answered_with_what_to_type() {
     );
 }
 
+/// The application sees its own numbers and its own command line.
 #[test]
-fn the_application_sees_its_own_numbers_and_its_own_command_line() {
+fn the_application_sees_its_own_numbers_and_line() {
     let mut given = ompi(2, 6, 6);
     given.extend(env(&[
         ("INVIVO_JOB", "x"),
@@ -172,8 +173,9 @@ fn the_application_sees_its_own_numbers_and_its_own_command_line() {
     assert!(!applied(&given, numbers, &["./app"]).contains_key(OsStr::new("OMPI_ARGV")));
 }
 
+/// Every program of a job has its own numbers and the tools are no program.
 #[test]
-fn every_program_of_a_job_has_its_own_numbers_and_the_tools_are_no_program() {
+fn numbers_of_each_program_leave_the_tools_out() {
     let mut given = ompi(2, 6, 6);
     given.extend(env(&[
         ("OMPI_APP_CTX_NUM_PROCS", "1 3 2"),

@@ -34,8 +34,9 @@ fn launched(hosts: &[u32]) -> Vec<World> {
     worlds
 }
 
+/// One host is the layout tail whether or not the launcher tells.
 #[test]
-fn one_host_is_the_layout_tail_whether_or_not_the_launcher_tells() {
+fn one_host_has_the_tail_layout_either_way() {
     let expected = Layout::for_app(8, fan_in("2,2"), Policy::Tail).expect("a layout");
     for world in launched(&[15]) {
         assert_eq!(layout(&world, tree_request("2,2")), Ok(expected));
@@ -52,8 +53,9 @@ fn one_host_is_the_layout_tail_whether_or_not_the_launcher_tells() {
     }
 }
 
+/// Several hosts are seen and every process comes to the same layout.
 #[test]
-fn several_hosts_are_seen_and_every_process_comes_to_the_same_layout() {
+fn every_process_of_several_hosts_finds_one_layout() {
     for (app, hosts, text) in [
         (4, 2, "4"),
         (8, 2, "2,2"),
@@ -84,8 +86,9 @@ fn several_hosts_are_seen_and_every_process_comes_to_the_same_layout() {
 }
 
 /// Processes in the wrong numbers are refused by somebody, with the right ones.
+/// A launcher that shares otherwise is refused with the right numbers.
 #[test]
-fn a_launcher_that_shares_otherwise_is_refused_with_the_right_numbers() {
+fn another_placement_is_refused_with_the_right_numbers() {
     // 8 ranks on two hosts, two per place: 4 + 2 + 1 each, and the root on the last.
     let nodes = TreeRequest {
         nodes: Some(2),

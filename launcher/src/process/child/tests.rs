@@ -53,8 +53,9 @@ fn ends_are_told_as_they_were() {
     }
 }
 
+/// A program that cannot be started is answered as by a shell.
 #[test]
-fn a_program_that_cannot_be_started_is_answered_as_by_a_shell() {
+fn a_failed_start_has_a_shells_exit_codes() {
     let code =
         |program: &str| failure(&start(words(&[program]), nothing()).expect_err("no program")).0;
     assert_eq!(code("./no-such-program"), 127);

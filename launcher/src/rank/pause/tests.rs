@@ -87,8 +87,9 @@ fn any_thread() -> impl Strategy<Value = Thread> {
 }
 
 proptest! {
+    /// Whatever the threads do a thread in mpi keeps its process running.
     #[test]
-    fn whatever_the_threads_do_a_thread_in_mpi_keeps_its_process_running(
+    fn a_thread_in_mpi_keeps_its_process_running(
         in_phase in 0u32..5,
         mut threads in prop::collection::vec(any_thread(), 0..8),
         at in any::<prop::sample::Index>(),
@@ -287,8 +288,9 @@ fn a_process_in_mpi_is_left_alone_until_it_leaves() {
     assert!(rank.runs());
 }
 
+/// A pause ends by itself with the gates time and with the gate.
 #[test]
-fn a_pause_ends_by_itself_with_the_gates_time_and_with_the_gate() {
+fn a_pause_ends_with_the_gate_or_its_time() {
     let dir = tempfile::tempdir().expect("directory");
     let rank = Rank::start(dir.path());
     let mut pause = rank.pause();

@@ -2,9 +2,14 @@
 
 use super::*;
 use crate::job::environment::Family;
+use crate::job::environment::{Environment, World};
+use crate::mpi::preload::Preload;
 use crate::rank::place_socket::tests::{Place, hear, tell};
 use crate::rank::shared_memory::map;
+use crate::rank::shared_memory::{RankIdentity, StartState};
+use crate::tool::startup_barrier::StartupBarrier;
 use invivo_proto::control::local::Outcome;
+use invivo_proto::control::stacks::UnstoppedReason;
 use invivo_proto::control::stacks::Way;
 use invivo_proto::shm::Region;
 use std::thread::JoinHandle;
@@ -110,8 +115,9 @@ fn an_application_without_mpi_ends_as_without_us() {
     }
 }
 
+/// A drained rank leaves at once and its place is told.
 #[test]
-fn a_drained_rank_leaves_at_once_and_its_place_is_told() {
+fn a_drained_rank_leaves_and_tells_its_place() {
     let job = Job::new();
     let supervisor = job.run("welcome; until [ -e go ]; do sleep 0.02; done; exit 3");
     let (connection, _, region) = job.attached();
@@ -125,8 +131,9 @@ fn a_drained_rank_leaves_at_once_and_its_place_is_told() {
     assert_eq!(hear(&connection), None);
 }
 
+/// A rank that died is held back until its place lets it go.
 #[test]
-fn a_rank_that_died_is_held_back_until_its_place_lets_it_go() {
+fn a_dead_rank_waits_for_its_places_leave() {
     let job = Job::new();
     let supervisor = job.run("welcome; kill -SEGV $$");
     let (connection, ..) = job.attached();
@@ -239,8 +246,9 @@ fn only_the_rank_itself_is_looked_at() {
 }
 
 /// The shim is heard in between, and signals and the end are seen.
+/// Who asks all the time is not the only one who is heard.
 #[test]
-fn who_asks_all_the_time_is_not_the_only_one_who_is_heard() {
+fn constant_requests_do_not_starve_the_childs_end() {
     let job = Job::new();
     let supervisor = job.run(
         "welcome; until [ -e go ]; do :; done; printf aborting >&${both#*,}; until [ -e on ]; do :; done; exit 4",

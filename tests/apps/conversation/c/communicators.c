@@ -54,7 +54,8 @@ void make_communicators(void)
     CALL(MPI_Group_free)(&everybody);
     free(falling);
 
-    CALL(MPI_Intercomm_create)(me.half, 0, MPI_COMM_WORLD, world_of_half(1 - me.parity, 0), 6, &me.inter);
+    CALL(MPI_Intercomm_create)(me.half, 0, MPI_COMM_WORLD, world_of_half(1 - me.parity, 0), 6,
+                               &me.inter);
     CALL(MPI_Comm_remote_size)(me.inter, &me.remote_size);
     CALL(MPI_Intercomm_merge)(me.inter, me.parity, &me.merged);
 
@@ -62,7 +63,8 @@ void make_communicators(void)
     CALL(MPI_Comm_idup)(MPI_COMM_WORLD, &me.idup, &request);
     CALL(MPI_Wait)(&request, MPI_STATUS_IGNORE);
 
-    MPI_Comm all[] = {MPI_COMM_WORLD, MPI_COMM_SELF, me.dup, me.half, me.inter, me.merged, me.reversed, me.idup};
+    MPI_Comm all[] = {MPI_COMM_WORLD, MPI_COMM_SELF, me.dup,      me.half,
+                      me.inter,       me.merged,     me.reversed, me.idup};
     for (int i = 0; i < 8; i++)
         digest_shape(all[i]);
     if (me.pair != MPI_COMM_NULL)
@@ -88,7 +90,8 @@ void intercommunicator(void)
     int partner = me.half_rank < me.remote_size ? me.half_rank : MPI_PROC_NULL;
     fill(out, 12, me.rank, 110);
     fill(in, 12, 0, 0);
-    CALL(MPI_Sendrecv)(out, 12, MPI_INT, partner, 110, in, 12, MPI_INT, partner, 110, me.inter, MPI_STATUS_IGNORE);
+    CALL(MPI_Sendrecv)(out, 12, MPI_INT, partner, 110, in, 12, MPI_INT, partner, 110, me.inter,
+                       MPI_STATUS_IGNORE);
     if (partner != MPI_PROC_NULL) {
         counting_sent(world_of_half(1 - me.parity, partner), 48);
         counting_received(world_of_half(1 - me.parity, partner), 48);

@@ -32,8 +32,8 @@ void nap(void)
     nanosleep(&pause, NULL);
 }
 
-/* The last rank leaves late and with the status that was asked for: some launchers end all others at once when one
- * leaves with another status than 0, be it after MPI_Finalize. */
+/* The last rank leaves late and with the status that was asked for: some launchers end all others
+ * at once when one leaves with another status than 0, be it after MPI_Finalize. */
 static int leaving(int status)
 {
     if (status == 0 || me.rank != me.size - 1)

@@ -1,4 +1,5 @@
-/* Blocking point-to-point communication: every send mode, wildcards, probes, datatypes, nobody as a peer. */
+/* Blocking point-to-point communication: every send mode, wildcards, probes, datatypes, nobody as a
+ * peer. */
 #include "conversation.h"
 
 #include <stddef.h>
@@ -52,13 +53,15 @@ void sendrecv(void)
     CALL(MPI_Comm_rank)(me.merged, &merged);
     int next = (merged + 1) % me.size, previous = (merged + me.size - 1) % me.size;
     fill(out, 20, me.rank, 90);
-    CALL(MPI_Sendrecv)(out, 20, MPI_INT, next, 90, in, 20, MPI_INT, previous, 90, me.merged, MPI_STATUS_IGNORE);
+    CALL(MPI_Sendrecv)(out, 20, MPI_INT, next, 90, in, 20, MPI_INT, previous, 90, me.merged,
+                       MPI_STATUS_IGNORE);
     counting_sent(world_of_merged(next), 80);
     counting_received(world_of_merged(previous), 80);
     digest(in, 20);
 
     fill(in, 20, me.rank, 91);
-    CALL(MPI_Sendrecv_replace)(in, 15, MPI_INT, me.right, 91, me.left, 91, me.dup, MPI_STATUS_IGNORE);
+    CALL(MPI_Sendrecv_replace)(in, 15, MPI_INT, me.right, 91, me.left, 91, me.dup,
+                               MPI_STATUS_IGNORE);
     counting_sent(me.right, 60);
     counting_received(me.left, 60);
     digest(in, 15);
@@ -68,7 +71,8 @@ void sendrecv(void)
     MPI_Status status;
     fill(out, 10, me.rank, 92);
     fill(in, 10, 0, 0);
-    CALL(MPI_Sendrecv)(out, 10, MPI_INT, up, 92, in, 10, MPI_INT, down, 92, MPI_COMM_WORLD, &status);
+    CALL(MPI_Sendrecv)(out, 10, MPI_INT, up, 92, in, 10, MPI_INT, down, 92, MPI_COMM_WORLD,
+                       &status);
     if (up != MPI_PROC_NULL)
         counting_sent(up, 40);
     if (down != MPI_PROC_NULL)
@@ -119,7 +123,8 @@ void probe(void)
                 nap();
             }
             CALL(MPI_Get_count)(&status, MPI_INT, &count);
-            CALL(MPI_Recv)(in, count, MPI_INT, status.MPI_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CALL(MPI_Recv)(in, count, MPI_INT, status.MPI_SOURCE, tag, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE);
             break;
         case 102:
             CALL(MPI_Mprobe)(me.left, MPI_ANY_TAG, MPI_COMM_WORLD, &message, &status);
@@ -153,7 +158,8 @@ void derived(void)
     CALL(MPI_Type_vector)(4, 1, 6, MPI_INT, &column);
     CALL(MPI_Type_commit)(&column);
     fill(&grid[0][0], 24, me.rank, 121);
-    CALL(MPI_Sendrecv)(&grid[0][2], 1, column, me.right, 121, in, 4, MPI_INT, me.left, 121, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CALL(MPI_Sendrecv)(&grid[0][2], 1, column, me.right, 121, in, 4, MPI_INT, me.left, 121,
+                       MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     counting_sent(me.right, 16);
     counting_received(me.left, 16);
     digest(in, 4);
@@ -214,7 +220,8 @@ void many(void)
 {
     for (int i = 0; i < 20000; i++) {
         int in = -1;
-        CALL(MPI_Sendrecv)(&i, 1, MPI_INT, 0, 125, &in, 1, MPI_INT, 0, 125, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+        CALL(MPI_Sendrecv)(&i, 1, MPI_INT, 0, 125, &in, 1, MPI_INT, 0, 125, MPI_COMM_SELF,
+                           MPI_STATUS_IGNORE);
         counting_sent(me.rank, 4);
         counting_received(me.rank, 4);
         if (i % 100 == 0)

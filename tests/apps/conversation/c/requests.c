@@ -85,7 +85,8 @@ void completion(void)
             CALL(MPI_Irecv)(in[k], 12, MPI_INT, me.left, 20 + 3 * method + k, me.dup, &receives[k]);
         for (int k = 0; k < MESSAGES; k++) {
             fill(out[k], 10 + k, me.rank, 20 + 3 * method + k);
-            CALL(MPI_Isend)(out[k], 10 + k, MPI_INT, me.right, 20 + 3 * method + k, me.dup, &sends[k]);
+            CALL(MPI_Isend)(out[k], 10 + k, MPI_INT, me.right, 20 + 3 * method + k, me.dup,
+                            &sends[k]);
             counting_sent(me.right, 4 * (10 + k));
         }
         complete(method, receives);

@@ -1,5 +1,5 @@
-/* Receives that name no sender, on several communicators, with a status and without. What they yield is put in
- * the senders' order before it is digested. */
+/* Receives that name no sender, on several communicators, with a status and without. What they
+ * yield is put in the senders' order before it is digested. */
 #include "conversation.h"
 
 #include <stdlib.h>

@@ -34,14 +34,16 @@ static void on(MPI_Comm comm)
     CALL(MPI_Gather)(out.data(), 2, MPI_INT, in.data(), 2, MPI_INT, 0, comm);
     digest(in);
     in = message(total, 0, 0);
-    CALL(MPI_Gatherv)(out.data(), rank + 1, MPI_INT, in.data(), counts.data(), offsets.data(), MPI_INT, 0, comm);
+    CALL(MPI_Gatherv)(out.data(), rank + 1, MPI_INT, in.data(), counts.data(), offsets.data(),
+                      MPI_INT, 0, comm);
     digest(in);
     in.resize(2);
     CALL(MPI_Scatter)(out.data(), 2, MPI_INT, in.data(), 2, MPI_INT, 0, comm);
     digest(in);
     out = message(total, rank, 203);
     in.resize(rank + 1);
-    CALL(MPI_Scatterv)(out.data(), counts.data(), offsets.data(), MPI_INT, in.data(), rank + 1, MPI_INT, size - 1, comm);
+    CALL(MPI_Scatterv)(out.data(), counts.data(), offsets.data(), MPI_INT, in.data(), rank + 1,
+                       MPI_INT, size - 1, comm);
     digest(in);
 
     out = message(size + 2, rank, 207);
@@ -49,7 +51,8 @@ static void on(MPI_Comm comm)
     CALL(MPI_Allgather)(out.data(), 2, MPI_INT, in.data(), 2, MPI_INT, comm);
     digest(in);
     in.resize(total);
-    CALL(MPI_Allgatherv)(out.data(), rank + 1, MPI_INT, in.data(), counts.data(), offsets.data(), MPI_INT, comm);
+    CALL(MPI_Allgatherv)(out.data(), rank + 1, MPI_INT, in.data(), counts.data(), offsets.data(),
+                         MPI_INT, comm);
     digest(in);
 
     out = message(2 * size, rank, 204);
@@ -62,8 +65,8 @@ static void on(MPI_Comm comm)
         places.push_back(i * (rank + 1));
     out = message(total, rank, 205);
     in.resize(size * (rank + 1));
-    CALL(MPI_Alltoallv)(out.data(), counts.data(), offsets.data(), MPI_INT, in.data(), coming.data(), places.data(), MPI_INT,
-                        comm);
+    CALL(MPI_Alltoallv)(out.data(), counts.data(), offsets.data(), MPI_INT, in.data(),
+                        coming.data(), places.data(), MPI_INT, comm);
     digest(in);
 
     out = message(2 * size, rank, 206);

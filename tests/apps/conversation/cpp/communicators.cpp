@@ -87,7 +87,8 @@ Cast::Cast()
     reversed = subgroup(everybody, falling, true);
     CALL(MPI_Group_free)(&everybody);
 
-    CALL(MPI_Intercomm_create)(half.get(), 0, MPI_COMM_WORLD, world_of_half(1 - parity, 0), 6, &made);
+    CALL(MPI_Intercomm_create)(half.get(), 0, MPI_COMM_WORLD, world_of_half(1 - parity, 0), 6,
+                               &made);
     inter = Communicator(made);
     CALL(MPI_Comm_remote_size)(inter.get(), &remote_size);
     CALL(MPI_Intercomm_merge)(inter.get(), parity, &made);
@@ -98,8 +99,8 @@ Cast::Cast()
     CALL(MPI_Wait)(&request, MPI_STATUS_IGNORE);
     idup = Communicator(made);
 
-    for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF, dup.get(), half.get(), inter.get(), merged.get(),
-                          reversed.get(), idup.get()})
+    for (MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF, dup.get(), half.get(), inter.get(),
+                          merged.get(), reversed.get(), idup.get()})
         digest_shape(comm);
     if (pair)
         digest_shape(pair.get());
@@ -123,7 +124,8 @@ void intercommunicator(const Cast &me)
     MPI_Comm inter = me.inter.get();
     int partner = me.half_rank < me.remote_size ? me.half_rank : MPI_PROC_NULL;
     Numbers out = message(12, me.rank, 110), in = message(12, 0, 0);
-    CALL(MPI_Sendrecv)(out.data(), 12, MPI_INT, partner, 110, in.data(), 12, MPI_INT, partner, 110, inter, MPI_STATUS_IGNORE);
+    CALL(MPI_Sendrecv)(out.data(), 12, MPI_INT, partner, 110, in.data(), 12, MPI_INT, partner, 110,
+                       inter, MPI_STATUS_IGNORE);
     if (partner != MPI_PROC_NULL) {
         counting_sent(me.world_of_half(1 - me.parity, partner), 48);
         counting_received(me.world_of_half(1 - me.parity, partner), 48);
@@ -158,7 +160,8 @@ void intercommunicator(const Cast &me)
 }
 
 // A message to the next rank of a communicator where world ranks stand in another order.
-static void ring(const Cast &me, MPI_Comm comm, int rank, int size, int world_next, int world_previous, int tag)
+static void ring(const Cast &me, MPI_Comm comm, int rank, int size, int world_next,
+                 int world_previous, int tag)
 {
     Numbers out = message(8, me.rank, tag), in(8);
     MPI_Request requests[2];
@@ -172,7 +175,8 @@ static void ring(const Cast &me, MPI_Comm comm, int rank, int size, int world_ne
 
 void groups(const Cast &me)
 {
-    ring(me, me.half.get(), me.half_rank, me.half_size, me.world_of_half(me.parity, (me.half_rank + 1) % me.half_size),
+    ring(me, me.half.get(), me.half_rank, me.half_size,
+         me.world_of_half(me.parity, (me.half_rank + 1) % me.half_size),
          me.world_of_half(me.parity, (me.half_rank + me.half_size - 1) % me.half_size), 113);
     ring(me, me.reversed.get(), me.size - 1 - me.rank, me.size, me.left, me.right, 114);
     ring(me, me.idup.get(), me.rank, me.size, me.right, me.left, 115);

@@ -7,7 +7,8 @@
 
 namespace {
 
-// C++ programs may call MPI before main, and before the constructors of preloaded libraries have run.
+// C++ programs may call MPI before main, and before the constructors of preloaded libraries have
+// run.
 struct Early {
     int initialized = -1;
     Early() { CALL(MPI_Initialized)(&initialized); }
@@ -15,8 +16,8 @@ struct Early {
 
 long running = 7;
 
-// The last rank leaves late and with the status that was asked for: some launchers end all others at once when one
-// leaves with another status than 0, be it after MPI_Finalize.
+// The last rank leaves late and with the status that was asked for: some launchers end all others
+// at once when one leaves with another status than 0, be it after MPI_Finalize.
 int leaving(bool last, int status)
 {
     if (status == 0 || !last)
@@ -65,8 +66,9 @@ int main(int argc, char **argv)
         const Cast cast;
         rank = cast.rank;
         last = rank == cast.size - 1;
-        for (auto section : {blocking, nonblocking, completion, persistent, wildcard, sendrecv, nobody, probe, collectives,
-                             nonblocking_collectives, intercommunicator, groups, cancelled, derived, zero, freed, many})
+        for (auto section : {blocking, nonblocking, completion, persistent, wildcard, sendrecv,
+                             nobody, probe, collectives, nonblocking_collectives, intercommunicator,
+                             groups, cancelled, derived, zero, freed, many})
             section(cast);
     }
     CALL(MPI_Finalize)();

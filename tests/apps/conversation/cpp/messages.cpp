@@ -5,7 +5,8 @@
 #include <functional>
 
 // A ring in which the even ranks send first, so that even a synchronous send ends.
-static void pass_on(const Cast &me, int many, int tag, MPI_Comm comm, const std::function<void(const Numbers &)> &send)
+static void pass_on(const Cast &me, int many, int tag, MPI_Comm comm,
+                    const std::function<void(const Numbers &)> &send)
 {
     Numbers out = message(many, me.rank, tag), in(many);
     if (me.rank % 2 == 0)
@@ -50,16 +51,18 @@ void blocking(const Cast &me)
 
 void sendrecv(const Cast &me)
 {
-    int member = me.merged.rank(), next = (member + 1) % me.size, previous = (member + me.size - 1) % me.size;
+    int member = me.merged.rank(), next = (member + 1) % me.size,
+        previous = (member + me.size - 1) % me.size;
     Numbers out = message(20, me.rank, 90), in(20);
-    CALL(MPI_Sendrecv)(out.data(), 20, MPI_INT, next, 90, in.data(), 20, MPI_INT, previous, 90, me.merged.get(),
-                       MPI_STATUS_IGNORE);
+    CALL(MPI_Sendrecv)(out.data(), 20, MPI_INT, next, 90, in.data(), 20, MPI_INT, previous, 90,
+                       me.merged.get(), MPI_STATUS_IGNORE);
     counting_sent(me.world_of_merged(next), 80);
     counting_received(me.world_of_merged(previous), 80);
     digest(in);
 
     Numbers both = message(15, me.rank, 91);
-    CALL(MPI_Sendrecv_replace)(both.data(), 15, MPI_INT, me.right, 91, me.left, 91, me.dup.get(), MPI_STATUS_IGNORE);
+    CALL(MPI_Sendrecv_replace)(both.data(), 15, MPI_INT, me.right, 91, me.left, 91, me.dup.get(),
+                               MPI_STATUS_IGNORE);
     counting_sent(me.right, 60);
     counting_received(me.left, 60);
     digest(both);
@@ -69,7 +72,8 @@ void sendrecv(const Cast &me)
     MPI_Status status;
     out = message(10, me.rank, 92);
     in = message(10, 0, 0);
-    CALL(MPI_Sendrecv)(out.data(), 10, MPI_INT, up, 92, in.data(), 10, MPI_INT, down, 92, MPI_COMM_WORLD, &status);
+    CALL(MPI_Sendrecv)(out.data(), 10, MPI_INT, up, 92, in.data(), 10, MPI_INT, down, 92,
+                       MPI_COMM_WORLD, &status);
     if (up != MPI_PROC_NULL)
         counting_sent(up, 40);
     if (down != MPI_PROC_NULL)
@@ -113,13 +117,15 @@ void probe(const Cast &me)
         case 100:
             CALL(MPI_Probe)(me.left, tag, MPI_COMM_WORLD, &status);
             room();
-            CALL(MPI_Recv)(in.data(), many, MPI_INT, me.left, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CALL(MPI_Recv)(in.data(), many, MPI_INT, me.left, tag, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE);
             break;
         case 101:
             while (CALL(MPI_Iprobe)(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, &status), !flag)
                 nap();
             room();
-            CALL(MPI_Recv)(in.data(), many, MPI_INT, status.MPI_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CALL(MPI_Recv)(in.data(), many, MPI_INT, status.MPI_SOURCE, tag, MPI_COMM_WORLD,
+                           MPI_STATUS_IGNORE);
             break;
         case 102:
             CALL(MPI_Mprobe)(me.left, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &status);
@@ -127,7 +133,8 @@ void probe(const Cast &me)
             CALL(MPI_Mrecv)(in.data(), many, MPI_INT, &found, MPI_STATUS_IGNORE);
             break;
         default:
-            while (CALL(MPI_Improbe)(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, &found, &status), !flag)
+            while (CALL(MPI_Improbe)(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, &found, &status),
+                   !flag)
                 nap();
             room();
             CALL(MPI_Imrecv)(in.data(), many, MPI_INT, &found, &receive);
@@ -184,7 +191,8 @@ static Datatype particle()
 
 void derived(const Cast &me)
 {
-    auto pass = [&](const void *out, void *in, int many, MPI_Datatype type, int tag, MPI_Comm comm, int bytes) {
+    auto pass = [&](const void *out, void *in, int many, MPI_Datatype type, int tag, MPI_Comm comm,
+                    int bytes) {
         MPI_Request request;
         CALL(MPI_Isend)(out, many, type, me.right, tag, comm, &request);
         CALL(MPI_Recv)(in, many, type, me.left, tag, comm, MPI_STATUS_IGNORE);
@@ -195,8 +203,8 @@ void derived(const Cast &me)
     {
         Datatype column = column_of(4, 6);
         Numbers grid = message(24, me.rank, 121), in(4);
-        CALL(MPI_Sendrecv)(&grid[2], 1, column, me.right, 121, in.data(), 4, MPI_INT, me.left, 121, MPI_COMM_WORLD,
-                           MPI_STATUS_IGNORE);
+        CALL(MPI_Sendrecv)(&grid[2], 1, column, me.right, 121, in.data(), 4, MPI_INT, me.left, 121,
+                           MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         counting_sent(me.right, 16);
         counting_received(me.left, 16);
         digest(in);
@@ -232,7 +240,8 @@ void many(const Cast &me)
 {
     for (int i = 0; i < 20000; i++) {
         int in = -1;
-        CALL(MPI_Sendrecv)(&i, 1, MPI_INT, 0, 125, &in, 1, MPI_INT, 0, 125, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+        CALL(MPI_Sendrecv)(&i, 1, MPI_INT, 0, 125, &in, 1, MPI_INT, 0, 125, MPI_COMM_SELF,
+                           MPI_STATUS_IGNORE);
         counting_sent(me.rank, 4);
         counting_received(me.rank, 4);
         if (i % 100 == 0)

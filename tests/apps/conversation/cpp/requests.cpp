@@ -93,11 +93,13 @@ void completion(const Cast &me)
         Requests receives, sends;
         for (int k = 0; k < 3; k++) {
             in[k].resize(10 + k);
-            CALL(MPI_Irecv)(in[k].data(), 10 + k, MPI_INT, me.left, tag + k, me.dup.get(), &receives[k]);
+            CALL(MPI_Irecv)(in[k].data(), 10 + k, MPI_INT, me.left, tag + k, me.dup.get(),
+                            &receives[k]);
         }
         for (int k = 0; k < 3; k++) {
             out[k] = message(10 + k, me.rank, tag + k);
-            CALL(MPI_Isend)(out[k].data(), 10 + k, MPI_INT, me.right, tag + k, me.dup.get(), &sends[k]);
+            CALL(MPI_Isend)(out[k].data(), 10 + k, MPI_INT, me.right, tag + k, me.dup.get(),
+                            &sends[k]);
             counting_sent(me.right, 4 * (10 + k));
         }
         for (int done = 0; done < 3;) {

@@ -1,5 +1,5 @@
-// Receives that name no sender, on several communicators, with a status and without. What they yield is put in the
-// senders' order before it is digested.
+// Receives that name no sender, on several communicators, with a status and without. What they
+// yield is put in the senders' order before it is digested.
 #include "conversation.hpp"
 
 #include <map>
@@ -78,7 +78,8 @@ static void non_blocking(const Cast &me)
     std::vector<Numbers> raw(me.size - 1, Numbers(5));
     std::vector<MPI_Request> requests(me.size - 1);
     for (int i = 0; i < me.size - 1; i++)
-        CALL(MPI_Irecv)(raw[i].data(), 5, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, me.dup.get(), &requests[i]);
+        CALL(MPI_Irecv)(raw[i].data(), 5, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, me.dup.get(),
+                        &requests[i]);
     CALL(MPI_Waitall)(me.size - 1, requests.data(), MPI_STATUSES_IGNORE);
     BySender heard;
     for (const Numbers &in : raw) {

@@ -1,4 +1,5 @@
-! One script, three Fortran bindings of MPI: BINDING_MPIF_H (include 'mpif.h'), BINDING_MPI (use mpi) or BINDING_F08
+! Macros for three Fortran bindings of MPI, of which one is defined: BINDING_MPIF_H (include
+! 'mpif.h'), BINDING_MPI (use mpi) or BINDING_F08
 ! (use mpi_f08). Handles are integers in the first two, types in the third.
 #ifdef BINDING_F08
 #define COMM type(MPI_Comm)
@@ -21,5 +22,6 @@
 #define SOURCE_OF(status_) status_(MPI_SOURCE)
 #define TAG_OF(status_) status_(MPI_TAG)
 #endif
-! Calls an MPI function and counts the call: DO(MPI_Send)(buffer, ...). Two statements, so not behind a bare `if`.
+! Calls an MPI function and counts the call: DO(MPI_Send)(buffer, ...). These are two statements,
+! which a bare `if` must not precede.
 #define DO(function_) call counted("function_"); call function_

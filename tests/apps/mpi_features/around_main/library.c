@@ -1,5 +1,7 @@
-/* A library that uses MPI around its program's main: in its constructor, at exit, in its destructor. MPI_AROUND_MAIN says where the
- * beginning and the end of MPI are. */
+/* A library that uses MPI around its program's main.
+ *
+ * It does so in its constructor, at exit, and in its destructor. MPI_AROUND_MAIN says where MPI is
+ * initialised and finalised. */
 #include "library.h"
 
 #include <mpi.h>
@@ -19,7 +21,8 @@ static void count(const char *where)
 {
     int sum = 0, one = 1, size = -1;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, friends == MPI_COMM_NULL ? MPI_COMM_WORLD : friends);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM,
+                  friends == MPI_COMM_NULL ? MPI_COMM_WORLD : friends);
     printf("%s: %d of %d\n", where, sum, size);
     fflush(stdout);
 }

@@ -1,9 +1,10 @@
+/* The library that uses MPI around main. */
 #ifndef LIBRARY_H
 #define LIBRARY_H
 
-/* Talks, and leaves a last word with MPI_COMM_SELF. */
+/* Communicates, and sets an attribute of MPI_COMM_SELF whose callback communicates, too. */
 void library_communicates(void);
-/* What there is to do at exit is done at exit. */
+/* Registers a handler for the exit of the program. */
 void library_registers_exit(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* A program whose library begins or ends MPI for it: MPI_AROUND_MAIN=constructor, MPI_AROUND_MAIN=exit, or neither. */
+/* A program whose library begins or ends MPI for it: MPI_AROUND_MAIN=constructor,
+ * MPI_AROUND_MAIN=exit, or neither. */
 #include "library.h"
 
 #include <mpi.h>

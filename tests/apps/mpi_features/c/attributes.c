@@ -72,7 +72,8 @@ static void of_communicators(void)
     MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, (void *)10);
     MPI_Comm_set_attr(MPI_COMM_WORLD, whole, (void *)20);
     MPI_Comm_set_attr(MPI_COMM_WORLD, none, (void *)30);
-    say("world %ld %ld %ld", get(MPI_COMM_WORLD, keyval), get(MPI_COMM_WORLD, whole), get(MPI_COMM_WORLD, none));
+    say("world %ld %ld %ld", get(MPI_COMM_WORLD, keyval), get(MPI_COMM_WORLD, whole),
+        get(MPI_COMM_WORLD, none));
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     say("dup %ld %ld %ld", get(dup, keyval), get(dup, whole), get(dup, none));
     MPI_Comm_set_attr(MPI_COMM_WORLD, keyval, (void *)40);
@@ -102,7 +103,8 @@ static void by_old_names(void)
     MPI_Keyval_create(copy, delete, &keyval, &copies);
     MPI_Attr_put(MPI_COMM_WORLD, keyval, (void *)50);
     MPI_Attr_get(MPI_COMM_WORLD, keyval, &value, &flag);
-    say("by its old name %d %ld, by its new one %ld", flag, (long)(size_t)value, get(MPI_COMM_WORLD, keyval));
+    say("by its old name %d %ld, by its new one %ld", flag, (long)(size_t)value,
+        get(MPI_COMM_WORLD, keyval));
     MPI_Attr_delete(MPI_COMM_WORLD, keyval);
     MPI_Keyval_free(&keyval);
     int *bound = NULL;
@@ -164,10 +166,12 @@ static void of_types_and_windows(void)
     MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, delete_of_window, &keyval, NULL);
     MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_set_attr(win, keyval, (void *)70);
-    static const int predefined_of_windows[] = {MPI_WIN_SIZE, MPI_WIN_DISP_UNIT, MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL};
+    static const int predefined_of_windows[] = {MPI_WIN_SIZE, MPI_WIN_DISP_UNIT,
+                                                MPI_WIN_CREATE_FLAVOR, MPI_WIN_MODEL};
     for (int i = 0; i < 4; i++) {
         MPI_Win_get_attr(win, predefined_of_windows[i], &value, &flag);
-        say("window attribute %d: %d, %ld", i, flag, i == 0 ? (long)*(MPI_Aint *)value : (long)*(int *)value);
+        say("window attribute %d: %d, %ld", i, flag,
+            i == 0 ? (long)*(MPI_Aint *)value : (long)*(int *)value);
     }
     MPI_Win_free(&win);
     MPI_Win_free_keyval(&keyval);

@@ -1,4 +1,5 @@
-/* Communicators: names, comparisons, information, kinds of splitting, and what must not be done to the world. */
+/* Communicators: names, comparisons, information, kinds of splitting, and what must not be done to
+ * the world. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -14,8 +15,8 @@ static void describe(const char *what, MPI_Comm comm)
     MPI_Comm_compare(comm, MPI_COMM_WORLD, &result);
     MPI_Comm_test_inter(comm, &inter);
     MPI_Topo_test(comm, &topology);
-    say("%s: \"%s\" (%d), %d of %d, %s, inter %d, topology %d", what, name, length, rank, size, comparison(result), inter,
-        topology == MPI_UNDEFINED);
+    say("%s: \"%s\" (%d), %d of %d, %s, inter %d, topology %d", what, name, length, rank, size,
+        comparison(result), inter, topology == MPI_UNDEFINED);
 }
 
 static void hints(const char *what, MPI_Comm comm)

@@ -20,9 +20,11 @@ static void exchange(const char *name, MPI_Datatype type)
     MPI_Type_get_extent(type, &lower, &extent);
     MPI_Type_get_true_extent(type, &true_lower, &true_extent);
     MPI_Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &numbers[3]);
-    say("%s: size %d, extent %ld %ld, true %ld %ld, made of %d %d %d by %d", text, size, (long)lower, (long)extent,
-        (long)true_lower, (long)true_extent, numbers[0], numbers[1], numbers[2], numbers[3]);
-    MPI_Sendrecv(out, 1, type, (me + 1) % all, 1, in, 1, type, (me + all - 1) % all, 1, MPI_COMM_WORLD, &status);
+    say("%s: size %d, extent %ld %ld, true %ld %ld, made of %d %d %d by %d", text, size,
+        (long)lower, (long)extent, (long)true_lower, (long)true_extent, numbers[0], numbers[1],
+        numbers[2], numbers[3]);
+    MPI_Sendrecv(out, 1, type, (me + 1) % all, 1, in, 1, type, (me + all - 1) % all, 1,
+                 MPI_COMM_WORLD, &status);
     MPI_Get_count(&status, type, &count);
     for (int i = 0; i < 64; i++)
         sum += in[i] * (i + 1);
@@ -33,7 +35,8 @@ static void exchange(const char *name, MPI_Datatype type)
 void datatypes(void)
 {
     MPI_Datatype type, inner;
-    int lengths[3] = {2, 1, 3}, places[3] = {0, 5, 9}, sizes[2] = {6, 6}, subsizes[2] = {2, 3}, starts[2] = {1, 2};
+    int lengths[3] = {2, 1, 3}, places[3] = {0, 5, 9}, sizes[2] = {6, 6}, subsizes[2] = {2, 3},
+        starts[2] = {1, 2};
     MPI_Aint offsets[3] = {0, 24, 40};
     MPI_Datatype types[3] = {MPI_INT, MPI_FLOAT, MPI_CHAR};
     MPI_Type_contiguous(5, MPI_INT, &type);
@@ -54,7 +57,8 @@ void datatypes(void)
     exchange("struct", type);
     MPI_Type_create_subarray(2, sizes, subsizes, starts, MPI_ORDER_C, MPI_INT, &type);
     exchange("subarray", type);
-    int whole[2] = {4, 4}, kinds[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, grid[2] = {2, 2};
+    int whole[2] = {4, 4}, kinds[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC},
+        grid[2] = {2, 2};
     int arguments[2] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG};
     MPI_Type_create_darray(4, 1, 2, whole, kinds, arguments, grid, MPI_ORDER_C, MPI_INT, &type);
     exchange("darray", type);
@@ -79,8 +83,8 @@ void datatypes(void)
     MPI_Pack(&out, 1, MPI_INT, buffer, sizeof buffer, &position, MPI_COMM_WORLD);
     MPI_Pack(&other, 1, MPI_DOUBLE, buffer, sizeof buffer, &position, MPI_COMM_WORLD);
     int bytes = position;
-    MPI_Sendrecv_replace(buffer, bytes, MPI_PACKED, (me + 1) % all, 2, (me + all - 1) % all, 2, MPI_COMM_WORLD,
-                         MPI_STATUS_IGNORE);
+    MPI_Sendrecv_replace(buffer, bytes, MPI_PACKED, (me + 1) % all, 2, (me + all - 1) % all, 2,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     position = 0;
     MPI_Unpack(buffer, bytes, &position, &in, 1, MPI_INT, MPI_COMM_WORLD);
     MPI_Unpack(buffer, bytes, &position, &got, 1, MPI_DOUBLE, MPI_COMM_WORLD);

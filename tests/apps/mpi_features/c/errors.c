@@ -28,7 +28,8 @@ static void of_file(MPI_File *file, int *code, ...)
     say("  a file was told of class %d, nobody's %d", class, *file == MPI_FILE_NULL);
 }
 
-/* The world has exactly its ranks: the next number is nobody, however many processes the job has. */
+/* The world has exactly its ranks: the next number is nobody, however many processes the job has.
+ */
 static void beyond_the_world(MPI_Comm comm)
 {
     int value = 7;
@@ -84,7 +85,8 @@ static void say_class(const char *what, int code)
 /* A receive with too little room for what came, completed in every way. */
 static void truncated(MPI_Comm comm)
 {
-    int left = (me + all - 1) % all, right = (me + 1) % all, out[4] = {1, 2, 3, 4}, in[2][4], index = -1, flag = -1;
+    int left = (me + all - 1) % all, right = (me + 1) % all, out[4] = {1, 2, 3, 4}, in[2][4],
+        index = -1, flag = -1;
     int code;
     MPI_Request requests[2];
     MPI_Status statuses[2], status;
@@ -113,10 +115,12 @@ static void truncated(MPI_Comm comm)
             for (int i = 0; i < 2; i++) {
                 int class = -1;
                 MPI_Error_class(statuses[i].MPI_ERROR, &class);
-                say("  status %d has class %d", i, statuses[i].MPI_ERROR == MPI_ERR_PENDING ? -2 : class);
+                say("  status %d has class %d", i,
+                    statuses[i].MPI_ERROR == MPI_ERR_PENDING ? -2 : class);
             }
         for (int i = 0; i < 2; i++) {
-            /* Without statuses MPICH 5 gives up those behind the failed one, too, which the manual says of an observer. */
+            /* Without statuses MPICH 5 gives up those behind the failed one, too, which the manual
+             * says of an observer. */
             if (!ignored)
                 say("  request %d is gone: %d", i, requests[i] == MPI_REQUEST_NULL);
             if (requests[i] != MPI_REQUEST_NULL)
@@ -160,17 +164,19 @@ static void other_objects(void)
     MPI_Win_create(memory, sizeof memory, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_set_errhandler(win, on_windows);
     MPI_Win_fence(0, win);
-    say_code("put to a rank equal to the size", MPI_Put(&value, 1, MPI_INT, all, 0, 1, MPI_INT, win));
+    say_code("put to a rank equal to the size",
+             MPI_Put(&value, 1, MPI_INT, all, 0, 1, MPI_INT, win));
     MPI_Win_fence(0, win);
     MPI_Win_call_errhandler(win, MPI_ERR_OTHER);
     MPI_Win_free(&win);
     MPI_Errhandler_free(&on_windows);
 
-    say_code("a file that is not there",
-             MPI_File_open(MPI_COMM_SELF, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+    say_code("a file that is not there", MPI_File_open(MPI_COMM_SELF, "/nowhere/at/all",
+                                                       MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
     MPI_File_create_errhandler(of_file, &on_files);
     MPI_File_set_errhandler(MPI_FILE_NULL, on_files);
-    int code = MPI_File_open(MPI_COMM_SELF, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    int code =
+        MPI_File_open(MPI_COMM_SELF, "/nowhere/at/all", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     int class = -1;
     MPI_Error_class(code, &class);
     say("with a handler: class %d", class);
@@ -189,7 +195,8 @@ static void classes_of_our_own(void)
     MPI_Error_string(code, text, &length);
     say("as long as it says: %d", length);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, &flag);
-    say("own class %d, number %d, \"%s\", last used %d", found == class, class, text, flag ? *last : -1);
+    say("own class %d, number %d, \"%s\", last used %d", found == class, class, text,
+        flag ? *last : -1);
     say("called: %d", MPI_Comm_call_errhandler(MPI_COMM_WORLD, code) == code);
 }
 
@@ -212,7 +219,8 @@ void errors(void)
     MPI_Errhandler_free(&now);
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     free_nothing();
-#ifndef MPI_ABI_VERSION /* MPICH 5.0's library for the standard ABI looks at such addresses itself, and crashes. */
+#ifndef MPI_ABI_VERSION /* MPICH 5.0's library for the standard ABI looks at such addresses        \
+                           itself, and crashes. */
     no_requests();
 #endif
     beyond_the_world(MPI_COMM_WORLD);

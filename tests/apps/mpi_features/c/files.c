@@ -1,4 +1,5 @@
-/* Files: by offset, by the rank's and by the shared pointer, with views, all together, without waiting. */
+/* Files: by offset, by the rank's and by the shared pointer, with views, all together, without
+ * waiting. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -14,7 +15,8 @@ void files(void)
     MPI_Group group;
     MPI_Status status;
     MPI_Request request;
-    int values[4] = {me, me + 10, me + 20, me + 30}, read[4] = {-1, -1, -1, -1}, members = -1, count = -1, mode = -1;
+    int values[4] = {me, me + 10, me + 20, me + 30}, read[4] = {-1, -1, -1, -1}, members = -1,
+        count = -1, mode = -1;
 
     MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     MPI_File_get_group(file, &group);
@@ -76,6 +78,7 @@ void files(void)
     /* Or others make and delete it meanwhile. */
     MPI_Barrier(MPI_COMM_WORLD);
 
-    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file);
+    MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE,
+                  MPI_INFO_NULL, &file);
     MPI_File_close(&file);
 }

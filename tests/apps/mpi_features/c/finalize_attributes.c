@@ -1,5 +1,6 @@
-/* Attributes that nobody deletes: MPI_Finalize does, those of MPI_COMM_SELF first, the last set first, and while its
- * callbacks run MPI still works. What it does with those of MPI_COMM_WORLD is each MPI's own. */
+/* Attributes that nobody deletes: MPI_Finalize does, those of MPI_COMM_SELF first, the last set
+ * first, and while its callbacks run MPI still works. What it does with those of MPI_COMM_WORLD is
+ * each MPI's own. */
 #include "sections.h"
 
 #include <stdio.h>
@@ -13,7 +14,8 @@ static int last_word(MPI_Comm comm, int keyval, void *value, void *extra)
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
     MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, friends);
-    say("%s loses %ld: initialized %d, finalized %d, sum %d", which(comm), (long)(size_t)value, initialized, finalized, sum);
+    say("%s loses %ld: initialized %d, finalized %d, sum %d", which(comm), (long)(size_t)value,
+        initialized, finalized, sum);
     fflush(stdout);
     return MPI_SUCCESS;
 }

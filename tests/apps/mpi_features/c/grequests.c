@@ -54,5 +54,6 @@ void grequests(void)
     MPI_Get_count(&statuses[1], MPI_INT, &count);
     say("with others: %d, received %d from %d", count, in, statuses[3].MPI_SOURCE);
     for (int i = 0; i < 3; i++)
-        say("request %d: %d queries, %d frees, %d cancels", i, state[i].queries, state[i].frees, state[i].cancels);
+        say("request %d: %d queries, %d frees, %d cancels", i, state[i].queries, state[i].frees,
+            state[i].cancels);
 }

@@ -81,7 +81,8 @@ void groups(void)
         say("by their group alone %d", rank);
         MPI_Comm_free(&comm);
     }
-    MPI_Group *groups[] = {&world, &self, &first, &rest, &reversed, &ranges, &together, &common, &without, &again};
+    MPI_Group *groups[] = {&world,  &self,     &first,  &rest,    &reversed,
+                           &ranges, &together, &common, &without, &again};
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
         MPI_Group_free(groups[i]);
 }

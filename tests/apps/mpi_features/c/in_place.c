@@ -1,4 +1,5 @@
-/* Buffers that are none: MPI_IN_PLACE in every collective that knows it, and MPI_BOTTOM with absolute addresses. */
+/* Buffers that are none: MPI_IN_PLACE in every collective that knows it, and MPI_BOTTOM with
+ * absolute addresses. */
 #include "sections.h"
 
 static void clear(int *values, int n)
@@ -22,7 +23,8 @@ void in_place(void)
     MPI_Allreduce(MPI_IN_PLACE, values, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     say("allreduce %d", values[0]);
     values[0] = me + 1;
-    MPI_Reduce(me == 0 ? MPI_IN_PLACE : values, me == 0 ? values : NULL, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(me == 0 ? MPI_IN_PLACE : values, me == 0 ? values : NULL, 1, MPI_INT, MPI_SUM, 0,
+               MPI_COMM_WORLD);
     say("reduce %d", values[0]);
     clear(values, MAX);
     values[me] = me;
@@ -30,7 +32,8 @@ void in_place(void)
     say("allgather %d %d", values[0], values[all - 1]);
     clear(values, MAX);
     values[me] = me;
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, displacements, MPI_INT, MPI_COMM_WORLD);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, values, counts, displacements, MPI_INT,
+                   MPI_COMM_WORLD);
     say("allgatherv %d %d", values[0], values[all - 1]);
     clear(values, MAX);
     values[me] = me;
@@ -52,13 +55,15 @@ void in_place(void)
     say("alltoall %d %d", values[0], values[all - 1]);
     for (int i = 0; i < all; i++)
         values[i] = 100 * me + i;
-    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, values, counts, displacements, MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, values, counts, displacements,
+                  MPI_INT, MPI_COMM_WORLD);
     say("alltoallv %d %d", values[0], values[all - 1]);
     for (int i = 0; i < all; i++) {
         values[i] = 100 * me + i;
         displacements[i] = i * (int)sizeof(int);
     }
-    MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, values, counts, displacements, types, MPI_COMM_WORLD);
+    MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, values, counts, displacements, types,
+                  MPI_COMM_WORLD);
     say("alltoallw %d %d", values[0], values[all - 1]);
     values[0] = me + 1;
     MPI_Scan(MPI_IN_PLACE, values, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -90,8 +95,8 @@ void in_place(void)
     MPI_Type_create_hindexed(2, lengths, places, MPI_INT, &absolute_got);
     MPI_Type_commit(&absolute);
     MPI_Type_commit(&absolute_got);
-    MPI_Sendrecv(MPI_BOTTOM, 1, absolute, (me + 1) % all, 1, MPI_BOTTOM, 1, absolute_got, (me + all - 1) % all, 1,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(MPI_BOTTOM, 1, absolute, (me + 1) % all, 1, MPI_BOTTOM, 1, absolute_got,
+                 (me + all - 1) % all, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     say("from the bottom: %d %d", got[0], got[1]);
     MPI_Bcast(MPI_BOTTOM, 1, absolute, 0, MPI_COMM_WORLD);
     say("bcast at the bottom: %d %d", far[0], far[1]);

@@ -1,4 +1,5 @@
-/* What MPI says of the job and itself: MPI_INFO_ENV, versions, the processor's name, info objects. */
+/* What MPI says of the job and itself: MPI_INFO_ENV, versions, the processor's name, info objects.
+ */
 #include "sections.h"
 
 #include <stdio.h>
@@ -14,7 +15,8 @@ void info_env(void)
         MPI_Info_get_nthkey(MPI_INFO_ENV, i, key);
         MPI_Info_get(MPI_INFO_ENV, key, sizeof value - 1, value, &flag);
         /* Directories differ from run to run. */
-        say("  %s = %s", key, value[0] == '/' && strcmp(key, "command") != 0 ? "a directory" : value);
+        say("  %s = %s", key,
+            value[0] == '/' && strcmp(key, "command") != 0 ? "a directory" : value);
     }
     MPI_Get_version(&version, &subversion);
     MPI_Get_library_version(text, &length);
@@ -40,7 +42,8 @@ void info_env(void)
     MPI_Query_thread(&level);
     MPI_Initialized(&initialized);
     MPI_Finalized(&finalized);
-    say("main thread %d, level %d, initialized %d, finalized %d", main_thread, level, initialized, finalized);
+    say("main thread %d, level %d, initialized %d, finalized %d", main_thread, level, initialized,
+        finalized);
     MPI_Pcontrol(1);
     MPI_Pcontrol(0, "nothing");
 }

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Gives the counts of a reduction with nothing readable behind them: there is one for each rank of the own group, however many
- * the others are. */
+/* Gives the counts of a reduction with nothing readable behind them: there is one for each rank of
+ * the own group, however many the others are. */
 static int *counts_at_the_end(int number, char **pages)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -29,7 +29,8 @@ static void scattered(MPI_Comm inter)
     for (int i = 0; i < TOGETHER; i++)
         values[i] = 10 * me + i;
     MPI_Reduce_scatter(values, got, counts, MPI_INT, MPI_SUM, inter);
-    say("the others' sums scattered: %d, first %d, last %d", counts[rank], got[0], got[counts[rank] - 1]);
+    say("the others' sums scattered: %d, first %d, last %d", counts[rank], got[0],
+        got[counts[rank] - 1]);
     munmap(pages, 2 * (size_t)sysconf(_SC_PAGESIZE));
 }
 
@@ -56,7 +57,8 @@ void intercomms(void)
     MPI_Group_free(&world);
 
     /* The first of the even ranks gives, the odd ones get. */
-    int root = me % 2 == 0 ? (rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0, value = me % 2 == 0 ? 42 : -1;
+    int root = me % 2 == 0 ? (rank == 0 ? MPI_ROOT : MPI_PROC_NULL) : 0,
+        value = me % 2 == 0 ? 42 : -1;
     MPI_Bcast(&value, 1, MPI_INT, root, inter);
     say("bcast %d", value);
     MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, inter);
@@ -86,7 +88,8 @@ void intercomms(void)
         MPI_Comm_idup(inter, &dup, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         if (used)
-            MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, dup), say("idup of an intercommunicator: sum %d", sum);
+            MPI_Allreduce(&me, &sum, 1, MPI_INT, MPI_SUM, dup),
+                say("idup of an intercommunicator: sum %d", sum);
         MPI_Comm_free(&dup);
     }
     MPI_Comm_dup(inter, &dup);

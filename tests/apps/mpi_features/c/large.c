@@ -1,4 +1,5 @@
-/* Counts of MPI_Count, of MPI 4; and the sizes that MPI 3 tells that way. Small messages: it is the names that matter. */
+/* Counts of MPI_Count, of MPI 4; and the sizes that MPI 3 tells that way. Small messages: it is the
+ * names that matter. */
 #include "sections.h"
 
 #include <limits.h>
@@ -21,13 +22,15 @@ void large(void)
     MPI_Get_elements_x(&status, MPI_BYTE, &elements);
     say("elements %lld", (long long)elements);
     /* None of it is sent, all of it is named. */
-    MPI_Sendrecv(NULL, 0, huger, (me + 1) % all, 1, NULL, 0, huger, (me + all - 1) % all, 1, MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(NULL, 0, huger, (me + 1) % all, 1, NULL, 0, huger, (me + all - 1) % all, 1,
+                 MPI_COMM_WORLD, &status);
     MPI_Get_count(&status, huger, &narrow);
     say("none of a huge type: %d", narrow);
     MPI_Type_free(&huge);
     MPI_Type_free(&huger);
 #if MPI_VERSION >= 4
-    int left = (me + all - 1) % all, right = (me + 1) % all, in[64] = {0}, out[64], sum = -1, root = me == 0 ? 5 : -1;
+    int left = (me + all - 1) % all, right = (me + 1) % all, in[64] = {0}, out[64], sum = -1,
+        root = me == 0 ? 5 : -1;
     MPI_Count count = -1, counts[64];
     MPI_Aint displacements[64];
     MPI_Request requests[3];
@@ -45,7 +48,8 @@ void large(void)
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
     MPI_Bcast_c(&root, 1, MPI_INT, 0, MPI_COMM_WORLD);
     say("nonblocking: %d, sum %d, bcast %d", in[1], sum, root);
-    MPI_Alltoallv_c(out, counts, displacements, MPI_INT, in, counts, displacements, MPI_INT, MPI_COMM_WORLD);
+    MPI_Alltoallv_c(out, counts, displacements, MPI_INT, in, counts, displacements, MPI_INT,
+                    MPI_COMM_WORLD);
     say("alltoallv: %d %d", in[0], in[all - 1]);
     MPI_Allgatherv_c(out, 1, MPI_INT, in, counts, displacements, MPI_INT, MPI_COMM_WORLD);
     say("allgatherv: %d %d", in[0], in[all - 1]);

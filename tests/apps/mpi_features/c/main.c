@@ -57,8 +57,10 @@ void say_code(const char *what, int code)
     MPI_Error_string(code, text, &length);
     MPI_Error_string(class, of_class, &length);
     without_numbers(text);
-    /* A code of MPICH's is a number that belongs to the very error; what is in its low bits is its class. */
-    say("%s: %s class %d, \"%s\", \"%s\"", what, code == class ? "just" : "more than", class, of_class, text);
+    /* A code of MPICH's is a number that belongs to the very error; what is in its low bits is its
+     * class. */
+    say("%s: %s class %d, \"%s\", \"%s\"", what, code == class ? "just" : "more than", class,
+        of_class, text);
 }
 
 const char *comparison(int result)

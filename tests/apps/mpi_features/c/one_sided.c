@@ -92,8 +92,8 @@ static void dynamic(int right)
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     MPI_Win_attach(win, memory, sizeof memory);
     MPI_Get_address(&memory[1], &mine);
-    MPI_Sendrecv(&mine, 1, MPI_AINT, (me + all - 1) % all, 1, &theirs, 1, MPI_AINT, right, 1, MPI_COMM_WORLD,
-                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&mine, 1, MPI_AINT, (me + all - 1) % all, 1, &theirs, 1, MPI_AINT, right, 1,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
     MPI_Get(got, 2, MPI_INT, right, theirs, 2, MPI_INT, win);
     MPI_Win_unlock(right, win);

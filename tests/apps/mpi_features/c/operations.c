@@ -1,4 +1,5 @@
-/* Operations of the program's own: called by MPI, on the program's types, and calling MPI themselves. */
+/* Operations of the program's own: called by MPI, on the program's types, and calling MPI
+ * themselves. */
 #include "sections.h"
 
 struct pair {
@@ -53,7 +54,8 @@ void operations(void)
 
     struct pair own[2] = {{me == 1 ? 9.5 : me, me}, {-me, me}}, found[2];
     MPI_Allreduce(own, found, 2, type, op, MPI_COMM_WORLD);
-    say("largest: %.1f of %d, %.1f of %d", found[0].value, found[0].rank, found[1].value, found[1].rank);
+    say("largest: %.1f of %d, %.1f of %d", found[0].value, found[0].rank, found[1].value,
+        found[1].rank);
     long digit = me + 1, all_digits = 0;
     MPI_Reduce(&digit, &all_digits, 1, MPI_LONG, ordered, 0, MPI_COMM_WORLD);
     say("in order: %ld, commutative %d", me == 0 ? all_digits : 0, commutes);

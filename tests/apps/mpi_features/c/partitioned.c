@@ -8,8 +8,10 @@ void partitioned(void)
     int left = (me + all - 1) % all, right = (me + 1) % all;
     int out[PARTITIONS * EACH] = {0}, in[PARTITIONS * EACH], others[2] = {2, 3};
     MPI_Request requests[2];
-    MPI_Psend_init(out, PARTITIONS, EACH, MPI_INT, right, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
-    MPI_Precv_init(in, PARTITIONS, EACH, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    MPI_Psend_init(out, PARTITIONS, EACH, MPI_INT, right, 1, MPI_COMM_WORLD, MPI_INFO_NULL,
+                   &requests[0]);
+    MPI_Precv_init(in, PARTITIONS, EACH, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_INFO_NULL,
+                   &requests[1]);
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < PARTITIONS * EACH; i++) {
             out[i] = 100 * round + 10 * me + i;

@@ -1,4 +1,5 @@
-/* Persistent requests: messages, and collectives where the MPI has them (Open MPI 4 calls them MPIX). */
+/* Persistent requests: messages, and collectives where the MPI has them (Open MPI 4 calls them
+ * MPIX). */
 #include "sections.h"
 
 #ifdef OPEN_MPI
@@ -55,20 +56,23 @@ static void collectives(int left, int right)
     MPI_Comm ring;
     for (int i = 0; i < 64; i++)
         out[i] = 100 * me + i;
-    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, MPI_UNWEIGHTED, 1, &right, MPI_UNWEIGHTED, MPI_INFO_NULL, 0,
-                                   &ring);
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &left, MPI_UNWEIGHTED, 1, &right,
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &ring);
     for (int which = 0; which < 5; which++) {
         MPI_Request request;
         if (which == 0)
-            MPI_Allreduce_init(&me, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+            MPI_Allreduce_init(&me, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+                               &request);
         else if (which == 1)
             MPI_Bcast_init(&root, 1, MPI_INT, all - 1, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
         else if (which == 2)
-            MPI_Alltoall_init(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+            MPI_Alltoall_init(out, 1, MPI_INT, in, 1, MPI_INT, MPI_COMM_WORLD, MPI_INFO_NULL,
+                              &request);
         else if (which == 3)
             MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &request);
         else
-            MPI_Neighbor_allgather_init(out, 1, MPI_INT, near, 1, MPI_INT, ring, MPI_INFO_NULL, &request);
+            MPI_Neighbor_allgather_init(out, 1, MPI_INT, near, 1, MPI_INT, ring, MPI_INFO_NULL,
+                                        &request);
         for (int round = 0; round < 3; round++) {
             sum = 0;
             root = me == all - 1 ? 7 + round : -1;
@@ -77,8 +81,8 @@ static void collectives(int left, int right)
             else
                 MPI_Start(&request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
-            say("collective %d, round %d: sum %d, root's %d, exchanged %d %d, neighbour's %d", which, round, sum, root,
-                in[0], in[all - 1], near[0]);
+            say("collective %d, round %d: sum %d, root's %d, exchanged %d %d, neighbour's %d",
+                which, round, sum, root, in[0], in[all - 1], near[0]);
         }
         MPI_Request_free(&request);
     }

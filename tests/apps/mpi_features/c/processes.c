@@ -1,4 +1,5 @@
-/* A rank that starts processes of its own: fork, system, popen. They see nothing of MPI, nor of anybody who watches. */
+/* A rank that starts processes of its own: fork, system, popen. They see nothing of MPI, nor of
+ * anybody who watches. */
 #include "sections.h"
 
 #include <signal.h>
@@ -51,6 +52,7 @@ void processes(void)
         line[strcspn(line, "\n")] = 0;
     status = stream ? pclose(stream) : -1;
     say("popen: %s, %d", line, WEXITSTATUS(status));
-    say("descriptors of ours that a child inherits: %d", system("ls -l /proc/self/fd | grep -c invivo >/dev/null") == 0);
+    say("descriptors of ours that a child inherits: %d",
+        system("ls -l /proc/self/fd | grep -c invivo >/dev/null") == 0);
     MPI_Barrier(MPI_COMM_WORLD);
 }

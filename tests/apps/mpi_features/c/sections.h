@@ -1,5 +1,7 @@
-/* What the sections share. Each section is one thing that MPI can do and that somebody between a program and its MPI can
- * spoil; it says what it sees, and says the same in every run of the same MPI. */
+/* Declarations that the sections share.
+ *
+ * Each section uses one feature of MPI that an interposed library can break. It prints what it
+ * gets, and prints the same in every run with the same MPI. */
 #ifndef SECTIONS_H
 #define SECTIONS_H
 
@@ -11,11 +13,13 @@ extern int me, all;
 
 /* One line on standard output, with the section's name in front. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same of what a call gave back: its class, and the texts of class and code without addresses. */
+/* The same of what a call gave back: its class, and the texts of class and code without addresses.
+ */
 void say_code(const char *what, int code);
 /* How two handles of communicators compare, as a word. */
 const char *comparison(int result);
-/* The communicator by its usual name if it is MPI_COMM_WORLD or MPI_COMM_SELF itself, else `another`. */
+/* The communicator by its usual name if it is MPI_COMM_WORLD or MPI_COMM_SELF itself, else
+ * `another`. */
 const char *which(MPI_Comm comm);
 
 #define SECTIONS(SECTION)   \

@@ -1,4 +1,5 @@
-/* Windows in shared memory, on the ranks that share it: theirs alone, not everybody's who is on the node. */
+/* Windows in shared memory, on the ranks that share it: theirs alone, not everybody's who is on the
+ * node. */
 #include "sections.h"
 
 void shared(void)
@@ -23,7 +24,8 @@ void shared(void)
     MPI_Win_sync(win);
     for (int i = 0; i < size; i++) {
         MPI_Win_shared_query(win, i, &bytes, &unit, &theirs);
-        say("%d of %d (%d): %ld bytes of %d, %d %d", i, size, members, (long)bytes, unit, theirs[0], theirs[1]);
+        say("%d of %d (%d): %ld bytes of %d, %d %d", i, size, members, (long)bytes, unit, theirs[0],
+            theirs[1]);
     }
     MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &theirs);
     say("the first is %d", theirs[0]);

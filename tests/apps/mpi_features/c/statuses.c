@@ -1,4 +1,5 @@
-/* Statuses: ignored, empty, of many, cancelled, set by hand, and not touched where MPI must not touch them. */
+/* Statuses: ignored, empty, of many, cancelled, set by hand, and not touched where MPI must not
+ * touch them. */
 #include "sections.h"
 
 static void show(const char *what, MPI_Status *status)
@@ -7,14 +8,16 @@ static void show(const char *what, MPI_Status *status)
     MPI_Get_count(status, MPI_INT, &count);
     MPI_Get_elements(status, MPI_INT, &elements);
     MPI_Test_cancelled(status, &cancelled);
-    say("%s: source %d, tag %d, error %d, count %d, elements %d, cancelled %d", what, status->MPI_SOURCE,
-        status->MPI_TAG, status->MPI_ERROR, count == MPI_UNDEFINED ? -2 : count, elements, cancelled);
+    say("%s: source %d, tag %d, error %d, count %d, elements %d, cancelled %d", what,
+        status->MPI_SOURCE, status->MPI_TAG, status->MPI_ERROR, count == MPI_UNDEFINED ? -2 : count,
+        elements, cancelled);
 }
 
 void statuses(void)
 {
     enum { MANY = 6 };
-    int left = (me + all - 1) % all, right = (me + 1) % all, in[MANY], out[MANY], flag = -1, index = -1, done = -1;
+    int left = (me + all - 1) % all, right = (me + 1) % all, in[MANY], out[MANY], flag = -1,
+        index = -1, done = -1;
     int indices[MANY];
     MPI_Request requests[2 * MANY];
     MPI_Status status, several[2 * MANY];
@@ -31,8 +34,8 @@ void statuses(void)
         MPI_Waitall(2 * MANY, requests, round == 0 ? several : MPI_STATUSES_IGNORE);
         for (int i = 0; i < MANY; i++)
             if (round == 0)
-                say("status %d: source %d, tag %d, error %d; value %d", i, several[i].MPI_SOURCE, several[i].MPI_TAG,
-                    several[i].MPI_ERROR, in[i]);
+                say("status %d: source %d, tag %d, error %d; value %d", i, several[i].MPI_SOURCE,
+                    several[i].MPI_TAG, several[i].MPI_ERROR, in[i]);
     }
     /* Single statuses leave MPI_ERROR alone. */
     status.MPI_ERROR = 4712;
@@ -41,7 +44,8 @@ void statuses(void)
     MPI_Wait(&requests[0], &status);
     show("two of three", &status);
     status.MPI_ERROR = 4713;
-    MPI_Sendrecv(out, 1, MPI_INT, right, 21, in, 6, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+    MPI_Sendrecv(out, 1, MPI_INT, right, 21, in, 6, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG,
+                 MPI_COMM_WORLD, &status);
     show("anything", &status);
     MPI_Recv(in, 1, MPI_INT, MPI_PROC_NULL, 22, MPI_COMM_WORLD, &status);
     say("from nobody: %d %d", status.MPI_SOURCE == MPI_PROC_NULL, status.MPI_TAG == MPI_ANY_TAG);

@@ -9,13 +9,14 @@ static void control_variables(void)
     MPI_T_cvar_get_num(&number);
     for (int i = 0; i < number && i < 40; i++) {
         char name[256], description[1024];
-        int name_length = sizeof name, length = sizeof description, verbosity, bind, scope, count, value = 0;
+        int name_length = sizeof name, length = sizeof description, verbosity, bind, scope, count,
+            value = 0;
         MPI_Datatype type;
         MPI_T_enum enumeration;
         MPI_T_cvar_handle handle;
-        if (MPI_T_cvar_get_info(i, name, &name_length, &verbosity, &type, &enumeration, description, &length, &bind,
-                                &scope) != MPI_SUCCESS
-            || type != MPI_INT || bind != MPI_T_BIND_NO_OBJECT)
+        if (MPI_T_cvar_get_info(i, name, &name_length, &verbosity, &type, &enumeration, description,
+                                &length, &bind, &scope) != MPI_SUCCESS ||
+            type != MPI_INT || bind != MPI_T_BIND_NO_OBJECT)
             continue;
         /* MPI does not look at the object. */
         if (MPI_T_cvar_handle_alloc(i, i % 2 ? NULL : (void *)8, &handle, &count) == MPI_SUCCESS) {
@@ -35,13 +36,15 @@ static void performance_variables(void)
     MPI_T_pvar_session_create(&session);
     for (int i = 0; i < number; i++) {
         char name[256], description[1024];
-        int name_length = sizeof name, length = sizeof description, verbosity, class, bind, readonly, continuous, atomic;
+        int name_length = sizeof name, length = sizeof description, verbosity, class, bind,
+            readonly, continuous, atomic;
         int count = -1;
         MPI_Datatype type;
         MPI_T_enum enumeration;
         MPI_T_pvar_handle handle;
-        if (MPI_T_pvar_get_info(i, name, &name_length, &verbosity, &class, &type, &enumeration, description, &length,
-                                &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS)
+        if (MPI_T_pvar_get_info(i, name, &name_length, &verbosity, &class, &type, &enumeration,
+                                description, &length, &bind, &readonly, &continuous,
+                                &atomic) != MPI_SUCCESS)
             continue;
         if (bind != MPI_T_BIND_MPI_COMM)
             continue;
@@ -54,7 +57,8 @@ static void performance_variables(void)
         }
     }
     MPI_T_pvar_session_free(&session);
-    say("%d performance variables, %d of communicators, %d handles, %d of another size", number, bound, handles, wrong);
+    say("%d performance variables, %d of communicators, %d handles, %d of another size", number,
+        bound, handles, wrong);
 }
 
 void tools(void)

@@ -1,5 +1,6 @@
-! One program, three Fortran bindings of MPI: BINDING_MPIF_H (include 'mpif.h'), BINDING_MPI (use mpi) or BINDING_F08
-! (use mpi_f08). Handles are integers in the first two, types in the third; the callbacks of the third say so.
+! Macros for three Fortran bindings of MPI, of which one is defined: BINDING_MPIF_H (include
+! 'mpif.h'), BINDING_MPI (use mpi) or BINDING_F08 (use mpi_f08). Handles are integers in the first
+! two, types in the third, whose callbacks have them in their interfaces.
 #ifdef BINDING_F08
 #define COMM type(MPI_Comm)
 #define GROUP type(MPI_Group)

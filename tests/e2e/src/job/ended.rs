@@ -158,8 +158,15 @@ impl Ended {
             .collect()
     }
 
-    /// Nothing of Invivo's is left in the file system but the report, the audit log of commands,
-    /// and the library that later jobs preload, too: no sockets, no `connect.json`.
+    /// Checks that the job succeeded and that each rank printed exactly this.
+    pub fn assert_printed(&self, expected: impl Fn(u32) -> String) {
+        assert_eq!(self.code(), 0, "{:?}: exit status", self.family());
+        let expected: Vec<String> = (0..self.running.ranks()).map(expected).collect();
+        assert_eq!(self.stdout(), expected, "{:?}: output", self.family());
+    }
+
+    /// Checks that nothing of Invivo's is left in the file system but the report, the audit log of
+    /// commands, and the library that later jobs preload, too: no sockets, no `connect.json`.
     pub fn assert_nothing_left(&self) {
         let mut left = Vec::new();
         for place in ["run", "state"] {

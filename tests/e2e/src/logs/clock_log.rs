@@ -1,5 +1,6 @@
 //! The clock logs of `common/clock_log.h`: ticks of a program's threads while they run.
 
+use crate::job::Running;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -49,6 +50,22 @@ impl ClockLog {
     /// The number of ticks of all threads.
     pub fn ticks(&self) -> usize {
         self.threads.values().map(Vec::len).sum()
+    }
+}
+
+/// The number of ticks of each rank so far.
+pub fn ticks(running: &Running) -> Vec<usize> {
+    (0..running.ranks())
+        .map(|rank| ClockLog::read(&running.logs(), rank).ticks())
+        .collect()
+}
+
+/// Waits until each of these ranks has so many ticks.
+pub fn wait_for_ticks(running: &mut Running, ranks: impl IntoIterator<Item = u32>, ticks: usize) {
+    for rank in ranks {
+        running.until("ticks", |job| {
+            (ClockLog::read(&job.logs(), rank).ticks() >= ticks).then_some(())
+        });
     }
 }
 

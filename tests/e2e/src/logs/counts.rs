@@ -69,6 +69,12 @@ impl Counts {
     }
 }
 
+/// The table of a job of which each rank makes these calls.
+pub fn calls_of_each_rank<const N: usize>(ranks: u32, calls: [(&str, u64); N]) -> Calls {
+    let of_rank = |rank| calls.map(|(name, calls)| ((rank, name.to_owned()), calls));
+    (0..ranks).flat_map(of_rank).collect()
+}
+
 /// The calls of functions that Invivo records; the others are queries, which it does not.
 pub fn recorded(calls: &Calls) -> Calls {
     let recorded = |name: &str| {

@@ -82,6 +82,23 @@ pub fn in_language(
     std::iter::once(program).chain(arguments).collect()
 }
 
+/// File and line of the statement with this mark (`/* at MARK */`, `! at MARK`) in a program of
+/// [`in_language`], in the form of a call site.
+pub fn marked_line(name: &str, language: Language, mark: &str) -> String {
+    let (extension, mark) = match language {
+        Language::C => ("c", format!("/* at {mark} */")),
+        Language::Fortran => ("f90", format!("! at {mark}")),
+    };
+    let file = format!("{name}.{extension}");
+    let source =
+        std::fs::read_to_string(sources().join(name).join(&file)).expect("the program's source");
+    let at = source
+        .lines()
+        .position(|line| line.ends_with(&mark))
+        .expect("a marked line");
+    format!("{file}:{}", at + 1)
+}
+
 /// The programs of `tests/apps/after_init`, which leave a file right behind their `MPI_Init`, each
 /// with the name of its language.
 pub fn after_init(family: Family) -> Vec<(&'static str, Vec<OsString>)> {

@@ -236,6 +236,38 @@ fn samples_make_room_for_calls() {
     thinning::assert_crowded_out(&results);
 }
 
+/// A strategy that a buffer of 128 KiB is too small for.
+const TOO_MANY_LEVELS: &str = "duration:1ms,duration:2ms,duration:3ms,iterations:8@MPI_Barrier";
+
+/// Rules that have no effect as long as only MPI calls are recorded: each is refused with its
+/// reason.
+fn assert_rules_without_effect_are_refused(client: &Client) {
+    for (strategy, reason) in [
+        (
+            "depth:2",
+            "depth:2 has no effect: no regions are recorded yet",
+        ),
+        (
+            "class:call",
+            "class:call has no effect: only MPI calls are recorded yet",
+        ),
+        ("samples", "samples has no effect: no samples are taken yet"),
+        (
+            "time,cap=50%",
+            "a cap has no use: it leaves the rest of the buffer to samples",
+        ),
+    ] {
+        let refused = client.run(&["strategy", strategy]);
+        assert!(!refused.status.success(), "{strategy}: {refused:?}");
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert!(stderr.contains(reason), "{strategy}: {stderr}");
+        assert!(
+            stderr.contains("give time, duration:1ms or iterations:4@MPI_Barrier"),
+            "{strategy}: {stderr}"
+        );
+    }
+}
+
 #[test]
 fn a_strategy_changes_while_the_job_runs() {
     let ranks = 2;
@@ -254,14 +286,16 @@ fn a_strategy_changes_while_the_job_runs() {
     client.all_do(ranks, &["strategy", "iterations:3@MPI_Allreduce"]);
     assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
 
-    // 33 levels want 132 bins, of which 128 KiB have fewer.
-    let refused = client.run(&["strategy", "samples,depth:0,duration:1ms", "--json"]);
+    // 33 levels need 132 bins, and 128 KiB have fewer.
+    let refused = client.run(&["strategy", TOO_MANY_LEVELS, "--json"]);
     assert!(!refused.status.success());
     let stderr = String::from_utf8_lossy(&refused.stderr);
     assert!(stderr.contains("is too small"), "{stderr}");
     assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
     let refused = client.run(&["strategy", "best"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("\"best\" is no rule of a strategy"));
+    assert_rules_without_effect_are_refused(&client);
+    assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
 
     let entries = client.json_stream(&["audit"]);
     let given = entries
@@ -270,7 +304,7 @@ fn a_strategy_changes_while_the_job_runs() {
     let arguments: Vec<_> = given
         .filter_map(|entry| entry["arguments"].as_str())
         .collect();
-    let wanted = ["iterations:3@MPI_Allreduce", "samples,depth:0,duration:1ms"];
+    let wanted = ["iterations:3@MPI_Allreduce", TOO_MANY_LEVELS];
     assert!(
         wanted.iter().all(|wanted| arguments.contains(wanted)),
         "{entries:?}"

@@ -10,9 +10,11 @@ use invivo_e2e::clients::number;
 use invivo_otfx::{Buffer, Geometry, Strategy};
 use serde_json::Value;
 
-/// Levels of samples; those of the last are all that are divisible by its power of two.
+/// Levels of samples: level n has the ordinals divisible by 2^n and no higher power; the last has
+/// all that are left.
 const LEVELS: u32 = 16;
-/// Marks of the cap are given in job time: a clock that is measured again moves by less than this.
+/// The error of a mark of the cap, which is in job time: a clock that is measured again moves by
+/// less.
 const MARK_TOLERANCE_NS: u64 = 100_000;
 
 /// The level of a sample.
@@ -26,8 +28,9 @@ fn levels(buffers: &Value) -> &[Value] {
     levels
 }
 
-/// Calls that a flight recorder of so much memory takes before it gives up the first, and the end
-/// of the one for which it does. How many bytes a call takes only the buffer's own encoding knows.
+/// The number of calls that a flight recorder of this size takes before it gives up the first one,
+/// and the end of the call for which it does. A real buffer is fed, because the size of a call
+/// depends on its encoding.
 fn fits(results: &FloodResults, rank: u32, geometry: Geometry) -> (u64, u64) {
     let mut buffer =
         Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("large enough");
@@ -45,7 +48,7 @@ fn fits(results: &FloodResults, rank: u32, geometry: Geometry) -> (u64, u64) {
     (fit, end.expect("more than fits"))
 }
 
-/// The ends of the first call of a rank and of that with a number; the tap goes on to the end of
+/// The ends of the first call of a rank and of call `number`. The tap has more, up to the end of
 /// the job.
 fn ends(results: &FloodResults, rank: u32, number: u64) -> (u64, u64) {
     let (mut calls, mut first, mut last) = (0, None, 0);
@@ -63,8 +66,8 @@ fn ends(results: &FloodResults, rank: u32, number: u64) -> (u64, u64) {
     (first.expect("a call"), last)
 }
 
-/// All calls are gone since the one that no longer fitted into half of the buffer; of the samples
-/// those are left whose ordinal the highest halving divides.
+/// Checks that all calls are gone since the one that no longer fitted into half of the buffer, and
+/// that the samples are left whose ordinal is divisible by the last halving's power of two.
 pub fn assert_thinned(results: &FloodResults, every: u64) {
     let buffers = &results.buffers;
     assert_eq!(
@@ -105,7 +108,7 @@ pub fn assert_thinned(results: &FloodResults, every: u64) {
             taken >= TOO_SMALL * 2 * fit,
             "{taken} calls, of which half a buffer takes {fit}"
         );
-        // Ticks are job time by one straight line, of which the losses tell two points.
+        // Job time is a linear function of ticks, of which the losses give two points.
         let slope = (lost.last_ns - lost.first_ns) as f64 / (last - first) as f64;
         let wanted = lost.first_ns + ((dropped - first) as f64 * slope) as u64;
         let marked = number(one, "/capped_ns");
@@ -121,21 +124,21 @@ pub fn assert_thinned(results: &FloodResults, every: u64) {
         .take_while(|level| closed(level) == u64::from(RANKS))
         .count() as u32;
     assert!((1..LEVELS).contains(&halvings), "{buffers}");
-    assert_told(results, halvings, every);
+    assert_notified(results, halvings, every);
     for (rank, kept) in &results.kept {
-        // Each says how many calls it has seen: the numbers of calls at equal distances.
-        let told = kept
+        // The value of a sample is the number of calls before it: multiples of one distance.
+        let found = kept
             .samples
             .iter()
             .map(|sample| (sample.ordinal, sample.values[0]));
         let left = (1..=kept.counts.stored / every).filter(|ordinal| level(*ordinal) >= halvings);
         assert!(
-            told.eq(left.map(|ordinal| (ordinal, ordinal * every))),
+            found.eq(left.map(|ordinal| (ordinal, ordinal * every))),
             "rank {rank} after {halvings} halvings"
         );
     }
     for (at, of_level) in (0..).zip(&levels[..LEVELS as usize]) {
-        // On a busy machine the place has not seen as many of each.
+        // On a busy machine ranks have different numbers of samples.
         let left = |samples: u64| {
             let of_level = |ordinal: &u64| level(*ordinal) == at && at >= halvings;
             (1..=samples).filter(of_level).count() as u64
@@ -152,10 +155,10 @@ pub fn assert_thinned(results: &FloodResults, every: u64) {
     }
 }
 
-/// Each rank knows how often its frequency has been halved; the last time may have been behind its
-/// last call but a few. As they knew in time, few samples came in vain: of those that nobody knows
-/// of, all that are not left would.
-fn assert_told(results: &FloodResults, halvings: u32, every: u64) {
+/// Checks that each rank was notified of the halvings of its frequency, but perhaps of the last
+/// one, which may come behind its last calls; and in time, so that few samples were made to be
+/// dropped.
+fn assert_notified(results: &FloodResults, halvings: u32, every: u64) {
     let buffers = &results.buffers;
     assert_eq!(
         number(buffers, "/thinned/locations"),
@@ -172,7 +175,7 @@ fn assert_told(results: &FloodResults, halvings: u32, every: u64) {
         );
         assert!(
             number(one, "/halvings/known") + 1 >= u64::from(halvings),
-            "the rank was not told: {one}"
+            "the rank was not notified: {one}"
         );
     }
     for (rank, kept) in &results.kept {
@@ -187,7 +190,7 @@ fn assert_told(results: &FloodResults, halvings: u32, every: u64) {
     }
 }
 
-/// No sample is left, and the calls are those of a flight recorder.
+/// Checks that no sample is left, and that the calls are those of a flight recorder.
 pub fn assert_crowded_out(results: &FloodResults) {
     for level in &levels(&results.buffers)[..LEVELS as usize] {
         assert_eq!(

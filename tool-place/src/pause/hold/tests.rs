@@ -22,23 +22,23 @@ fn hold(id: u64, lease_ms: u64) -> Command {
     )
 }
 
-fn closed(ranks: &[u32], generation: u32, until_ns: u64) -> Action {
-    Action::Hold {
+fn closed(ranks: &[u32], generation: u32, until_ns: u64) -> PauseAction {
+    PauseAction::Hold {
         ranks: ranks.iter().copied().map(Rank).collect(),
         generation,
         until_ns,
     }
 }
 
-fn free(ranks: &[u32]) -> Action {
-    Action::Free {
+fn free(ranks: &[u32]) -> PauseAction {
+    PauseAction::Free {
         ranks: ranks.iter().copied().map(Rank).collect(),
     }
 }
 
-fn acks(actions: &[Action], id: u64) -> Acks {
+fn acks(actions: &[PauseAction], id: u64) -> Acks {
     match actions {
-        [.., Action::Ack { command, acks }] if command.0 == id => acks.clone(),
+        [.., PauseAction::Ack { command, acks }] if command.0 == id => acks.clone(),
         other => panic!("no acknowledgement of {id} in {other:?}"),
     }
 }
@@ -71,7 +71,7 @@ fn held_from_the_start_until_resumed() {
     let now = START + 1_000 * MS;
     assert_eq!(
         pauses.heartbeat(now),
-        [Action::Push {
+        [PauseAction::Push {
             ranks: vec![Rank(4), Rank(5)],
             until_ns: now + HOLD_NS
         }]
@@ -100,7 +100,7 @@ fn held_from_the_start_until_resumed() {
 }
 
 #[test]
-fn a_rank_that_comes_when_nobody_is_held_finds_its_gate_open() {
+fn without_a_hold_a_new_rank_finds_its_gate_open() {
     let mut pauses = Pauses::new(4..6);
     assert_eq!(pauses.attached(START, Rank(4)), []);
     assert_eq!(pauses.begin(START, 0), [free(&[4])]);
@@ -113,8 +113,9 @@ fn a_rank_that_comes_when_nobody_is_held_finds_its_gate_open() {
     assert_eq!(pauses.attached(START, Rank(4)), [free(&[4])]);
 }
 
+/// A rank that is past it is a failure and runs on.
 #[test]
-fn a_rank_that_is_past_it_is_a_failure_and_runs_on() {
+fn a_rank_past_initialisation_fails_the_hold() {
     let mut pauses = Pauses::new(4..8);
     pauses.begin(START, 0);
     pauses.attached(START, Rank(4));
@@ -149,8 +150,9 @@ fn a_rank_that_is_past_it_is_a_failure_and_runs_on() {
     );
 }
 
+/// A hold waits as long as its lease and ends with it.
 #[test]
-fn a_hold_waits_as_long_as_its_lease_and_ends_with_it() {
+fn a_hold_lasts_as_long_as_its_lease() {
     let mut pauses = Pauses::new(4..6);
     pauses.begin(START, 0);
     pauses.attached(START, Rank(4));
@@ -177,7 +179,7 @@ fn pause_and_hold_share_the_gate() {
     };
     let actions = pauses.command(now, &command(1, pause));
     let [
-        Action::Close {
+        PauseAction::Close {
             generation: 2,
             until_ns,
             ranks,
@@ -191,7 +193,7 @@ fn pause_and_hold_share_the_gate() {
         now + 1_000 * MS,
         "the longer of both, and no other before it"
     );
-    let push = Action::Push {
+    let push = PauseAction::Push {
         ranks: vec![Rank(4), Rank(5)],
         until_ns: now + 1_000 * MS,
     };
@@ -202,7 +204,7 @@ fn pause_and_hold_share_the_gate() {
     }
     // The hold ends first: the pause keeps the gates closed.
     assert_eq!(pauses.tick(START + 10_000 * MS), []);
-    let open = Action::Open {
+    let open = PauseAction::Open {
         generation: 2,
         keep: vec![],
     };
@@ -212,7 +214,7 @@ fn pause_and_hold_share_the_gate() {
     let mut pauses = held();
     pauses.command(START, &command(1, pause));
     let actions = pauses.tick(START + 1_000 * MS);
-    let Some(Action::Open { keep, .. }) = actions.last() else {
+    let Some(PauseAction::Open { keep, .. }) = actions.last() else {
         panic!("{actions:?}")
     };
     assert_eq!(keep, &[Rank(4), Rank(5)]);
@@ -225,7 +227,7 @@ fn pause_and_hold_share_the_gate() {
     let mut pauses = held();
     pauses.command(START, &command(1, pause));
     let actions = pauses.command(START, &command(2, Verb::Resume));
-    let open = Action::Open {
+    let open = PauseAction::Open {
         generation: 2,
         keep: vec![],
     };

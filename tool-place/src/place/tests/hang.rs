@@ -152,8 +152,9 @@ fn what_was_seen_of_another_call_is_not_told() {
     assert_eq!(waits.classes[&Doing::InMpi(RECV)].ranks, 1);
 }
 
+/// A supervisor that does not answer is not waited for long.
 #[test]
-fn a_supervisor_that_does_not_answer_is_not_waited_for_long() {
+fn a_silent_supervisor_is_not_waited_for_long() {
     let mut scene = Scene::new();
     let (first, rank) = scene.attach(0);
     stands(&rank, RECV, 10);

@@ -43,8 +43,9 @@ fn hold(scene: &mut Scene, id: u64) {
     );
 }
 
+/// A job is held from the start until it is resumed.
 #[test]
-fn a_job_is_held_from_the_start_until_it_is_resumed() {
+fn a_job_is_held_from_start_to_resume() {
     let mut scene = Scene::before();
     // As its supervisor makes it: with a closed gate. Its place is there before the root has said
     // anything.
@@ -85,8 +86,9 @@ fn a_job_is_held_from_the_start_until_it_is_resumed() {
     assert_eq!(control.gate.load(Ordering::Acquire), 0);
 }
 
+/// A rank that computes already is not held and told by name.
 #[test]
-fn a_rank_that_computes_already_is_not_held_and_told_by_name() {
+fn a_computing_rank_is_named_instead_of_held() {
     let mut scene = Scene::new();
     let (_first, past) = scene.attach_in(0, phase::RUNNING, 0);
     initialises(&past);
@@ -116,8 +118,9 @@ fn a_gate_that_nobody_wants_closed_is_opened() {
     }
 }
 
+/// The directory of the job goes with the last who uses it.
 #[test]
-fn the_directory_of_the_job_goes_with_the_last_who_uses_it() {
+fn the_last_user_removes_the_directory_of_the_job() {
     let scene = Scene::new();
     let directory = scene.path.parent().unwrap().to_owned();
     let other = directory.join("other.sock");
@@ -131,8 +134,9 @@ fn the_directory_of_the_job_goes_with_the_last_who_uses_it() {
     assert!(!directory.exists());
 }
 
+/// A rank that is not recorded is past its initialisation or not from the first moment on.
 #[test]
-fn a_rank_that_is_not_recorded_is_past_its_initialisation_or_not_from_the_first_moment_on() {
+fn an_unrecorded_rank_is_known_to_be_past_initialisation() {
     let mut scene = Scene::of(JobInfo::default());
     let (_first, before) = scene.attach_in(0, phase::STARTING, 0);
     let (_second, past) = scene.attach_in(1, phase::RUNNING, 0);

@@ -172,8 +172,9 @@ fn in_vain(told: &Buffers) -> u64 {
     closed.map(|(_, loss)| loss.records).sum()
 }
 
+/// A rank is told that the frequency of its samples is halved.
 #[test]
-fn a_rank_is_told_that_the_frequency_of_its_samples_is_halved() {
+fn a_rank_hears_of_halved_sample_frequency() {
     const CALLS: u64 = 4000;
     let mut scene = sampled(1, "samples");
     let (_supervisor, mut writer) = scene.attach(0);

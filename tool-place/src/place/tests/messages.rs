@@ -79,8 +79,9 @@ fn a_late_sender_below_the_same_place() {
     });
 }
 
+/// A send to another place goes there and one from there is matched here.
 #[test]
-fn a_send_to_another_place_goes_there_and_one_from_there_is_matched_here() {
+fn sends_are_matched_across_places() {
     on_both_sides(|| {
         let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
         sender.open();
@@ -120,8 +121,9 @@ fn a_send_to_another_place_goes_there_and_one_from_there_is_matched_here() {
     });
 }
 
+/// What comes from no place or is no message is noted and not used.
 #[test]
-fn what_comes_from_no_place_or_is_no_message_is_noted_and_not_used() {
+fn peer_messages_of_strangers_are_noted_and_not_used() {
     on_both_sides(|| {
         let (mut scene, _ranks) = scene();
         let endpoints = encode(&Endpoints::new(WorldRank(5), 0, Vec::new())).unwrap();
@@ -142,8 +144,9 @@ fn what_comes_from_no_place_or_is_no_message_is_noted_and_not_used() {
     });
 }
 
+/// What lies before a reset does not count and keeps its order.
 #[test]
-fn what_lies_before_a_reset_does_not_count_and_keeps_its_order() {
+fn messages_before_a_reset_only_keep_the_order() {
     on_both_sides(|| {
         let (mut scene, [(_first, mut sender), (_second, mut receiver)]) = scene();
         sender.open();
@@ -162,8 +165,9 @@ fn what_lies_before_a_reset_does_not_count_and_keeps_its_order() {
     });
 }
 
+/// The end waits a little for what goes to other places.
 #[test]
-fn the_end_waits_a_little_for_what_goes_to_other_places() {
+fn the_end_waits_for_messages_to_other_places() {
     on_both_sides(|| {
         let (mut scene, mut ranks) = scene();
         ranks[0].1.open();
@@ -179,8 +183,9 @@ fn the_end_waits_a_little_for_what_goes_to_other_places() {
     });
 }
 
+/// A place that takes nothing does not hold the end up.
 #[test]
-fn a_place_that_takes_nothing_does_not_hold_the_end_up() {
+fn a_place_that_takes_nothing_delays_no_end() {
     on_both_sides(|| {
         let (mut scene, mut ranks) = scene();
         ranks[0].1.open();
@@ -197,8 +202,9 @@ fn a_place_that_takes_nothing_does_not_hold_the_end_up() {
     });
 }
 
+/// Before job time is known messages wait and then they have their time.
 #[test]
-fn before_job_time_is_known_messages_wait_and_then_they_have_their_time() {
+fn messages_wait_for_job_time() {
     on_both_sides(|| {
         let mut scene = Scene::in_layout("4:2,8:tail", 4);
         scene.has_clock = false;
@@ -246,8 +252,9 @@ fn before_job_time_is_known_messages_wait_and_then_they_have_their_time() {
     });
 }
 
+/// What comes before the job is told is put together and what comes before a switch is not.
 #[test]
-fn what_comes_before_the_job_is_told_is_put_together_and_what_comes_before_a_switch_is_not() {
+fn messages_before_a_switch_are_not_matched() {
     on_both_sides(|| {
         let mut scene = Scene::in_layout("4:2,8:tail", 4);
         let [(_first, mut sender), (_second, mut receiver)] = [0, 1].map(|rank| scene.attach(rank));

@@ -105,8 +105,9 @@ fn the_time_observed_begins_behind_the_initialisation() {
     assert_eq!(status.named[0].mpi_ns, 19 * MS);
 }
 
+/// After a reset no call of before is seen whichever way it comes.
 #[test]
-fn after_a_reset_no_call_of_before_is_seen_whichever_way_it_comes() {
+fn no_call_from_before_a_reset_is_seen_later() {
     on_both_sides(|| {
         let mut scene = Scene::new();
         let (_first, mut rank) = scene.attach(0);
@@ -168,8 +169,9 @@ fn after_a_reset_no_call_of_before_is_seen_whichever_way_it_comes() {
     });
 }
 
+/// A packet from both sides of a cut is read before anybody looks at the clock.
 #[test]
-fn a_packet_from_both_sides_of_a_cut_is_read_before_anybody_looks_at_the_clock() {
+fn a_packet_across_a_cut_may_be_read_early() {
     on_both_sides(|| {
         let mut scene = Scene::new();
         let (_supervisor, mut rank) = scene.attach(0);
@@ -186,8 +188,9 @@ fn a_packet_from_both_sides_of_a_cut_is_read_before_anybody_looks_at_the_clock()
     });
 }
 
+/// Recording goes off at the cut and on with a new epoch.
 #[test]
-fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
+fn switching_recording_on_begins_a_new_epoch() {
     on_both_sides(|| {
         let mut scene = Scene::new();
         let (_supervisor, mut rank) = scene.attach(0);
@@ -240,8 +243,9 @@ fn recording_goes_off_at_the_cut_and_on_with_a_new_epoch() {
     });
 }
 
+/// A job that begins unobserved has nothing from before the ranks knew.
 #[test]
-fn a_job_that_begins_unobserved_has_nothing_from_before_the_ranks_knew() {
+fn an_unobserved_start_leaves_no_records() {
     on_both_sides(|| {
         let mut scene = Scene::before();
         let (_supervisor, mut rank) = scene.attach(0);
@@ -261,8 +265,9 @@ fn a_job_that_begins_unobserved_has_nothing_from_before_the_ranks_knew() {
     });
 }
 
+/// What follows of a call from before a reset is from before.
 #[test]
-fn what_follows_of_a_call_from_before_a_reset_is_from_before() {
+fn continuations_belong_to_the_side_of_their_call() {
     on_both_sides(|| {
         let mut scene = Scene::new();
         let (_supervisor, mut rank) = scene.attach(0);

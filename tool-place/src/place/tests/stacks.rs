@@ -155,8 +155,9 @@ fn only_the_chosen_ranks_are_asked() {
     assert_eq!(answer(scene.said()), Some(Stacks::default()));
 }
 
+/// Who does not answer is told and so are names that come late.
 #[test]
-fn who_does_not_answer_is_told_and_so_are_names_that_come_late() {
+fn silent_supervisors_and_late_names_are_reported() {
     let mut scene = Scene::new();
     let (first, _rank) = scene.attach(0);
     let (_second, _other) = scene.attach(1);

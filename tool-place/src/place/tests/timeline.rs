@@ -154,8 +154,9 @@ fn what_is_left_out_is_counted_and_peers_have_names() {
     assert_eq!(rest.pieces[0].rows.len(), 1);
 }
 
+/// The call that a rank is in is open and what it wrote just now is there.
 #[test]
-fn the_call_that_a_rank_is_in_is_open_and_what_it_wrote_just_now_is_there() {
+fn open_calls_and_fresh_records_are_in_the_page() {
     let mut scene = Scene::new();
     let (_supervisor, mut writer) = scene.attach(0);
     scene.step(1);

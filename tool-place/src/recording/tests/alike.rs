@@ -75,7 +75,7 @@ fn place(commands: &[(u64, Verb)], late: &[u64], pace: u64) -> Came {
             }
         }
         for action in &actions {
-            if let Action::Ack { command, acks } = action
+            if let RecordingAction::Ack { command, acks } = action
                 && !acks.failures.is_empty()
             {
                 windows_failed.push(command.0);
@@ -117,7 +117,7 @@ proptest! {
     }
 
     #[test]
-    fn one_that_hears_too_late_is_in_the_same_epoch_behind_it(
+    fn a_late_place_is_in_the_same_epoch(
         steps in prop::collection::vec((1u64..60, 0u8..4), 1..12),
         late in prop::collection::vec(0..3 * AHEAD_MS, 1..12),
         pace in 1u64..10,

@@ -1,9 +1,10 @@
 //! The programs: kernels of our own with the patterns of the NAS benchmarks, LAMMPS, hpcc; and how
 //! each tells what it did.
 
-use super::{App, RANKS, Said};
+use super::app::{App, RANKS, Said};
 use crate::bench::mpi::OPEN_MPI;
-use crate::bench::{folder, stream};
+use crate::bench::results::folder;
+use crate::bench::stream;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
@@ -260,7 +261,8 @@ mod tests {
         assert_eq!(said.made, [("MPI_Send".to_owned(), 7)]);
         assert!(of_kernel("seconds 1.5\n", Path::new("")).is_err());
 
-        let text = "Step Temp\n0 3.0\n50 1.6\n100 1.5\nLoop time of 0.75 on 2 procs for 100 steps\nNlocal: 2000\n";
+        let text = "Step Temp\n0 3.0\n50 1.6\n100 1.5\nLoop time of 0.75 on 2 procs for 100 \
+            steps\nNlocal: 2000\n";
         let said = of_lammps(text, Path::new("")).unwrap();
         assert_eq!(
             (said.seconds, said.answer.as_str()),

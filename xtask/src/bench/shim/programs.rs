@@ -1,8 +1,8 @@
 //! The program under each tool, which must have seen what it called.
 
-use super::{RANKS, Tool};
-use crate::bench::folder;
+use super::tool::{RANKS, Tool};
 use crate::bench::mpi::{Mpi, Report, observed, with_tools};
+use crate::bench::results::folder;
 use crate::bench::statistics::quantile;
 use crate::run::output;
 use anyhow::{Context, Result, ensure};
@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn what_other_tools_say_between_is_left_out() {
-        let text = "EZTrace MPI: a line\ntime iprobe 50.0 49.0\ntime iprobe 60.0 51.0\ntime iprobe 55.0 50.0\n\
+        let text = "EZTrace MPI: a line\ntime iprobe 50.0 49.0\ntime iprobe 60.0 51.0\ntime iprobe \
+            55.0 50.0\n\
                     slow 900.0\nslow 800.0\nslow 100.0\nmade MPI_Iprobe 60000\n";
         let said = Said::read(text).unwrap();
         assert_eq!(said.ns("iprobe"), Some((55.0, 50.0)));

@@ -2,8 +2,9 @@
 
 use super::*;
 
+/// The measurement ends and the job goes on to its own end.
 #[test]
-fn the_measurement_ends_and_the_job_goes_on_to_its_own_end() {
+fn the_job_goes_on_when_the_measurement_ends() {
     on_both_sides(|| {
         let mut scene = Scene::new();
         let (supervisor, mut rank) = scene.attach(0);

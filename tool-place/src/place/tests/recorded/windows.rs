@@ -2,8 +2,9 @@
 
 use super::*;
 
+/// A window is the same time on all ranks and is acknowledged when it is taken.
 #[test]
-fn a_window_is_the_same_time_on_all_ranks_and_is_acknowledged_when_it_is_taken() {
+fn a_window_is_the_same_time_on_all_ranks() {
     on_both_sides(|| {
         let mut scene = Scene::new();
         let (_first, mut rank) = scene.attach(0);
@@ -77,8 +78,9 @@ fn a_window_is_the_same_time_on_all_ranks_and_is_acknowledged_when_it_is_taken()
     });
 }
 
+/// A call that nobody noted is open across a window if it was entered before.
 #[test]
-fn a_call_that_nobody_noted_is_open_across_a_window_if_it_was_entered_before() {
+fn an_unnoted_call_from_before_a_window_is_open() {
     on_both_sides(|| {
         let mut scene = Scene::of(JobInfo::default());
         let (_first, waits) = scene.attach(0);

@@ -1,7 +1,7 @@
 //! The sections on whole jobs: programs, start and end, questions.
 
-use super::{bar, bounded, earlier, median, newest, rows, word};
-use crate::bench::page::{Charts, Runs};
+use super::cells::{bar, bounded, earlier, median, newest, rows, word};
+use crate::bench::page::section::{Charts, Runs};
 use crate::bench::svg::{Chart, Group, short};
 use anyhow::Result;
 use serde_json::Value;
@@ -10,7 +10,8 @@ use std::fmt::Write as _;
 pub fn apps(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::from(
-        "| program | ranks | calls a second and rank | bytes per call | KiB a second and rank | slower by % | tool CPU s per CPU s | slower by %, earlier runs |\n\
+        "| program | ranks | calls a second and rank | bytes per call | KiB a second and rank | \
+         slower by % | tool CPU s per CPU s | slower by %, earlier runs |\n\
          |---|---|---|---|---|---|---|---|\n",
     );
     for row in rows(run) {
@@ -66,7 +67,8 @@ pub fn apps_charts(run: &Value) -> Result<Charts> {
 pub fn bytes(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::from(
-        "| program | ranks | calls | bytes per call | target | libotf2 | bytes, earlier runs |\n|---|---|---|---|---|---|---|\n",
+        "| program | ranks | calls | bytes per call | target | libotf2 | bytes, earlier runs \
+         |\n|---|---|---|---|---|---|---|\n",
     );
     for row in rows(run) {
         let program = word(row, "program");
@@ -91,7 +93,8 @@ pub fn bytes(runs: &Runs) -> Result<String> {
 pub fn startup(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::from(
-        "| MPI | bare ms | observed ms | added ms | target | added, earlier runs |\n|---|---|---|---|---|---|\n",
+        "| MPI | bare ms | observed ms | added ms | target | added, earlier runs \
+         |\n|---|---|---|---|---|---|\n",
     );
     for row in rows(run) {
         let mpi = word(row, "mpi");
@@ -112,7 +115,8 @@ pub fn tree(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let of = |kind: &'static str| rows(run).filter(move |row| row["kind"] == kind);
     let mut text = String::from(
-        "| fan-in | layers | tool processes | question | ms | of a hundred, the second longest | bytes to the client |\n|---|---|---|---|---|---|---|\n",
+        "| fan-in | layers | tool processes | question | ms | of a hundred, the second longest | \
+         bytes to the client |\n|---|---|---|---|---|---|---|\n",
     );
     for row in of("real") {
         let _ = writeln!(
@@ -128,7 +132,8 @@ pub fn tree(runs: &Runs) -> Result<String> {
         );
     }
     text += "\nBytes that the root of a simulated tree receives for one question and hands out:\n\n\
-             | ranks | layers | tool processes | functions | matrix | status | messages |\n|---|---|---|---|---|---|---|\n";
+             | ranks | layers | tool processes | functions | matrix | status | messages \
+             |\n|---|---|---|---|---|---|---|\n";
     for row in of("simulated") {
         let number = |name: &str| match row[name].as_f64() {
             Some(many) if many >= 10.0 => short(many),

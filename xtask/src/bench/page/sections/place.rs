@@ -1,7 +1,7 @@
 //! The section on the tool place.
 
-use super::{bar, bounded, earlier, median, newest, rows};
-use crate::bench::page::{Charts, Runs};
+use super::cells::{bar, bounded, earlier, median, newest, rows};
+use crate::bench::page::section::{Charts, Runs};
 use crate::bench::svg::{Chart, Group, short};
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -23,7 +23,8 @@ fn of_place<'a>(run: &'a Value, stage: &str) -> impl Iterator<Item = &'a Value> 
 pub fn place(runs: &Runs) -> Result<String> {
     let run = newest(runs)?;
     let mut text = String::from(
-        "| locations | ns per call | million calls a second and core | of the target, 10 | allocations in a million calls | memory at half-time, in the end | ns, earlier runs |\n\
+        "| locations | ns per call | million calls a second and core | of the target, 10 | \
+         allocations in a million calls | memory at half-time, in the end | ns, earlier runs |\n\
          |---|---|---|---|---|---|---|\n",
     );
     for row in of_place(run, "place") {
@@ -51,7 +52,8 @@ pub fn place(runs: &Runs) -> Result<String> {
             )
         );
     }
-    text += "\nOf the time with 64 locations, each part alone:\n\n| part | ns per call | share |\n|---|---|---|\n";
+    text += "\nOf the time with 64 locations, each part alone:\n\n| part | ns per call | share \
+        |\n|---|---|---|\n";
     let whole = of_place(run, "place").find(|row| row["locations"] == 64);
     let whole = median(&whole.context("64 locations")?["cpu_ns"])?;
     let mut rest = whole;

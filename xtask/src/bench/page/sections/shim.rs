@@ -1,7 +1,7 @@
 //! The section on calls.
 
-use super::{bar, bounded, each, earlier, median, newest, rows, word};
-use crate::bench::page::{Charts, Runs};
+use super::cells::{bar, bounded, each, earlier, median, newest, rows, word};
+use crate::bench::page::section::{Charts, Runs};
 use crate::bench::svg::{Chart, Group, short};
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -76,8 +76,10 @@ fn added<'a>(run: &'a Value, mpi: &str, kind: &str, tool: &str) -> Option<&'a Va
 /// By how much the aims are missed, in all runs that are kept.
 fn aims(runs: &Runs, mpi: &str) -> Result<String> {
     let mut text = format!(
-        "\nAbove the aims on {mpi}, in ns, run by run, the newest first; what is below zero is met:\n\n\
-         | call | recorded, less two stamps and {RECORDED_NS:.0} ns | recording off, less the wrapper and {OFF_NS:.0} ns |\n|---|---|---|\n"
+        "\nAbove the aims on {mpi}, in ns, run by run, the newest first; what is below zero is \
+         met:\n\n\
+         | call | recorded, less two stamps and {RECORDED_NS:.0} ns | recording off, less the \
+         wrapper and {OFF_NS:.0} ns |\n|---|---|---|\n"
     );
     for kind in kinds(newest(runs)?) {
         let above = |tool: &str, least: &str, more: f64| {
@@ -102,7 +104,8 @@ fn aims(runs: &Runs, mpi: &str) -> Result<String> {
 
 fn single(run: &Value, mpi: &str) -> Result<String> {
     let mut text = format!(
-        "\nSingle calls of `MPI_Iprobe` on {mpi}, in ns (with the time stamps around each, 20 ns or so):\n\n\
+        "\nSingle calls of `MPI_Iprobe` on {mpi}, in ns (with the time stamps around each, 20 ns \
+         or so):\n\n\
          | of all calls, as long or shorter | bare | two stamps | recorded |\n|---|---|---|---|\n"
     );
     for kind in each(run, "kind")
@@ -129,7 +132,8 @@ fn single(run: &Value, mpi: &str) -> Result<String> {
     if let Some(row) = switch {
         let _ = writeln!(
             text,
-            "\nA call that fills a packet, sends it and opens the next takes {} ns, {} more than as rare calls of the bare run. (Where \
+            "\nA call that fills a packet, sends it and opens the next takes {} ns, {} more than \
+             as rare calls of the bare run. (Where \
              the cores are taken, it is also when the place goes before the rank.)\n",
             bounded(&row["ns"]),
             bounded(&row["added_ns"])

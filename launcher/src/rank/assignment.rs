@@ -1,0 +1,30 @@
+//! What the supervisor of a rank is given at its start.
+
+use crate::job::environment::{Environment, World};
+use crate::mpi::preload::Preload;
+use crate::rank::shared_memory::{RankIdentity, StartState};
+use crate::tool::startup_barrier::StartupBarrier;
+use std::ffi::OsString;
+
+/// What a supervisor has to do.
+#[derive(Debug)]
+pub struct RankAssignment {
+    /// Which rank this is.
+    pub identity: RankIdentity,
+    /// How it begins.
+    pub start_state: StartState,
+    /// Ranks of the application on this host.
+    pub on_host: u32,
+    /// Hosts of the job.
+    pub hosts: u32,
+    /// What the launcher said.
+    pub world: World,
+    /// The environment that the launcher gave.
+    pub environment: Environment,
+    /// The application with its arguments.
+    pub program: Vec<OsString>,
+    /// What to preload; nothing into a program that is not to be observed.
+    pub preload: Option<Preload>,
+    /// Where to note that the rank is in MPI; nothing where nobody waits for that.
+    pub barrier: Option<StartupBarrier>,
+}

@@ -1,0 +1,95 @@
+//! Questions of the root: each is answered at once, or when supervisors have said what is needed.
+
+use super::answers;
+use super::commands::Commands;
+use super::hang_queries::HangQueries;
+use super::local_ranks::LocalRanks;
+use super::stack_queries::StackQueries;
+use super::timeline;
+use crate::time_point::Now;
+use invivo_proto::control::tree::{Partial, Query, Up};
+use invivo_proto::ids::WaveId;
+use invivo_tbon::clock::JobClock;
+
+/// Questions that wait for supervisors.
+#[derive(Default)]
+pub struct Queries {
+    pub hang: HangQueries,
+    pub stacks: StackQueries,
+}
+
+impl Queries {
+    /// A question. The answer, where supervisors need not be asked for it.
+    pub fn begin(
+        &mut self,
+        now: Now,
+        wave: WaveId,
+        query: Query,
+        clock: &JobClock,
+        commands: &Commands,
+        local: &mut LocalRanks,
+    ) -> Option<Up> {
+        let partial = match query {
+            Query::Hang { older_ns } => {
+                let is_paused = commands.is_paused(now);
+                return self.hang.begin(now, wave, older_ns, is_paused, local);
+            }
+            Query::Stacks { chosen, threads } => {
+                return self.stacks.begin(now, wave, chosen, threads, local);
+            }
+            Query::Functions { rank_rows_max } => {
+                Partial::Functions(local.feed.analyses.functions(rank_rows_max))
+            }
+            Query::Matrix { side_max } => Partial::Matrix(local.feed.analyses.matrix(side_max)),
+            Query::Messages => Partial::Messages(Box::new(local.feed.analyses.messages())),
+            Query::Status => Partial::Status(answers::status(now, clock, commands, local)),
+            Query::Buffers => {
+                Partial::Buffers(answers::buffers(&local.time_point(now, clock), local))
+            }
+            Query::Records {
+                location,
+                from_ns,
+                to_ns,
+                after,
+                max,
+            } => Partial::Records(answers::kept_records(
+                &local.time_point(now, clock),
+                local,
+                location,
+                from_ns..to_ns,
+                after,
+                max,
+            )),
+            Query::Timeline {
+                from,
+                from_ns,
+                to_ns,
+                newest,
+                max,
+            } => {
+                let query = timeline::PageQuery {
+                    from,
+                    job_ns: from_ns..to_ns,
+                    newest,
+                    max,
+                };
+                let is_paused = commands.is_paused(now);
+                let is_over = commands.recording.is_over();
+                Partial::Timeline(timeline::page(now, query, clock, is_paused, is_over, local))
+            }
+        };
+        Some(Up::Partial {
+            wave,
+            partial,
+            coverage: local.coverage(now),
+            missing: Vec::new(),
+        })
+    }
+
+    /// Answers what is complete or has waited for long enough.
+    pub fn due(&mut self, now: Now, is_paused: bool, local: &mut LocalRanks) -> Vec<Up> {
+        let mut answers = self.hang.due(now, is_paused, local);
+        answers.extend(self.stacks.due(now, local));
+        answers
+    }
+}

@@ -1,0 +1,19 @@
+//! What a place's recording asks for.
+
+use invivo_proto::control::tree::Acks;
+use invivo_proto::ids::CommandId;
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordingAction {
+    /// Tell the ranks whether to record. Of a switch on, `Recording::switched` is to be told when
+    /// it is done.
+    Switch {
+        /// On or off.
+        on: bool,
+        /// The epoch that recording is in, or was in.
+        epoch: u32,
+    },
+    /// Answer a command.
+    Ack { command: CommandId, acks: Acks },
+}

@@ -1,0 +1,24 @@
+//! A section of the page on performance: how a bench's runs become its tables and charts.
+
+use crate::bench::svg::Chart;
+use anyhow::Result;
+use serde_json::Value;
+
+/// A bench's runs, the newest last.
+pub type Runs = Vec<Value>;
+
+/// Charts with the names of their files.
+pub type Charts = Vec<(&'static str, Chart)>;
+
+/// One section of the page.
+pub struct Section {
+    /// As the page names it, and its bench.
+    pub name: &'static str,
+    /// Cores that others may have used for figures to be taken over: where they take the ranks'
+    /// own, a comparison of whole programs says nothing.
+    pub others_max: f64,
+    /// Its tables.
+    pub text: fn(&Runs) -> Result<String>,
+    /// Its charts.
+    pub charts: fn(&Value) -> Result<Charts>,
+}

@@ -1,0 +1,68 @@
+//! Result files of the benches: single figures and tables, as JSON in `target/bench`.
+
+use super::machine::{Beside, machine};
+use crate::run::root;
+use anyhow::Result;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Writes a bench's table: what was measured where and beside what, in full or not, and its rows.
+pub fn write_table(
+    name: &str,
+    about: &str,
+    full: bool,
+    beside: &Beside,
+    rows: &[Value],
+) -> Result<()> {
+    let table = serde_json::json!({
+        "name": name, "about": about, "full": full, "machine": machine(),
+        "beside": beside.json(), "rows": rows,
+    });
+    let file = folder().join(format!("{name}.json"));
+    std::fs::write(&file, serde_json::to_string_pretty(&table)? + "\n")?;
+    println!(
+        "others used {:.2} cores meanwhile; all of it: {}",
+        table["beside"]["cores_used_by_others"]
+            .as_f64()
+            .unwrap_or(0.0),
+        file.display()
+    );
+    Ok(())
+}
+
+/// One figure.
+pub struct Figure {
+    /// Also the file's name.
+    pub name: &'static str,
+    /// What was measured.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What it is to be compared with, in the same unit.
+    pub baseline: f64,
+    /// How to read it.
+    pub about: String,
+}
+
+impl Figure {
+    /// Writes it and says it.
+    pub fn write(&self) -> Result<()> {
+        let ratio = self.value / self.baseline;
+        let text = serde_json::to_string_pretty(&serde_json::json!({
+            "name": self.name, "value": self.value, "unit": self.unit, "baseline": self.baseline,
+            "ratio": ratio,
+            "about": self.about,
+        }))?;
+        std::fs::write(folder().join(format!("{}.json", self.name)), text + "\n")?;
+        println!(
+            "{:<24} {:>9.2} {:<14} baseline {:>9.2}  ratio {ratio:.3}",
+            self.name, self.value, self.unit, self.baseline
+        );
+        Ok(())
+    }
+}
+
+/// Where results and programs go.
+pub fn folder() -> PathBuf {
+    root().join("target/bench")
+}

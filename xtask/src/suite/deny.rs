@@ -1,0 +1,32 @@
+//! Licences, advisories and sources of all dependencies, by cargo-deny.
+
+use super::ended::Ended;
+use crate::run::root;
+use crate::setup::tool;
+use anyhow::{Result, ensure};
+use std::process::{Command, Output};
+
+/// Fails where a check fails; says so where only the database of advisories is out of reach.
+pub fn check() -> Result<Ended> {
+    let rest = deny(&["bans", "licenses", "sources"])?;
+    ensure!(
+        rest.status.success(),
+        "{}",
+        String::from_utf8_lossy(&rest.stderr)
+    );
+
+    let advisories = deny(&["advisories"])?;
+    if advisories.status.success() {
+        return Ok(Ended::Passed);
+    }
+    let said = String::from_utf8_lossy(&advisories.stderr);
+    ensure!(said.contains("failed to fetch advisory database"), "{said}");
+    Ok(Ended::PassedBut("advisories unreachable".into()))
+}
+
+fn deny(checks: &[&str]) -> Result<Output> {
+    let mut deny = Command::new(tool("cargo-deny"));
+    deny.current_dir(root())
+        .args(["--all-features", "--log-level", "error", "check"]);
+    Ok(deny.args(checks).output()?)
+}
