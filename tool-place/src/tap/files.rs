@@ -1,7 +1,7 @@
 //! The tap's files: one per location, with everything that was taken of it, packet by packet.
 //!
 //! ```text
-//! DIR/rank-R.thread-T.packets    packet* (header and payload, see `wire.md`), each behind the one before
+//! DIR/rank-R.thread-T.packets    packet*, header and payload (see `wire.md`)
 //! ```
 
 use crate::notes::{Notes, Trouble};
@@ -37,7 +37,8 @@ impl Taps {
     pub fn note(&self, notes: &mut Notes) {
         notes.add(Trouble::Tap, || {
             format!(
-                "INVIVO_TAP is set: every record is written to {} as well, without bounds; for tests alone",
+                "INVIVO_TAP is set: every record is written to {} as well, without bounds; for \
+                 tests alone",
                 self.0.display()
             )
         });
