@@ -34,7 +34,8 @@ impl SelfStats {
         });
         let panicked = (self.panics > 0).then(|| {
             format!(
-                "tool process {me} failed in itself, {} times, and went on: an answer may be missing",
+                "tool process {me} failed in itself, {} times, and went on: an answer may be \
+                 missing",
                 self.panics
             )
         });

@@ -92,7 +92,8 @@ fn unknown_keys_and_bad_values_are_refused_where_they_stand() {
     assert!(here("report = 'a%z'\n").starts_with("invivo.toml:1: `%z` in a%z is no token"));
     assert_eq!(
         error(&[("INVIVO_FAN_IN", "many")], &[]),
-        "the variable INVIVO_FAN_IN: \"many\" is no fan-in: a fan-in is ranks per tool place and then members per analysis \
+        "the variable INVIVO_FAN_IN: \"many\" is no fan-in: a fan-in is ranks per tool place and \
+         then members per analysis \
          node, the last one repeats; write it like `4,16`"
     );
     // What another layer hides is wrong all the same.
@@ -112,7 +113,8 @@ fn a_strategy_must_fit_the_buffer() {
         of(&Flags::default(), &variables, &[])
     };
     assert!(fits("100KiB").is_ok());
-    let refused = "samples,depth:0 sorts into 25 levels, which need a buffer of at least 100KiB, not 99KiB: give more memory, or \
+    let refused = "samples,depth:0 sorts into 25 levels, which need a buffer of at least 100KiB, \
+        not 99KiB: give more memory, or \
                    fewer rules";
     assert_eq!(
         fits("99KiB").expect_err("too small").to_string(),
@@ -189,7 +191,8 @@ fn flags_for_another_process_say_the_same_again() {
     }
     let file = file(
         "invivo.toml",
-        "quiet = false\nstrategy = 'duration:1ms,cap=50%'\nbuffer = '1MiB'\nhold = '90s'\nfan-in = [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
+        "quiet = false\nstrategy = 'duration:1ms,cap=50%'\nbuffer = '1MiB'\nhold = '90s'\nfan-in = \
+         [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
     );
     let first = of(&Flags::default(), &[], &[file]).expect("good");
     let words = std::iter::once(OsString::from("exec")).chain(first.to_flags());

@@ -174,7 +174,8 @@ mod tests {
             clock.refine(at(1000));
             let ns = clock.at_ns(start + later_ms * khz);
             let true_ns = boot + later_ms * 1_000_000;
-            prop_assert!(ns.abs_diff(true_ns) <= 1 + later_ms / 500, "{} instead of {}", ns, true_ns);
+            prop_assert!(ns.abs_diff(true_ns) <= 1 + later_ms / 500, "{} instead of \
+                {}", ns, true_ns);
             let ticks = clock.duration_ticks(clock.duration_ns(later_ms * khz));
             prop_assert!(ticks.abs_diff(later_ms * khz) <= khz / 1_000_000 + 1 + later_ms / 100);
         }

@@ -139,7 +139,8 @@ impl RankRecords {
             let rank = self.rank;
             feed.notes.add(Trouble::Packet, || {
                 format!(
-                    "rank {rank}: packet of thread {thread}, at most {LOCATIONS_MAX} are allowed: refused"
+                    "rank {rank}: packet of thread {thread}, at most {LOCATIONS_MAX} are allowed: \
+                     refused"
                 )
             });
             return;
@@ -338,7 +339,8 @@ impl RankRecords {
             let rank = self.rank;
             feed.notes.add(Trouble::LostPacket, || {
                 format!(
-                    "rank {rank}, thread {thread}: packet {next} never came; its records count as dropped"
+                    "rank {rank}, thread {thread}: packet {next} never came; its records count as \
+                     dropped"
                 )
             });
             self.tell(read, feed);
@@ -423,7 +425,8 @@ impl RankRecords {
             if location.store.buffer().is_none() {
                 feed.notes.add(Trouble::Budget, || {
                     format!(
-                        "rank {rank}: the memory for buffers is spent; its calls are analysed and not kept \
+                        "rank {rank}: the memory for buffers is spent; its calls are analysed and \
+                         not kept \
                          (--budget asks for more, ulimit -v must allow it)"
                     )
                 });
@@ -435,7 +438,10 @@ impl RankRecords {
     fn tell_lost(&self, thread: usize, packet: u64, feed: &mut Feed) {
         let rank = self.rank;
         feed.notes.add(Trouble::LostPacket, || {
-            format!("rank {rank}, thread {thread}: packet {packet} never came; its records count as dropped")
+            format!(
+                "rank {rank}, thread {thread}: packet {packet} never came; its records count \
+                as dropped"
+            )
         });
     }
 

@@ -115,7 +115,8 @@ proptest! {
             prop_assert_eq!(rest.next(), None);
             let last_of = |kind| plain[by].iter().rfind(|(_, k)| *k == kind).map(|(n, _)| n);
             for kind in [Some(0), Some(1)] {
-                prop_assert!(last_of(kind).is_none_or(|last| came.contains(last)), "the newest comes");
+                prop_assert!(last_of(kind).is_none_or(|last| came.contains(last)), "the newest \
+                    comes");
             }
         }
     }

@@ -94,7 +94,8 @@ fn run(recorded: &Recorded, locations: u32, turns: u64) -> Result<()> {
         }
     }
     println!(
-        "{{\"locations\": {locations}, \"stage\": \"memory\", \"half_bytes\": {}, \"end_bytes\": {}, \"buffer_bytes\": {}, \
+        "{{\"locations\": {locations}, \"stage\": \"memory\", \"half_bytes\": {}, \"end_bytes\": \
+         {}, \"buffer_bytes\": {}, \
          \"calls\": {}, \"payload_bytes\": {}}}",
         half_bytes.unwrap_or_default(),
         meter::resident_bytes(),

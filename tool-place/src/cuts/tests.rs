@@ -98,7 +98,8 @@ proptest! {
             }
             seen = seen.max(end);
             let expected = Naive::of(&changes, seen, 200).judge(begin, end);
-            prop_assert_eq!(cuts.judge(begin, end), expected, "{} to {} of {:?}", begin, end, changes);
+            prop_assert_eq!(cuts.judge(begin, end), expected, "{} to {} of \
+                {:?}", begin, end, changes);
         }
         let resets = |planned: &&Planned| planned.change == Change::Reset && planned.ticks < seen;
         prop_assert_eq!(cuts.resets(), changes.iter().filter(resets).count() as u64);

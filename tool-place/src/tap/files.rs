@@ -37,7 +37,8 @@ impl Taps {
     pub fn note(&self, notes: &mut Notes) {
         notes.add(Trouble::Tap, || {
             format!(
-                "INVIVO_TAP is set: every record is written to {} as well, without bounds; for tests alone",
+                "INVIVO_TAP is set: every record is written to {} as well, without bounds; for \
+                 tests alone",
                 self.0.display()
             )
         });

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::job::environment::Family;
-use crate::rank::place_socket::tests::{Place, hear, tell};
-use crate::rank::shared_memory::map;
 use crate::job::environment::{Environment, World};
 use crate::mpi::preload::Preload;
+use crate::rank::place_socket::tests::{Place, hear, tell};
+use crate::rank::shared_memory::map;
 use crate::rank::shared_memory::{RankIdentity, StartState};
 use crate::tool::startup_barrier::StartupBarrier;
 use invivo_proto::control::local::Outcome;
@@ -36,7 +36,8 @@ impl Job {
     fn run(&self, script: &str) -> JoinHandle<Ended> {
         let socket = self.dir.path().join("place.sock");
         let prelude = format!(
-            "socket={}; both=${{INVIVO_FDS%,*}}; welcome() {{ printf %s \"$socket\" >&${{both#*,}}; }}; cd {}",
+            "socket={}; both=${{INVIVO_FDS%,*}}; welcome() {{ printf %s \"$socket\" \
+             >&${{both#*,}}; }}; cd {}",
             socket.display(),
             self.dir.path().display(),
         );
@@ -251,7 +252,8 @@ fn only_the_rank_itself_is_looked_at() {
 fn constant_requests_do_not_starve_the_childs_end() {
     let job = Job::new();
     let supervisor = job.run(
-        "welcome; until [ -e go ]; do :; done; printf aborting >&${both#*,}; until [ -e on ]; do :; done; exit 4",
+        "welcome; until [ -e go ]; do :; done; printf aborting >&${both#*,}; until [ -e on ]; do \
+         :; done; exit 4",
     );
     let (connection, _, region) = job.attached();
     region.page().phase.store(phase::DRAINED, Ordering::Release);
