@@ -66,7 +66,7 @@ struct RootArgs {
     #[arg(long, default_value_t = 0)]
     watchdog_ns: u64,
     /// What buffers keep when not everything fits, such as `duration:1ms`.
-    #[arg(long, default_value_t)]
+    #[arg(long, default_value_t, value_parser = Strategy::parse)]
     strategy: Strategy,
 }
 

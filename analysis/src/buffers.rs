@@ -1,6 +1,8 @@
-//! What the buffers hold and what they gave up: sums over locations, extremes, and the few
-//! locations that an answer names. Every list has a fixed length or that of the strategies' levels,
-//! so that an answer does not grow with the job.
+//! Sums up what the buffers of all locations hold and what they gave up, with extremes and the few
+//! locations that an answer names.
+//!
+//! Every list has a fixed length or that of the strategies' levels, so that an answer does not grow
+//! with the job.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

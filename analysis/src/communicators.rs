@@ -1,5 +1,6 @@
-//! What the ranks below one place have said about their communicators, and who the peers on them
-//! are.
+//! Translates communicators and peers of the ranks below one place into ranks of the application.
+//!
+//! It knows what these ranks' definitions have said so far; what is not known yet is asked for.
 //!
 //! Records name a peer as a rank *in a communicator*, and the communicator by the rank's own
 //! number. Two kinds of definition lead to the rank of the application. Each member says which
@@ -39,7 +40,6 @@ pub struct Membership {
     pub rank: u32,
 }
 
-/// See the module's head.
 #[derive(Clone, Debug, Default)]
 pub struct Communicators {
     memberships: HashMap<(Rank, CommLocal), Membership, FxBuildHasher>,

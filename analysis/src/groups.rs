@@ -1,5 +1,7 @@
-//! The members of communicators: pieces of run-length coded groups, joined as they arrive, and the
-//! rank of the application that a rank *in a communicator* is, found without writing the group out.
+//! Keeps the members of communicators as run-length coded groups, joined as their pieces arrive.
+//!
+//! The rank of the application that a rank *in a communicator* is, is found without writing the
+//! group out.
 //!
 //! A group is told only by the communicator's rank 0, in pieces that each begin at a stated
 //! communicator rank. Pieces may come more than once and in any order.

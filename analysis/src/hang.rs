@@ -1,5 +1,8 @@
-//! Who waits for whom. Places tell what each of their ranks' pending calls needs; the tree adds
-//! that up without growing with the job; the root makes of it which ranks can never go on, and why.
+//! The analysis of hangs: merges the pending calls of all ranks, and finds which ranks can never go
+//! on.
+//!
+//! Places say what each of their ranks' pending calls needs; the tree adds that up without growing
+//! with the job; the root builds the wait-for graph of it.
 //!
 //! ```text
 //! rank     a pending call with its operations                    told by its place

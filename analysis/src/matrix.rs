@@ -1,5 +1,6 @@
-//! The point-to-point communication matrix: messages and bytes from each rank to each other rank,
-//! once as the senders tell it and once as the receivers do, in blocks of neighbouring ranks.
+//! The point-to-point communication matrix: messages and bytes from each rank to each other rank.
+//!
+//! Senders and receivers are counted apart, in blocks of neighbouring ranks.
 //!
 //! Leaf state: for each (rank, communicator as the rank numbers it, peer as the communicator
 //! numbers it) the messages and bytes of both directions, in a hash table. A message counts as sent

@@ -1,6 +1,7 @@
-//! The merge of partial results, by the question that they answer. It is associative and
-//! commutative, up to the rounding of means and variances, so partial results may be joined in any
-//! order at any depth.
+//! Merges partial results of any analysis, by the question that they answer.
+//!
+//! The merge is associative and commutative, up to the rounding of means and variances, so partial
+//! results may be joined in any order at any depth.
 
 use crate::{buffers, functions, hang, matrix, messages, records, stacks, status, timeline};
 use invivo_proto::control::tree::Partial;
@@ -206,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn any_tree_over_records_gives_those_of_the_one_who_has_them(
+        fn any_tree_over_records_gives_the_owners(
             one in crate::records::tests::page(),
             others in 0usize..8,
             at in 0usize..8,

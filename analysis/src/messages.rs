@@ -1,5 +1,5 @@
-//! Point-to-point messages: which send belongs to which receive, how long messages take, and how
-//! long receivers wait for senders that are late.
+//! Matches point-to-point messages: which send belongs to which receive, how long messages take,
+//! and how long receivers wait for late senders.
 //!
 //! A send and its receive are seen by different ranks, perhaps below different places. They meet at
 //! the place of the receiver: a send whose receiver is below another place is handed out for that
@@ -61,7 +61,6 @@ pub type PlaceOf = Box<dyn Fn(Rank) -> u32 + Send>;
 
 /// Whose call it is, when it was, and what is known about its communicators and its clock.
 pub struct Of<'a, F> {
-    /// The rank.
     pub rank: Rank,
     /// The epoch of recording.
     pub epoch: u32,

@@ -1,5 +1,4 @@
-//! Takes the pauses out of a call's duration: while the job stood still by our hand, its calls took
-//! no time.
+//! Subtracts pauses from the durations of calls: while the job is paused, its calls take no time.
 //!
 //! Pauses of one rank are disjoint and come in order; all times are ticks of one clock. Mostly
 //! there are none, and a call that begins after the last one is told from two numbers. The newest
@@ -203,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pauses_of_a_shifted_clock_are_those_of_the_right_one(
+        fn a_shifted_clock_has_the_same_pauses(
             pauses in pauses(2 * PAUSES_MAX),
             open: bool,
             offset in 0i64..50,

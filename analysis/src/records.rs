@@ -1,5 +1,5 @@
-//! What one location's buffer keeps: only the place that has the location says something, and that
-//! is the answer.
+//! Merges answers about what one location's buffer keeps: the place that has the location gives the
+//! answer.
 
 use core::mem;
 use invivo_proto::control::buffers::Records;

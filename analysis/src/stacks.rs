@@ -1,5 +1,7 @@
-//! Where the ranks are: call paths merged into one prefix tree. Places make a tree of each rank's
-//! paths; the tree of processes adds them up, and the answer does not grow with the job.
+//! Merges call paths of all ranks into one prefix tree.
+//!
+//! Places make a tree of each rank's paths; the tree of processes adds them up, and the answer does
+//! not grow with the job.
 //!
 //! ```text
 //! Path     the frames of one thread, outermost first            named by its place

@@ -1,6 +1,7 @@
-//! What the ranks are doing: counts by state, the few ranks that a status names, the pause in
-//! force, and what went wrong. Every list has a fixed length, so that a status does not grow with
-//! the job.
+//! Counts ranks by state, with the few that a status names, the pause in force, and what went
+//! wrong.
+//!
+//! Every list has a fixed length, so that a status does not grow with the job.
 //!
 //! Lists are merged as sorted sets of which the first so many stay: the first of a union are among
 //! the firsts of its parts, so the shape of the tree makes no difference.

@@ -1,5 +1,5 @@
-//! A page of the last seconds: only the place that has the location at which it begins says
-//! something.
+//! Merges pages of the timeline: the place that has the location at which a page begins gives the
+//! page.
 
 use core::mem;
 use invivo_proto::control::timeline::Timeline;

@@ -1,4 +1,4 @@
-//! Sends put together with their receives, after the fact.
+//! Matches sends with their receives in an observation, after the fact.
 //!
 //! MPI does not let messages overtake: of all that one rank sends to another on one communicator
 //! with one tag, the first sent is taken by the first receive posted that fits. So within such a
@@ -22,7 +22,6 @@ pub struct Channel {
     pub comm: (u32, u32),
     /// The sender, as a rank of that communicator.
     pub source: u32,
-    /// The tag.
     pub tag: i32,
 }
 
@@ -52,7 +51,6 @@ struct Sides {
 /// A message: who sent it in which call, and who received it in which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// The send.
     pub send: Endpoint,
     /// The call that completed the receive.
     pub receive: Endpoint,

@@ -1,5 +1,6 @@
-//! Observations: what was seen of a job in a stretch of time, and what is made of it. Pure: no MPI,
-//! no gRPC, no clock; files are whatever the caller lets be written to.
+//! Observations: the recorded calls of a job in a stretch of time, and what is derived from them.
+//!
+//! Pure: no MPI, no gRPC, no clock; files are whatever the caller lets be written to.
 //!
 //! ```text
 //! pages of calls --> Observation --+-- perfetto   a trace for ui.perfetto.dev
@@ -10,4 +11,4 @@
 pub mod flows;
 pub mod observation;
 pub mod perfetto;
-pub mod waits;
+pub mod waiters;

@@ -1,10 +1,11 @@
-//! What was seen of a job between two points in time: the calls of every location, those that are
-//! still open, and what is missing. Times are job time in ns.
+//! The calls of every location between two points in time, those that are still open, and what is
+//! missing.
+//!
+//! Times are job time in ns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// See the module's head.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
     /// The job's id.
@@ -28,7 +29,6 @@ pub struct Observation {
 /// A rank that ended otherwise than through `MPI_Finalize`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Death {
-    /// The rank.
     pub rank: u32,
     /// How, as "was killed by signal 9 (SIGKILL)".
     pub how: String,
@@ -37,7 +37,6 @@ pub struct Death {
 /// One location.
 #[derive(Clone, Debug, Default)]
 pub struct Track {
-    /// The rank.
     pub rank: u32,
     /// The thread, 0 for the one that initialised MPI.
     pub thread: u32,

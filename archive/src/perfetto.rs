@@ -1,6 +1,7 @@
-//! An observation as a Perfetto trace, for <https://ui.perfetto.dev>: a process per rank, a track
-//! per thread, a slice per call with what it communicated, an arrow per message, and a slice
-//! without an end for the call that was open.
+//! Writes an observation as a Perfetto trace, for <https://ui.perfetto.dev>.
+//!
+//! A process per rank, a track per thread, a slice per call with what it communicated, an arrow per
+//! message, and a slice without an end for the call that was open.
 //!
 //! Each track is a sequence of its own, as if a process had written it, so that its packets are in
 //! the order of time. Calls of a thread do not overlap; where pages of one observation were put to

@@ -92,8 +92,7 @@ fn unknown_keys_and_bad_values_are_refused_where_they_stand() {
     assert!(here("report = 'a%z'\n").starts_with("invivo.toml:1: `%z` in a%z is no token"));
     assert_eq!(
         error(&[("INVIVO_FAN_IN", "many")], &[]),
-        "the variable INVIVO_FAN_IN: \"many\" is no fan-in: a fan-in is ranks per tool place and \
-         then members per analysis \
+        "the variable INVIVO_FAN_IN: \"many\" is no fan-in: a fan-in is ranks per tool place and then members per analysis \
          node, the last one repeats; write it like `4,16`"
     );
     // What another layer hides is wrong all the same.
@@ -108,13 +107,12 @@ fn a_strategy_must_fit_the_buffer() {
     let fits = |buffer: &str| {
         let variables = [
             ("INVIVO_BUFFER", buffer),
-            ("INVIVO_STRATEGY", "samples,depth:0"),
+            ("INVIVO_STRATEGY", "iterations:2@MPI_Barrier,duration:1ms"),
         ];
         of(&Flags::default(), &variables, &[])
     };
     assert!(fits("100KiB").is_ok());
-    let refused = "samples,depth:0 sorts into 25 levels, which need a buffer of at least 100KiB, \
-        not 99KiB: give more memory, or \
+    let refused = "iterations:2@MPI_Barrier,duration:1ms sorts into 25 levels, which need a buffer of at least 100KiB, not 99KiB: give more memory, or \
                    fewer rules";
     assert_eq!(
         fits("99KiB").expect_err("too small").to_string(),
@@ -122,7 +120,7 @@ fn a_strategy_must_fit_the_buffer() {
     );
     let here = [file(
         "invivo.toml",
-        "buffer = '99KiB'\n\nstrategy = 'samples,depth:0'\n",
+        "buffer = '99KiB'\n\nstrategy = 'iterations:2@MPI_Barrier,duration:1ms'\n",
     )];
     assert_eq!(error(&[], &here), format!("invivo.toml:3: {refused}"));
     // The flight recorder is nobody's wish.
@@ -191,8 +189,7 @@ fn flags_for_another_process_say_the_same_again() {
     }
     let file = file(
         "invivo.toml",
-        "quiet = false\nstrategy = 'duration:1ms,cap=50%'\nbuffer = '1MiB'\nhold = '90s'\nfan-in = \
-         [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
+        "quiet = false\nstrategy = 'duration:1ms,iterations:4@MPI_Barrier'\nbuffer = '1MiB'\nhold = '90s'\nfan-in = [2, 4]\nreport = 'x%j'\ninterval = '2s'\n",
     );
     let first = of(&Flags::default(), &[], &[file]).expect("good");
     let words = std::iter::once(OsString::from("exec")).chain(first.to_flags());
@@ -205,7 +202,10 @@ fn flags_for_another_process_say_the_same_again() {
     );
     assert_eq!(again.hold.value, first.hold.value);
     assert_eq!(again.strategy.value, first.strategy.value);
-    assert_eq!(again.strategy.text(), "duration:1ms,cap=50%");
+    assert_eq!(
+        again.strategy.text(),
+        "duration:1ms,iterations:4@MPI_Barrier"
+    );
     assert_eq!(
         (again.buffer.value, &again.fan_in.value),
         (first.buffer.value, &first.fan_in.value)

@@ -71,7 +71,13 @@ impl Value for FanIn {
 
 impl Value for Strategy {
     fn parse(text: &str) -> Result<Strategy, String> {
-        text.parse().map_err(|error| format!("{error}"))
+        // Tests make events up of which strategies speak that nothing records yet.
+        let strategy = if cfg!(feature = "test-hooks") {
+            Strategy::parse(text)
+        } else {
+            text.parse()
+        };
+        strategy.map_err(|error| error.to_string())
     }
 
     fn text(&self) -> String {
@@ -244,8 +250,8 @@ mod tests {
         assert_eq!(round::<Bytes>("16384k"), "16MiB");
         assert_eq!(round::<Bytes>("1000"), "1000");
         assert_eq!(
-            round::<Strategy>("depth:2, duration:1000ns"),
-            "depth:2,duration:1us"
+            round::<Strategy>("iterations:4@MPI_Barrier, duration:1000ns"),
+            "iterations:4@MPI_Barrier,duration:1us"
         );
         assert_eq!(round::<Time>("90s"), "1m30s");
         assert_eq!(round::<Hold>("true"), "10m");

@@ -1,8 +1,10 @@
-//! The order of begins. Records lie in order of their ends; a region's record comes after those of
-//! everything in it. This reader holds back a bounded number of records and gives them in order of
-//! their begins, together with what is open and has no record yet.
+//! Gives records in the order of their begins.
+//!
+//! Records lie in order of their ends; a region's record comes after those of everything in it.
+//! This reader holds back a bounded number of records and gives them in order of their begins,
+//! together with what is open and has no record yet.
 
-use crate::bin::{BinError, Contents};
+use crate::contents::{BinError, Contents};
 use crate::nesting::Open;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -15,7 +17,6 @@ pub const WINDOW_DEFAULT: usize = 4096;
 pub enum Begun {
     /// Something that has ended.
     Record {
-        /// What.
         record: Contents,
         /// It began before one that was given before it: more lay inside it than the window holds.
         late: bool,
@@ -24,7 +25,6 @@ pub enum Begun {
     Open(Open),
 }
 
-/// See the module's head.
 #[derive(Debug)]
 pub struct Begins {
     window: usize,
@@ -85,7 +85,7 @@ impl Begins {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bin::Head;
+    use crate::contents::Head;
     use crate::event::Pass;
     use invivo_proto::ids::RegionId;
     use proptest::prelude::*;

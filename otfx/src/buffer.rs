@@ -1,5 +1,4 @@
-//! The buffer of one location: arena, levels and strategy put together, and the ledger of what it
-//! did.
+//! The buffer of one location: arena, levels, strategy, and the ledger of what it lost.
 //!
 //! ```text
 //! store    a record goes into its level's open bin

@@ -1,6 +1,6 @@
 //! Reads what [`crate::writer`] writes: the format that [`crate::bin`] draws, from any bytes.
 
-use crate::bin::{BIN_HEAD_BYTES, BinError, Contents, Head};
+use crate::contents::{BIN_HEAD_BYTES, BinError, Contents, Head};
 use crate::encoding::{
     CLIPPED, CONTINUATION, Context, EXTENDED, GAP, ITERATION, Key, LITERAL, METRIC, OPAQUE,
     OVERLAP, PARTS_BELOW, REGION, SAMPLE, SLOTS, WIDE, class, kind,

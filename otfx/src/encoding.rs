@@ -1,5 +1,5 @@
-//! What the writer and the reader of a bin keep alike, and the numbers of the format.
-//! [`crate::BinReader`]'s module draws it.
+//! The dictionary and the numbers of the bin format, as writer and reader share them.
+//! [`crate::BinReader`]'s module draws the format.
 
 use crate::event::{EventClass, VALUES_MAX};
 use invivo_proto::ids::{CommLocal, RegionId};

@@ -1,5 +1,5 @@
-//! What a buffer is given: fused calls with their parts (those of [`invivo_proto::record`]), and
-//! what is said here. Times are ticks of the node's clock.
+//! The events that a buffer is given: fused calls with their parts (those of
+//! [`invivo_proto::record`]), and those defined here. Times are ticks of the node's clock.
 
 use invivo_proto::ids::RegionId;
 
@@ -67,7 +67,6 @@ pub struct Attributes {
 /// A region, entered and left: one record, so that nothing can part the two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pass {
-    /// Which.
     pub region: RegionId,
     /// When it was left.
     pub end: u64,

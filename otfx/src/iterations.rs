@@ -1,4 +1,5 @@
-//! A summary of every iteration, kept or not, in memory of fixed size.
+//! A summary of every iteration, kept or not, in memory of fixed size. No user reaches it yet:
+//! answers over iterations will.
 
 use crate::pyramid::Pyramid;
 

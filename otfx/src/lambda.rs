@@ -1,7 +1,10 @@
-//! Levels of samples: sample `n` (1, 2, 3, ...) belongs to level lambda(n), the exponent of the
-//! largest power of two that divides it. Level `k` holds every 2^(k+1)-th sample and all levels
-//! from `k` on every 2^k-th, so giving up the lowest level halves the frequency of what was kept
-//! and leaves it evenly spaced.
+//! Sorts samples into levels by their ordinals, so that giving up a level leaves the others evenly
+//! spaced.
+//!
+//! Sample `n` (1, 2, 3, ...) belongs to level lambda(n), the exponent of the largest power of two
+//! that divides it. Level `k` holds every 2^(k+1)-th sample and all levels from `k` on every
+//! 2^k-th, so giving up the lowest level halves the frequency of what was kept. No user reaches
+//! levels of samples yet.
 //!
 //! Ordinals count in units of the *base* interval for ever. After `k` halvings only multiples of
 //! 2^k are due, so the grid stays aligned whenever a halving arrives, and lambda needs no offset.

@@ -1,5 +1,5 @@
-//! What became of every record: how many are kept, and what was given up, by level, class, reason
-//! and time.
+//! The loss ledger of a buffer: records kept, and records given up by level, class, reason and
+//! time.
 
 use crate::event::{EVENT_CLASSES, EventClass};
 use crate::strategy::Label;
@@ -62,13 +62,11 @@ pub struct Ledger {
 /// Records of one class that one level lost for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// The level.
     pub level: Label,
     /// What they were.
     pub class: EventClass,
     /// Why they are not there.
     pub reason: Reason,
-    /// How many.
     pub records: u64,
     /// The first of them ended no earlier than this, in ticks.
     pub first_end: u64,

@@ -30,6 +30,7 @@ mod arena;
 mod begins;
 mod bin;
 mod buffer;
+mod contents;
 mod decode;
 mod encoding;
 mod event;
@@ -45,8 +46,9 @@ mod strategy;
 mod writer;
 
 pub use begins::{Begins, Begun, WINDOW_DEFAULT};
-pub use bin::{BIN_HEAD_BYTES, BinError, BinReader, Contents, Head};
+pub use bin::BinReader;
 pub use buffer::{AlreadyFrozen, Buffer, Fill, Frozen, LevelStatus, Stored};
+pub use contents::{BIN_HEAD_BYTES, BinError, Contents, Head};
 pub use event::{
     Attributes, Classes, EVENT_CLASSES, EventClass, Metric, OPAQUE_BYTES_MAX, OPAQUE_HEAD_BYTES,
     Opaque, Pass, Sample, VALUES_MAX,

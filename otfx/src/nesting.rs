@@ -1,4 +1,5 @@
-//! Makes one record of an enter and its leave: the stack of open regions of one location.
+//! Makes one record of an enter and its leave: the stack of open regions of one location. No user
+//! reaches it yet: regions will.
 
 use crate::event::{Attributes, Pass};
 use alloc::vec::Vec;
@@ -11,7 +12,6 @@ pub const DEPTH_MAX: usize = 1024;
 /// A region that was entered and not left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// Which.
     pub region: RegionId,
     /// When it was entered.
     pub begin: u64,

@@ -1,5 +1,5 @@
-//! Values over a whole run, however long, in memory of fixed size: time bins of equal width, which
-//! merge in pairs whenever the run outgrows them.
+//! Values over a whole run in memory of fixed size: time bins of equal width, which merge in pairs
+//! whenever the run outgrows them. No user reaches it yet: answers with a time axis will.
 //!
 //! Bins lie on a grid that begins at 0 and whose width is the first one times a power of two. So
 //! pyramids of different locations have bins in common and merge exactly.
@@ -21,7 +21,6 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Nothing.
     pub const EMPTY: Cell = Cell {
         count: 0,
         sum: 0,

@@ -2,7 +2,7 @@
 //! first.
 
 use crate::arena::{Arena, BinId};
-use crate::bin::{BinError, Contents};
+use crate::contents::{BinError, Contents};
 use crate::decode::Cursor;
 use crate::level::{Chain, Level};
 use alloc::vec::Vec;

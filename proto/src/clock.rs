@@ -1,5 +1,7 @@
-//! The node's ticks: which clock a rank stamps its records with, and its place reads them by. Both
-//! decide by the same rule, so that they agree without a message.
+//! Chooses the clock of a node's ticks, with which ranks stamp records and by which places read
+//! them.
+//!
+//! Both decide by the same rule, so that they agree without a message.
 
 /// The node's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

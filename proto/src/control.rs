@@ -9,6 +9,7 @@ pub mod link;
 pub mod local;
 pub mod order;
 pub mod peer;
+mod record_class;
 pub mod results;
 pub mod stacks;
 pub mod strategy;

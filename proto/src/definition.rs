@@ -1,6 +1,8 @@
-//! Definitions: what gives a number its name. They travel from a rank to its place through the
-//! shared ring, are never dropped, and climb the tree as they are. Hand-written bytes, because the
-//! shim writes them.
+//! Definitions: table entries that give numbers their names, from a rank to its place and up the
+//! tree.
+//!
+//! They travel through the shared ring, are never dropped, and climb the tree as they are.
+//! Hand-written bytes, because the shim writes them.
 
 use crate::ids::{CommId, CommLocal, Rank};
 use crate::varint::{self, VarintError};
@@ -19,7 +21,6 @@ pub struct Run {
     pub first: Rank,
     /// Distance of neighbours, negative for a falling run.
     pub stride: i32,
-    /// How many.
     pub count: u32,
 }
 
@@ -43,7 +44,6 @@ pub enum Definition<'a> {
     /// Members of a communicator, as ranks of the application's world in communicator order; told
     /// only by its rank 0. `start` is the communicator rank of the first member told here.
     Group {
-        /// The communicator.
         id: CommId,
         /// Communicator rank of the first member in `runs`.
         start: u32,
@@ -52,7 +52,6 @@ pub enum Definition<'a> {
     },
     /// The communicator has a name.
     Name {
-        /// The communicator.
         id: CommId,
         /// The name as the application gave it (no trailing zero); may be any bytes.
         name: &'a [u8],

@@ -1,4 +1,4 @@
-//! Ids, one type each, so that a number of one kind is never taken for another.
+//! Ids, one type each, so that the number of a rank is never taken for that of a thread or a place.
 
 /// Derives what every id needs, serialisation included where control messages are compiled in.
 macro_rules! id {
@@ -61,7 +61,6 @@ impl CommLocal {
     derive(bincode::Encode, bincode::Decode, serde::Serialize, serde::Deserialize)
 )]
 pub struct LocationId {
-    /// The process.
     pub rank: Rank,
     /// The thread's number within the process, 0 for the one that initialised MPI.
     pub thread: u16,

@@ -1,4 +1,4 @@
-//! What is fixed about MPI whatever the library: its functions by number, and special peers.
+//! What MPI fixes whatever the library: the functions by number, and special peers.
 
 /// Peers that are no ranks. Families have other numbers for them; the shim maps to these.
 pub mod peer {

@@ -107,7 +107,6 @@ impl RecordKind {
 pub struct Facts {
     /// What the other fields mean.
     pub kind: RecordKind,
-    /// The function.
     pub region: RegionId,
     /// The communicator, as this rank numbers it.
     pub comm: CommLocal,

@@ -1,5 +1,6 @@
-//! The memory that a rank shares with its supervisor and its place: one sealed memfd per rank, made
-//! and fully allocated by the supervisor before the application starts. `wire.md` draws it.
+//! The memory that a rank shares with its supervisor and its place: one sealed memfd per rank.
+//!
+//! The supervisor makes and allocates it before the application starts. `wire.md` draws it.
 //!
 //! ```text
 //! Page         identity, phase, gate and flags, one Status per location, definition ring

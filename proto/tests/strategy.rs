@@ -42,15 +42,15 @@ proptest! {
         prop_assert_eq!(strategy.rules().collect::<Vec<_>>(), rules);
         prop_assert_eq!(strategy.cap_permille().unwrap_or(0), cap);
         let text = strategy.to_string();
-        prop_assert_eq!(text.parse::<Kept>(), Ok(strategy), "{}", text);
+        prop_assert_eq!(Kept::parse(&text), Ok(strategy), "{}", text);
         let bytes = invivo_proto::control::encode(&strategy).expect("small");
         prop_assert_eq!(invivo_proto::control::decode::<Kept>(&bytes).expect("the same"), strategy);
     }
 
     #[test]
     fn any_text_is_a_strategy_or_refused_with_a_sentence(text in "[a-zA-Z0-9_:@,=%. ]{0,40}") {
-        match text.parse::<Kept>() {
-            Ok(strategy) => prop_assert_eq!(strategy.to_string().parse::<Kept>(), Ok(strategy)),
+        match Kept::parse(&text) {
+            Ok(strategy) => prop_assert_eq!(Kept::parse(&strategy.to_string()), Ok(strategy)),
             Err(error) => prop_assert!(error.to_string().len() > 20),
         }
     }
@@ -58,7 +58,7 @@ proptest! {
 
 #[test]
 fn usual_texts() {
-    let same = |text: &str| text.parse::<Kept>().map(|strategy| strategy.to_string());
+    let same = |text: &str| Kept::parse(text).map(|strategy| strategy.to_string());
     for text in [
         "time",
         "duration:1ms",
@@ -79,7 +79,7 @@ fn usual_texts() {
 
 #[test]
 fn refusals_say_what_would_be_right() {
-    let refusal = |text: &str| text.parse::<Kept>().expect_err("refused").to_string();
+    let refusal = |text: &str| Kept::parse(text).expect_err("refused").to_string();
     for (text, says) in [
         (
             "",
@@ -118,5 +118,39 @@ fn refusals_say_what_would_be_right() {
         ),
     ] {
         assert!(refusal(text).contains(says), "{text:?}: {}", refusal(text));
+    }
+}
+
+#[test]
+fn what_has_no_effect_is_refused_with_the_reason() {
+    for text in [
+        "time",
+        "duration:1ms",
+        "iterations:4@MPI_Barrier,duration:10us",
+    ] {
+        assert!(text.parse::<Kept>().is_ok(), "{text}");
+    }
+    for (text, says) in [
+        (
+            "depth:2,duration:1ms",
+            "depth:2 has no effect: no regions are recorded yet, so all calls have the same depth; \
+             give time, duration:1ms or iterations:4@MPI_Barrier",
+        ),
+        (
+            "class:metric",
+            "class:metric has no effect: only MPI calls are recorded yet",
+        ),
+        (
+            "time,cap=50%",
+            "a cap has no use: it leaves the rest of the buffer to samples",
+        ),
+        (
+            "samples,cap=50%",
+            "samples has no effect: no samples are taken yet",
+        ),
+    ] {
+        let refused = text.parse::<Kept>().expect_err("refused").to_string();
+        assert!(refused.contains(says), "{text:?}: {refused}");
+        assert!(Kept::parse(text).is_ok(), "{text} is in the language");
     }
 }

@@ -87,7 +87,7 @@ fn signal_name(signal: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use invivo_archive::waits::Waiter;
+    use invivo_archive::waiters::Waiter;
     use invivo_proto::ids::Rank;
 
     fn saved(ranks: &[u32]) -> EndContext {

@@ -254,7 +254,7 @@ fn waiting_ranks_and_timeline_stand_in_every_form() {
     let saved = EndContext {
         asked_by: Some(15),
         whom: 1,
-        waiters: vec![invivo_archive::waits::Waiter {
+        waiters: vec![invivo_archive::waiters::Waiter {
             rank: 0,
             function: "MPI_Wait".into(),
             since_ns: 1_000_000_000,

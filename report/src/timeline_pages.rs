@@ -3,7 +3,7 @@
 use invivo_archive::flows::{Channel, Endpoint, Endpoints};
 use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part};
 use invivo_archive::perfetto;
-use invivo_archive::waits::Waiter;
+use invivo_archive::waiters::Waiter;
 use invivo_grpc::v1;
 use std::collections::HashMap;
 use std::fs::File;

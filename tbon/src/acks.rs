@@ -1,4 +1,4 @@
-//! Acknowledgements on their way up.
+//! Merges acknowledgements of a command on their way up.
 
 use crate::missing;
 use invivo_proto::control::tree::{Acks, Cut, FAILURES_MAX};

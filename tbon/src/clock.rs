@@ -1,4 +1,4 @@
-//! Job time: the clock of the root's node, as every other process of the tree knows it.
+//! Estimates job time: the clock of the root's node, as every other process of the tree knows it.
 //!
 //! ```text
 //! child   --- asked ----------- received --->  own clock      the answer was given somewhere in between:

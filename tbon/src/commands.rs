@@ -1,5 +1,5 @@
-//! Commands: each is done once, however often it is given, and every target answers for itself or
-//! is named.
+//! Keeps commands: each is carried out once, however often it is given, and every rank acknowledges
+//! it or is named.
 
 use crate::gather::{Answers, Gathers};
 use crate::members::Member;

@@ -1,5 +1,7 @@
-//! How much of the truth an answer is: merging, the conservation law, and what a member leaves that
-//! is gone.
+//! Merges coverage, and checks the conservation law: calls entered are calls whose records are
+//! somewhere.
+//!
+//! Of a member that is gone, what it held or awaited counts as dropped.
 
 use core::fmt;
 use invivo_proto::control::results::{Coverage, Ledger};

@@ -1,4 +1,4 @@
-//! Waiting for every member's answer, for a bounded time: the same for waves and for commands.
+//! Gathers the answers of all members for a bounded time, for waves and commands alike.
 
 use crate::members::{Member, Members};
 use alloc::vec::Vec;

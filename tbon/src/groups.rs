@@ -1,8 +1,8 @@
-//! Who is in which communicator, for those who ask. Groups are told once, by the place of the
-//! communicator's rank 0, and climb to the root; places that met peers on a communicator ask for
-//! its group. A node answers from what it has, and asks its parent for the rest, once for all
-//! members that want it. Whoever has asked is also told what comes later: long groups come in
-//! pieces.
+//! Distributes the members of communicators: who is in which, for the places that ask.
+//!
+//! Groups are told once, by the place of the communicator's rank 0, and climb to the root; places
+//! that met peers on a communicator ask for its group. A node answers from what it has, and asks
+//! its parent for the rest, once for all members that want it.
 //!
 //! Members repeat their questions while something is missing, because questions and answers can be
 //! lost: a message is refused, a group forgotten. A repeated question goes up again when it has

@@ -1,4 +1,4 @@
-//! Whether the root is alive, as heard from above.
+//! Watches the root's heartbeat, as heard from above.
 
 use crate::limits::{SILENCE_NS_MAX, START_NS_MAX};
 

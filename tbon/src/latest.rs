@@ -1,5 +1,4 @@
-//! What becomes of messages that cannot be sent yet: of some only the newest is worth its room,
-//! some may be lost and some must not.
+//! Says which unsent messages a newer one replaces, which may be lost, and which must arrive.
 
 use invivo_proto::control::tree::{Down, Up};
 

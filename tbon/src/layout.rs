@@ -1,5 +1,7 @@
-//! Which process of the job is what: a pure function of a few numbers that every process knows from
-//! its launcher, so that nobody has to be told.
+//! Computes which process of the job is what: rank, place, node or root.
+//!
+//! A pure function of a few numbers that every process knows from its launcher, so that nobody has
+//! to be told.
 //!
 //! ```text
 //! policy tail, 8 ranks, fan-in 4,16        policy nodes=2, 8 ranks, fan-in 2,2
@@ -83,7 +85,6 @@ pub struct Layer {
     pub number: u32,
     /// What its processes are.
     pub name: &'static str,
-    /// How many.
     pub processes: u32,
 }
 

@@ -1,4 +1,5 @@
-//! Who answers to a node.
+//! The members of a node: its children and, where ranks report to it, itself; who is silent, who is
+//! gone.
 
 use crate::coverage;
 use crate::limits::GONE_NS;

@@ -1,4 +1,4 @@
-//! How partial results become one: the analyses' business, given to the node by its driver.
+//! The trait by which a node merges partial results; the analyses implement it.
 
 use alloc::boxed::Box;
 use core::fmt;

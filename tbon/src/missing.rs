@@ -1,4 +1,4 @@
-//! Names of the members that did not answer.
+//! Merges the names of members that did not answer.
 
 use alloc::vec::Vec;
 use invivo_proto::control::tree::MISSING_MAX;

@@ -1,4 +1,4 @@
-//! The node: the machine of every tool process.
+//! The node: the state machine of every tool process.
 //!
 //! ```text
 //!              parent                      Up::{Hello, Partial, Ack, Drained}    gathered over all members

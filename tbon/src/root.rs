@@ -1,4 +1,4 @@
-//! The root: a node with nobody above, and the askers in the parent's place.
+//! The root: a node without a parent, and the clients that ask in its place.
 
 use crate::limits::{ASKERS_MAX, COMMANDS_MAX, HEARTBEAT_NS, WAVES_MAX};
 use crate::merge::Merge;
@@ -41,7 +41,6 @@ pub enum RootInput {
     Ask {
         /// Who.
         ask: AskId,
-        /// What.
         what: Ask,
     },
     /// Let the supervisors of the ended ranks leave.
@@ -49,12 +48,7 @@ pub enum RootInput {
     /// Let every tool process leave.
     Shutdown,
     /// A child says something.
-    Up {
-        /// The child.
-        from: WorldRank,
-        /// What it says.
-        message: Up,
-    },
+    Up { from: WorldRank, message: Up },
     /// Time passes. Before a tick, hand in everything that has arrived.
     Tick,
     /// There is no more time: what was asked is answered with what has come.
@@ -67,12 +61,7 @@ pub enum RootInput {
 #[derive(Clone, Debug, PartialEq)]
 pub enum RootAction {
     /// Send to a child.
-    Down {
-        /// The child.
-        to: WorldRank,
-        /// What to say.
-        message: Down,
-    },
+    Down { to: WorldRank, message: Down },
     /// A question is answered.
     Answer {
         /// Who asked.
@@ -95,7 +84,6 @@ pub enum RootAction {
     Refused {
         /// Who asked.
         ask: AskId,
-        /// Why.
         refusal: Refusal,
     },
     /// Every member is there: said once.
@@ -117,15 +105,9 @@ pub enum Refusal {
     /// [`COMMANDS_MAX`] commands are under way.
     TooManyCommands,
     /// [`ASKERS_MAX`] askers wait for this command.
-    TooManyAskers {
-        /// The command.
-        id: CommandId,
-    },
+    TooManyAskers { id: CommandId },
     /// The id belongs to a command that does something else.
-    IdTaken {
-        /// The command.
-        id: CommandId,
-    },
+    IdTaken { id: CommandId },
     /// A window is being recorded, and nothing else may forget or begin one meanwhile: which places
     /// would still refuse and which not would depend on how far each has come.
     Window {
@@ -189,7 +171,6 @@ impl fmt::Display for Refusal {
 
 impl core::error::Error for Refusal {}
 
-/// The root.
 #[derive(Clone, Debug)]
 pub struct Root<M> {
     node: Node<M>,

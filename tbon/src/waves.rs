@@ -1,4 +1,4 @@
-//! Waves: a question goes down, partial results climb and become one answer.
+//! Waves: a question goes down, partial results climb and are merged into one answer.
 
 use crate::gather::{Answers, Gathers};
 use crate::members::Member;

@@ -179,7 +179,7 @@ fn asked() -> Vec<u64> {
 }
 
 #[test]
-fn questions_follow_each_other_at_first_and_then_come_every_second() {
+fn questions_come_at_once_first_and_then_every_second() {
     let first: Vec<u64> = (0..u64::from(FIRST_ROUNDS))
         .map(|round| round * 10_000)
         .collect();
@@ -197,7 +197,7 @@ fn questions_follow_each_other_at_first_and_then_come_every_second() {
 }
 
 #[test]
-fn a_question_that_is_due_is_asked_when_the_parent_speaks() {
+fn a_due_question_is_asked_when_the_parent_speaks() {
     let mut job = JobClock::below(0);
     assert!(!job.ask(5, true), "the first one comes by itself");
     assert!(job.ask(5, false) && job.answered(6, 5, 5, 0));

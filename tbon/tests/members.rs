@@ -1,17 +1,14 @@
-//! Promises about members: silent ones, those that send garbage, what time it is, and who is in
-//! which group.
+//! Promises about members: silent ones, those that send garbage, what time it is.
 
-use invivo_proto::control::results::{Coverage, Group, JobStatus, Ledger};
+use invivo_proto::control::results::{Coverage, JobStatus, Ledger};
 use invivo_proto::control::tree::{Acks, Command, Down, Partial, Query, Up, Verb};
-use invivo_proto::definition::Run;
-use invivo_proto::ids::{CommId, CommandId, Rank, WaveId, WorldRank};
+use invivo_proto::ids::{CommandId, WaveId, WorldRank};
 use invivo_tbon::clock::UNKNOWN_NS;
 use invivo_tbon::layout::Layout;
-use invivo_tbon::limits::{ASK_GROUP_AGAIN_NS, GONE_NS, GROUP_MESSAGE_RUNS_MAX, WAVE_NS_PER_LAYER};
+use invivo_tbon::limits::{GONE_NS, WAVE_NS_PER_LAYER};
 use invivo_tbon::merge::Mismatch;
 use invivo_tbon::node::{Action, Input, Node, Position};
 use invivo_tbon::root::{Root, RootAction, RootInput};
-use std::collections::BTreeMap;
 
 type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
@@ -84,7 +81,7 @@ fn status(actions: &[Action]) -> Option<(Vec<WorldRank>, Vec<String>)> {
 }
 
 #[test]
-fn a_silent_member_is_waited_for_once_and_asked_again_when_it_is_heard() {
+fn a_silent_member_is_asked_again_when_heard() {
     let mut node = node();
     assert_eq!(asked(&node.step(0, query(1))), [ONE, OTHER]);
     node.step(1, answer(ONE, 1));
@@ -147,7 +144,7 @@ fn ledger(actions: &[Action]) -> Option<Ledger> {
 }
 
 #[test]
-fn a_member_that_is_not_heard_for_long_is_gone_until_it_is() {
+fn a_member_not_heard_for_long_is_gone() {
     let mut node = node();
     node.step(0, query(1));
     node.step(0, honest(ONE, 1, 5));
@@ -403,115 +400,5 @@ fn time_is_measured_upward_and_told_downward() {
             to: OTHER,
             message: told(170, 5050, 51)
         }]
-    );
-}
-
-fn id(leader: u32) -> CommId {
-    CommId {
-        leader: Rank(leader),
-        counter: 1,
-    }
-}
-
-fn group(leader: u32, runs: usize) -> BTreeMap<CommId, Group> {
-    let run = Run {
-        first: Rank(leader),
-        stride: 1,
-        count: 1,
-    };
-    let group = Group {
-        pieces: [(0, vec![run; runs])].into(),
-    };
-    [(id(leader), group)].into()
-}
-
-#[test]
-fn a_question_about_groups_goes_up_once_and_its_answer_to_all_who_asked() {
-    let mut node = node();
-    let want = |from, leaders: &[u32]| Input::Up {
-        from,
-        message: Up::WantGroups(leaders.iter().copied().map(id).collect()),
-    };
-    assert_eq!(
-        node.step(0, want(ONE, &[4, 5])),
-        [Action::Up(Up::WantGroups(vec![id(4), id(5)]))]
-    );
-    assert_eq!(
-        node.step(0, want(OTHER, &[5, 6])),
-        [Action::Up(Up::WantGroups(vec![id(6)]))]
-    );
-    let down = |to, told| Action::Down {
-        to,
-        message: Down::Groups(told),
-    };
-    assert_eq!(
-        node.step(0, Input::Down(Down::Groups(group(5, 1)))),
-        [down(ONE, group(5, 1)), down(OTHER, group(5, 1))]
-    );
-    assert_eq!(
-        node.step(0, Input::Down(Down::Groups(group(5, 1)))),
-        [],
-        "nothing new"
-    );
-    // Repeated: it has been told. After a while the message is taken for lost, and what the parent
-    // does not answer is asked again.
-    assert_eq!(node.step(1, want(ONE, &[4, 5])), []);
-    assert_eq!(
-        node.clone().step(ASK_GROUP_AGAIN_NS, want(ONE, &[4, 5])),
-        [
-            down(ONE, group(5, 1)),
-            Action::Up(Up::WantGroups(vec![id(4)]))
-        ]
-    );
-    // What a member tells climbs on.
-    let told = Input::Up {
-        from: ONE,
-        message: Up::Groups(group(2, 1)),
-    };
-    assert_eq!(node.step(0, told), [Action::Up(Up::Groups(group(2, 1)))]);
-
-    let mut place: Node<MergeFn> = Node::new(0, Position::of(&layout(), ONE).unwrap(), keep);
-    let wish = Up::WantGroups(vec![id(4)]);
-    assert_eq!(
-        place.step(0, Input::Local(wish.clone())),
-        [Action::Up(wish)]
-    );
-    let told = Down::Groups(group(4, 1));
-    assert_eq!(
-        place.step(0, Input::Down(told.clone())),
-        [Action::Local(told)]
-    );
-}
-
-#[test]
-fn the_root_answers_from_what_it_was_told_before_and_after() {
-    let mut root: Root<MergeFn> =
-        Root::new(0, Position::of(&layout(), WorldRank(14)).unwrap(), keep);
-    root.step(0, RootInput::Tick);
-    let up = |from, message| RootInput::Up {
-        from: WorldRank(from),
-        message,
-    };
-    let down = |to, told| RootAction::Down {
-        to: WorldRank(to),
-        message: Down::Groups(told),
-    };
-    assert_eq!(root.step(0, up(12, Up::Groups(group(1, 2)))), []);
-    let wish = Up::WantGroups(vec![id(1), id(3)]);
-    assert_eq!(root.step(0, up(13, wish)), [down(13, group(1, 2))]);
-    assert_eq!(
-        root.step(0, up(12, Up::Groups(group(3, 1)))),
-        [down(13, group(3, 1))]
-    );
-    // Long answers come in portions.
-    root.step(0, up(12, Up::Groups(group(5, GROUP_MESSAGE_RUNS_MAX))));
-    root.step(0, up(12, Up::Groups(group(6, GROUP_MESSAGE_RUNS_MAX))));
-    let wish = Up::WantGroups(vec![id(5), id(6)]);
-    assert_eq!(
-        root.step(0, up(13, wish)),
-        [
-            down(13, group(5, GROUP_MESSAGE_RUNS_MAX)),
-            down(13, group(6, GROUP_MESSAGE_RUNS_MAX))
-        ]
     );
 }

@@ -142,7 +142,7 @@ fn many_are_asked_for_in_turn() {
 }
 
 #[test]
-fn groups_beyond_the_limit_stay_unknown_and_are_not_asked_for_for_ever() {
+fn groups_beyond_the_limit_are_not_asked_for_for_ever() {
     let mut known = Communicators::default();
     known.define(Rank(5), &bridge());
     known.meet(Rank(5), BRIDGE, 1);

@@ -1,5 +1,4 @@
-//! The wait-for graph: what each node needs from others, which nodes can never get it, and a cycle
-//! among these.
+//! Solves a wait-for graph: which nodes can never get what they need, and a cycle among these.
 //!
 //! A node waits for *all* of its needs, and each need is met by *any* of its targets (the AND-OR
 //! model of deadlock). What can go on is found from the nodes that are free: whoever has a target
@@ -10,7 +9,6 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// It may go on and meet whoever needs it.

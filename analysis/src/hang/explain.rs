@@ -1,5 +1,7 @@
-//! From pending calls to what is the matter: the wait-for graph of the ranks that are told in full,
-//! and everybody else taken for somebody who may still come.
+//! Makes the diagnosis of a hang from the pending calls: verdict, findings, and a sentence.
+//!
+//! The wait-for graph has the ranks whose calls are known in full; all others are taken for ranks
+//! that may still come.
 
 use super::surroundings::Surroundings;
 use super::wait_graph::WaitGraph;

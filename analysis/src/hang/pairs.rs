@@ -1,5 +1,6 @@
-//! Operations that have found each other: a send that is pending and a receive that is posted for
-//! it. Such a message is on its way, however long that takes, and nobody is to blame for it.
+//! Pairs pending sends with receives that are posted for them.
+//!
+//! Such a message is on its way, however long that takes, and no rank is to blame for it.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! A diagnosis in one sentence, of bounded length whatever the size of the job.
+//! Writes a diagnosis as one sentence, of bounded length whatever the size of the job.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -1,4 +1,4 @@
-//! The wait-for graph of a job: what each pending call needs, and from whom.
+//! Builds the wait-for graph of a job: what each pending call needs, and from which ranks.
 
 mod findings;
 

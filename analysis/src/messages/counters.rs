@@ -1,4 +1,4 @@
-//! What is counted of messages, and the merge of it.
+//! Counts messages: sent, received, matched, and unmatched by reason; and merges these counts.
 
 use super::UNKNOWN_NS;
 use super::waiting::Endpoint;

@@ -1,6 +1,8 @@
-//! Where the two endpoints of a message meet: each new endpoint is put together with the first that
-//! waits in its channel, or waits itself. Endpoints that cannot have another endpoint are told
-//! apart here and given up; the head of `messages.rs` says why by what is known of time.
+//! Matches the two endpoints of a message: each new endpoint with the first one that waits in its
+//! channel.
+//!
+//! Endpoints whose other endpoint can never come are recognised here and given up; the head of
+//! `messages.rs` says how, by what is known of time.
 
 use super::counters::{Counters, UnmatchedReason};
 use super::waiting::{Channel, Endpoint, Side, Verdict, Waiting};
@@ -13,7 +15,6 @@ pub const WAITING_MAX: usize = 1 << 18;
 /// table of channels some 50 MB.
 pub const BLOCKS_MAX: usize = 1 << 17;
 
-/// See the module's head.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
     waiting: Waiting,

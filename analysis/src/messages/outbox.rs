@@ -1,4 +1,4 @@
-//! Sends on their way to another place.
+//! Collects sends whose receivers report to another place, until they are sent there.
 
 use super::waiting::{Channel, Endpoint};
 use alloc::collections::{BTreeMap, VecDeque};

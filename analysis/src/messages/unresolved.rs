@@ -26,7 +26,6 @@ pub struct Unresolved {
     pub endpoint: Endpoint,
 }
 
-/// See the module's head.
 #[derive(Clone, Debug, Default)]
 pub struct Unknown {
     by_key: HashMap<Key, VecDeque<Unresolved>, FxBuildHasher>,

@@ -1,5 +1,7 @@
-//! Endpoints that wait for their other endpoints, by channel, first in first out. One channel has
-//! either sends or receives waiting, never both: they would have met.
+//! Queues of endpoints that wait for their other endpoint: one queue per channel, first in first
+//! out.
+//!
+//! One channel has either sends or receives waiting, never both: they would have been matched.
 
 use super::UNKNOWN_NS;
 use alloc::vec::Vec;
@@ -185,7 +187,6 @@ impl Blocks {
     }
 }
 
-/// See the module's head.
 #[derive(Clone, Debug, Default)]
 pub struct Waiting {
     queues: HashMap<Channel, Queue, FxBuildHasher>,

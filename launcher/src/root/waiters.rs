@@ -2,7 +2,7 @@
 //! that the supervisors could look at; of the others, what their records tell.
 
 use invivo_archive::observation::Observation;
-use invivo_archive::waits::{self, Waiter};
+use invivo_archive::waiters::Waiter;
 use invivo_grpc::convert;
 use invivo_proto::control::hang::{Doing, Hang, Partner, Pending};
 use invivo_proto::ids::{CommId, Rank};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The ranks that waited for `whom`, the longest first.
 pub fn waiters(of: &Observation, told: &Hang, whom: u32) -> Vec<Waiter> {
     let known: BTreeSet<u32> = told.pending.iter().map(|pending| pending.rank.0).collect();
-    let by_records = waits::waiters(of, whom);
+    let by_records = invivo_archive::waiters::waiters(of, whom);
     let mut all: Vec<Waiter> = by_records
         .into_iter()
         .filter(|waiter| !known.contains(&waiter.rank))
@@ -45,7 +45,7 @@ fn waits_for(of: &Observation, pending: &Pending, whom: u32) -> Option<String> {
             let is_of_all = collective.comm == CommId::WORLD;
             (
                 collective.region,
-                is_of_all && !waits::is_in(of, whom, &function),
+                is_of_all && !invivo_archive::waiters::is_in(of, whom, &function),
             )
         }
         _ => return None,
@@ -130,6 +130,9 @@ mod tests {
             .collect();
         assert_eq!(found, [(3, "MPI_Barrier", 500), (0, "MPI_Send", 700)]);
         // Of what was not looked at records tell.
-        assert_eq!(waiters(&of, &Hang::default(), 2), waits::waiters(&of, 2));
+        assert_eq!(
+            waiters(&of, &Hang::default(), 2),
+            invivo_archive::waiters::waiters(&of, 2)
+        );
     }
 }

@@ -1,10 +1,12 @@
-//! A frozen view: what the buffer held at one moment, for a save that takes its time, while writing
-//! goes on. No byte is copied; the view's bins are not used again before it has read them or is
-//! given back.
+//! A frozen view: what the buffer held at one moment, for a save that takes its time while writing
+//! goes on.
+//!
+//! No byte is copied; the view's bins are not used again before it has read them or is given back.
+//! No user reaches it yet: saving will.
 
 use super::Buffer;
 use crate::arena::BinId;
-use crate::bin::{BinError, Contents};
+use crate::contents::{BinError, Contents};
 use crate::ledger::{Ledger, Loss};
 use crate::reader::Merge;
 use alloc::vec::Vec;

@@ -1,5 +1,5 @@
-//! The way of a record whose level has no open bin, or one that is too full for it: a bin is
-//! opened, for which others may have to go.
+//! Stores a record whose level has no open bin, or one that is too full: opens a bin, for which
+//! others may have to go.
 
 use super::store::{call_record, region_record};
 use super::{Buffer, Item, Last, Stored, first_posted};

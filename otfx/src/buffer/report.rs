@@ -1,4 +1,4 @@
-//! What a buffer tells of itself.
+//! Reports what a buffer holds: levels, losses, complete history, halvings of samples.
 
 use super::Buffer;
 use crate::event::{EVENT_CLASSES, EventClass};

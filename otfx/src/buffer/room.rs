@@ -1,4 +1,4 @@
-//! Making room: which bins go, and what a change of the strategy does to those that are there.
+//! Makes room: chooses which bins go, and applies a change of the strategy to those that are there.
 
 use super::{Buffer, Item, Last};
 use crate::arena::BinId;

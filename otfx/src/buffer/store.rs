@@ -1,4 +1,4 @@
-//! The way of a record into its level's open bin: what nearly every record goes.
+//! Stores a record in its level's open bin: the path that nearly every record takes.
 
 use super::{Buffer, Item, KEPT, Last, Stored, first_posted};
 use crate::encoding::{Key, METRIC, REGION, SAMPLE};

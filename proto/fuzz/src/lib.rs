@@ -1,6 +1,7 @@
-//! What the fuzz targets check, as plain functions of bytes: each takes anything and panics only
-//! where a decoder broke its promise. The targets beside this crate hand them to libFuzzer; the
-//! crate's own tests run them on the golden bytes.
+//! The checks of the fuzz targets, as plain functions of bytes.
+//!
+//! Each takes anything and panics only where a decoder broke its promise. The targets beside this
+//! crate hand them to libFuzzer; the crate's own tests run them on the golden bytes.
 
 pub mod otfx;
 

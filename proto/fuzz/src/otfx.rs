@@ -1,4 +1,4 @@
-//! A bin of a buffer.
+//! Fuzz checks of the buffer: a bin from any bytes, and a buffer under any calls.
 
 use invivo_otfx::{
     Attributes, BinReader, Buffer, Contents, Head, Metric, Opaque, Sample, Strategy,

@@ -1,5 +1,6 @@
-//! What buffers tell of themselves, and of what they keep.
+//! Answers about buffers: their sizes and losses, and pages of the records that they keep.
 
+pub use super::record_class::RecordClass;
 use super::strategy::Strategy;
 use crate::ids::{CommLocal, LocationId, RegionId};
 use alloc::collections::BTreeMap;
@@ -13,39 +14,6 @@ pub const STRATEGIES_NAMED_MAX: usize = 8;
 /// Calls, parts of calls, samples and their values in one page of records: its message stays below
 /// 2 MiB.
 pub const PAGE_MAX: u32 = 8192;
-
-/// Classes of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
-pub enum RecordClass {
-    /// MPI calls.
-    Call,
-    /// Regions, entered and left.
-    Region,
-    /// Samples of the calling context.
-    Sample,
-    /// Counters alone.
-    Metric,
-}
-
-impl RecordClass {
-    /// All of them.
-    pub const ALL: [RecordClass; 4] = [
-        RecordClass::Call,
-        RecordClass::Region,
-        RecordClass::Sample,
-        RecordClass::Metric,
-    ];
-
-    /// As a strategy's text names it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            RecordClass::Call => "call",
-            RecordClass::Region => "region",
-            RecordClass::Sample => "sample",
-            RecordClass::Metric => "metric",
-        }
-    }
-}
 
 /// The buffers of some ranks, together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -62,7 +30,6 @@ pub struct Buffers {
     pub bytes: u64,
     /// Of these, bytes that hold records.
     pub bytes_used: u64,
-    /// Bins.
     pub bins: u64,
     /// Of these, bins that hold records.
     pub bins_used: u64,
@@ -96,7 +63,6 @@ pub struct Buffers {
 /// Lengths of time, one for each location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Spans {
-    /// How many.
     pub count: u64,
     /// Their sum in ns.
     pub sum_ns: u64,
@@ -124,7 +90,6 @@ impl Default for Spans {
 /// Buffers that dropped all events at their cap, and when, in job time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Capped {
-    /// How many.
     pub buffers: u32,
     /// The first of them.
     pub first_ns: u64,
@@ -159,7 +124,6 @@ pub struct Thinned {
 pub struct OneBuffer {
     /// Whose it is.
     pub location: LocationId,
-    /// Bins.
     pub bins: u32,
     /// Of these, bins that hold records.
     pub bins_used: u32,
@@ -265,7 +229,6 @@ impl LossReason {
 /// How many records were lost, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Loss {
-    /// How many.
     pub records: u64,
     /// None of them ended earlier, in job time.
     pub first_ns: u64,
@@ -359,7 +322,6 @@ pub struct SampleRow {
 pub struct RowFacts {
     /// The number of a [`crate::record::RecordKind`].
     pub kind: u8,
-    /// The function.
     pub region: RegionId,
     /// The communicator, as the rank numbers it.
     pub comm: CommLocal,
@@ -390,7 +352,6 @@ impl From<&crate::record::Facts> for RowFacts {
 /// A part of a call, as [`crate::record::Part`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct RowPart {
-    /// What was done.
     pub facts: RowFacts,
     /// The request number where it posts or completes, else 0.
     pub request: u64,

@@ -1,5 +1,6 @@
-//! Who waits for whom: what each rank's pending call needs before it can come back, and what that
-//! means for the job. Durations are in nanoseconds.
+//! Answers about hangs: what each rank's pending call needs, and the diagnosis of the job.
+//!
+//! Durations are in nanoseconds.
 
 use crate::ids::{CommId, Rank, RegionId};
 use alloc::collections::BTreeMap;
@@ -59,7 +60,6 @@ pub struct CollectiveCall {
 /// Ranks that do the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct RankClass {
-    /// How many.
     pub ranks: u32,
     /// The lowest of them, [`NAMED_MAX`] at most.
     pub named: Vec<Rank>,
@@ -74,11 +74,9 @@ pub struct RankClass {
 /// One rank's pending call.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Pending {
-    /// Whose.
     pub rank: Rank,
     /// What it waits for: [`Doing::Messages`] or [`Doing::Collective`].
     pub doing: Doing,
-    /// For how long.
     pub since_ns: u64,
     /// Of operations that it waits for, one is enough.
     pub any: bool,
@@ -98,9 +96,7 @@ pub struct Pending {
 pub struct Operation {
     /// The pending call waits for it.
     pub waited: bool,
-    /// What it is.
     pub side: Side,
-    /// With whom.
     pub peer: Partner,
     /// On which communicator.
     pub comm: CommId,
@@ -111,9 +107,7 @@ pub struct Operation {
 /// Which side of a message an operation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Side {
-    /// It sends.
     Send,
-    /// It receives.
     Recv,
     /// It only looks whether there is a message, and takes none.
     Probe,
@@ -162,7 +156,6 @@ pub enum Verdict {
 /// The condensed answer: what is the matter, with one representative of everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Diagnosis {
-    /// The matter.
     pub verdict: Verdict,
     /// The same in a sentence.
     pub sentence: String,
@@ -197,7 +190,6 @@ pub enum Finding {
     },
     /// A call needs a rank that has finished.
     Finished {
-        /// Who waits.
         link: Link,
         /// How many ranks wait like this.
         ranks: u32,
@@ -213,7 +205,6 @@ pub enum Finding {
     },
     /// A message lacks its other side.
     Unmatched {
-        /// Who waits.
         link: Link,
         /// How many ranks wait for the same rank.
         ranks: u32,
@@ -223,26 +214,19 @@ pub enum Finding {
 /// A collective and who called it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Called {
-    /// What.
     pub collective: CollectiveCall,
-    /// How many ranks.
     pub ranks: u32,
     /// The lowest of them, [`NAMED_MAX`] at most.
     pub named: Vec<Rank>,
-    /// Where.
     pub site: Option<String>,
 }
 
 /// One rank, what it is doing, and for whom it waits there.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Link {
-    /// The rank.
     pub rank: Rank,
-    /// What it does.
     pub doing: Doing,
-    /// For how long.
     pub since_ns: u64,
-    /// Where.
     pub site: Option<String>,
     /// The operation that it waits for, where it waits for a message.
     pub operation: Option<Operation>,

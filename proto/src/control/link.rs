@@ -19,7 +19,6 @@ use bincode::{Decode, Encode};
 pub struct Request {
     /// Chosen by the gateway; the answer repeats it.
     pub id: u64,
-    /// What is asked.
     pub ask: Ask,
 }
 
@@ -34,7 +33,6 @@ pub enum Ask {
     Command {
         /// The same id twice is the same command.
         id: CommandId,
-        /// What to do.
         order: Order,
     },
 }
@@ -42,9 +40,7 @@ pub enum Ask {
 /// From the root to the gateway.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Response {
-    /// The request's.
     pub id: u64,
-    /// The answer.
     pub answer: Answer,
     /// Tool processes that did not answer, the lowest of them; the coverage counts them all.
     pub missing: Vec<WorldRank>,
@@ -104,7 +100,6 @@ pub struct JobDescription {
 pub enum AtEnd {
     /// A page of the last seconds.
     Page(TimelinePage),
-    /// The result.
     Result(alloc::boxed::Box<Final>),
     /// The result as it was when the end was asked for.
     Early(alloc::boxed::Box<Final>),
@@ -117,7 +112,6 @@ pub struct TimelinePage {
     pub from_ns: u64,
     /// Where it ends, in job time.
     pub to_ns: u64,
-    /// The page.
     pub timeline: Timeline,
     /// Tool processes that did not answer, the lowest of them.
     pub missing: Vec<WorldRank>,
@@ -126,7 +120,6 @@ pub struct TimelinePage {
 /// The result of a job. The supervisor makes the report of it.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
 pub struct Final {
-    /// The job.
     pub job: JobDescription,
     /// Function table with rows per rank.
     pub functions: FunctionTable,

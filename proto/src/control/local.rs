@@ -14,7 +14,6 @@ use bincode::{Decode, Encode};
 pub enum FromSupervisor {
     /// The first message; the rank's memory comes with it as a descriptor.
     Attach {
-        /// The rank.
         rank: Rank,
         /// The application's process.
         pid: u32,
@@ -23,7 +22,6 @@ pub enum FromSupervisor {
     Acted {
         /// The generation asked for.
         generation: u32,
-        /// What happened.
         outcome: Outcome,
     },
     /// The application has ended; the supervisor waits for [`ToSupervisor::Leave`].
@@ -158,11 +156,9 @@ pub enum Need {
     Unknown,
     /// All of the operations that it waits for.
     All,
-    /// Any of them.
     Any,
     /// The other ranks of a communicator.
     Collective {
-        /// Which.
         comm: CommLocal,
         /// The collective's number on it.
         ordinal: u64,
@@ -176,7 +172,6 @@ pub enum Need {
 pub struct PendingOperation {
     /// The call waits for it.
     pub waited: bool,
-    /// What it is.
     pub side: Side,
     /// With whom, as in [`crate::mpi::peer`].
     pub peer: i32,

@@ -1,5 +1,7 @@
-//! Messages from one tool place to another, without the tree between them: endpoints of messages on
-//! their way to where they meet their other endpoints. The place of the receiver is where that is.
+//! Messages from one tool place to another: sends whose receivers report there.
+//!
+//! They do not pass the tree between the two. The place of the receiver matches them with its
+//! receives.
 
 use super::VERSION;
 use crate::ids::{CommId, Rank, WorldRank};

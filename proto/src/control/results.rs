@@ -1,5 +1,7 @@
-//! What the analyses answer: plain data, merged by the laws in the crate `analysis`, shown by the
-//! gateway. Durations are in nanoseconds, sizes in bytes.
+//! Results of the analyses as plain data: function tables, matrix, messages, status, coverage.
+//!
+//! The crate `analysis` merges them, the gateway shows them. Durations are in nanoseconds, sizes in
+//! bytes.
 
 use crate::definition::Run;
 use crate::ids::{Rank, RegionId};
@@ -13,7 +15,6 @@ use serde::{Deserialize, Serialize};
 /// merged exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct Moments {
-    /// How many.
     pub count: u64,
     /// Their sum in ns.
     pub sum_ns: u64,
@@ -216,7 +217,6 @@ pub const RANK_STATES: usize = 6;
 /// One rank's line of the status, for the ranks that a status names (the first, and the worst).
 #[derive(Clone, Debug, PartialEq, Encode, Decode, Serialize, Deserialize)]
 pub struct RankStatus {
-    /// The rank.
     pub rank: Rank,
     /// What it is doing.
     pub state: RankState,

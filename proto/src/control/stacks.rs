@@ -1,5 +1,6 @@
-//! Where the ranks are: the current call path of each, merged into one prefix tree. Durations are
-//! in nanoseconds.
+//! Answers about call paths: the current path of each rank, merged into one prefix tree.
+//!
+//! Durations are in nanoseconds.
 
 use crate::ids::Rank;
 use alloc::collections::BTreeMap;
@@ -82,7 +83,6 @@ pub enum Frame {
 pub struct Node {
     /// How deep it lies: 0 has no caller.
     pub depth: u8,
-    /// What it is.
     pub frame: Frame,
     /// Ranks that are here or below.
     pub ranks: u32,
@@ -131,7 +131,6 @@ pub enum UnstoppedReason {
 /// Threads, and of which ranks they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Whose {
-    /// How many ranks.
     pub ranks: u32,
     /// How many threads; a rank of which nothing is known counts as one.
     pub threads: u64,

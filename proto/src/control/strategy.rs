@@ -1,25 +1,35 @@
-//! What a buffer keeps when not everything fits, as plain data with a text. A place makes its
-//! buffers' own strategy of it, with its clock's ticks for nanoseconds.
+//! The strategy of a buffer as plain data with a text: what it keeps when not everything fits.
+//!
+//! A place makes its buffers' own strategy of it, with its clock's ticks for nanoseconds.
 //!
 //! ```text
-//! strategy  rule{,rule}[,time][,cap=P%]     detail is given up in the order of the rules
+//! strategy  rule{,rule}[,time]              detail is given up in the order of the rules
 //! rule      duration:1ms                    short calls first; those of at least 1 ms stay longest
-//!           iterations:4@MPI_Barrier        every second iteration first, four times over; one in 16 stays longest
-//!           depth:2                         the deepest first; what is at most 2 deep stays longest
-//!           class:metric                    all of a class: call, region, sample or metric
-//!           samples                         every second sample first, then every second of what is left
-//! time      the oldest first: what holds for everything that no rule claims; alone it is the flight recorder
-//! cap=50%   at half of the buffer all that is no sample is dropped, for good
+//!           iterations:4@MPI_Barrier        every second iteration first, four times over;
+//!                                           one in 16 stays longest
+//! time      the oldest first: what holds for everything that no rule claims;
+//!           alone it is the flight recorder
+//! ```
+//!
+//! The language has more words, for events that nothing records yet. No user reaches them: reading
+//! a text refuses what has no effect, and only [`Strategy::parse`] reads them.
+//!
+//! ```text
+//! depth:2         the deepest regions first; what is at most 2 deep stays longest
+//! class:metric    all of a class: call, region, sample or metric
+//! samples         every second sample first, then every second of what is left
+//! cap=50%         at half of the buffer all that is no sample is dropped, for good
 //! ```
 
-use super::buffers::RecordClass;
+mod text;
+
+use super::record_class::RecordClass;
 use crate::ids::RegionId;
 use crate::mpi;
 use alloc::format;
 use alloc::string::String;
 use bincode::{Decode, Encode};
 use core::fmt;
-use core::str::FromStr;
 
 /// Rules of a strategy: one of each kind, and some twice.
 pub const RULES_MAX: usize = 8;
@@ -72,7 +82,6 @@ pub enum Rule {
     Iterations {
         /// How often.
         levels: u8,
-        /// The function.
         at: RegionId,
     },
     /// Samples by their ordinals: every second one first, then every second of what is left.
@@ -198,186 +207,8 @@ fn check(rule: &Rule) -> Result<(), NoStrategy> {
     }
 }
 
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Rule::Class(class) => write!(f, "class:{}", class.name()),
-            Rule::Depth { kept } => write!(f, "depth:{kept}"),
-            Rule::Duration { kept_ns } => {
-                let (unit_ns, unit) = UNITS
-                    .into_iter()
-                    .find(|(unit_ns, _)| kept_ns.is_multiple_of(*unit_ns))
-                    .unwrap_or((1, "ns"));
-                write!(f, "duration:{}{unit}", kept_ns / unit_ns)
-            }
-            Rule::Iterations { levels, at } => write!(f, "iterations:{levels}@{}", mpi::name(at)),
-            Rule::Samples => f.write_str("samples"),
-        }
-    }
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut between = "";
-        for rule in self.rules() {
-            write!(f, "{between}{rule}")?;
-            between = ",";
-        }
-        if between.is_empty() {
-            f.write_str("time")?;
-        }
-        match self.cap_permille() {
-            None => Ok(()),
-            Some(permille) if permille.is_multiple_of(10) => write!(f, ",cap={}%", permille / 10),
-            Some(permille) => write!(f, ",cap={}.{}%", permille / 10, permille % 10),
-        }
-    }
-}
-
 impl fmt::Debug for Strategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Strategy({self})")
     }
-}
-
-/// Units of time, the longest first.
-const UNITS: [(u64, &str); 4] = [
-    (1_000_000_000, "s"),
-    (1_000_000, "ms"),
-    (1_000, "us"),
-    (1, "ns"),
-];
-
-impl FromStr for Strategy {
-    type Err = NoStrategy;
-
-    fn from_str(text: &str) -> Result<Strategy, NoStrategy> {
-        let mut rules = [Rule::Samples; RULES_MAX];
-        let (mut count, mut cap_permille, mut is_complete) = (0, 0, false);
-        for word in text.split(',').map(str::trim) {
-            if let Some(part) = word.strip_prefix("cap=") {
-                if cap_permille != 0 {
-                    return Err(NoStrategy("there is one cap at most".into()));
-                }
-                cap_permille = permille(part)?;
-                continue;
-            }
-            if is_complete {
-                return Err(NoStrategy(format!(
-                    "{word} stands behind `time`, which claims everything: give `time` last, or not at all"
-                )));
-            }
-            if word == "time" {
-                is_complete = true;
-                continue;
-            }
-            let rule = rule(word)?;
-            *rules
-                .get_mut(count)
-                .ok_or_else(|| NoStrategy(format!("a strategy has at most {RULES_MAX} rules")))? =
-                rule;
-            count += 1;
-        }
-        Strategy::new(&rules[..count], cap_permille)
-    }
-}
-
-fn rule(word: &str) -> Result<Rule, NoStrategy> {
-    let (name, value) = word.split_once(':').unwrap_or((word, ""));
-    match name {
-        "class" => {
-            let class = RecordClass::ALL
-                .into_iter()
-                .find(|class| class.name() == value);
-            let class = class.ok_or_else(|| {
-                NoStrategy(format!(
-                    "{value:?} is no class; there are call, region, sample and metric"
-                ))
-            })?;
-            Ok(Rule::Class(class))
-        }
-        "depth" => {
-            let kept = value.parse();
-            let kept = kept.map_err(|_| {
-                NoStrategy(format!("{value:?} is no depth; give 0 to 255, as depth:2"))
-            })?;
-            Ok(Rule::Depth { kept })
-        }
-        "duration" => Ok(Rule::Duration {
-            kept_ns: duration(value)?,
-        }),
-        "iterations" => {
-            let wrong = || {
-                NoStrategy(format!(
-                    "{value:?} are no iterations; give how often they are halved and the function that ends them, as \
-                     iterations:4@MPI_Barrier"
-                ))
-            };
-            let (levels, function) = value.split_once('@').ok_or_else(wrong)?;
-            let levels = levels.parse().map_err(|_| wrong())?;
-            let at = mpi::FUNCTIONS
-                .iter()
-                .position(|known| known.recorded && known.name == function);
-            let at = at.and_then(|at| u16::try_from(at).ok()).ok_or_else(|| {
-                NoStrategy(format!(
-                    "{function:?} is no MPI function whose calls are recorded, as MPI_Barrier is"
-                ))
-            })?;
-            Ok(Rule::Iterations {
-                levels,
-                at: RegionId(at),
-            })
-        }
-        "samples" if value.is_empty() => Ok(Rule::Samples),
-        _ => Err(NoStrategy(format!(
-            "{word:?} is no rule of a strategy; there are time, duration:1ms, iterations:4@MPI_Barrier, depth:2, class:metric, \
-             samples and cap=50%, joined by commas in the order in which detail is given up"
-        ))),
-    }
-}
-
-fn duration(value: &str) -> Result<u64, NoStrategy> {
-    let digits = value
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(value.len());
-    let (number, unit) = value.split_at(digits);
-    let unit_ns = UNITS
-        .into_iter()
-        .find(|(_, name)| *name == unit)
-        .map(|(unit_ns, _)| unit_ns);
-    let ns = number.parse::<u64>().ok().zip(unit_ns);
-    ns.and_then(|(number, unit_ns)| number.checked_mul(unit_ns))
-        .ok_or_else(|| {
-            NoStrategy(format!(
-                "{value:?} is no duration; give one as 500ns, 20us, 1ms or 2s"
-            ))
-        })
-}
-
-/// Per cent with at most one digit behind the point, in thousandths.
-fn permille(part: &str) -> Result<u16, NoStrategy> {
-    let number = || {
-        let (whole, tenths) = match part.strip_suffix('%')?.split_once('.') {
-            Some((whole, tenths)) if tenths.len() == 1 => (whole, tenths),
-            Some(_) => return None,
-            None => (part.strip_suffix('%')?, "0"),
-        };
-        let digits =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(tenths) {
-            return None;
-        }
-        whole
-            .parse::<u16>()
-            .ok()?
-            .checked_mul(10)?
-            .checked_add(tenths.parse().ok()?)
-    };
-    number()
-        .filter(|permille| (1..=1000).contains(permille))
-        .ok_or_else(|| {
-            NoStrategy(format!(
-                "{part:?} is no part of the buffer; give cap=50%, from 0.1% to 100%"
-            ))
-        })
 }

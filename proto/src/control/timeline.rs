@@ -1,6 +1,8 @@
-//! The last seconds of every rank, as a stream of pages: each is a question and an answer of
-//! bounded size, and the next is asked for when the page before has been dealt with. So nothing on
-//! the way holds more than a page, however many ranks there are.
+//! Pages of the timeline: what every rank did, call by call, in some seconds.
+//!
+//! Each page is a question and an answer of bounded size, and the next is asked for when the page
+//! before has been dealt with. So nothing on the way holds more than a page, however many ranks
+//! there are.
 
 use super::buffers::{BufferCounters, Cursor, Label, Loss, LossReason, RecordClass, Row};
 use super::results::{Ledger, RankState};
@@ -17,7 +19,6 @@ pub const TIMELINE_LOCATIONS_MAX: usize = 1024;
 /// Where a page begins: in the order of locations, and in one of them in the order of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub struct TimelinePosition {
-    /// The location.
     pub location: LocationId,
     /// Behind which of its calls; nothing is before the first.
     pub after: Option<Cursor>,
@@ -60,7 +61,6 @@ pub struct Timeline {
 /// What a page has of one location.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Piece {
-    /// Whose.
     pub location: LocationId,
     /// Its calls that began before the end that was asked for, and ended behind the begin; in order
     /// of their ends.

@@ -61,7 +61,6 @@ pub enum Up {
     },
     /// A command is done on all ranks below, or names those on which it is not.
     Ack {
-        /// The command.
         command: CommandId,
         /// How it went.
         acks: Acks,
@@ -117,7 +116,6 @@ pub struct Command {
     /// The same id twice is the same command: the second is answered like the first and not done
     /// again.
     pub id: CommandId,
-    /// What to do.
     pub verb: Verb,
 }
 
@@ -258,7 +256,6 @@ pub enum Partial {
 /// How a rank ended.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct RankEnded {
-    /// Which.
     pub rank: Rank,
     /// Its exit code, or the signal that killed it.
     pub how: Ended,

@@ -1,4 +1,4 @@
-//! The reader: it believes nothing, and says what is wrong and where.
+//! Decodes records from any bytes; of malformed ones it reports what is wrong and where.
 
 use super::{
     Call, Context, DICTIONARY_SLOTS, Facts, MAX_PARTS, Part, RecordKind, TOKEN_CONTINUATION,

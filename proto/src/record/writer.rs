@@ -1,4 +1,4 @@
-//! The writer: unchecked, into room that its caller has made.
+//! Encodes records, unchecked, into room that the caller has made.
 
 use super::{Call, Context, DICTIONARY_SLOTS, Facts, Part, TOKEN_CONTINUATION, TOKEN_LITERAL};
 use crate::varint::{self, zigzag};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 pub fn strategy() -> Strategy {
     let text = "class:metric,depth:2,iterations:4@MPI_Barrier,duration:1ms,samples,cap=50%";
-    text.parse().expect("a strategy")
+    Strategy::parse(text).expect("a strategy")
 }
 
 pub fn location() -> LocationId {

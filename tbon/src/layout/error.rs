@@ -1,4 +1,4 @@
-//! Why there is no layout, and what to type instead.
+//! Reports why there is no layout, and what to type instead.
 
 use super::fan_in::FAN_IN_LIST_MAX;
 use super::{FanIn, TOTAL_MAX};

@@ -1,4 +1,4 @@
-//! How many members report to one process, layer by layer.
+//! The fan-in: how many members report to one process, layer by layer.
 
 use super::LayoutError;
 use core::fmt;

@@ -1,6 +1,6 @@
-//! The tree as numbers: how many members each layer has, who belongs to whom, and which process
-//! sits where. Nothing here is a table: a tree of a million ranks takes as much memory as one of
-//! four.
+//! The shape of the tree as numbers: members of each layer, parents, children, world ranks.
+//!
+//! Nothing here is a table: a tree of a million ranks takes as much memory as one of four.
 //!
 //! Every host has the same part of the tree, from its ranks up to one *head* (its place, where
 //! there is only one); above the heads are the upper layers. Within a layer, members are numbered

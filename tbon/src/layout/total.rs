@@ -1,4 +1,4 @@
-//! How a number of processes is shared out: which layout has exactly that total.
+//! Finds the layout that has exactly a given number of processes.
 
 use super::error::Fit;
 use super::{FanIn, Layout, LayoutError, Policy, TOTAL_MAX};

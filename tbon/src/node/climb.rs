@@ -1,4 +1,4 @@
-//! What comes from the members: gathered, answered or passed on.
+//! Handles messages of the members: gathers, answers, or passes them on.
 
 use super::{Action, Node};
 use crate::acks;

@@ -1,4 +1,4 @@
-//! What comes from above: for everybody, or for those who asked.
+//! Handles messages from above: for all members, or for those who asked.
 
 use super::{Action, Node};
 use crate::commands::{Course, Known};

@@ -1,4 +1,4 @@
-//! What can happen to a node, and what it wants done.
+//! Inputs and actions of a node.
 
 use invivo_proto::control::tree::{Down, Up};
 use invivo_proto::ids::WorldRank;
@@ -9,12 +9,7 @@ pub enum Input {
     /// The parent says something.
     Down(Down),
     /// A child says something.
-    Up {
-        /// The child.
-        from: WorldRank,
-        /// What it says.
-        message: Up,
-    },
+    Up { from: WorldRank, message: Up },
     /// The driver says something for the ranks that the node serves itself. Its first word is
     /// [`Up::Hello`], once it is ready for them.
     Local(Up),
@@ -34,12 +29,7 @@ pub enum Input {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Send to a child.
-    Down {
-        /// The child.
-        to: WorldRank,
-        /// What to say.
-        message: Down,
-    },
+    Down { to: WorldRank, message: Down },
     /// Send to the parent. (The root has none: there it is for the root itself.)
     Up(Up),
     /// For the driver itself. Commands, queries and groups come only where the node serves ranks;

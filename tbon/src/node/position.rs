@@ -1,4 +1,4 @@
-//! Where a node stands in the tree.
+//! The position of a node in the tree: its height, its children and their ranks.
 
 use crate::layout::Layout;
 use alloc::vec::Vec;

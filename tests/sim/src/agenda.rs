@@ -1,4 +1,4 @@
-//! What happens when: events in the order of their times, and of two at the same time the one noted
+//! The event queue: events in the order of their times, and of two at the same time the one noted
 //! first.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! One case: everything that decides what happens.
+//! One test case, from a seed: everything that decides what happens.
 
 use crate::plant::Plant;
 use fastrand::Rng;

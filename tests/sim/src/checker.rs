@@ -1,4 +1,4 @@
-//! What must hold of a simulated job, whatever went wrong in it.
+//! Checks what must hold of a simulated job, whatever went wrong in it.
 
 mod answers;
 mod commands;

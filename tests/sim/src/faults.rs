@@ -1,4 +1,4 @@
-//! What goes wrong: which tool process dies, stands still or talks nonsense, and when.
+//! Injects faults: which tool process dies, stalls or sends garbage, and when.
 
 use crate::agenda::{MS, SECOND, Time};
 use crate::case::{Case, stream};
@@ -24,11 +24,8 @@ pub enum Ailment {
 /// One thing that goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
     pub who: WorldRank,
-    /// When.
     pub at: Time,
-    /// What.
     pub what: Ailment,
 }
 

@@ -1,4 +1,4 @@
-//! What happened in a simulated job, written down for the checker.
+//! Records what happened in a simulated job, for the checker.
 
 use crate::agenda::Time;
 use crate::faults::{Ailment, Fault};
@@ -16,9 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Something asked from above.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// When.
     pub at: Time,
-    /// What.
     pub what: Ask,
     /// The wave that it began, if it was a question.
     pub wave: Option<WaveId>,
@@ -46,7 +44,6 @@ impl Asked {
 pub enum Delivery {
     /// A merged answer.
     Answer {
-        /// The answer.
         partial: Partial,
         /// How much of the truth it is.
         coverage: Coverage,
@@ -137,9 +134,7 @@ pub struct Obeyed {
 /// A cut as it was made at one place.
 #[derive(Clone, Copy, Debug)]
 pub struct CutMade {
-    /// Where.
     pub place: WorldRank,
-    /// When.
     pub at: Time,
     /// When it was to be, in job time.
     pub ordered_ns: u64,

@@ -1,4 +1,4 @@
-//! The machine of a tool process, whichever it is.
+//! The state machine of a tool process: a node or the root.
 
 use invivo_tbon::merge::Merge;
 use invivo_tbon::node::{Ignored, Node};
@@ -9,7 +9,6 @@ use invivo_tbon::root::Root;
 pub enum Machine<M> {
     /// A node below a parent.
     Node(Node<M>),
-    /// The root.
     Root(Root<M>),
 }
 

@@ -1,4 +1,4 @@
-//! The merge law of the analyses, with room for a planted bug.
+//! Merges as the analyses do, with room for a planted bug.
 
 use crate::plant::Plant;
 use invivo_proto::control::tree::Partial;

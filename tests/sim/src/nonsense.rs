@@ -1,4 +1,4 @@
-//! What a process says when it talks nonsense.
+//! Makes the garbage that a faulty process sends.
 
 use invivo_proto::control;
 use invivo_proto::control::tree::{Acks, Cut, Partial, Up};

@@ -1,6 +1,8 @@
 //! A simulated tool place: the ranks that report to it, the analyses, a store of fixed size, and
-//! the books. What it does at a command is in [`steering`] and [`cuts`], the gates of its ranks are
-//! in [`gates`] and [`holds`].
+//! its counters.
+//!
+//! What it does at a command is in [`steering`] and [`cuts`], the gates of its ranks are in
+//! [`gates`] and [`holds`].
 
 mod answers;
 mod cuts;
@@ -40,7 +42,6 @@ const BUDGET_CALLS: u64 = 150;
 /// How long ranks that start held stand where no tool process ever says a word, in ns.
 const HELD_AT_START_NS: Time = 2_000_000_000;
 
-/// The place.
 #[derive(Debug)]
 pub struct SimPlace {
     /// Ranks of the job.

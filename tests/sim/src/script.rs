@@ -1,4 +1,4 @@
-//! What is asked from above, and when.
+//! The script of a case: questions and commands from above, and their times.
 
 use crate::agenda::{MS, SECOND, Time};
 use crate::case::{Case, stream};

@@ -1,4 +1,4 @@
-//! One line per event.
+//! Prints a simulation as one line per event.
 
 use crate::agenda::{SECOND, Time};
 use invivo_proto::control::tree::{Down, Up};

@@ -1,5 +1,7 @@
-//! What a place must have of a call, by what the rank really did and by the cuts that the place
-//! made: the meaning of the verbs, in a few lines. Times are those of the host.
+//! Computes what a place must have of a call, from what the rank really did and the cuts that the
+//! place made.
+//!
+//! This is the meaning of the verbs, in a few lines. Times are those of the host.
 
 use crate::rank::Done;
 
@@ -19,7 +21,6 @@ pub enum What {
 /// A cut that a place made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// What it does.
     pub what: What,
     /// When, by the host's clock.
     pub at: u64,
@@ -41,7 +42,6 @@ pub struct Seen {
 pub enum Truth {
     /// This.
     Call(Seen),
-    /// Nothing.
     Nothing,
     /// It begins or ends on a cut to the nanosecond: either side is right.
     Tie,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_clips_what_it_begins_and_not_what_it_ends() {
+    fn a_switch_clips_what_it_begins_alone() {
         let pause = [(What::Off, 50), (What::On, 80)];
         assert_eq!(of(40, 60, &pause), seen(40, 60, false));
         assert_eq!(of(60, 70, &pause), Truth::Nothing);

@@ -14,7 +14,7 @@ fn clock() -> NodeClock {
 }
 
 fn keeping(text: &str) -> Keeping {
-    Keeping::new(text.parse().unwrap(), &clock())
+    Keeping::new(Strategy::parse(text).unwrap(), &clock())
 }
 
 fn call(number: u64, region: u16, duration: u64) -> Call {

@@ -1,4 +1,5 @@
-//! What is found in the wait-for graph: what keeps ranks from going on, and who is to blame.
+//! Reads findings from the wait-for graph: mismatched collectives, cycles, ranks that finished, are
+//! missing, or do not send.
 
 use super::super::and_or_graph::{self, Node};
 use super::super::surroundings::SETTLED_NS;

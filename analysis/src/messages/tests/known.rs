@@ -86,7 +86,7 @@ fn what_is_on_its_way_is_unmatched_and_no_more() {
 }
 
 #[test]
-fn receives_are_matched_in_the_order_in_which_they_were_posted() {
+fn receives_are_matched_in_the_order_of_posting() {
     let mut places = two_places();
     let post = |request, peer, tag, at| {
         let mut record = call(
@@ -265,7 +265,7 @@ fn clocks_that_are_off_do_not_part_a_pair() {
 }
 
 #[test]
-fn what_was_recorded_before_job_time_was_known_has_its_time_when_it_is() {
+fn records_before_job_time_was_known_get_it_later() {
     let ahead_ns = 1_000_000_000_000;
     let mut places = two_places();
     for place in &mut places.places {
@@ -337,7 +337,7 @@ fn messages_of_other_versions_or_for_others_are_refused() {
 }
 
 #[test]
-fn every_queue_is_bounded_and_what_is_given_up_is_counted() {
+fn every_queue_is_bounded_and_counts_its_losses() {
     let mut places = two_places();
     let more = 1000;
     // Receives of messages that never come.

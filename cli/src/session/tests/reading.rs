@@ -66,12 +66,11 @@ wait = "job-end"
 #[test]
 fn a_strategy_is_a_list_of_rules() {
     let script = script(
-        "[[step]]\nstrategy = \"class:metric, duration:1ms\"\n\n[[step]]\nwait = { field = \"reductions\", op = \">\", value = 3 }\n",
+        "[[step]]\nstrategy = \"iterations:4@MPI_Barrier, duration:1ms\"\n\n[[step]]\nwait = { field = \"reductions\", op = \">\", value = 3 }\n",
     );
     assert_eq!(
         script.expect("a session").plan_text(),
-        "1  keep by class:metric,duration:1ms  (within 1m)\n2  wait until reductions > 3  (within \
-         1m)\n"
+        "1  keep by iterations:4@MPI_Barrier,duration:1ms  (within 1m)\n2  wait until reductions > 3  (within 1m)\n"
     );
     let what = wrong_step("strategy = \"best\"");
     assert!(
@@ -229,8 +228,7 @@ fn steps_that_cannot_follow_each_other_are_refused() {
     );
     assert!(
         wrong_step(
-            "query = \"functions\"\n[[step]]\nassert = { field = \"calls\", op = \">\", value = 0, \
-             rank = 1 }"
+            "query = \"functions\"\n[[step]]\nassert = { field = \"calls\", op = \">\", value = 0, rank = 1 }"
         )
         .contains("does not tell ranks apart"),
     );

@@ -1,4 +1,4 @@
-//! Questions: each is answered once, in time, and rightly.
+//! Checks that each question is answered once, in time, and rightly.
 
 use super::Checker;
 use crate::agenda::Time;

@@ -1,5 +1,5 @@
-//! Commands: each is done once, in order, acknowledged by every rank or by the name of who does not
-//! answer, at the cut that it was ordered for.
+//! Checks commands: carried out once, in order, acknowledged by every rank or by the name of who
+//! does not answer, at the cut that was ordered.
 
 use super::Checker;
 use crate::agenda::Time;

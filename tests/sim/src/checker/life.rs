@@ -1,4 +1,4 @@
-//! Gates, a lost root, and the end of the job.
+//! Checks gates, the loss of the root, and the end of the job.
 
 use super::Checker;
 use crate::agenda::{SECOND, Time};

@@ -1,4 +1,4 @@
-//! What a place answers, and where its records are by its own books.
+//! Answers of a simulated place, and where its records are by its own counters.
 
 use super::SimPlace;
 use crate::agenda::Time;

@@ -1,4 +1,5 @@
-//! Cuts: made when their job time has come, or at once where the place heard of them too late.
+//! Cuts of a simulated place: made when their job time has come, or at once where the place heard
+//! of them too late.
 
 use super::SimPlace;
 use super::steering::{Due, Edge, Moment, Reply, Taking};

@@ -1,5 +1,5 @@
-//! The gates of a place's ranks: closed for a lease, pushed on while the root is heard, and open by
-//! themselves where nobody pushes any more.
+//! The gates of a place's ranks: closed for a lease, which is renewed while the root is heard, and
+//! open by themselves afterwards.
 
 use super::SimPlace;
 use crate::agenda::{SECOND, Time};

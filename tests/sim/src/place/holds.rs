@@ -1,4 +1,4 @@
-//! Ranks that are to stand right behind their `MPI_Init`.
+//! Ranks that are held right behind their `MPI_Init`.
 
 use super::SimPlace;
 use super::steering::{Hold, Moment, Reply};

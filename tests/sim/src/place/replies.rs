@@ -1,4 +1,4 @@
-//! What a place says of how a command went.
+//! Acknowledgements of a simulated place.
 
 use super::SimPlace;
 use super::steering::{Due, Moment, Reply};

@@ -1,4 +1,4 @@
-//! What a place does at a command: cuts in job time, windows, gates.
+//! Commands at a simulated place: cuts in job time, windows, gates.
 
 use super::SimPlace;
 use crate::agenda::Time;

@@ -1,4 +1,4 @@
-//! The answers as formulas: nothing here looks at more ranks than an answer names.
+//! The expected answers as formulas: nothing here looks at more ranks than an answer names.
 
 use super::leaf;
 use super::round::Wave;

@@ -1,4 +1,4 @@
-//! What one place knows of its ranks: of some by its analyses, of the others by the formulas.
+//! A place of the large tree: it has some of its ranks by its analyses, the others by the formulas.
 
 use super::packets;
 use super::world::{FUNCTIONS, PARTNERS, SWING_NS, Source, World};

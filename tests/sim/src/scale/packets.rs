@@ -1,4 +1,5 @@
-//! A rank's calls on the long way: encoded into packets, checked, decoded, and fed to the analyses.
+//! Takes a rank's calls the long way: encoded into packets, checked, decoded, and fed to the
+//! analyses.
 
 use invivo_analysis::functions::Functions;
 use invivo_analysis::matrix::MatrixLeaf;

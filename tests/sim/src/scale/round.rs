@@ -1,4 +1,4 @@
-//! What one wave cost, and several.
+//! Measures what one wave costs, and several.
 
 use invivo_proto::control::results::Coverage;
 use invivo_proto::control::tree::Partial;
@@ -7,7 +7,6 @@ use invivo_proto::ids::WorldRank;
 /// A question and its answer.
 #[derive(Clone, Debug)]
 pub struct Wave {
-    /// The answer.
     pub partial: Partial,
     /// How much of the truth it is.
     pub coverage: Coverage,

@@ -1,4 +1,4 @@
-//! The ranks' calls, as a function of a seed.
+//! Generates the calls of all ranks as a function of a seed.
 //!
 //! Every number that differs from rank to rank comes from a permutation `h(j) = (a * j + b) mod M`
 //! of the ranks of a kind: seemingly at random, and yet sums, sums of squares, extremes and the

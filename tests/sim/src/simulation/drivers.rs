@@ -1,4 +1,4 @@
-//! The drivers' part: hand in what arrives, carry out what the machines say.
+//! Drives the processes of a case: hands in what arrives, carries out the machines' actions.
 
 use super::process::Mail;
 use super::{Event, Simulation, TICK_NS_LATE_MAX};

@@ -1,4 +1,4 @@
-//! The drivers of the places: ranks that act, gates, commands, cuts.
+//! Drives the places of a case: ranks that act, gates, commands, cuts.
 
 use super::process::Mail;
 use super::{Event, Simulation};

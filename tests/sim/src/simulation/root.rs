@@ -1,4 +1,4 @@
-//! The driver of the root: asks, answers, and the end of the job.
+//! Drives the root of a case: asks, answers, and the end of the job.
 
 use super::process::Mail;
 use super::{Event, Simulation};

@@ -116,7 +116,7 @@ fn sampled(every: u64, strategy: &str) -> Scene {
     scene.place.make_samples(NonZeroU64::new(every).unwrap());
     scene.begin(JobInfo {
         recording: true,
-        strategy: strategy.parse().unwrap(),
+        strategy: Strategy::parse(strategy).unwrap(),
         ..JobInfo::default()
     });
     scene
@@ -301,9 +301,7 @@ fn a_strategy_changes_all_buffers_of_a_place_or_none() {
     );
 
     // 57 levels want 228 bins; there are 128.
-    let too_many = "samples,depth:0,depth:1,depth:2,depth:3,duration:1ms"
-        .parse()
-        .unwrap();
+    let too_many = Strategy::parse("samples,depth:0,depth:1,depth:2,depth:3,duration:1ms").unwrap();
     let acks = give(&mut scene, 6, too_many);
     assert_eq!((acks.targets, acks.done, acks.failures.len()), (2, 0, 2));
     assert!(

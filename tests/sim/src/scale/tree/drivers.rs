@@ -1,4 +1,5 @@
-//! The drivers of all processes: hand in what arrives, carry out what the machines say.
+//! Drives all processes of the large tree: hands in what arrives, carries out the machines'
+//! actions.
 
 use super::{Event, Given, Tree};
 use crate::agenda::Time;

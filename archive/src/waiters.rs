@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 /// A rank that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiter {
-    /// The rank.
     pub rank: u32,
     /// The call that it is in.
     pub function: String,
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_an_open_receive_from_a_rank_or_stands_in_a_collective_without_it_waits_for_it() {
+    fn open_receives_and_collectives_name_who_waits() {
         let mut of = Observation::default();
         // Rank 2 died, computing.
         of.track(2, 0);

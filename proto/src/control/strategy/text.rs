@@ -1,0 +1,234 @@
+//! The text of a strategy: how it is written, read and refused.
+
+use super::{NoStrategy, RULES_MAX, Rule, Strategy};
+use crate::control::record_class::RecordClass;
+use crate::ids::RegionId;
+use crate::mpi;
+use alloc::format;
+use core::fmt;
+use core::str::FromStr;
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Rule::Class(class) => write!(f, "class:{}", class.name()),
+            Rule::Depth { kept } => write!(f, "depth:{kept}"),
+            Rule::Duration { kept_ns } => {
+                let (unit_ns, unit) = UNITS
+                    .into_iter()
+                    .find(|(unit_ns, _)| kept_ns.is_multiple_of(*unit_ns))
+                    .unwrap_or((1, "ns"));
+                write!(f, "duration:{}{unit}", kept_ns / unit_ns)
+            }
+            Rule::Iterations { levels, at } => write!(f, "iterations:{levels}@{}", mpi::name(at)),
+            Rule::Samples => f.write_str("samples"),
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut between = "";
+        for rule in self.rules() {
+            write!(f, "{between}{rule}")?;
+            between = ",";
+        }
+        if between.is_empty() {
+            f.write_str("time")?;
+        }
+        match self.cap_permille() {
+            None => Ok(()),
+            Some(permille) if permille.is_multiple_of(10) => write!(f, ",cap={}%", permille / 10),
+            Some(permille) => write!(f, ",cap={}.{}%", permille / 10, permille % 10),
+        }
+    }
+}
+
+/// Units of time, the longest first.
+const UNITS: [(u64, &str); 4] = [
+    (1_000_000_000, "s"),
+    (1_000_000, "ms"),
+    (1_000, "us"),
+    (1, "ns"),
+];
+
+impl FromStr for Strategy {
+    type Err = NoStrategy;
+
+    /// Reads what a user gives, and refuses what would have no effect.
+    fn from_str(text: &str) -> Result<Strategy, NoStrategy> {
+        let strategy = Strategy::parse(text)?;
+        match without_effect(&strategy) {
+            Some(refusal) => Err(refusal),
+            None => Ok(strategy),
+        }
+    }
+}
+
+/// Why a part of a strategy would do nothing: buffers hold nothing but MPI calls yet, which are in
+/// no region and have no class beside them.
+fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
+    let of_rule = strategy.rules().find_map(|rule| {
+        let reason = match rule {
+            Rule::Class(_) => {
+                "only MPI calls are recorded yet, so there are no classes to choose from"
+            }
+            Rule::Depth { .. } => "no regions are recorded yet, so all calls have the same depth",
+            Rule::Samples => "no samples are taken yet",
+            Rule::Duration { .. } | Rule::Iterations { .. } => return None,
+        };
+        Some(NoStrategy(format!(
+            "{rule} has no effect: {reason}; {INSTEAD}"
+        )))
+    });
+    // A cap does something, and nothing that anybody wants: it keeps room for samples.
+    let of_cap = || {
+        strategy.cap_permille().map(|_| {
+            NoStrategy(format!(
+                "a cap has no use: it leaves the rest of the buffer to samples, and no samples are \
+                 taken yet; {INSTEAD}"
+            ))
+        })
+    };
+    of_rule.or_else(of_cap)
+}
+
+/// What a refusal advises.
+const INSTEAD: &str = "give time, duration:1ms or iterations:4@MPI_Barrier";
+
+impl Strategy {
+    /// Reads any text of the language, also what has no effect yet: for texts that are known to be
+    /// strategies, and for tests.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Strategy, NoStrategy> {
+        let mut rules = [Rule::Samples; RULES_MAX];
+        let (mut count, mut cap_permille, mut is_complete) = (0, 0, false);
+        for word in text.split(',').map(str::trim) {
+            if let Some(part) = word.strip_prefix("cap=") {
+                if cap_permille != 0 {
+                    return Err(NoStrategy("there is one cap at most".into()));
+                }
+                cap_permille = permille(part)?;
+                continue;
+            }
+            if is_complete {
+                return Err(NoStrategy(format!(
+                    "{word} stands behind `time`, which claims everything: give `time` last, or not at all"
+                )));
+            }
+            if word == "time" {
+                is_complete = true;
+                continue;
+            }
+            let rule = rule(word)?;
+            *rules
+                .get_mut(count)
+                .ok_or_else(|| NoStrategy(format!("a strategy has at most {RULES_MAX} rules")))? =
+                rule;
+            count += 1;
+        }
+        Strategy::new(&rules[..count], cap_permille)
+    }
+}
+
+fn rule(word: &str) -> Result<Rule, NoStrategy> {
+    let (name, value) = word.split_once(':').unwrap_or((word, ""));
+    match name {
+        "class" => {
+            let class = RecordClass::ALL
+                .into_iter()
+                .find(|class| class.name() == value);
+            let class = class.ok_or_else(|| {
+                NoStrategy(format!(
+                    "{value:?} is no class; there are call, region, sample and metric"
+                ))
+            })?;
+            Ok(Rule::Class(class))
+        }
+        "depth" => {
+            let kept = value.parse();
+            let kept = kept.map_err(|_| {
+                NoStrategy(format!("{value:?} is no depth; give 0 to 255, as depth:2"))
+            })?;
+            Ok(Rule::Depth { kept })
+        }
+        "duration" => Ok(Rule::Duration {
+            kept_ns: duration(value)?,
+        }),
+        "iterations" => {
+            let wrong = || {
+                NoStrategy(format!(
+                    "{value:?} are no iterations; give how often they are halved and the function that ends them, as \
+                     iterations:4@MPI_Barrier"
+                ))
+            };
+            let (levels, function) = value.split_once('@').ok_or_else(wrong)?;
+            let levels = levels.parse().map_err(|_| wrong())?;
+            let at = mpi::FUNCTIONS
+                .iter()
+                .position(|known| known.recorded && known.name == function);
+            let at = at.and_then(|at| u16::try_from(at).ok()).ok_or_else(|| {
+                NoStrategy(format!(
+                    "{function:?} is no MPI function whose calls are recorded, as MPI_Barrier is"
+                ))
+            })?;
+            Ok(Rule::Iterations {
+                levels,
+                at: RegionId(at),
+            })
+        }
+        "samples" if value.is_empty() => Ok(Rule::Samples),
+        _ => Err(NoStrategy(format!(
+            "{word:?} is no rule of a strategy; there are time, duration:1ms and \
+             iterations:4@MPI_Barrier, joined by commas in the order in which detail is given up"
+        ))),
+    }
+}
+
+fn duration(value: &str) -> Result<u64, NoStrategy> {
+    let digits = value
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(value.len());
+    let (number, unit) = value.split_at(digits);
+    let unit_ns = UNITS
+        .into_iter()
+        .find(|(_, name)| *name == unit)
+        .map(|(unit_ns, _)| unit_ns);
+    let ns = number.parse::<u64>().ok().zip(unit_ns);
+    ns.and_then(|(number, unit_ns)| number.checked_mul(unit_ns))
+        .ok_or_else(|| {
+            NoStrategy(format!(
+                "{value:?} is no duration; give one as 500ns, 20us, 1ms or 2s"
+            ))
+        })
+}
+
+/// Per cent with at most one digit behind the point, in thousandths.
+fn permille(part: &str) -> Result<u16, NoStrategy> {
+    let number = || {
+        let (whole, tenths) = match part.strip_suffix('%')?.split_once('.') {
+            Some((whole, tenths)) if tenths.len() == 1 => (whole, tenths),
+            Some(_) => return None,
+            None => (part.strip_suffix('%')?, "0"),
+        };
+        let digits =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(whole) || !digits(tenths) {
+            return None;
+        }
+        whole
+            .parse::<u16>()
+            .ok()?
+            .checked_mul(10)?
+            .checked_add(tenths.parse().ok()?)
+    };
+    number()
+        .filter(|permille| (1..=1000).contains(permille))
+        .ok_or_else(|| {
+            NoStrategy(format!(
+                "{part:?} is no part of the buffer; give cap=50%, from 0.1% to 100%"
+            ))
+        })
+}
