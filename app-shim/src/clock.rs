@@ -1,4 +1,4 @@
-//! Ticks of the node and nanoseconds for bounds.
+//! Reads the time: the node's ticks for records, nanoseconds for bounds of waits.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 use invivo_proto::clock::{ClockKind, kind, tsc};

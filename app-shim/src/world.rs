@@ -1,4 +1,4 @@
-//! The substitution of `MPI_COMM_WORLD`: programs get the application's ranks alone.
+//! The substitution of `MPI_COMM_WORLD`: programs see the application's ranks alone.
 
 pub mod arguments;
 pub mod attributes;

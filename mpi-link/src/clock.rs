@@ -169,13 +169,17 @@ mod tests {
             boot in 0u64..1 << 50,
             later_ms in 0u64..3_600_000,
         ) {
-            let at = |ms: u64| Reading { ticks: start + ms * khz, ns: boot + ms * 1_000_000, width_ticks: 0 };
+            let at = |ms: u64| Reading {
+                ticks: start + ms * khz,
+                ns: boot + ms * 1_000_000,
+                width_ticks: 0,
+            };
             let mut clock = NodeClock::from_readings(at(0), at(20));
             clock.refine(at(1000));
             let ns = clock.at_ns(start + later_ms * khz);
             let true_ns = boot + later_ms * 1_000_000;
-            prop_assert!(ns.abs_diff(true_ns) <= 1 + later_ms / 500, "{} instead of \
-                {}", ns, true_ns);
+            let error_ns = ns.abs_diff(true_ns);
+            prop_assert!(error_ns <= 1 + later_ms / 500, "{} instead of {}", ns, true_ns);
             let ticks = clock.duration_ticks(clock.duration_ns(later_ms * khz));
             prop_assert!(ticks.abs_diff(later_ms * khz) <= khz / 1_000_000 + 1 + later_ms / 100);
         }

@@ -5,7 +5,8 @@
 //! ```text
 //! sender    32 credits --- message --->  receiver    reads it, owes a credit
 //!           31            --- ... --->
-//!            0: queues                               owes 16: gives them back, with its next message or alone
+//!            0: queues                               owes 16: gives them back, with its next
+//!                                                    message or alone
 //! ```
 //!
 //! A process that passes on what it reads gives credit only for what it can pass on: it reads while

@@ -378,10 +378,8 @@ impl Receives {
                 sink(from, self.buffers[index].get(..length));
             }
             // SAFETY: a persistent request that is complete is inactive and may be started again.
-            check(
-                unsafe { ffi::MPI_Start(&mut self.requests[index]) },
-                "MPI_Start",
-            )?;
+            let code = unsafe { ffi::MPI_Start(&mut self.requests[index]) };
+            check(code, "MPI_Start")?;
         }
         Ok(came)
     }

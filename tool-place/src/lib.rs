@@ -6,7 +6,8 @@
 //! shared memory -----+                      +-- analyses -- answers to waves
 //!
 //! commands from the root -+- pauses ----- gates in shared memory, supervisors on a Unix socket
-//!                         +- recording -- cuts between intake and all that is kept, switches in shared memory
+//!                         +- recording -- cuts between intake and all that is kept,
+//!                                         switches in shared memory
 //! ```
 //!
 //! Order and completeness are the intake's, pauses and recording are machines of their own, the

@@ -134,7 +134,8 @@ impl Location {
 
     /// Books with what cannot be seen. A packet between the two processes, or one that never came,
     /// says nothing of what it holds: that is told by what is missing, as in flight or as dropped.
-    /// Where every packet is accounted for, nothing is added, and the books balance or they do not.
+    /// Where every packet is accounted for, nothing is added, and the ledger balances or it does
+    /// not.
     pub fn balanced(&self, mut ledger: Ledger, packets_between: bool) -> Ledger {
         let missing = match invivo_tbon::coverage::balance(&ledger) {
             Err(imbalance) => ledger.entered.saturating_sub(imbalance.accounted),

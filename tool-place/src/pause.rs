@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! open --Pause--> closed --Resume, lease over, root lost--> open
-//! open --Hold---> closed for ranks that are not past MPI_Init --Resume, lease over, root lost--> open
+//! open --Hold---> closed for ranks before the end of MPI_Init
+//!                        --Resume, lease over, root lost--> open
 //! ```
 //!
 //! A closed gate carries a time at which ranks open it themselves. It is pushed on with every

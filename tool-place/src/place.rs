@@ -268,7 +268,7 @@ impl Place {
         let mut todo = VecDeque::from(self.tree.step(now, input));
         while let Some(event) = todo.pop_front() {
             let answers = match event {
-                FromTree::Message(message) => self.from_parent(now, message),
+                FromTree::Message(message) => self.parent_message(now, message),
                 FromTree::RootLost => {
                     self.end.root_lost(now.ns);
                     // Without a root there is no word about memory either: analyse, keep nothing.
@@ -290,7 +290,7 @@ impl Place {
     }
 
     /// What the parent or the root wants of this place; the answers that there are now.
-    fn from_parent(&mut self, now: Now, message: Down) -> Vec<Up> {
+    fn parent_message(&mut self, now: Now, message: Down) -> Vec<Up> {
         match message {
             Down::Job(job) => self.begin(now, &job),
             Down::Command(command) => self.command(now, &command),
@@ -370,7 +370,7 @@ impl Place {
                     self.answer(now, answers);
                 }
             }
-            Event::Said { rank, message } => self.from_supervisor(now, rank, message),
+            Event::Said { rank, message } => self.supervisor_message(now, rank, message),
             Event::Lost { rank } => {
                 let how = Ended::Signal(Signal::KILL.as_raw());
                 self.local.supervisor_lost(now, rank, how);
@@ -384,7 +384,7 @@ impl Place {
     }
 
     /// A message of a rank's supervisor.
-    fn from_supervisor(&mut self, now: Now, rank: Rank, message: FromSupervisor) {
+    fn supervisor_message(&mut self, now: Now, rank: Rank, message: FromSupervisor) {
         match message {
             FromSupervisor::Acted {
                 generation,

@@ -4,11 +4,11 @@
 //! taken from shared memory. Nothing here waits: everything is a look at how things stand now.
 
 mod account;
+mod buffers;
 mod frequency;
-mod kept;
-pub mod last;
 mod look;
 mod recycle;
+pub mod timeline;
 
 use crate::analyses::Analyses;
 use crate::cuts::Cuts;
@@ -139,8 +139,8 @@ impl RankRecords {
             let rank = self.rank;
             feed.notes.add(Trouble::Packet, || {
                 format!(
-                    "rank {rank}: packet of thread {thread}, at most {LOCATIONS_MAX} are allowed: \
-                     refused"
+                    "rank {rank}: packet of thread {thread}, at most {LOCATIONS_MAX} are \
+                     allowed: refused"
                 )
             });
             return;
@@ -339,8 +339,8 @@ impl RankRecords {
             let rank = self.rank;
             feed.notes.add(Trouble::LostPacket, || {
                 format!(
-                    "rank {rank}, thread {thread}: packet {next} never came; its records count as \
-                     dropped"
+                    "rank {rank}, thread {thread}: packet {next} never came; its records count \
+                     as dropped"
                 )
             });
             self.tell(read, feed);
@@ -426,8 +426,7 @@ impl RankRecords {
                 feed.notes.add(Trouble::Budget, || {
                     format!(
                         "rank {rank}: the memory for buffers is spent; its calls are analysed and \
-                         not kept \
-                         (--budget asks for more, ulimit -v must allow it)"
+                         not kept (--budget asks for more, ulimit -v must allow it)"
                     )
                 });
             }
@@ -439,8 +438,8 @@ impl RankRecords {
         let rank = self.rank;
         feed.notes.add(Trouble::LostPacket, || {
             format!(
-                "rank {rank}, thread {thread}: packet {packet} never came; its records count \
-                as dropped"
+                "rank {rank}, thread {thread}: packet {packet} never came; its records count as \
+                 dropped"
             )
         });
     }

@@ -226,7 +226,7 @@ impl Store {
         let Some(buffer) = self.buffer.take() else {
             return;
         };
-        let of_buffer = books(&buffer);
+        let of_buffer = buffer_ledger(&buffer);
         self.apart.reduced += of_buffer.kept + of_buffer.reduced;
         self.apart.reset += of_buffer.reset;
         self.apart.dropped_by_place += of_buffer.dropped_by_place;
@@ -313,14 +313,18 @@ impl Store {
 
     /// What became of the calls so far.
     pub fn taken(&self) -> Ledger {
-        let mut ledger = self.buffer.as_deref().map(books).unwrap_or_default();
+        let mut ledger = self
+            .buffer
+            .as_deref()
+            .map(buffer_ledger)
+            .unwrap_or_default();
         invivo_tbon::coverage::add(&mut ledger, &self.apart);
         ledger
     }
 }
 
 /// Of calls alone: nobody else counts other records.
-fn books(buffer: &Buffer) -> Ledger {
+fn buffer_ledger(buffer: &Buffer) -> Ledger {
     let invivo_otfx::Ledger {
         kept,
         reduced,

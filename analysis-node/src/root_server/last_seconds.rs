@@ -3,7 +3,8 @@
 //! Pure: questions come out, answers go in.
 //!
 //! ```text
-//! a page is asked for --> it is here --> it is handed to our supervisor --> it is taken --> the next one is asked for
+//! a page is asked for --> it is here --> it is handed to our supervisor --> it is taken
+//!        ^------------------------------- the next page -----------------------+
 //! ```
 //!
 //! So one page is in memory at a time, here and on every node below, however many ranks there are.

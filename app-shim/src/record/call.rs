@@ -1,4 +1,4 @@
-//! One observed call, from the enter to the leave of its wrapper.
+//! Follows one call from the enter to the leave of its wrapper.
 //!
 //! While recording is off a call costs two loads of the place's word and its flag *in MPI*; only
 //! what has to be followed all the same (requests, communicators, collectives' ordinals) goes on.

@@ -1,4 +1,4 @@
-//! The gate: holds the threads of a paused rank where they enter or leave MPI.
+//! The gate: where the threads of a paused rank wait, when they enter or leave MPI.
 //!
 //! It opens by itself when its time is over (the place pushes the time on as long as the root lives
 //! and the lease lasts), so that no death on our side keeps a rank here.

@@ -1,4 +1,4 @@
-//! Overflow threads: those that come when all locations are taken.
+//! Follows overflow threads: those that come when all locations are taken.
 //!
 //! Their calls are counted and not recorded. What other ranks rely on is followed all the same:
 //! communicators, requests, ordinals. And a pause has to know that one of them is in MPI.

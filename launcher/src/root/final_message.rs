@@ -3,13 +3,12 @@
 //! dealt with. An early result, behind which another one may come, is answered with one byte
 //! instead.
 
+use invivo_proto::control::framing::{TooLong, Unframe};
 use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
 use invivo_proto::control::{MESSAGE_BYTES_MAX, decode};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// Bytes of the length.
-const LENGTH_BYTES: usize = 4;
 /// Bytes taken at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
@@ -20,7 +19,7 @@ const DEALT_WITH: [u8; 1] = [1];
 #[derive(Debug)]
 pub struct FinalMessage {
     fd: OwnedFd,
-    bytes: Vec<u8>,
+    incoming: Unframe,
 }
 
 /// How far it is.
@@ -56,7 +55,7 @@ impl FinalMessage {
         Ok((
             FinalMessage {
                 fd: ours,
-                bytes: Vec::new(),
+                incoming: Unframe::new(MESSAGE_BYTES_MAX),
             },
             theirs,
         ))
@@ -71,13 +70,14 @@ impl FinalMessage {
                 return progress;
             }
             match rustix::net::recv(&self.fd, &mut piece[..], RecvFlags::DONTWAIT) {
-                Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) if self.bytes.is_empty() => {
+                Ok((_, 0)) | Err(rustix::io::Errno::CONNRESET) if self.incoming.pending() == 0 => {
                     return Progress::Closed;
                 }
                 Ok((_, 0)) => {
-                    return Progress::Broken(format!("it ends after {} bytes", self.bytes.len()));
+                    let bytes = self.incoming.pending();
+                    return Progress::Broken(format!("it ends after {bytes} bytes"));
                 }
-                Ok((_, read)) => self.bytes.extend_from_slice(&piece[..read]),
+                Ok((_, read)) => self.incoming.push(&piece[..read]),
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(rustix::io::Errno::AGAIN) => return Progress::Waiting,
                 Err(error) => return Progress::Broken(error.to_string()),
@@ -93,16 +93,15 @@ impl FinalMessage {
 
     /// The next message, once all of it is there.
     fn whole(&mut self) -> Option<Progress> {
-        let (length, message) = self.bytes.split_first_chunk::<LENGTH_BYTES>()?;
-        let length = u32::from_le_bytes(*length) as usize;
-        if length > MESSAGE_BYTES_MAX {
-            return Some(Progress::Broken(format!(
-                "it claims {length} bytes, at most {MESSAGE_BYTES_MAX} are read"
-            )));
-        }
-        let decoded = decode(message.get(..length)?);
-        self.bytes.drain(..LENGTH_BYTES + length);
-        Some(match decoded {
+        let message = match self.incoming.message() {
+            Ok(message) => message?,
+            Err(TooLong { said, bytes_max }) => {
+                return Some(Progress::Broken(format!(
+                    "it claims {said} bytes, at most {bytes_max} are read"
+                )));
+            }
+        };
+        Some(match decode(&message) {
             Ok(AtEnd::Page(page)) => Progress::Page(Box::new(page)),
             Ok(AtEnd::Early(result)) => Progress::Early(result),
             Ok(AtEnd::Result(result)) => Progress::Complete(result),

@@ -108,22 +108,24 @@ proptest! {
             for &(number, kind) in told {
                 if rest.next_if_eq(&&number).is_none() {
                     prop_assert!(kind.is_some());
-                    let newer = plain[by].iter().filter(|(n, k)| *n > number && *k == kind).map(|(n, _)| n).next();
-                    prop_assert!(newer.is_some(), "{} of kind {:?} is lost", number, kind);
+                    let newer = plain[by].iter().any(|(n, k)| *n > number && *k == kind);
+                    prop_assert!(newer, "{} of kind {:?} is lost", number, kind);
                 }
             }
             prop_assert_eq!(rest.next(), None);
             let last_of = |kind| plain[by].iter().rfind(|(_, k)| *k == kind).map(|(n, _)| n);
             for kind in [Some(0), Some(1)] {
-                prop_assert!(last_of(kind).is_none_or(|last| came.contains(last)), "the newest \
-                    comes");
+                let newest_came = last_of(kind).is_none_or(|last| came.contains(last));
+                prop_assert!(newest_came, "the newest comes");
             }
         }
     }
 
     /// Whatever comes, the accounts stay within their bounds.
     #[test]
-    fn garbage_gives_no_credit_beyond_the_bound(messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 0..50)) {
+    fn garbage_gives_no_credit_beyond_the_bound(
+        messages in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..12), 0..50),
+    ) {
         let mut account = Account::default();
         for bytes in messages {
             let short = bytes.len() < TRAILER_BYTES;

@@ -57,6 +57,11 @@ impl Unframe {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Bytes of a message that is not whole yet.
+    pub fn pending(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The next whole message.
     ///
     /// # Errors

@@ -84,7 +84,8 @@ fn run(recorded: &Recorded, locations: u32, turns: u64) -> Result<()> {
             let made = allocations::made() - before;
             if steady {
                 println!(
-                    "{{\"locations\": {locations}, \"stage\": \"{}\", \"calls\": {calls}, \"cpu_ns\": {}, \"wall_ns\": {}, \
+                    "{{\"locations\": {locations}, \"stage\": \"{}\", \"calls\": {calls}, \
+                     \"cpu_ns\": {}, \"wall_ns\": {}, \
                      \"allocations\": {made}}}",
                     stage.name(),
                     spent.cpu_ns,
@@ -94,8 +95,8 @@ fn run(recorded: &Recorded, locations: u32, turns: u64) -> Result<()> {
         }
     }
     println!(
-        "{{\"locations\": {locations}, \"stage\": \"memory\", \"half_bytes\": {}, \"end_bytes\": \
-         {}, \"buffer_bytes\": {}, \
+        "{{\"locations\": {locations}, \"stage\": \"memory\", \"half_bytes\": {}, \
+         \"end_bytes\": {}, \"buffer_bytes\": {}, \
          \"calls\": {}, \"payload_bytes\": {}}}",
         half_bytes.unwrap_or_default(),
         meter::resident_bytes(),

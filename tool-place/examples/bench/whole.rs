@@ -139,8 +139,8 @@ impl Stage for Whole {
         let matched = expected.check_messages(&messages)?;
         expected.check_ledger(&coverage.ledger)?;
         println!(
-            "{{\"locations\": {}, \"stage\": \"answers\", \"matched\": {matched:.6}, \"given_up\": \
-             {}}}",
+            "{{\"locations\": {}, \"stage\": \"answers\", \"matched\": {matched:.6}, \
+             \"given_up\": {}}}",
             coverage.ranks, messages.unmatched.limit
         );
         Ok(())

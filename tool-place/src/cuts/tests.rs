@@ -88,7 +88,8 @@ proptest! {
             cuts.plan(*planned);
         }
         // Records come in order of their ends; time is looked at now and then, never behind them.
-        let mut calls: Vec<(u64, u64)> = calls.into_iter().map(|(begin, length)| (begin, begin + length)).collect();
+        let ends = calls.into_iter().map(|(begin, length)| (begin, begin + length));
+        let mut calls: Vec<(u64, u64)> = ends.collect();
         calls.sort_unstable_by_key(|call| call.1);
         let mut seen = 0;
         for (begin, end) in calls {
@@ -98,8 +99,8 @@ proptest! {
             }
             seen = seen.max(end);
             let expected = Naive::of(&changes, seen, 200).judge(begin, end);
-            prop_assert_eq!(cuts.judge(begin, end), expected, "{} to {} of \
-                {:?}", begin, end, changes);
+            let judged = cuts.judge(begin, end);
+            prop_assert_eq!(judged, expected, "{} to {} of {:?}", begin, end, changes);
         }
         let resets = |planned: &&Planned| planned.change == Change::Reset && planned.ticks < seen;
         prop_assert_eq!(cuts.resets(), changes.iter().filter(resets).count() as u64);

@@ -234,7 +234,8 @@ proptest! {
             }
             let told = plain(&seen.0);
             prop_assert_eq!(&told[..], &expected[..told.len()]);
-            let in_flight = intake.in_flight(packets.iter().map(|p| (p.header.sequence, p.header.records)));
+            let sent = packets.iter().map(|p| (p.header.sequence, p.header.records));
+            let in_flight = intake.in_flight(sent);
             prop_assert_eq!(intake.counts().calls + in_flight, all_calls);
         }
         for packet in packets.iter().rev() {
@@ -243,7 +244,8 @@ proptest! {
         prop_assert_eq!(plain(&seen.0), expected);
         let counts = intake.counts();
         prop_assert_eq!(counts.calls, all_calls);
-        prop_assert_eq!(counts.payload_bytes, packets.iter().map(|p| p.payload.len() as u64).sum::<u64>());
+        let payload_bytes: u64 = packets.iter().map(|p| p.payload.len() as u64).sum();
+        prop_assert_eq!(counts.payload_bytes, payload_bytes);
         prop_assert_eq!((counts.unreadable, counts.lost, counts.packets_refused), (0, 0, 0));
         prop_assert!(!intake.has_gap());
     }
@@ -263,7 +265,8 @@ proptest! {
         let mut seen = Seen::default();
         let mut errors = 0;
         for (number, packet) in packets.iter().enumerate() {
-            let payload = if number == victim { &packet.payload[..cut] } else { &packet.payload[..] };
+            let length = if number == victim { cut } else { packet.payload.len() };
+            let payload = &packet.payload[..length];
             if let Err(error) = intake.packet(&packet.header, payload, &mut seen) {
                 prop_assert!(error.offset <= cut);
                 errors += 1;
@@ -278,7 +281,8 @@ proptest! {
         let all_calls: u64 = packets.iter().map(|p| u64::from(p.header.records)).sum();
         prop_assert_eq!(counts.calls + counts.unreadable, all_calls);
         let on_a_border = cut == 0 || packets[victim].ends.contains(&cut);
-        prop_assert_eq!((errors, counts.packets_refused), if on_a_border { (0, 0) } else { (1, 1) });
+        let expected = if on_a_border { (0, 0) } else { (1, 1) };
+        prop_assert_eq!((errors, counts.packets_refused), expected);
     }
 
     /// Any change of any byte is survived, and the other packets are told as they are.

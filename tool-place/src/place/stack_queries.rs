@@ -7,7 +7,8 @@
 //! in a tool process, and the answer that climbs holds functions.
 //!
 //! ```text
-//! Query -> Unwind to each supervisor -> UnwoundThread of each thread -> Name what is new -> Named -> the answer
+//! Query -> Unwind to each supervisor -> UnwoundThread of each thread
+//!       -> Name what is new -> Named -> the answer
 //! ```
 //!
 //! Who does not answer in time is reported as silent; a name that comes too late is in the next

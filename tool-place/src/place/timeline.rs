@@ -3,7 +3,7 @@
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
 use crate::rank::Eagerness;
-use crate::rank::last::Wanted;
+use crate::rank::timeline::Wanted;
 use crate::time_point::Now;
 use invivo_proto::control::timeline::{
     TIMELINE_LOCATIONS_MAX, TIMELINE_PAGE_MAX, Timeline, TimelinePosition,

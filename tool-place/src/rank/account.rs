@@ -1,4 +1,4 @@
-//! What a rank's page and its locations' books say together: where its records are, how far behind
+//! The accounts of a rank, by its page and its locations: where its records are, how far behind
 //! we are, what the rank is doing. Everything here only looks.
 
 use super::{RankRecords, slots};
@@ -75,15 +75,15 @@ impl RankRecords {
         };
         // All pages: the last is that of threads without a location.
         for (thread, status) in memory.page().status.iter().enumerate() {
-            coverage::add(&mut ledger, &self.books(memory, thread, status));
+            coverage::add(&mut ledger, &self.ledger_of(memory, thread, status));
         }
         ledger
     }
 
-    /// The books of one location. They are looked at while its thread writes on: a look during
-    /// which a call was entered is repeated, so that most are of one moment, and the others are
-    /// taken for it.
-    pub(super) fn books(&self, memory: &Memory, thread: usize, status: &Status) -> Ledger {
+    /// The ledger of one location. Its parts are looked at while its thread writes on: a look
+    /// during which a call was entered is repeated, so that most are of one moment, and the others
+    /// are taken for it.
+    pub(super) fn ledger_of(&self, memory: &Memory, thread: usize, status: &Status) -> Ledger {
         const LOOKS_MAX: usize = 4;
         if self.is_lost {
             return lost(status);
@@ -220,7 +220,7 @@ impl RankRecords {
     }
 }
 
-/// The books of a location whose place has lost what it had of it: what is neither under way nor
+/// The ledger of a location whose place has lost what it had of it: what is neither under way nor
 /// was dropped before.
 fn lost(status: &Status) -> Ledger {
     let entered = status.entered.load(Ordering::Acquire);
@@ -274,19 +274,19 @@ mod tests {
 
     #[test]
     fn slowly_read_counters_are_of_one_moment() {
-        let books = |entered, kept| Ledger {
+        let ledger = |entered, kept| Ledger {
             entered,
             kept,
             ..Ledger::default()
         };
         for (kept, entered) in [(10, 10), (9, 10), (15, 15), (20, 20), (21, 20)] {
             assert_eq!(
-                of_one_moment(books(10, kept), 20).entered,
+                of_one_moment(ledger(10, kept), 20).entered,
                 entered,
                 "{kept}"
             );
-            let quiet = of_one_moment(books(10, kept), 10);
-            assert_eq!(quiet, books(10, kept), "nothing was entered meanwhile");
+            let quiet = of_one_moment(ledger(10, kept), 10);
+            assert_eq!(quiet, ledger(10, kept), "nothing was entered meanwhile");
         }
     }
 }

@@ -2,8 +2,9 @@
 //! only every second one from then on.
 //!
 //! ```text
-//! buffer gives up a level -> `halvings` in the location's status page -> the thread hears at one of its next calls,
-//! and says so in `halvings_known` -> its samples come on the coarser grid
+//! buffer gives up a level -> `halvings` in the location's status page
+//!     -> the thread reads it at one of its next calls, and confirms it in `halvings_known`
+//!     -> its samples come on the coarser grid
 //! ```
 //!
 //! The notice is how things stand and not a step, so it may be written twice or missed in between.

@@ -176,7 +176,7 @@ fn strategies_that_do_not_fit_are_refused_and_change_nothing() {
     );
 }
 
-/// Samples that are made up are no calls in the books.
+/// Samples that are made up are no calls in the ledger.
 #[test]
 fn made_up_samples_do_not_count_as_calls() {
     let mut budget = Budget::new(MIB, MIB);

@@ -1,7 +1,7 @@
 //! The tap's files: one per location, with everything that was taken of it, packet by packet.
 //!
 //! ```text
-//! DIR/rank-R.thread-T.packets    packet* (header and payload, see `wire.md`), each behind the one before
+//! DIR/rank-R.thread-T.packets    packet*, header and payload (see `wire.md`)
 //! ```
 
 use crate::notes::{Notes, Trouble};

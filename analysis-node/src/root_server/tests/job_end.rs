@@ -178,7 +178,10 @@ fn a_hurried_result_is_made_again_at_the_end() {
     scene.server.end_asked(0);
     let actions = scene.tick(shutdown::HURRIED_QUIET_NS / MS);
     assert_eq!(Scene::waves(&actions).len(), QUESTIONS.len() + 1);
-    let resumes = |action: &ServerAction| matches!(action, ServerAction::Send(PLACE, Down::Command(Command { verb, .. })) if *verb == Verb::Resume);
+    let resumes = |action: &ServerAction| match action {
+        ServerAction::Send(PLACE, Down::Command(command)) => command.verb == Verb::Resume,
+        _ => false,
+    };
     assert!(
         actions.iter().any(resumes),
         "nobody could let the ranks go any more: {actions:?}"

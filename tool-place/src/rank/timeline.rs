@@ -3,7 +3,7 @@
 
 use super::RankRecords;
 use super::account::region;
-use super::kept::{counters, losses, row};
+use super::buffers::{counters, losses, row};
 use crate::time_point::TimePoint;
 use invivo_analysis::buffers::merge_losses;
 use invivo_analysis::communicators::Communicators;
@@ -82,7 +82,7 @@ impl RankRecords {
         match &self.memory {
             Some(memory) => {
                 if let Some(status) = memory.page().status.get(thread) {
-                    piece.ledger = self.books(memory, thread, status);
+                    piece.ledger = self.ledger_of(memory, thread, status);
                     let last_begin = location.and_then(|location| location.intake.last_begin());
                     let before = moment.ticks_of(wanted.job_ns.end);
                     piece.open = open(status, last_begin, before).map(|(of, begin)| OpenCall {
