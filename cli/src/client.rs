@@ -113,25 +113,29 @@ pub fn explained(connect: &Connect, status: &Status) -> CallError {
         let next = match way {
             Way::Unix(_) => "see whether the job still runs: invivo list",
             Way::Tls { .. } => {
-                "see on its host whether the job still runs (invivo list), and copy its connect.json again: a gateway \
+                "see on its host whether the job still runs (invivo list), and copy its \
+                 connect.json again: a gateway \
                  that was started anew has another certificate"
             }
         };
         return CallError {
             unreachable: true,
             text: format!(
-                "the gateway of job {job} does not answer on {way}: {}; the application is not affected; {next}",
+                "the gateway of job {job} does not answer on {way}: {}; the application is not \
+                 affected; {next}",
                 innermost(source),
             ),
         };
     }
     let text = match status.code() {
         Code::Unauthenticated => format!(
-            "the gateway of job {job} refuses the token ({}); the job may have been started anew: try again",
+            "the gateway of job {job} refuses the token ({}); the job may have been started anew: \
+             try again",
             status.message()
         ),
         Code::Unimplemented => format!(
-            "the gateway of job {job} is of another version and does not know this call; use the invivo that \
+            "the gateway of job {job} is of another version and does not know this call; use the \
+             invivo that \
              started the job"
         ),
         _ => format!("job {job}: {}", status.message()),

@@ -54,7 +54,8 @@ pub fn grouped(command: Command) -> Command {
         verbs.push('\n');
     }
     let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{verbs}Options:\n{{options}}{{after-help}}"
+        "{{about-with-newline}}\n{{usage-heading}} \
+         {{usage}}\n\n{verbs}Options:\n{{options}}{{after-help}}"
     );
     command.help_template(template)
 }

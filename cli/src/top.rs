@@ -111,7 +111,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
             link.want_matrix(view::matrix_side(size.width, size.height));
         }
         let event = tokio::select! {
-            event = events.recv() => event.ok_or_else(|| anyhow::anyhow!("nobody talks to the gateway any more"))?,
+            event = events.recv() => event.ok_or_else(|| anyhow::anyhow!("nobody talks to the \
+                gateway any more"))?,
             event = keys.next() => match event {
                 Some(Ok(TerminalEvent::Key(event))) => match keys::key(&event) {
                     Some(key) => Event::Key(key),

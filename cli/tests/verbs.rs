@@ -86,8 +86,10 @@ async fn a_window_says_where_it_lay_and_what_it_holds() {
     let _gateway = job.gateway().await;
     let text = user.text(&["record", "--for", "2s"]).await;
     let head = "recorded a window on 4 of 4 ranks in ";
-    let tail = "; from 0.000010 s to 2.000010 s of job time (2.00 s; clocks agree within 50 ns), complete 2.00 us after its \
-                end, 3 calls clipped, 2 calls still open; 60 calls in it; see them: invivo functions\n";
+    let tail = "; from 0.000010 s to 2.000010 s of job time (2.00 s; clocks agree within 50 ns), \
+        complete 2.00 us after its \
+                end, 3 calls clipped, 2 calls still open; 60 calls in it; see them: invivo \
+                functions\n";
     assert!(text.starts_with(head) && text.ends_with(tail), "{text}");
     assert_eq!(
         orders(&root.asked()),

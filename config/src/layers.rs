@@ -286,7 +286,8 @@ impl Effective {
                     several => format!("{several} levels"),
                 };
                 let what = format!(
-                    "{} sorts into {levels}, which need a buffer of at least {least}, not {is}: give more memory, or fewer \
+                    "{} sorts into {levels}, which need a buffer of at least {least}, not {is}: \
+                     give more memory, or fewer \
                      rules",
                     strategy.value
                 );

@@ -38,7 +38,8 @@ pub fn expand(template: &Path, names: &Names<'_>) -> Result<PathBuf, String> {
             other => {
                 let token = OsStr::from_bytes(other.map_or(&[][..], std::slice::from_ref));
                 return Err(format!(
-                    "`%{}` in {} is no token; there are %h (host), %j (job), %p (process) and %% (a per cent sign)",
+                    "`%{}` in {} is no token; there are %h (host), %j (job), %p (process) and %% \
+                     (a per cent sign)",
                     token.display(),
                     template.display()
                 ));

@@ -182,7 +182,8 @@ impl Value for Address {
             return Ok(Address(text.to_owned()));
         }
         Err(format!(
-            "{text:?} is no address; give one of this host's with a port, 0 for a free one, as 10.0.0.7:0 or login1:0"
+            "{text:?} is no address; give one of this host's with a port, 0 for a free one, as \
+             10.0.0.7:0 or login1:0"
         ))
     }
 

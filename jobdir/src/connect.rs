@@ -69,7 +69,8 @@ pub enum ConnectError {
         source: std::io::Error,
     },
     #[error(
-        "{} may be read or written by others (owner {owner}, mode {mode:o}), so its tokens cannot be trusted; \
+        "{} may be read or written by others (owner {owner}, mode {mode:o}), so its tokens cannot \
+         be trusted; \
          if you made it so, run: chmod 600 {}", path.display(), path.display()
     )]
     Exposed {
@@ -84,7 +85,8 @@ pub enum ConnectError {
         path: PathBuf,
         source: serde_json::Error,
     },
-    #[error("{} has version {version}, this program knows {VERSION_OLDEST} to {VERSION}; use the invivo that started the job", path.display())]
+    #[error("{} has version {version}, this program knows {VERSION_OLDEST} to {VERSION}; use the \
+        invivo that started the job", path.display())]
     Version { path: PathBuf, version: u32 },
 }
 

@@ -35,12 +35,14 @@ pub enum PlaceError {
     #[error(transparent)]
     NotOurs(#[from] NotPrivate),
     #[error(
-        "sockets in {} would have paths longer than the {SOCKET_PATH_BYTES_MAX} bytes that a Unix socket may have; \
+        "sockets in {} would have paths longer than the {SOCKET_PATH_BYTES_MAX} bytes that a Unix \
+         socket may have; \
          choose a shorter job id with INVIVO_JOB", path.display()
     )]
     PathTooLong { path: PathBuf },
     #[error(
-        "{id:?} cannot name a job: allowed are 1 to {JOB_ID_BYTES_MAX} letters, digits, '-', '_' and '.', not \
+        "{id:?} cannot name a job: allowed are 1 to {JOB_ID_BYTES_MAX} letters, digits, '-', '_' \
+         and '.', not \
          beginning with '.' or '-'"
     )]
     BadJobId { id: String },

@@ -353,7 +353,8 @@ fn foreign(library: &Library, world: &World, environment: &Environment) -> bool 
 fn warn_of_mismatch(program: &OsStr, library: &Library, world: World) {
     let launched_by = library.family.launched_by();
     say(&format!(
-        "{} was built for {}, but the launcher is {}'s: every process is a world of its own, and nothing is observed; \
+        "{} was built for {}, but the launcher is {}'s: every process is a world of its own, and \
+         nothing is observed; \
          use the launcher of {}",
         program.display(),
         launched_by.title(),
@@ -366,7 +367,8 @@ fn warn_of_mismatch(program: &OsStr, library: &Library, world: World) {
 fn singletons(program: &OsStr, library: &Library) -> String {
     let family = library.family.launched_by();
     format!(
-        "{} was built for {}, and srun speaks another protocol to it: every task would be a world of its own; type \
+        "{} was built for {}, and srun speaks another protocol to it: every task would be a world \
+         of its own; type \
          srun --mpi={}",
         program.display(),
         family.title(),

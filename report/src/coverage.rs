@@ -7,7 +7,8 @@ use invivo_grpc::v1::{Coverage, Ledger};
 pub fn text(coverage: &Coverage) -> String {
     let ledger = coverage.ledger.unwrap_or_default();
     let mut text = format!(
-        "coverage: {} of {} ranks; {} entered: {} kept, {} given up by full buffers, {} under way, {} open{}; lag {}\n",
+        "coverage: {} of {} ranks; {} entered: {} kept, {} given up by full buffers, {} under way, \
+         {} open{}; lag {}\n",
         coverage.ranks_reporting,
         coverage.ranks,
         counted(ledger.entered, "call"),
@@ -131,7 +132,8 @@ pub fn own_cost(coverage: &Coverage, observed_ns: u64) -> String {
     };
     let rank_time = observed_ns as f64 * f64::from(coverage.ranks);
     format!(
-        "own cost: {} in the ranks{per_call}, {} of their time; {} CPU in tool processes; {} over MPI, {} from shared \
+        "own cost: {} in the ranks{per_call}, {} of their time; {} CPU in tool processes; {} over \
+         MPI, {} from shared \
          memory, {} of records{per_record}; {} of buffers\n",
         duration(coverage.overhead_ns),
         super::units::share(coverage.overhead_ns as f64, rank_time),
@@ -169,7 +171,8 @@ mod tests {
         };
         assert_eq!(
             text(&coverage(ledger)),
-            "coverage: 8 of 8 ranks; 100 calls entered: 90 kept, 7 given up by full buffers, 2 under way, 1 open; lag 0 s\n\
+            "coverage: 8 of 8 ranks; 100 calls entered: 90 kept, 7 given up by full buffers, 2 \
+             under way, 1 open; lag 0 s\n\
              losses: none\n"
         );
     }

@@ -181,7 +181,8 @@ mod tests {
 
     #[test]
     fn a_library_is_named_briefly() {
-        let ompi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May 26, 2022";
+        let ompi = "Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4, repo rev: v4.1.4, May \
+            26, 2022";
         let mpich = "MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022\n";
         assert_eq!(
             [ompi, mpich, ""].map(library),
@@ -229,10 +230,12 @@ mod tests {
         );
         assert_eq!(
             line(&first, None),
-            "4.00 s | 1 computing, 1 in MPI | 100 calls | 25.0 % in MPI | most MPI_Recv | worst rank 1 | lag 0 s"
+            "4.00 s | 1 computing, 1 in MPI | 100 calls | 25.0 % in MPI | most MPI_Recv | worst \
+             rank 1 | lag 0 s"
         );
         let line = line(&second, Some(&first));
-        let losses = "4.00 s | 1 computing, 1 in MPI | LOSSES: 500 of 1100 calls accounted for | 1,100 calls (2,000/s) |";
+        let losses = "4.00 s | 1 computing, 1 in MPI | LOSSES: 500 of 1100 calls accounted for | \
+            1,100 calls (2,000/s) |";
         assert!(line.starts_with(losses), "{line}");
     }
 }

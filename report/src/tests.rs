@@ -96,7 +96,8 @@ fn the_page_has_everything_once() {
         "Open MPI v4.1.4 (family ompi)\n",
         "coverage: 2 of 2 ranks; 30 calls entered: 28 kept",
         "losses: 2 calls dropped as no packet was free\n",
-        "own cost: 3.00 us in the ranks (100 ns per call), 0.0 % of their time; 40.0 ms CPU in tool processes; 4 packets over MPI",
+        "own cost: 3.00 us in the ranks (100 ns per call), 0.0 % of their time; 40.0 ms CPU in \
+         tool processes; 4 packets over MPI",
         "10.0 bytes per call; 32.0 MiB of buffers",
         "from \\ to  0      1\n0          .  800 B\n",
     ] {
@@ -146,7 +147,8 @@ fn a_line_is_one_line_and_names_the_dead() {
     let mut report = sample();
     assert_eq!(
         one_line(&report, &EndContext::default()),
-        "job melt: 2 ranks, 30 MPI calls in 3.00 s, 25.0 % of the time in MPI; losses: 2 calls dropped as no packet was free"
+        "job melt: 2 ranks, 30 MPI calls in 3.00 s, 25.0 % of the time in MPI; losses: 2 calls \
+         dropped as no packet was free"
     );
     report.ended = vec![
         RankEnded {
@@ -264,7 +266,8 @@ fn waiting_ranks_and_timeline_stand_in_every_form() {
     let line = one_line(&report, &saved);
     assert!(
         line.ends_with(
-            "; the job was asked to end by signal 15 (SIGTERM); rank 1 was killed by signal 9 (SIGKILL), outside MPI; rank 0 was waiting for rank 1, for 2.00 s in MPI_Wait; \
+            "; the job was asked to end by signal 15 (SIGTERM); rank 1 was killed by signal 9 \
+             (SIGKILL), outside MPI; rank 0 was waiting for rank 1, for 2.00 s in MPI_Wait; \
              last seconds of all ranks: /tmp/melt.pftrace"
         ),
         "{line}"

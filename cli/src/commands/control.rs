@@ -15,7 +15,8 @@ use invivo_report::units::duration;
 /// Options of `invivo pause`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The application stands still until `invivo resume`, until the lease is over, or until the measurement is lost.
+The application stands still until `invivo resume`, until the lease is over, or until the \
+measurement is lost.
 The exit status is 0 only if every rank has acknowledged.
 
 Examples:
@@ -33,8 +34,10 @@ pub struct PauseArgs {
 /// Options of `invivo hold`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Waits until every rank stands right behind its MPI_Init, before any statement that follows. Ranks that are past it are
-named, and only a pause can hold them: to be in time, start the job with `invivo run --hold`. `invivo resume` lets the
+Waits until every rank stands right behind its MPI_Init, before any statement that follows. Ranks \
+that are past it are
+named, and only a pause can hold them: to be in time, start the job with `invivo run --hold`. \
+`invivo resume` lets the
 ranks go.
 
 Examples:
@@ -65,7 +68,8 @@ pub struct ResumeArgs {
 /// Options of `invivo reset`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Everything that ended before the reset is never seen again, in no table and no report. A call that was under way
+Everything that ended before the reset is never seen again, in no table and no report. A call that \
+was under way
 counts from the reset on and is marked as clipped. The application notices nothing.
 
 Examples:
@@ -80,7 +84,8 @@ pub struct ResetArgs {
 /// Options of `invivo shutdown`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Ends the measurement for good: the report is written now, and the job runs on unobserved. It cannot be undone; to
+Ends the measurement for good: the report is written now, and the job runs on unobserved. It \
+cannot be undone; to
 look away for a while there is `invivo record off`.
 
 Examples:

@@ -9,7 +9,8 @@ use invivo_report::units::duration;
 /// Options of `invivo invite`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The secret is good once and for a short time. Who has it may do what its scope says: hand it on by a way that others
+The secret is good once and for a short time. Who has it may do what its scope says: hand it on by \
+a way that others
 cannot read.
 
 Examples:
@@ -48,7 +49,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         print_json(&reply)?;
     } else if reply.url.is_empty() {
         print(&format!(
-            "{}\ngood once, within {}, for {name}; the job listens on this host only (see invivo run --listen)\n",
+            "{}\ngood once, within {}, for {name}; the job listens on this host only (see invivo \
+             run --listen)\n",
             reply.secret,
             duration(reply.valid_ns)
         ))?;

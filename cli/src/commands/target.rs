@@ -107,7 +107,8 @@ fn named(path: &Path, id: Option<&str>) -> anyhow::Result<Job> {
             .as_deref()
             .unwrap_or("it was not asked to");
         anyhow::bail!(
-            "job {} runs on {} and does not listen to other hosts ({why}); start it with invivo run --listen HOST:0, \
+            "job {} runs on {} and does not listen to other hosts ({why}); start it with invivo \
+             run --listen HOST:0, \
              and copy its connect.json again",
             connect.job,
             connect.host
@@ -144,7 +145,8 @@ fn select(jobs: Jobs, id: Option<&str>) -> anyhow::Result<Job> {
         if let Some(job) = elsewhere.iter().find(|job| job.job == id) {
             let host = &job.host;
             anyhow::bail!(
-                "job {id} runs on {host}, and its socket can only be reached there: ssh {host} invivo list; to reach \
+                "job {id} runs on {host}, and its socket can only be reached there: ssh {host} \
+                 invivo list; to reach \
                  the next one from here, start it with invivo run --listen {host}:0"
             );
         }

@@ -109,7 +109,8 @@ fn fits(kind: Kind, comparison: &Comparison) -> Result<(), String> {
     }
     if rank.is_some() && !per_rank {
         return Err(format!(
-            "an answer to {name} does not tell ranks apart; put query = \"functions-per-rank\" before it"
+            "an answer to {name} does not tell ranks apart; put query = \"functions-per-rank\" \
+             before it"
         ));
     }
     if (source.is_some() || destination.is_some()) && kind != Kind::Matrix {

@@ -70,7 +70,8 @@ fn losses(coverage: &Coverage) -> Option<String> {
     let dropped = dropped(coverage);
     (dropped as f64 > ledger.entered as f64 * DROPPED_SHARE).then(|| {
         format!(
-            "{} of the calls were dropped: the tool places cannot keep up, numbers below are too small.",
+            "{} of the calls were dropped: the tool places cannot keep up, numbers below are too \
+             small.",
             share(dropped as f64, ledger.entered as f64)
         )
     })
@@ -215,7 +216,8 @@ mod tests {
         assert_eq!(
             of(|_, _| ()),
             (
-                "Rank 2 spends 80.0 % of its time in MPI and rank 3 only 20.0 %: the others wait for it."
+                "Rank 2 spends 80.0 % of its time in MPI and rank 3 only 20.0 %: the others wait \
+                 for it."
                     .to_owned(),
                 Weight::Notable
             )
@@ -224,7 +226,8 @@ mod tests {
         assert_eq!(
             even,
             (
-                "The ranks spend 50.0 % of their time in MPI, most of it in MPI_Allreduce (75.0 %, 6,000 calls)."
+                "The ranks spend 50.0 % of their time in MPI, most of it in MPI_Allreduce (75.0 %, \
+                 6,000 calls)."
                     .to_owned(),
                 Weight::Fine
             )

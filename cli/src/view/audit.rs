@@ -62,7 +62,8 @@ mod tests {
         };
         assert_eq!(
             line(&entry),
-            "2023-11-14T22:13:20Z  pause lease 600 s  (uid 1000, process 4711, invivo?[2J 0.1): 8 of 8 ranks"
+            "2023-11-14T22:13:20Z  pause lease 600 s  (uid 1000, process 4711, invivo?[2J 0.1): 8 \
+             of 8 ranks"
         );
         let remote = AuditEntry {
             unix_ns: entry.unix_ns,

@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(
             cuts(&window).as_deref(),
             Some(
-                "from 12.500000 s to 14.500000 s of job time (2.00 s; clocks agree within 3.00 us), complete 12.0 ms after \
+                "from 12.500000 s to 14.500000 s of job time (2.00 s; clocks agree within 3.00 \
+                 us), complete 12.0 ms after \
                  its end, 4 calls clipped, 1 call still open"
             )
         );

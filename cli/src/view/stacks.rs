@@ -269,7 +269,8 @@ fn why(reason: &str) -> &str {
         "ended" => "it has ended",
         "silent" => "its supervisor did not answer in time; ask again",
         "forbidden" => {
-            "the kernel forbids it (kernel.yama.ptrace_scope must be 0 or 1, and a container must allow ptrace)"
+            "the kernel forbids it (kernel.yama.ptrace_scope must be 0 or 1, and a container must \
+             allow ptrace)"
         }
         "traced" => "another program traces it, which only one can (a debugger)",
         "in the kernel" => "it is in the kernel and does not come out",
@@ -357,7 +358,8 @@ mod tests {
              \x20   1  3        compute (app.c:20)\n\
              \n\
              4 threads were stopped for at most 43.0 us (rank 2)\n\
-             ranks 4-5: not in the tree: the kernel forbids it (kernel.yama.ptrace_scope must be 0 or 1, and a container \
+             ranks 4-5: not in the tree: the kernel forbids it (kernel.yama.ptrace_scope must be 0 \
+             or 1, and a container \
              must allow ptrace)\n"
         );
     }

@@ -78,7 +78,9 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         .any(|program| is_ours(&program[0]))
     {
         return Err(usage(
-            "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo run --` away".to_owned(),
+            "the line has `invivo` in it already; type it without `invivo exec`, or leave `invivo \
+             run --` away"
+                .to_owned(),
         ));
     }
     if let Some(name) = with_mpi_inside(&line, &args.line, path) {
@@ -193,7 +195,8 @@ fn announce(line: &Line, words: &[OsString], layout: &Layout, environment: &Envi
     let file = |path: &Path| std::fs::read_to_string(path).ok();
     if let Some(few) = slots::too_few(line, words, layout.total(), cores(), environment, file) {
         say(&format!(
-            "{} take {total} slots and {}: Open MPI will refuse; type --oversubscribe behind `{}`, or ask for {total} slots",
+            "{} take {total} slots and {}: Open MPI will refuse; type --oversubscribe behind `{}`, \
+             or ask for {total} slots",
             plan::sum(layout),
             few.given,
             words[0].display(),
@@ -229,7 +232,8 @@ fn explain(error: &LineError, args: &[OsString]) -> String {
         .first()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let by_hand = "by hand: take the total from `invivo plan -n N` and put `invivo exec --` before the program";
+    let by_hand = "by hand: take the total from `invivo plan -n N` and put `invivo exec --` before \
+        the program";
     match error {
         LineError::NotALauncher { launcher: true } => {
             format!("`invivo run` does not read the options of {launcher} yet; {by_hand}")
@@ -250,17 +254,20 @@ fn explain(error: &LineError, args: &[OsString]) -> String {
         }
         LineError::TwoCounts => "the number of ranks is given twice; give it once".to_owned(),
         LineError::UnknownOption(option) => format!(
-            "whether a value follows {option} is not known, so neither is where the program begins; {by_hand}"
+            "whether a value follows {option} is not known, so neither is where the program \
+             begins; {by_hand}"
         ),
         LineError::NoValue(option) => format!("a value is missing behind {option}"),
         LineError::NoProgram => {
             format!(
-                "there is no program on the line; type for example: invivo run -- {launcher} -n 4 ./app"
+                "there is no program on the line; type for example: invivo run -- {launcher} -n 4 \
+                 ./app"
             )
         }
         LineError::ProgramFile(option) => {
             format!(
-                "{option} takes the programs from a file, where nothing can be put before them; name the program"
+                "{option} takes the programs from a file, where nothing can be put before them; \
+                 name the program"
             )
         }
         LineError::SeveralPrograms => {

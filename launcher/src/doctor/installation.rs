@@ -102,7 +102,8 @@ fn of_family(artefacts: &Artefacts, family: Family, library: Option<&Library>) -
             check,
             format!("{title}: the loader finds no library of it"),
             format!(
-                "load its module, or put its lib directory into LD_LIBRARY_PATH, if jobs of {title} are to be observed"
+                "load its module, or put its lib directory into LD_LIBRARY_PATH, if jobs of \
+                 {title} are to be observed"
             ),
         );
     };
@@ -162,7 +163,8 @@ fn version(file: &Path, mpi: Option<&Path>) -> Result<(), String> {
     match done.stdout.split_whitespace().last() {
         Some(VERSION) => Ok(()),
         other => Err(format!(
-            "{shown} is of version {}, this is {VERSION}: parts of two releases do not work together",
+            "{shown} is of version {}, this is {VERSION}: parts of two releases do not work \
+             together",
             other.unwrap_or("?")
         )),
     }

@@ -104,7 +104,8 @@ fn shared_memory() -> Finding {
         Ok(stat) => Finding::note(
             check,
             format!(
-                "only {} MiB of /dev/shm are free: MPI itself may die of a bus error (Invivo does not use it)",
+                "only {} MiB of /dev/shm are free: MPI itself may die of a bus error (Invivo does \
+                 not use it)",
                 (stat.f_bavail * stat.f_frsize) >> 20
             ),
             "give the container more, as with docker run --shm-size=1g",
@@ -132,7 +133,8 @@ fn barrier() -> Finding {
     } else {
         Finding::note(
             "membarrier",
-            "the kernel has no expedited membarrier (4.16): a pause may catch a rank one MPI call later",
+            "the kernel has no expedited membarrier (4.16): a pause may catch a rank one MPI call \
+             later",
             "nothing; or a newer kernel, or a container that does not forbid the call",
         )
     }
@@ -146,7 +148,8 @@ fn single_copy(scope: Option<&str>, can_copy: bool) -> Finding {
     if !can_copy {
         return Finding::note(
             check,
-            "the container forbids process_vm_readv: MPI copies large messages twice, and full packets of events move \
+            "the container forbids process_vm_readv: MPI copies large messages twice, and full \
+             packets of events move \
              only while a rank is in MPI",
             "nothing; or allow it, as with docker run --cap-add=SYS_PTRACE",
         );
@@ -156,7 +159,8 @@ fn single_copy(scope: Option<&str>, can_copy: bool) -> Finding {
         Some(scope) => Finding::note(
             check,
             format!(
-                "{PTRACE_SCOPE} is {scope}: MPI may fall back to copying large messages twice, and full packets of events \
+                "{PTRACE_SCOPE} is {scope}: MPI may fall back to copying large messages twice, and \
+                 full packets of events \
                  move only while a rank is in MPI"
             ),
             "nothing; or sysctl kernel.yama.ptrace_scope=0 where that is allowed",
@@ -210,12 +214,14 @@ fn slots(cores: Option<u32>, managed: bool) -> Finding {
             format!(
                 "{cores} cores: 1 rank, its tool place and the root are more processes than that"
             ),
-            "with Open MPI type --oversubscribe behind mpiexec; expect waiting ranks and tools to slow each other down",
+            "with Open MPI type --oversubscribe behind mpiexec; expect waiting ranks and tools to \
+             slow each other down",
         ),
         cores => Finding::good(
             check,
             format!(
-                "{cores} cores: up to {} ranks beside their tool processes; `invivo plan -n N` has the numbers",
+                "{cores} cores: up to {} ranks beside their tool processes; `invivo plan -n N` has \
+                 the numbers",
                 fitting(cores)
             ),
         ),

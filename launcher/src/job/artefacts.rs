@@ -27,7 +27,8 @@ pub enum ArtefactError {
     Nowhere,
     /// A file is not there.
     #[error(
-        "this installation has no {} (for {family}); install the whole tree, bin and lib/invivo, for that MPI",
+        "this installation has no {} (for {family}); install the whole tree, bin and lib/invivo, \
+         for that MPI",
         path.display()
     )]
     Missing {
@@ -38,7 +39,8 @@ pub enum ArtefactError {
     },
     /// The loader could not be told of the shim.
     #[error(
-        "{} cannot be preloaded: the loader splits its list at blanks, colons and `$`; move the installation",
+        "{} cannot be preloaded: the loader splits its list at blanks, colons and `$`; move the \
+         installation",
         path.display()
     )]
     Unloadable {

@@ -49,13 +49,15 @@ impl World {
 pub enum WorldError {
     /// Nobody launched us.
     #[error(
-        "`invivo exec` was started without an MPI launcher; type `invivo run -- mpiexec -n 4 ./app`, or by hand \
+        "`invivo exec` was started without an MPI launcher; type `invivo run -- mpiexec -n 4 \
+         ./app`, or by hand \
          `mpiexec -n 6 invivo exec -- ./app` (`invivo plan -n 4` prints the numbers)"
     )]
     NoLauncher,
     /// Slurm started tasks that know nothing of each other.
     #[error(
-        "Slurm started {tasks} tasks without an MPI environment: each would be a world of its own; type \
+        "Slurm started {tasks} tasks without an MPI environment: each would be a world of its own; \
+         type \
          `srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH)"
     )]
     Singletons {

@@ -24,7 +24,8 @@ fn too_little(processes: u32, free_bytes: u64) -> Option<String> {
     let wanted = u64::from(processes) * SHARED_BYTES;
     (free_bytes < wanted).then(|| {
         format!(
-            "{SHARED} has {} MiB free, and MPI may want {} for {processes} processes, tools included: should it fail or be slow, \
+            "{SHARED} has {} MiB free, and MPI may want {} for {processes} processes, tools \
+             included: should it fail or be slow, \
              give it more (docker run --shm-size=1g)",
             free_bytes >> 20,
             wanted >> 20,
@@ -43,7 +44,8 @@ pub fn addresses() -> Result<(), String> {
 fn enough(limit_bytes: Option<u64>) -> Result<(), String> {
     match limit_bytes {
         Some(limit) if limit < ADDRESSES_LEAST_BYTES => Err(format!(
-            "the limit of memory is {} MiB, and tool processes need {}: raise it (ulimit -v {}), or run without invivo",
+            "the limit of memory is {} MiB, and tool processes need {}: raise it (ulimit -v {}), \
+             or run without invivo",
             limit >> 20,
             ADDRESSES_LEAST_BYTES >> 20,
             ADDRESSES_LEAST_BYTES >> 10,

@@ -79,7 +79,8 @@ pub fn named(file: &Path) -> Result<Library, String> {
     Library::of_file(file).or_else(real).ok_or_else(|| {
         let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
         format!(
-            "INVIVO_MPI={} is not a library of an MPI that is supported; name a file called {}, or one of these names alone",
+            "INVIVO_MPI={} is not a library of an MPI that is supported; name a file called {}, or \
+             one of these names alone",
             file.display(),
             names.join(", ")
         )
@@ -240,8 +241,10 @@ mod tests {
 
     #[test]
     fn the_loaders_list_is_read() {
-        let list = b"\tlinux-vdso.so.1 (0x00007ffd)\n\tlibmpi.so.40 => /opt/a b/libmpi.so.40 (0x00007f)\n\
-            \t/usr/lib/tool.so (0x01)\n\tlibx.so => not found\n\t/lib64/ld-linux-x86-64.so.2 (0x00)\n";
+        let list = b"\tlinux-vdso.so.1 (0x00007ffd)\n\tlibmpi.so.40 => /opt/a b/libmpi.so.40 \
+            (0x00007f)\n\
+            \t/usr/lib/tool.so (0x01)\n\tlibx.so => not found\n\t/lib64/ld-linux-x86-64.so.2 \
+            (0x00)\n";
         let paths: Vec<PathBuf> = listed(list);
         let expected = [
             "/opt/a b/libmpi.so.40",

@@ -105,7 +105,8 @@ pub fn interpreter(file: &Path) -> Option<PathBuf> {
 /// What to say of a program that has an MPI linked into itself.
 pub fn static_mpi(program: &OsStr) -> String {
     format!(
-        "{} has its MPI linked into itself (statically): it cannot be observed, and runs only without Invivo; link it with \
+        "{} has its MPI linked into itself (statically): it cannot be observed, and runs only \
+         without Invivo; link it with \
          the shared library (mpicc without -static) to observe it",
         program.display()
     )
@@ -126,8 +127,10 @@ mod tests {
             assert!(compile.status().expect("a C compiler").success());
             file
         };
-        let inside = "int PMPI_Init(void) { return 0; } const char *name = \"MPI_COMM_WORLD\"; int main(void) { return name[0] == 0; }";
-        let layer = "int PMPI_Init(void) __attribute__((weak)); int main(void) { return PMPI_Init ? PMPI_Init() : 0; }";
+        let inside = "int PMPI_Init(void) { return 0; } const char *name = \"MPI_COMM_WORLD\"; int \
+            main(void) { return name[0] == 0; }";
+        let layer = "int PMPI_Init(void) __attribute__((weak)); int main(void) { return PMPI_Init \
+            ? PMPI_Init() : 0; }";
         assert!(has_mpi_inside(&build("static", inside, "-static")));
         assert!(has_mpi_inside(&build("half", inside, "-O1")));
         assert!(!has_mpi_inside(&build(

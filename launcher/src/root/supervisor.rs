@@ -244,7 +244,8 @@ impl Root<'_> {
             (None, ended) if !self.has_begun() => {
                 let how = how(ended);
                 self.tell(&format!(
-                    "the analysis node ended {how} before MPI_Init was complete, and the job with it"
+                    "the analysis node ended {how} before MPI_Init was complete, and the job with \
+                     it"
                 ));
                 Some(ended)
             }

@@ -30,7 +30,8 @@ fn a_hosts_highest_process_removes_its_directory() {
     let stage = Stage::new();
     stage.tool_places_tell();
     let script = format!(
-        "echo $OMPI_COMM_WORLD_SIZE of $OMPI_COMM_WORLD_LOCAL_SIZE > seen; {}; until [ -e stop ]; do sleep 0.05; done",
+        "echo $OMPI_COMM_WORLD_SIZE of $OMPI_COMM_WORLD_LOCAL_SIZE > seen; {}; until [ -e stop ]; \
+         do sleep 0.05; done",
         in_mpi()
     );
     let mut rank = on_first_host(&stage, 0, 2, &["bash", "-c", &script]);

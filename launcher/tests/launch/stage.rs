@@ -52,7 +52,8 @@ impl Launcher {
 pub fn in_mpi() -> String {
     let offset = std::mem::offset_of!(invivo_proto::shm::Page, pid);
     format!(
-        "printf '\\1\\0\\0\\0' | dd of=/proc/$$/fd/${{INVIVO_FDS%%,*}} bs=1 seek={offset} conv=notrunc status=none"
+        "printf '\\1\\0\\0\\0' | dd of=/proc/$$/fd/${{INVIVO_FDS%%,*}} bs=1 seek={offset} \
+         conv=notrunc status=none"
     )
 }
 

@@ -39,11 +39,14 @@ fn the_count_grows_and_invivo_precedes_the_program() {
         ),
         (
             "mpiexec.openmpi -x A=b --map-by ppr:2:socket:PE=2 --np 4 -H a:2,b:2 ./app",
-            "mpiexec.openmpi -x A=b --map-by ppr:2:socket:PE=2 --np 6 -H a:2,b:2 invivo exec -- ./app",
+            "mpiexec.openmpi -x A=b --map-by ppr:2:socket:PE=2 --np 6 -H a:2,b:2 invivo exec -- \
+             ./app",
         ),
         (
-            "/opt/mpich/bin/mpiexec.hydra -genv OMP_NUM_THREADS 2 -l -np=4 -ppn 2 -f hosts ./app :x",
-            "/opt/mpich/bin/mpiexec.hydra -genv OMP_NUM_THREADS 2 -l -np=6 -ppn 2 -f hosts invivo exec -- ./app :x",
+            "/opt/mpich/bin/mpiexec.hydra -genv OMP_NUM_THREADS 2 -l -np=4 -ppn 2 -f hosts ./app \
+             :x",
+            "/opt/mpich/bin/mpiexec.hydra -genv OMP_NUM_THREADS 2 -l -np=6 -ppn 2 -f hosts invivo \
+             exec -- ./app :x",
         ),
         (
             "mpiexec.mpich -n 4 -bind-to=core ./app",
@@ -52,7 +55,8 @@ fn the_count_grows_and_invivo_precedes_the_program() {
         ("mpiexec -n 4 - x", "mpiexec -n 6 invivo exec -- - x"),
         (
             "mpirun -n 1 ./a x : --np 3 -x A=b ./b y",
-            "mpirun -n 1 invivo exec -- ./a x : --np 3 -x A=b invivo exec -- ./b y : -n 2 invivo exec -- ./a x",
+            "mpirun -n 1 invivo exec -- ./a x : --np 3 -x A=b invivo exec -- ./b y : -n 2 invivo \
+             exec -- ./a x",
         ),
     ] {
         match extended(line) {

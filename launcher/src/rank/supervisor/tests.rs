@@ -36,7 +36,8 @@ impl Job {
     fn run(&self, script: &str) -> JoinHandle<Ended> {
         let socket = self.dir.path().join("place.sock");
         let prelude = format!(
-            "socket={}; both=${{INVIVO_FDS%,*}}; welcome() {{ printf %s \"$socket\" >&${{both#*,}}; }}; cd {}",
+            "socket={}; both=${{INVIVO_FDS%,*}}; welcome() {{ printf %s \"$socket\" \
+             >&${{both#*,}}; }}; cd {}",
             socket.display(),
             self.dir.path().display(),
         );
@@ -251,7 +252,8 @@ fn only_the_rank_itself_is_looked_at() {
 fn constant_requests_do_not_starve_the_childs_end() {
     let job = Job::new();
     let supervisor = job.run(
-        "welcome; until [ -e go ]; do :; done; printf aborting >&${both#*,}; until [ -e on ]; do :; done; exit 4",
+        "welcome; until [ -e go ]; do :; done; printf aborting >&${both#*,}; until [ -e on ]; do \
+         :; done; exit 4",
     );
     let (connection, _, region) = job.attached();
     region.page().phase.store(phase::DRAINED, Ordering::Release);
