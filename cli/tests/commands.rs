@@ -24,8 +24,8 @@ async fn views_are_text_for_people_and_json_for_programs() {
     let status = user.text(&["status"]).await;
     assert!(
         status.starts_with(
-            "job known: ./app -v on 4 ranks (Open MPI), watched for 1.00 us\nranks: 3 computing, \
-             1 in MPI\n"
+            "job known: ./app -v on 4 ranks (Open MPI), watched for 1.00 us\nranks: 3 computing, 1 \
+             in MPI\n"
         ),
         "{status}"
     );

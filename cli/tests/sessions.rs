@@ -146,8 +146,8 @@ async fn a_result_for_programs_has_every_step_with_its_answer() {
         &user,
         "[[step]]\nreset = true\n[[step]]\nname = 'the table'\nquery = 'functions-per-rank'\n\
          [[step]]\nassert = { field = 'calls', op = '==', value = 5, rank = 2 }\n\
-         [[step]]\nquery = 'matrix'\n[[step]]\nassert = \
-         { field = 'sent', op = '==', value = 80, source = 3 }\n",
+         [[step]]\nquery = 'matrix'\n[[step]]\nassert = { field = 'sent', op = '==', value = 80, \
+         source = 3 }\n",
     );
     let result = user.json(&["session", "run", &session, "--json"]).await;
     assert_eq!(
@@ -227,8 +227,8 @@ async fn what_does_not_come_in_time_ends_the_session() {
     let _gateway = job.gateway().await;
     let session = file(
         &user,
-        "[[step]]\npause = '1m'\n[[step]]\nwait = \
-         { field = 'calls', op = '>', value = 1e12 }\ntimeout = '300ms'\n",
+        "[[step]]\npause = '1m'\n[[step]]\nwait = { field = 'calls', op = '>', value = 1e12 \
+         }\ntimeout = '300ms'\n",
     );
     let (status, out, err) = user.said(&["session", "run", &session]).await;
     assert_eq!(status, 3);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Why a directory is not private.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{} is not a directory of yours with mode 0700 ({why}); somebody else may have made it: \
-     remove it, or set \
+    "{} is not a directory of yours with mode 0700 ({why}); somebody else may have made it: remove \
+     it, or set \
      XDG_RUNTIME_DIR to a directory of your own", path.display()
 )]
 pub struct NotPrivate {

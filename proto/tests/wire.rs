@@ -447,6 +447,7 @@ fn the_document_has_seen_the_source() {
         "control/timeline.rs",
         "control/link.rs",
         "control/local.rs",
+        "control/order.rs",
         "control/peer.rs",
         "control/record_class.rs",
         "control/results.rs",

@@ -7,8 +7,8 @@ use invivo_grpc::v1::{Coverage, Ledger};
 pub fn text(coverage: &Coverage) -> String {
     let ledger = coverage.ledger.unwrap_or_default();
     let mut text = format!(
-        "coverage: {} of {} ranks; {} entered: {} kept, {} given up by full buffers, {} under \
-         way, {} open{}; lag {}\n",
+        "coverage: {} of {} ranks; {} entered: {} kept, {} given up by full buffers, {} under way, \
+         {} open{}; lag {}\n",
         coverage.ranks_reporting,
         coverage.ranks,
         counted(ledger.entered, "call"),

@@ -103,7 +103,7 @@ impl Pauses {
         by_time
     }
 
-    /// A command came from the root: one of [`Pauses::takes`].
+    /// A command came from the root: a pause, a resume or a hold.
     pub fn command(&mut self, now_ns: u64, command: &Command) -> Vec<PauseAction> {
         match command.verb {
             Verb::Pause { lease_ns } => self.begin_pause(now_ns, command.id, lease_ns),
@@ -111,11 +111,6 @@ impl Pauses {
             Verb::Hold { lease_ns } => self.begin_hold(now_ns, command.id, lease_ns),
             _ => Vec::new(),
         }
-    }
-
-    /// Whether this machine does such commands.
-    pub fn takes(verb: &Verb) -> bool {
-        matches!(verb, Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. })
     }
 
     fn begin_pause(&mut self, now_ns: u64, command: CommandId, lease_ns: u64) -> Vec<PauseAction> {

@@ -25,8 +25,6 @@ mod timeline;
 mod tree_side;
 
 use crate::notes::Trouble;
-use crate::pause::Pauses;
-use crate::recording::Recording;
 use crate::supervisors::{Event, Supervisors};
 use crate::time_point::{LATENCY_NS, Now};
 use buffer_keeping::Recycling;
@@ -337,21 +335,21 @@ impl Place {
             command: command.id,
             acks,
         };
-        if Recording::takes(&command.verb) {
-            return self
+        match command.verb {
+            Verb::Reset { .. } | Verb::Record { .. } | Verb::Window { .. } | Verb::Shutdown => self
                 .commands
-                .record(now, command, self.tree.clock(), &mut self.local);
+                .record(now, command, self.tree.clock(), &mut self.local),
+            // After the end of the measurement; the recording refuses its own commands then.
+            _ if self.commands.recording.is_shut_down() => {
+                vec![ack(self.commands.refusal(&self.local))]
+            }
+            Verb::Strategy { strategy } => {
+                vec![ack(buffer_keeping::keep(strategy, &mut self.local))]
+            }
+            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } => {
+                self.commands.pause(now, command, &mut self.local)
+            }
         }
-        if self.commands.recording.is_shut_down() {
-            return vec![ack(self.commands.refusal(&self.local))];
-        }
-        if let Verb::Strategy { strategy } = command.verb {
-            return vec![ack(buffer_keeping::keep(strategy, &mut self.local))];
-        }
-        if Pauses::takes(&command.verb) {
-            return self.commands.pause(now, command, &mut self.local);
-        }
-        Vec::new()
     }
 
     /// Answers the questions for which supervisors have been waited for.

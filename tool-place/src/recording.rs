@@ -137,7 +137,7 @@ impl Recording {
         self.shut_down
     }
 
-    /// A command came from the root: one of [`Recording::takes`].
+    /// A command came from the root: a reset, a switch of recording, a window or the end.
     pub fn command(
         &mut self,
         moment: &TimePoint<'_>,
@@ -245,14 +245,6 @@ impl Recording {
             asked.begins_at(moment.job_ns());
         }
         begins_epoch
-    }
-
-    /// Whether this machine does such commands.
-    pub fn takes(verb: &Verb) -> bool {
-        !matches!(
-            verb,
-            Verb::Pause { .. } | Verb::Resume | Verb::Hold { .. } | Verb::Strategy { .. }
-        )
     }
 
     /// Time has passed.

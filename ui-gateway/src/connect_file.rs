@@ -18,8 +18,8 @@ pub enum Tls {
     Trouble(String),
 }
 
-/// Sets these fields of the file and keeps all others. Readers see either the old contents or the new
-/// ones. A file that is gone (the job ends) is not created again.
+/// Sets these fields of the file and keeps all others. Readers see either the old contents or the
+/// new ones. A file that is gone (the job ends) is not created again.
 ///
 /// # Errors
 /// If it cannot be read or written.
@@ -51,8 +51,8 @@ pub fn publish(path: &Path, tls: &Tls) -> std::io::Result<()> {
     put.and(removed)
 }
 
-/// Exchanges two files. Unlike a rename, this fails if `path` was removed meanwhile, so that a job that
-/// has ended does not appear again.
+/// Exchanges two files. Unlike a rename, this fails if `path` was removed meanwhile, so that a job
+/// that has ended does not appear again.
 fn exchange(new: &Path, path: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;

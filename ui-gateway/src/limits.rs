@@ -1,11 +1,11 @@
 //! All limits of the gateway, each with its unit and the reason for its value.
 //!
 //! **Memory.** A client's connection costs some 100 KiB (TLS, HTTP/2 and its windows) and, for each
-//! of its [`CALLS_PER_CONNECTION_MAX`] calls, at most [`SEND_BUFFER_BYTES_MAX`], [`CHUNK_BYTES_MAX`]
-//! and the answer itself, which is below 64 KiB where it does not count as large: below 2 MiB.
-//! [`CLIENTS_MAX`] clients that call all the time and never read hold below 256 MiB,
-//! [`UNAUTHENTICATED_MAX`] unauthenticated connections, which get no answers, some 6 MiB, and fifty
-//! stalled watchers some 6 MiB. Large answers add [`LARGE_ANSWER_BYTES_TOTAL_MAX`] over all
+//! of its [`CALLS_PER_CONNECTION_MAX`] calls, at most [`SEND_BUFFER_BYTES_MAX`],
+//! [`CHUNK_BYTES_MAX`] and the answer itself, which is below 64 KiB where it does not count as
+//! large: below 2 MiB. [`CLIENTS_MAX`] clients that call all the time and never read hold below 256
+//! MiB, [`UNAUTHENTICATED_MAX`] unauthenticated connections, which get no answers, some 6 MiB, and
+//! fifty stalled watchers some 6 MiB. Large answers add [`LARGE_ANSWER_BYTES_TOTAL_MAX`] over all
 //! connections; all else is fixed.
 
 pub mod answer_budget;
@@ -14,15 +14,15 @@ pub mod rate_limited_log;
 
 use std::time::Duration;
 
-/// Authenticated connections at once. A user has a few terminals, a page and some scripts, and so do
-/// colleagues.
+/// Authenticated connections at once. A user has a few terminals, a page and some scripts, and so
+/// do colleagues.
 pub const CLIENTS_MAX: usize = 128;
 /// Of these, from one peer (a user on the socket, an address over TCP): a script that forgets to
 /// close its connections must leave room for the others.
 pub const CLIENTS_PER_PEER_MAX: usize = 96;
-/// Unauthenticated connections at once. Beyond, a new one closes the oldest of the source (a process,
-/// an address) that has most: where each source has one, at [`ACCEPTS_PER_SECOND`] each has a third
-/// of a second, several round trips, before it is closed.
+/// Unauthenticated connections at once. Beyond, a new one closes the oldest of the source (a
+/// process, an address) that has most: where each source has one, at [`ACCEPTS_PER_SECOND`] each
+/// has a third of a second, several round trips, before it is closed.
 pub const UNAUTHENTICATED_MAX: usize = 64;
 /// The same where file descriptors are few.
 pub const UNAUTHENTICATED_MIN: usize = 4;
@@ -59,8 +59,8 @@ pub const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
 pub const CONNECTION_WINDOW_BYTES: u32 = 128 * 1024;
 /// Bytes of answers that wait in HTTP/2 per call: a round trip's worth on a local network.
 pub const SEND_BUFFER_BYTES_MAX: usize = 32 * 1024;
-/// Bytes of the chunks in which a long answer is handed to HTTP/2, so that its buffer holds little more
-/// than its limit.
+/// Bytes of the chunks in which a long answer is handed to HTTP/2, so that its buffer holds little
+/// more than its limit.
 pub const CHUNK_BYTES_MAX: usize = 16 * 1024;
 /// Default number of calls, parts of calls, samples and their values in a page of records.
 pub const PAGE_DEFAULT: u32 = 4096;
@@ -90,20 +90,21 @@ pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of large answers in progress at once, over all connections, counted by their maximum size.
 pub const LARGE_ANSWER_BYTES_TOTAL_MAX: usize = 64 * 1024 * 1024;
-/// Requests to the root without an answer: all calls of some connections. Beyond, a call is refused at
-/// once with RESOURCE_EXHAUSTED instead of waiting in a queue.
+/// Requests to the root without an answer: all calls of some connections. Beyond, a call is refused
+/// at once with RESOURCE_EXHAUSTED instead of waiting in a queue.
 pub const PENDING_REQUESTS_MAX: usize = 256;
 
 /// Time-out of a query to the root, longer than the root's own time-out for a wave.
 pub const QUERY_TIME_MAX: Duration = Duration::from_secs(5);
 /// Time-out of a command at the root, from the time at which ranks can complete it. Ranks act in
-/// parallel and answer in milliseconds; after a shorter time-out of its own the root names those that
-/// did not.
+/// parallel and answer in milliseconds; after a shorter time-out of its own the root names those
+/// that did not.
 pub const COMMAND_TIME_MAX: Duration = Duration::from_secs(30);
-/// Commands remembered with their answers, so that a client can repeat a call with the same id: more
-/// than all clients give in a minute. Commands in progress are included.
+/// Commands remembered with their answers, so that a client can repeat a call with the same id:
+/// more than all clients give in a minute. Commands in progress are included.
 pub const COMMANDS_MAX: usize = 256;
-/// How long a watcher waits for a snapshot beyond its interval before its stream ends with an error.
+/// How long a watcher waits for a snapshot beyond its interval before its stream ends with an
+/// error.
 pub const WATCH_SILENCE_MAX: Duration = Duration::from_secs(10);
 /// The shortest interval of snapshots: a screen needs no more than ten per second.
 pub const WATCH_INTERVAL_MIN: Duration = Duration::from_millis(100);
@@ -128,8 +129,8 @@ pub const RANK_ROWS_DEFAULT: u32 = 4096;
 pub const RANK_ROWS_MAX: u32 = 65536;
 /// Bytes of a row in a message.
 pub const RANK_ROW_BYTES: usize = 128;
-/// Default time without progress after which a rank is inspected, in ns: a person who asks has waited
-/// for longer.
+/// Default time without progress after which a rank is inspected, in ns: a person who asks has
+/// waited for longer.
 pub const HANG_OLDER_NS_DEFAULT: u64 = 1_000_000_000;
 /// Default number of rows and columns of a matrix: what a terminal or a page can show.
 pub const MATRIX_SIDE_DEFAULT: u32 = 64;
@@ -151,13 +152,13 @@ pub const REDEEMERS_MAX: usize = 1024;
 /// Entries of the audit log that a client can ask for: some hundreds of bytes each. All are in the
 /// file.
 pub const AUDIT_ENTRIES_MAX: usize = 1024;
-/// Denied commands written to the audit log, per minute in the long run: they must not push out those
-/// that were carried out.
+/// Denied commands written to the audit log, per minute in the long run: they must not push out
+/// those that were carried out.
 pub const DENIALS_PER_MINUTE: u32 = 60;
 /// Denied commands written at once after a quiet time.
 pub const DENIALS_BURST: u32 = 20;
-/// Bytes of the audit log after which it is renamed to `audit.1.jsonl`, replacing the one before: some
-/// fifty thousand commands.
+/// Bytes of the audit log after which it is renamed to `audit.1.jsonl`, replacing the one before:
+/// some fifty thousand commands.
 pub const AUDIT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Audit lines that wait for the disk; the log can lie on a slow network file system.
 pub const AUDIT_QUEUE_MAX: usize = 1024;
@@ -176,8 +177,8 @@ pub struct Times {
     pub unauthenticated_max: Duration,
     /// Silence after which the client is sent an HTTP/2 PING.
     pub ping_interval: Duration,
-    /// For the answer to it: then the client is stopped or does not read from its connection, and is
-    /// closed.
+    /// For the answer to it: then the client is stopped or does not read from its connection, and
+    /// is closed.
     pub ping_max: Duration,
     /// For reading a chunk of an answer for which HTTP/2 has no more space.
     pub stall_max: Duration,

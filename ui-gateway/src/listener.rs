@@ -82,7 +82,9 @@ async fn handshake(
             Ok(stream) => return Some(stream),
             Err(error) => format!("no TLS: {error}"),
         },
-        () = tokio::time::sleep(context.times.handshake_max) => "the TLS handshake took too long".to_owned(),
+        () = tokio::time::sleep(context.times.handshake_max) => {
+            "the TLS handshake took too long".to_owned()
+        }
         () = state.close_requested() => return None,
         () = context.cut.cancelled() => return None,
     };
@@ -95,7 +97,8 @@ async fn handshake(
 fn admit(context: &ConnectionContext, peer: Peer) -> Arc<ConnectionState> {
     let (slot, evicts) = context.admission.accept(&peer);
     if evicts {
-        let what = "too many connections without a token: the oldest of the source with most of them was closed";
+        let what = "too many connections without a token: the oldest of the source with most of them \
+                    was closed";
         context.log.warn(LogKind::Evicted, &peer.to_string(), what);
     }
     Arc::new(ConnectionState::new(peer, slot))

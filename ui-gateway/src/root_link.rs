@@ -1,4 +1,5 @@
-//! The link to the root: one Unix stream socket for several requests at once, told apart by their ids.
+//! The link to the root: one Unix stream socket for several requests at once, told apart by their
+//! ids.
 //!
 //! It is connected again whenever it breaks. While the root is not connected, every request is
 //! refused at once.

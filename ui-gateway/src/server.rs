@@ -128,7 +128,8 @@ pub async fn serve_with(
         () = job_gone(&connect) => tracing::info!("the job's supervisor is gone"),
     }
 
-    // The listeners are dropped: no new connection. Calls in progress have a limited time to finish.
+    // The listeners are dropped: no new connection. Calls in progress have a limited time to
+    // finish.
     close.send_replace(true);
     context.tasks.close();
     if tokio::time::timeout(limits::SHUTDOWN_TIME_MAX, context.tasks.wait())
@@ -175,8 +176,8 @@ fn publish(config: &Config, address: &ListenAddress, tls: &Tls) {
     }
     if address.is_wildcard() {
         tracing::warn!(
-            "listening on all addresses of this host, as asked for by {address}: every network that \
-             it is connected to can reach the gateway"
+            "listening on all addresses of this host, as asked for by {address}: every network \
+             that it is connected to can reach the gateway"
         );
     }
     if let Err(error) = connect_file::publish(&config.connect, tls) {

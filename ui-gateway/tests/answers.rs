@@ -1,4 +1,4 @@
-//! What clients are told when all is well: known answers of a scripted root.
+//! Queries: the known answers of a scripted root reach the client completely and in order.
 
 mod scripted_root;
 mod support;
@@ -6,8 +6,8 @@ mod support;
 use invivo_grpc::v1;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::timeline::TimelinePosition;
-use invivo_proto::control::tree::{Acks, Order, Query};
-use invivo_proto::ids::{CommandId, Rank, RegionId, WorldRank};
+use invivo_proto::control::tree::Query;
+use invivo_proto::ids::{Rank, RegionId, WorldRank};
 use scripted_root::{Reply, ScriptedRoot, known};
 use support::JobDir;
 use tonic::Code;
@@ -25,7 +25,7 @@ fn name(region: u16) -> String {
 }
 
 #[tokio::test]
-async fn hello_tells_versions_capabilities_and_the_job() {
+async fn hello_has_versions_capabilities_and_the_job() {
     let (job, _root, _gateway) = known_job().await;
     let hello = job
         .viewer()
@@ -187,7 +187,7 @@ async fn functions_are_sorted_by_time_and_bounded() {
 }
 
 #[tokio::test]
-async fn buffers_tell_levels_in_words() {
+async fn buffers_describe_levels_in_words() {
     let (job, _root, _gateway) = known_job().await;
     let reply = job
         .viewer()
@@ -291,7 +291,7 @@ async fn pages(job: &JobDir, request: v1::TimelineRequest) -> Vec<v1::TimelinePa
 }
 
 #[tokio::test]
-async fn the_last_seconds_come_rank_by_rank() {
+async fn a_timeline_comes_rank_by_rank() {
     let (job, root, _gateway) = known_job().await;
     let request = v1::TimelineRequest {
         length_ns: 4_000,
@@ -340,7 +340,7 @@ async fn the_last_seconds_come_rank_by_rank() {
 }
 
 #[tokio::test]
-async fn a_silent_place_is_passed_over_and_named() {
+async fn a_silent_place_is_skipped_and_named() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Timeline { from, .. }) if from.location.rank == Rank(1) => {
@@ -424,173 +424,4 @@ async fn a_matrix_is_exact_or_folded_as_asked() {
         .map(|cell| cell.sent.expect("sent").bytes)
         .sum();
     assert_eq!(sent, 4 * 80);
-}
-
-fn commands(root: &ScriptedRoot) -> Vec<(CommandId, Order)> {
-    let command = |ask| {
-        if let Ask::Command { id, order } = ask {
-            Some((id, order))
-        } else {
-            None
-        }
-    };
-    root.asked().into_iter().filter_map(command).collect()
-}
-
-#[tokio::test]
-async fn commands_carry_the_clients_id_and_lease_or_defaults() {
-    let (job, root, _gateway) = known_job().await;
-    let mut client = job.controller();
-    let asked = v1::PauseRequest {
-        command_id: 77,
-        lease_ns: 5_000_000_000,
-    };
-    let reply = client.pause(asked).await.expect("paused").into_inner();
-    assert_eq!(
-        (
-            reply.command_id,
-            reply.targets,
-            reply.done,
-            reply.held_in_mpi
-        ),
-        (77, 4, 4, 1)
-    );
-    assert_eq!(
-        reply.slowest,
-        Some(v1::SlowestRank {
-            rank: 2,
-            time_ns: 1_000_000
-        })
-    );
-    assert!(reply.took_ns > 0);
-    assert_eq!(reply.lease_ns, 5_000_000_000);
-    let reply = client
-        .pause(v1::PauseRequest::default())
-        .await
-        .expect("paused")
-        .into_inner();
-    assert_ne!(reply.command_id, 0);
-    assert_eq!(reply.lease_ns, 600_000_000_000);
-    let resumed = client
-        .resume(v1::ResumeRequest { command_id: 78 })
-        .await
-        .expect("resumed")
-        .into_inner();
-    let pause = |lease_ns| Order::Pause { lease_ns };
-    let expected = [
-        (CommandId(77), pause(5_000_000_000)),
-        (CommandId(reply.command_id), pause(600_000_000_000)),
-        (CommandId(78), Order::Resume),
-    ];
-    assert_eq!(commands(&root), expected);
-    assert_eq!(resumed.command_id, 78);
-}
-
-#[tokio::test]
-async fn a_lease_of_weeks_is_refused_before_it_reaches_the_root() {
-    let (job, root, _gateway) = known_job().await;
-    let asked = v1::PauseRequest {
-        command_id: 1,
-        lease_ns: u64::MAX,
-    };
-    let refused = job.controller().pause(asked).await.expect_err("refused");
-    assert_eq!(refused.code(), Code::InvalidArgument);
-    assert!(refused.message().contains("24 hours"));
-    assert_eq!(commands(&root), []);
-}
-
-#[tokio::test]
-async fn those_who_did_not_acknowledge_are_named_and_a_refusal_is_a_sentence() {
-    let job = JobDir::new();
-    let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
-        Ask::Command {
-            order: Order::Resume,
-            ..
-        } => Reply::Answer(Answer::Refused("nothing is paused".into())),
-        Ask::Command { .. } => Reply::Answer(Answer::Command(Acks {
-            targets: 4,
-            done: 2,
-            failures: vec![(Rank(1), "its supervisor is gone".into())],
-            missing: vec![WorldRank(5)],
-            ..Acks::default()
-        })),
-        other => known(other),
-    });
-    let _gateway = job.gateway().await;
-    job.root_connected(true).await;
-    let mut client = job.controller();
-    let reply = client
-        .pause(v1::PauseRequest::default())
-        .await
-        .expect("answered")
-        .into_inner();
-    assert_eq!((reply.targets, reply.done, reply.missing), (4, 2, vec![5]));
-    assert_eq!(
-        reply.failures,
-        [v1::CommandFailure {
-            rank: 1,
-            why: "its supervisor is gone".into()
-        }]
-    );
-    let refused = client
-        .resume(v1::ResumeRequest::default())
-        .await
-        .expect_err("refused");
-    assert_eq!(
-        (refused.code(), refused.message()),
-        (Code::FailedPrecondition, "nothing is paused")
-    );
-}
-
-#[tokio::test]
-async fn every_command_is_in_the_audit_log() {
-    let (job, _root, gateway) = known_job().await;
-    job.controller()
-        .pause(v1::PauseRequest {
-            command_id: 5,
-            lease_ns: 9,
-        })
-        .await
-        .expect("paused");
-    job.viewer()
-        .resume(v1::ResumeRequest { command_id: 6 })
-        .await
-        .expect_err("denied");
-    gateway.end().await;
-    let text = std::fs::read_to_string(job.path().join("audit.jsonl")).expect("audit log");
-    let lines: Vec<serde_json::Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("json"))
-        .collect();
-    let told: Vec<_> = lines
-        .iter()
-        .map(|line| {
-            (
-                line["verb"].as_str(),
-                line["event"].as_str(),
-                line["scope"].as_str(),
-            )
-        })
-        .collect();
-    assert_eq!(
-        told,
-        [
-            (Some("pause"), Some("sent"), Some("control")),
-            (Some("pause"), Some("answered"), Some("control")),
-            (Some("resume"), Some("denied"), Some("view")),
-        ]
-    );
-    for line in &lines {
-        assert_eq!(line["uid"], rustix::process::geteuid().as_raw());
-        assert_eq!(line["pid"], std::process::id());
-    }
-    assert_eq!(
-        (&lines[0]["command_id"], &lines[0]["arguments"]),
-        (&5.into(), &"lease 9ns".into())
-    );
-    assert_eq!(
-        (&lines[1]["done"], &lines[1]["targets"]),
-        (&4.into(), &4.into())
-    );
-    assert!(!text.contains(&job.connect.control) && !text.contains(&job.connect.view));
 }

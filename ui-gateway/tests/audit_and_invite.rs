@@ -1,4 +1,4 @@
-//! The audit log for those who follow it, and invitations.
+//! The call Audit, and invitations from Invite to Redeem.
 
 mod scripted_root;
 mod support;
@@ -19,7 +19,7 @@ async fn entry(entries: &mut Streaming<v1::AuditEntry>) -> v1::AuditEntry {
 }
 
 #[tokio::test]
-async fn two_followers_see_what_was_and_each_command_and_its_outcome() {
+async fn two_followers_see_old_entries_and_each_new_outcome() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {

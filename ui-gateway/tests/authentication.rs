@@ -1,4 +1,4 @@
-//! Every call with every kind of token: nothing is open, and what is closed says how to open it.
+//! Every call with every kind of token.
 
 mod scripted_root;
 mod support;

@@ -1,5 +1,5 @@
-//! A root that is away, slow, silent, or talks nonsense; a gateway that is killed; clients that are
-//! slow or many.
+//! Failures: a root that is away, slow, silent or sends nonsense, and clients that are slow or
+//! many.
 
 mod scripted_root;
 mod support;
@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
 #[tokio::test]
-async fn without_a_root_calls_are_unavailable_and_with_one_they_work_again() {
+async fn calls_are_unavailable_while_the_root_is_away() {
     let job = JobDir::new();
     let _gateway = job.gateway().await;
     let mut client = job.controller();
@@ -69,7 +69,7 @@ async fn without_a_root_calls_are_unavailable_and_with_one_they_work_again() {
 }
 
 #[tokio::test]
-async fn a_call_under_way_is_told_when_the_root_goes() {
+async fn a_call_in_progress_fails_when_the_root_goes() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { .. } => Reply::HangUp,
@@ -126,7 +126,7 @@ async fn nonsense_breaks_the_connection_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn another_answer_than_asked_for_is_not_passed_on() {
+async fn a_mismatched_answer_is_not_passed_on() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Matrix { .. }) => known(&STATUS),
@@ -143,7 +143,7 @@ async fn another_answer_than_asked_for_is_not_passed_on() {
 }
 
 #[tokio::test]
-async fn a_silent_root_is_given_up_and_its_late_answer_hurts_nobody() {
+async fn a_late_answer_of_a_silent_root_is_ignored() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Status) => Reply::Silence,
@@ -185,7 +185,7 @@ async fn a_silent_root_is_given_up_and_its_late_answer_hurts_nobody() {
 }
 
 #[tokio::test]
-async fn requests_that_wait_are_bounded_and_those_given_up_make_room() {
+async fn pending_requests_are_bounded() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Status) => Reply::Silence,
@@ -240,7 +240,7 @@ fn counting(job: &JobDir, padding: usize) -> ScriptedRoot {
 }
 
 #[tokio::test]
-async fn a_slow_watcher_is_given_a_newer_snapshot_and_no_queue() {
+async fn a_slow_watcher_skips_snapshots() {
     let job = JobDir::new();
     let root = counting(&job, 100_000);
     let _gateway = job.gateway().await;
@@ -291,7 +291,7 @@ async fn a_slow_watcher_is_given_a_newer_snapshot_and_no_queue() {
 }
 
 #[tokio::test]
-async fn many_watchers_share_one_wave_per_tick_and_nobody_watching_costs_none() {
+async fn watchers_share_one_wave_per_interval() {
     let job = JobDir::new();
     let root = counting(&job, 0);
     let _gateway = job.gateway().await;
@@ -369,7 +369,7 @@ async fn watchers_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_without_an_error_when_the_gateway_does() {
+async fn streams_end_without_error_with_the_gateway() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), known);
     let gateway = job.gateway().await;

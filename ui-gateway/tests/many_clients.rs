@@ -1,6 +1,6 @@
-//! A crowd: fifty watchers that do not read and five hostile clients, on the socket and over TLS.
-//! Good clients notice nothing, the gateway's size and open files stay below what `limits` states,
-//! and all is given back.
+//! Load: fifty watchers that do not read and five hostile clients, on the socket and over TLS.
+//! Other clients notice nothing, memory and open files stay below the limits, and all is given
+//! back.
 
 mod process;
 mod scripted_root;
@@ -31,15 +31,15 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tonic::Streaming;
 use tonic::transport::Endpoint;
 
-/// How long the crowd stays.
+/// How long the clients stay.
 const STAY: Duration = Duration::from_secs(4);
 /// The longest that a good client may wait for an answer on a connection that it has.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 /// The longest with a new connection: a burst of 500 waits before it in the kernel's queue, at 200
 /// per second.
 const NEW_CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
-/// What the crowd may cost in memory, in bytes. The bound of `limits` for so many is above it.
-const CROWD_BYTES_MAX: u64 = 48 * 1024 * 1024;
+/// Bytes of memory that the clients may cost. The bound in `limits` for so many is higher.
+const CLIENTS_BYTES_MAX: u64 = 48 * 1024 * 1024;
 /// How large the gateway may become with all of it, in bytes.
 const RESIDENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// What may stay when it is gone: the allocator keeps some pages.
@@ -47,7 +47,7 @@ const LEFTOVER_BYTES_MAX: u64 = 24 * 1024 * 1024;
 
 /// The two ways in.
 #[derive(Clone)]
-enum Admission {
+enum Address {
     Unix(std::path::PathBuf),
     Tls {
         address: String,
@@ -60,12 +60,12 @@ enum Admission {
 trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-impl Admission {
-    fn unix(job: &JobDir) -> Admission {
-        Admission::Unix(job.connect.socket.clone())
+impl Address {
+    fn unix(job: &JobDir) -> Address {
+        Address::Unix(job.connect.socket.clone())
     }
 
-    fn tls(job: &JobDir) -> Admission {
+    fn tls(job: &JobDir) -> Address {
         let published = job.published();
         let (url, authority) = (
             published.url.expect("a URL"),
@@ -81,7 +81,7 @@ impl Admission {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = vec![b"h2".to_vec()];
-        Admission::Tls {
+        Address::Tls {
             address: url.strip_prefix("https://").expect("https").to_owned(),
             connector: TlsConnector::from(Arc::new(config)),
             way: Way::Tls { url, authority },
@@ -91,16 +91,16 @@ impl Admission {
     /// A bare connection, without a word of TLS.
     async fn knock(&self) -> std::io::Result<Box<dyn Stream>> {
         Ok(match self {
-            Admission::Unix(socket) => Box::new(UnixStream::connect(socket).await?),
-            Admission::Tls { address, .. } => Box::new(TcpStream::connect(address).await?),
+            Address::Unix(socket) => Box::new(UnixStream::connect(socket).await?),
+            Address::Tls { address, .. } => Box::new(TcpStream::connect(address).await?),
         })
     }
 
     /// A connection on which HTTP/2 can be spoken.
     async fn enter(&self) -> std::io::Result<Box<dyn Stream>> {
         Ok(match self {
-            Admission::Unix(socket) => Box::new(UnixStream::connect(socket).await?),
-            Admission::Tls {
+            Address::Unix(socket) => Box::new(UnixStream::connect(socket).await?),
+            Address::Tls {
                 address, connector, ..
             } => {
                 let name = ServerName::try_from("127.0.0.1").expect("a name");
@@ -112,8 +112,8 @@ impl Admission {
 
     fn client(&self, token: &str) -> Client {
         let channel = match self {
-            Admission::Unix(socket) => support::channel(socket),
-            Admission::Tls { way, .. } => way.channel().expect("a channel"),
+            Address::Unix(socket) => support::channel(socket),
+            Address::Tls { way, .. } => way.channel().expect("a channel"),
         };
         InvivoClient::with_interceptor(channel, Bearer(Some(token.to_owned())))
     }
@@ -121,8 +121,8 @@ impl Admission {
     /// A client with the smallest window, so that what it does not read stays at the gateway soon.
     fn narrow_client(&self, token: &str) -> Client {
         let channel = match self {
-            Admission::Unix(socket) => support::channel(socket),
-            Admission::Tls {
+            Address::Unix(socket) => support::channel(socket),
+            Address::Tls {
                 way: Way::Tls { url, authority },
                 ..
             } => {
@@ -135,7 +135,7 @@ impl Admission {
                     .initial_connection_window_size(65_535)
                     .connect_lazy()
             }
-            Admission::Tls { .. } => unreachable!("it is TLS"),
+            Address::Tls { .. } => unreachable!("it is TLS"),
         };
         InvivoClient::with_interceptor(channel, Bearer(Some(token.to_owned())))
     }
@@ -156,12 +156,12 @@ fn noise(seed: u64) -> Vec<u8> {
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// Says nonsense on one connection after the other.
-async fn garbage(door: Admission) {
+async fn garbage(address: Address) {
     for seed in 1.. {
         let stream = if seed % 2 == 0 {
-            door.knock().await
+            address.knock().await
         } else {
-            door.enter().await
+            address.enter().await
         };
         if let Ok(mut stream) = stream {
             let _ = stream.write_all(&noise(seed)).await;
@@ -171,7 +171,7 @@ async fn garbage(door: Admission) {
 }
 
 /// Announces frames of 16 MiB, and sends headers without end.
-async fn huge(door: Admission) {
+async fn huge(address: Address) {
     let announced = [PREFACE, &[0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]].concat();
     let mut headers = [PREFACE, &[0, 0x40, 0, 1, 0, 0, 0, 0, 1]].concat();
     headers.extend(vec![0u8; 0x4000]);
@@ -182,7 +182,7 @@ async fn huge(door: Admission) {
     }
     loop {
         for bytes in [&announced, &headers] {
-            if let Ok(mut stream) = door.enter().await {
+            if let Ok(mut stream) = address.enter().await {
                 let _ = stream.write_all(bytes).await;
                 let _ = timeout(Duration::from_millis(50), stream.write_all(&noise(7))).await;
             }
@@ -192,14 +192,14 @@ async fn huge(door: Admission) {
 }
 
 /// Keeps forty connections that say a byte now and then.
-async fn half_open(door: Admission) {
+async fn half_open(address: Address) {
     let mut streams = Vec::new();
     loop {
         while streams.len() < 40 {
             let stream = if streams.len() % 2 == 0 {
-                door.knock().await
+                address.knock().await
             } else {
-                door.enter().await
+                address.enter().await
             };
             match stream {
                 Ok(stream) => streams.push(stream),
@@ -218,9 +218,9 @@ async fn half_open(door: Admission) {
 }
 
 /// Tries tokens.
-async fn wrong_tokens(door: Admission) {
+async fn wrong_tokens(address: Address) {
     for guess in 0u64.. {
-        let mut client = door.client(&format!("{guess:064}"));
+        let mut client = address.client(&format!("{guess:064}"));
         for _ in 0..40 {
             let refused = client.status(v1::StatusRequest {}).await;
             assert!(refused.is_err(), "a guess was right");
@@ -230,12 +230,12 @@ async fn wrong_tokens(door: Admission) {
 }
 
 /// Opens five hundred connections at once, again and again.
-async fn bursts(door: Admission) {
+async fn bursts(address: Address) {
     loop {
         let mut connecting = JoinSet::new();
         for _ in 0..500 {
-            let door = door.clone();
-            connecting.spawn(async move { door.knock().await });
+            let address = address.clone();
+            connecting.spawn(async move { address.knock().await });
         }
         let streams = connecting.join_all().await;
         sleep(Duration::from_millis(500)).await;
@@ -261,12 +261,12 @@ async fn faithful(mut client: Client) -> Duration {
 }
 
 /// A good client that comes anew each time, and again when it was pushed out, as `invivo` does.
-async fn fresh(door: Admission, token: String) -> Duration {
+async fn fresh(address: Address, token: String) -> Duration {
     let mut longest = Duration::ZERO;
     let begun = Instant::now();
     while begun.elapsed() < STAY {
         let asked = Instant::now();
-        while door
+        while address
             .client(&token)
             .status(v1::StatusRequest {})
             .await
@@ -313,10 +313,15 @@ fn talkative(ask: &Ask) -> Reply {
     }
 }
 
-async fn visited_by_a_crowd(job: &JobDir, root: &ScriptedRoot, program: &Program, door: Admission) {
+async fn serve_many_clients(
+    job: &JobDir,
+    root: &ScriptedRoot,
+    program: &Program,
+    address: Address,
+) {
     let token = job.connect.view.clone();
     // Good clients that were there before.
-    let (mut one, mut other) = (door.client(&token), door.client(&token));
+    let (mut one, mut other) = (address.client(&token), address.client(&token));
     one.status(v1::StatusRequest {}).await.expect("status");
     let request = v1::WatchRequest {
         interval_ns: 200_000_000,
@@ -327,10 +332,10 @@ async fn visited_by_a_crowd(job: &JobDir, root: &ScriptedRoot, program: &Program
     let (bytes_before, descriptors_before) = (program.resident_bytes(), program.descriptors());
     let waves_before = root.times(&STATUS);
 
-    let mut crowd = JoinSet::new();
+    let mut clients = JoinSet::new();
     let mut slow = Vec::new();
     for _ in 0..50 {
-        let mut client = door.narrow_client(&token);
+        let mut client = address.narrow_client(&token);
         let request = v1::WatchRequest {
             interval_ns: 100_000_000,
             functions: true,
@@ -338,14 +343,14 @@ async fn visited_by_a_crowd(job: &JobDir, root: &ScriptedRoot, program: &Program
         // The streams are kept and never read.
         slow.push(client.watch(request).await.expect("watch").into_inner());
     }
-    crowd.spawn(garbage(door.clone()));
-    crowd.spawn(huge(door.clone()));
-    crowd.spawn(half_open(door.clone()));
-    crowd.spawn(wrong_tokens(door.clone()));
-    crowd.spawn(bursts(door.clone()));
+    clients.spawn(garbage(address.clone()));
+    clients.spawn(huge(address.clone()));
+    clients.spawn(half_open(address.clone()));
+    clients.spawn(wrong_tokens(address.clone()));
+    clients.spawn(bursts(address.clone()));
     let good = tokio::spawn({
-        let (door, token) = (door.clone(), token.clone());
-        async move { tokio::join!(faithful(one), fresh(door, token), watching(snapshots)) }
+        let (address, token) = (address.clone(), token.clone());
+        async move { tokio::join!(faithful(one), fresh(address, token), watching(snapshots)) }
     });
     let (mut bytes_most, mut descriptors_most) = (0, 0);
     while !good.is_finished() {
@@ -371,13 +376,13 @@ async fn visited_by_a_crowd(job: &JobDir, root: &ScriptedRoot, program: &Program
     assert!(descriptors_most <= most, "{descriptors_most} open files");
     assert!(
         descriptors_most >= descriptors_before + 50,
-        "the crowd was not there: the test is blind"
+        "the clients were not there: the test is blind"
     );
     let cost = bytes_most.saturating_sub(bytes_before);
-    assert!(cost < CROWD_BYTES_MAX, "{cost} bytes for the crowd");
+    assert!(cost < CLIENTS_BYTES_MAX, "{cost} bytes for the clients");
     assert!(bytes_most < RESIDENT_BYTES_MAX, "{bytes_most} bytes");
 
-    crowd.shutdown().await;
+    clients.shutdown().await;
     drop((slow, other));
     // The two good ones have left as well.
     let descriptors_before = descriptors_before - 2;
@@ -418,6 +423,6 @@ async fn on_the_socket_and_over_tls() {
         sleep(Duration::from_millis(10)).await;
     }
     job.root_connected(true).await;
-    visited_by_a_crowd(&job, &root, &program, Admission::unix(&job)).await;
-    visited_by_a_crowd(&job, &root, &program, Admission::tls(&job)).await;
+    serve_many_clients(&job, &root, &program, Address::unix(&job)).await;
+    serve_many_clients(&job, &root, &program, Address::tls(&job)).await;
 }

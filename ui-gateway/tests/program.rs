@@ -1,4 +1,4 @@
-//! The real program: killed and replaced, ended, with few descriptors, and its log.
+//! The program `ui-gateway`: killed and replaced, ended, with few descriptors, and its log.
 
 mod process;
 mod scripted_root;
@@ -28,7 +28,7 @@ async fn answers(job: &JobDir) {
 }
 
 #[tokio::test]
-async fn a_killed_gateway_is_replaced_by_a_new_one_and_sigterm_ends_it_well() {
+async fn a_killed_gateway_is_replaced_and_sigterm_ends_it() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), known);
     let listen = ["--listen", "127.0.0.1:0"];
@@ -67,7 +67,7 @@ async fn a_gateway_whose_supervisor_is_gone_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn its_log_is_private_whoever_opened_it_and_warns_of_all_addresses() {
+async fn its_log_is_private_and_warns_of_wildcard_addresses() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), known);
     let path = job.path().join("gateway.log");
@@ -107,7 +107,7 @@ async fn an_address_without_a_host_is_refused_at_once() {
 }
 
 #[tokio::test]
-async fn with_few_descriptors_fewer_clients_are_served_and_told_why() {
+async fn few_descriptors_limit_the_clients_with_a_reason() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), known);
     // 48 are kept back: 4 for unauthenticated, 8 for clients.

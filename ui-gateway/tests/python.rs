@@ -1,4 +1,4 @@
-//! A Python program that knows the service only through reflection.
+//! A Python client that knows the service only through reflection.
 
 mod scripted_root;
 mod support;
@@ -50,7 +50,7 @@ fn answer(output: &Output) -> Value {
 }
 
 #[tokio::test]
-async fn it_looks_and_steers_and_is_refused_without_the_right_token() {
+async fn python_reads_steers_and_needs_the_right_token() {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), known);
     let _gateway = job.gateway().await;
@@ -115,7 +115,7 @@ fn of_the_manual() -> String {
 }
 
 #[tokio::test]
-async fn the_manuals_program_works_over_the_socket_and_over_tls() {
+async fn the_program_of_the_manual_works() {
     for tls in [false, true] {
         let job = JobDir::new();
         let root = ScriptedRoot::start(&job.link(), known);

@@ -1,5 +1,4 @@
-//! How long the gateway is patient: with who says nothing, shows no token, does not listen, or does
-//! not read.
+//! Time-outs of connections: silent, unauthenticated, without answers to PING, or not reading.
 
 mod scripted_root;
 mod support;
@@ -22,7 +21,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, sleep, timeout};
 use tonic::transport::{Endpoint, Uri};
 
-fn impatient() -> Options {
+fn short_times() -> Options {
     Options {
         listen: Some("127.0.0.1:0".parse().expect("an address")),
         times: Times {
@@ -47,9 +46,9 @@ async fn kept_open(mut stream: impl AsyncRead + Unpin) -> Duration {
 }
 
 #[tokio::test]
-async fn who_says_nothing_or_a_byte_now_and_then_is_closed() {
+async fn a_silent_or_slow_connection_is_closed() {
     let job = JobDir::new();
-    let _gateway = job.gateway_with(impatient()).await;
+    let _gateway = job.gateway_with(short_times()).await;
     while job.published().url.is_none() {
         sleep(Duration::from_millis(5)).await;
     }
@@ -83,10 +82,10 @@ async fn who_says_nothing_or_a_byte_now_and_then_is_closed() {
 }
 
 #[tokio::test]
-async fn wrong_tokens_do_not_keep_a_connection_and_a_right_one_does() {
+async fn only_a_valid_token_keeps_a_connection() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), known);
-    let _gateway = job.gateway_with(impatient()).await;
+    let _gateway = job.gateway_with(short_times()).await;
     job.root_connected(true).await;
     let mut good = job.viewer();
     let request = v1::WatchRequest {
@@ -121,7 +120,7 @@ async fn wrong_tokens_do_not_keep_a_connection_and_a_right_one_does() {
 }
 
 #[test]
-fn who_does_not_listen_any_more_is_closed() {
+fn a_client_that_answers_no_ping_is_closed() {
     let server = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -130,7 +129,7 @@ fn who_does_not_listen_any_more_is_closed() {
     let job = JobDir::new();
     let (_root, _gateway) = server.block_on(async {
         let root = ScriptedRoot::start(&job.link(), known);
-        let gateway = job.gateway_with(impatient()).await;
+        let gateway = job.gateway_with(short_times()).await;
         job.root_connected(true).await;
         (root, gateway)
     });
@@ -166,7 +165,7 @@ fn who_does_not_listen_any_more_is_closed() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_an_answer_is_closed_and_its_place_is_free() {
+async fn a_client_that_does_not_read_is_closed() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Status) => {
@@ -179,7 +178,7 @@ async fn who_does_not_read_an_answer_is_closed_and_its_place_is_free() {
         }
         other => known(other),
     });
-    let _gateway = job.gateway_with(impatient()).await;
+    let _gateway = job.gateway_with(short_times()).await;
     job.root_connected(true).await;
     let request = v1::WatchRequest {
         interval_ns: 100_000_000,

@@ -1,4 +1,4 @@
-//! TLS: who is let in, who is not, and that the socket does not depend on it.
+//! TLS: which clients and servers trust each other, and that the socket does not depend on it.
 
 mod scripted_root;
 mod support;
@@ -80,7 +80,7 @@ async fn status_over(channel: Channel, token: &str) -> Result<(), Status> {
 }
 
 #[tokio::test]
-async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
+async fn tls_serves_everything_and_needs_a_token() {
     let (job, _root, gateway) = known_job().await;
     let mut client = job.afar(Some(&job.connect.control));
     let hello = client
@@ -134,7 +134,7 @@ async fn all_is_served_as_on_the_socket_and_only_with_a_token() {
 }
 
 #[tokio::test]
-async fn another_authority_and_another_name_are_refused_by_clients() {
+async fn clients_refuse_another_authority_or_name() {
     let (job, _root, _gateway) = known_job().await;
     let token = job.connect.view.clone();
     let url = job.published().url.expect("a URL");
@@ -170,7 +170,7 @@ async fn another_authority_and_another_name_are_refused_by_clients() {
 }
 
 #[tokio::test]
-async fn older_tls_and_plain_http2_are_refused_by_the_gateway() {
+async fn the_gateway_refuses_older_tls_and_plain_http2() {
     let (job, _root, _gateway) = known_job().await;
     assert_eq!(
         handshake(&job, &TLS13, "127.0.0.1").await.expect("1.3"),
@@ -197,7 +197,7 @@ async fn older_tls_and_plain_http2_are_refused_by_the_gateway() {
 }
 
 #[tokio::test]
-async fn an_address_that_cannot_be_had_is_told_and_the_socket_is_served() {
+async fn a_bad_address_is_reported_the_socket_is_served() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), known);
     // An address for documentation only: no host has it.

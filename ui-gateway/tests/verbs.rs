@@ -1,5 +1,4 @@
-//! The verbs: what reaches the root, what comes back, and one id for one command however often it
-//! is asked.
+//! Commands: what reaches the root, what comes back, and that one id is one command.
 
 mod scripted_root;
 mod support;
@@ -112,7 +111,7 @@ async fn each_verb_reaches_the_root_and_its_cuts_come_back() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused_before_it_reaches_the_root() {
+async fn bad_arguments_are_refused_before_they_reach_the_root() {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), known);
     let _gateway = job.gateway().await;
@@ -184,7 +183,7 @@ async fn one_id_is_one_command_and_has_one_answer() {
 }
 
 #[tokio::test]
-async fn a_command_that_failed_may_be_asked_again_with_its_id() {
+async fn a_failed_command_may_be_repeated_with_its_id() {
     let job = JobDir::new();
     let failed = AtomicBool::new(false);
     let root = ScriptedRoot::start(&job.link(), move |ask| match ask {
@@ -211,7 +210,7 @@ async fn a_command_that_failed_may_be_asked_again_with_its_id() {
 }
 
 #[tokio::test]
-async fn a_window_goes_on_when_its_client_has_no_time_and_is_answered_when_asked_again() {
+async fn a_window_outlives_its_client_and_is_answered_later() {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), |ask| match ask {
         // As the real one: behind the end of the window.
@@ -255,7 +254,7 @@ async fn a_window_goes_on_when_its_client_has_no_time_and_is_answered_when_asked
 }
 
 #[tokio::test]
-async fn a_command_is_in_the_log_to_its_end_though_its_client_has_left() {
+async fn the_log_has_the_outcome_without_a_client() {
     let job = JobDir::new();
     let _root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Command { order, .. } => {
@@ -328,7 +327,7 @@ async fn tool_processes_without_an_answer_are_named_beside_every_view() {
 }
 
 #[tokio::test]
-async fn questions_are_asked_for_no_more_than_is_wanted() {
+async fn queries_request_no_more_than_the_client_wants() {
     let job = JobDir::new();
     let root = ScriptedRoot::start(&job.link(), |ask| match ask {
         Ask::Query(Query::Status) => Reply::Answer(Answer::Status(status(), coverage())),

@@ -8,9 +8,10 @@ use serde_json::json;
 /// Options of `invivo config`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Flags go before the environment (INVIVO_FAN_IN for fan-in), that before ./invivo.toml, that
-before the user's file ($XDG_CONFIG_HOME/invivo/config.toml), and that before the site's
-(/etc/invivo/config.toml, or INVIVO_SITE_CONFIG).
+Flags go before the environment (INVIVO_FAN_IN for fan-in), that before ./invivo.toml, that before \
+the user's file
+($XDG_CONFIG_HOME/invivo/config.toml), and that before the site's (/etc/invivo/config.toml, or \
+INVIVO_SITE_CONFIG).
 
 Examples:
   invivo config

@@ -15,8 +15,9 @@ use invivo_report::units::duration;
 /// Options of `invivo pause`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The application stands still until `invivo resume`, until the lease is over, or until the
-measurement is lost. The exit status is 0 only if every rank has acknowledged.
+The application stands still until `invivo resume`, until the lease is over, or until the \
+measurement is lost.
+The exit status is 0 only if every rank has acknowledged.
 
 Examples:
   invivo pause
@@ -33,9 +34,11 @@ pub struct PauseArgs {
 /// Options of `invivo hold`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Waits until every rank stands right behind its MPI_Init, before any statement that follows.
-Ranks that are past it are named, and only a pause can hold them: to be in time, start the job
-with `invivo run --hold`. `invivo resume` lets the ranks go.
+Waits until every rank stands right behind its MPI_Init, before any statement that follows. Ranks \
+that are past it are
+named, and only a pause can hold them: to be in time, start the job with `invivo run --hold`. \
+`invivo resume` lets the
+ranks go.
 
 Examples:
   invivo run --hold -- mpiexec -n 4 ./app &
@@ -65,9 +68,9 @@ pub struct ResumeArgs {
 /// Options of `invivo reset`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Everything that ended before the reset is never seen again, in no table and no report. A call
-that was under way counts from the reset on and is marked as clipped. The application notices
-nothing.
+Everything that ended before the reset is never seen again, in no table and no report. A call that \
+was under way
+counts from the reset on and is marked as clipped. The application notices nothing.
 
 Examples:
   invivo reset
@@ -81,8 +84,9 @@ pub struct ResetArgs {
 /// Options of `invivo shutdown`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Ends the measurement for good: the report is written now, and the job runs on unobserved. It
-cannot be undone; to look away for a while there is `invivo record off`.
+Ends the measurement for good: the report is written now, and the job runs on unobserved. It \
+cannot be undone; to
+look away for a while there is `invivo record off`.
 
 Examples:
   invivo shutdown")]

@@ -11,9 +11,9 @@ use invivo_report::coverage;
 /// Options of `invivo hang`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Ranks that have done nothing new for a second (or --older) are looked at from outside: what
-their call was given, what its requests stand for, where in the source it stands. The job does
-nothing for it.
+Ranks that have done nothing new for a second (or --older) are looked at from outside: what their \
+call was given, what its
+requests stand for, where in the source it stands. The job does nothing for it.
 
 Examples:
   invivo hang

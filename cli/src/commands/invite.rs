@@ -9,8 +9,9 @@ use invivo_report::units::duration;
 /// Options of `invivo invite`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The secret is good once and for a short time. Who has it may do what its scope says: hand it on
-by a way that others cannot read.
+The secret is good once and for a short time. Who has it may do what its scope says: hand it on by \
+a way that others
+cannot read.
 
 Examples:
   invivo invite                        a URL to look at the job

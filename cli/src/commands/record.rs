@@ -17,11 +17,13 @@ use serde::Serialize;
 #[command(
     group = clap::ArgGroup::new("what").required(true).args(["switch", "length"]),
     after_help = "\
-While recording is off the application runs unobserved: no call is counted, no packet moves.
-Gates and commands work all the same. `--for` forgets everything so far, records so long, the
-same on all ranks, and leaves recording off; it answers when everything in the window has been
-taken, with where it lay in job time, how well the ranks' clocks agree, and how many calls were
-clipped at its edges.
+While recording is off the application runs unobserved: no call is counted, no packet moves. Gates \
+and commands work
+all the same. `--for` forgets everything so far, records so long, the same on all ranks, and \
+leaves recording off; it
+answers when everything in the window has been taken, with where it lay in job time, how well the \
+ranks' clocks agree,
+and how many calls were clipped at its edges.
 
 Examples:
   invivo record off

@@ -11,8 +11,9 @@ use invivo_jobdir::Connect;
 /// Options of `invivo records`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Calls come in order of their ends, samples between them by their time. With --json each line is
-one page: an object with `records` (the calls), `samples`, and what is missing.
+Calls come in order of their ends, samples between them by their time. With --json each line is \
+one page: an object with
+`records` (the calls), `samples`, and what is missing.
 
 Examples:
   invivo records 3 --last 1s

@@ -33,13 +33,14 @@ enum What {
 /// Options of `invivo session run`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Steps wait for a time, a state or a threshold, pause, resume, hold, reset, record, query and
-assert; the manual's page on sessions describes them. A session that goes wrong lets the
-application go on if it had stopped it.
+Steps wait for a time, a state or a threshold, pause, resume, hold, reset, record, query and \
+assert; the manual's page
+on sessions describes them. A session that goes wrong lets the application go on if it had stopped \
+it.
 
-Exit status: 0 all steps passed; 1 an assertion does not hold, or a command was not done on
-every rank; 2 the file is no session (FILE:LINE says where); 3 a step took too long, or the job
-is not there.
+Exit status: 0 all steps passed; 1 an assertion does not hold, or a command was not done on every \
+rank; 2 the file is
+no session (FILE:LINE says where); 3 a step took too long, or the job is not there.
 
 Examples:
   invivo session run steady.toml

@@ -10,9 +10,9 @@ use invivo_report::coverage;
 /// Options of `invivo stacks`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Ranks on the same path stand in one line; where their paths part, the lines part. Each thread is
-stopped from outside for some ten microseconds and does not notice; one that sleeps in a system
-call that would is read as it lies.
+Ranks on the same path stand in one line; where their paths part, the lines part. Each thread is \
+stopped from outside for some ten
+microseconds and does not notice; one that sleeps in a system call that would is read as it lies.
 
 Examples:
   invivo stacks

@@ -13,7 +13,7 @@ use invivo_proto::control::strategy::Strategy;
 /// Options of `invivo strategy`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-Without a strategy, shows the one in force. What buffers hold when it changes stays as it was
+Without a strategy, shows the one in force. What buffers hold when it changes stays as it was \
 sorted, and goes first.
 
 Rules are joined by commas, in the order in which detail is given up:

@@ -14,9 +14,11 @@ use std::path::PathBuf;
 /// Options of `invivo timeline`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = "\
-The picture has a row for each rank, the worst first where there are many. The file is a
-Perfetto trace: drop it onto https://ui.perfetto.dev, which reads it in the browser and sends it
-nowhere. With --json each line is a page: some ranks with their calls.
+The picture has a row for each rank, the worst first where there are many. The file is a Perfetto \
+trace: drop it onto
+https://ui.perfetto.dev, which reads it in the browser and sends it nowhere. With --json each line \
+is a page: some ranks with
+their calls.
 
 Examples:
   invivo timeline

@@ -226,8 +226,8 @@ mod tests {
         assert_eq!(
             even,
             (
-                "The ranks spend 50.0 % of their time in MPI, most of it in MPI_Allreduce (75.0 \
-                 %, 6,000 calls)."
+                "The ranks spend 50.0 % of their time in MPI, most of it in MPI_Allreduce (75.0 %, \
+                 6,000 calls)."
                     .to_owned(),
                 Weight::Fine
             )

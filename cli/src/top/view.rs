@@ -42,8 +42,8 @@ pub const HEIGHT_MIN: u16 = 24;
 pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
         let text = format!(
-            "invivo top needs {WIDTH_MIN} columns and {HEIGHT_MIN} lines; this terminal has {} \
-             and {}. q quits.",
+            "invivo top needs {WIDTH_MIN} columns and {HEIGHT_MIN} lines; this terminal has {} and \
+             {}. q quits.",
             area.width, area.height
         );
         return Paragraph::new(text)

@@ -298,8 +298,8 @@ mod tests {
             "strategy: duration:1ms\n\
              2 buffers of 1.00 MiB; 200 of 256 bins in use (78.1 %); 1,000 calls kept of 5,000 \
              stored, 8.2 bytes per record; 56 reductions so far\n\
-             cap reached in 2 buffers: all events dropped, the first at 1.000 s, the last at \
-             1.500 s\n\
+             cap reached in 2 buffers: all events dropped, the first at 1.000 s, the last at 1.500 \
+             s\n\
              samples of 2 locations: 1/8 to 1/4 of their first frequency; 1 location not told yet\n\
              complete: 1.00 s at least (rank 3, thread 1), 2.00 s mean, 3.00 s at most\n\
              \n\

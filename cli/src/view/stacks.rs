@@ -358,8 +358,8 @@ mod tests {
              \x20   1  3        compute (app.c:20)\n\
              \n\
              4 threads were stopped for at most 43.0 us (rank 2)\n\
-             ranks 4-5: not in the tree: the kernel forbids it (kernel.yama.ptrace_scope must be \
-             0 or 1, and a container \
+             ranks 4-5: not in the tree: the kernel forbids it (kernel.yama.ptrace_scope must be 0 \
+             or 1, and a container \
              must allow ptrace)\n"
         );
     }

@@ -195,8 +195,8 @@ fn announce(line: &Line, words: &[OsString], layout: &Layout, environment: &Envi
     let file = |path: &Path| std::fs::read_to_string(path).ok();
     if let Some(few) = slots::too_few(line, words, layout.total(), cores(), environment, file) {
         say(&format!(
-            "{} take {total} slots and {}: Open MPI will refuse; type --oversubscribe behind \
-             `{}`, or ask for {total} slots",
+            "{} take {total} slots and {}: Open MPI will refuse; type --oversubscribe behind `{}`, \
+             or ask for {total} slots",
             plan::sum(layout),
             few.given,
             words[0].display(),
@@ -232,8 +232,8 @@ fn explain(error: &LineError, args: &[OsString]) -> String {
         .first()
         .map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let by_hand = "by hand: take the total from `invivo plan -n N` and put `invivo exec --` \
-        before the program";
+    let by_hand = "by hand: take the total from `invivo plan -n N` and put `invivo exec --` before \
+        the program";
     match error {
         LineError::NotALauncher { launcher: true } => {
             format!("`invivo run` does not read the options of {launcher} yet; {by_hand}")

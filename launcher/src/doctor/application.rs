@@ -60,8 +60,8 @@ fn linkage(file: &Path, linkage: Linkage, family: Option<Family>) -> Finding {
             None => Finding::note(
                 check,
                 format!(
-                    "{shown} names no MPI library: it is observed if it loads one later, as \
-                     Python does"
+                    "{shown} names no MPI library: it is observed if it loads one later, as Python \
+                     does"
                 ),
                 "nothing, if it does",
             ),

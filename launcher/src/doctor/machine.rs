@@ -159,8 +159,8 @@ fn single_copy(scope: Option<&str>, can_copy: bool) -> Finding {
         Some(scope) => Finding::note(
             check,
             format!(
-                "{PTRACE_SCOPE} is {scope}: MPI may fall back to copying large messages twice, \
-                 and full packets of events \
+                "{PTRACE_SCOPE} is {scope}: MPI may fall back to copying large messages twice, and \
+                 full packets of events \
                  move only while a rank is in MPI"
             ),
             "nothing; or sysctl kernel.yama.ptrace_scope=0 where that is allowed",
@@ -220,8 +220,8 @@ fn slots(cores: Option<u32>, managed: bool) -> Finding {
         cores => Finding::good(
             check,
             format!(
-                "{cores} cores: up to {} ranks beside their tool processes; `invivo plan -n N` \
-                 has the numbers",
+                "{cores} cores: up to {} ranks beside their tool processes; `invivo plan -n N` has \
+                 the numbers",
                 fitting(cores)
             ),
         ),

@@ -56,8 +56,8 @@ pub enum WorldError {
     NoLauncher,
     /// Slurm started tasks that know nothing of each other.
     #[error(
-        "Slurm started {tasks} tasks without an MPI environment: each would be a world of its \
-         own; type \
+        "Slurm started {tasks} tasks without an MPI environment: each would be a world of its own; \
+         type \
          `srun --mpi=pmix` (Open MPI) or `srun --mpi=pmi2` (MPICH)"
     )]
     Singletons {

@@ -30,8 +30,8 @@ pub enum HostsError {
     Layout(#[from] LayoutError),
     /// The layout puts other processes on this host than the launcher did.
     #[error(
-        "the launcher gave node {number} of {hosts} the processes {given}, the layout has \
-         {wanted} there: give {each} \
+        "the launcher gave node {number} of {hosts} the processes {given}, the layout has {wanted} \
+         there: give {each} \
          processes to every node, one node after the other, and {last} to the last one (`invivo \
          plan -n {app} --nodes \
          {hosts}` prints a host file)",
@@ -57,8 +57,8 @@ pub enum HostsError {
     },
     /// Several hosts, and nobody knows how many.
     #[error(
-        "the job runs on several nodes ({local} of its {size} processes on this one), and {}; \
-         give their number with \
+        "the job runs on several nodes ({local} of its {size} processes on this one), and {}; give \
+         their number with \
          --nodes, and place the processes as `invivo plan -n N --nodes H` says",
         undecided(candidates)
     )]

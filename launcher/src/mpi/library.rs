@@ -79,8 +79,8 @@ pub fn named(file: &Path) -> Result<Library, String> {
     Library::of_file(file).or_else(real).ok_or_else(|| {
         let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
         format!(
-            "INVIVO_MPI={} is not a library of an MPI that is supported; name a file called {}, \
-             or one of these names alone",
+            "INVIVO_MPI={} is not a library of an MPI that is supported; name a file called {}, or \
+             one of these names alone",
             file.display(),
             names.join(", ")
         )

@@ -127,10 +127,10 @@ mod tests {
             assert!(compile.status().expect("a C compiler").success());
             file
         };
-        let inside = "int PMPI_Init(void) { return 0; } const char *name = \"MPI_COMM_WORLD\"; \
-            int main(void) { return name[0] == 0; }";
-        let layer = "int PMPI_Init(void) __attribute__((weak)); int main(void) \
-            { return PMPI_Init ? PMPI_Init() : 0; }";
+        let inside = "int PMPI_Init(void) { return 0; } const char *name = \"MPI_COMM_WORLD\"; int \
+            main(void) { return name[0] == 0; }";
+        let layer = "int PMPI_Init(void) __attribute__((weak)); int main(void) { return PMPI_Init \
+            ? PMPI_Init() : 0; }";
         assert!(has_mpi_inside(&build("static", inside, "-static")));
         assert!(has_mpi_inside(&build("half", inside, "-O1")));
         assert!(!has_mpi_inside(&build(

@@ -1,6 +1,6 @@
-//! The way to a job's gateway: over its Unix socket on the same host, with TLS under the job's own
-//! authority from elsewhere. Nothing goes through a proxy, whatever the environment says, and no
-//! other authority is trusted.
+//! Opens the channel to a job's gateway: its Unix socket on the same host, TLS from elsewhere.
+//!
+//! Only the job's own authority is trusted, and no proxy is used, whatever the environment says.
 
 use hyper_util::rt::TokioIo;
 use invivo_jobdir::{Connect, host};
@@ -9,24 +9,21 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Uri};
 
-/// How long a connection over TCP may take to come about, the TLS handshake included.
+/// Time-out of a connection over TCP, including the TLS handshake.
 pub const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A way to a gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Over this socket.
     Unix(PathBuf),
-    /// With TLS.
     Tls {
-        /// As `https://node17:40123`.
+        /// `https://node17:40123`
         url: String,
         /// The certificate of the job's authority, PEM.
         authority: String,
     },
 }
 
-/// Why there can be no channel.
 #[derive(Debug, thiserror::Error)]
 #[error("the address {url:?} in connect.json cannot be used: {source}")]
 pub struct NoChannel {
@@ -48,10 +45,10 @@ impl Way {
         }
     }
 
-    /// A channel that connects with its first call, and again when the connection broke.
+    /// A channel that connects with its first call, and again after the connection has broken.
     ///
     /// # Errors
-    /// When the URL or the certificate cannot be used.
+    /// If the URL or the certificate cannot be used.
     pub fn channel(&self) -> Result<Channel, NoChannel> {
         match self {
             Way::Unix(socket) => Ok(unix(socket)),
@@ -61,7 +58,7 @@ impl Way {
 }
 
 impl std::fmt::Display for Way {
-    /// For sentences: the socket's path or the URL.
+    /// The socket's path or the URL, for messages.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Way::Unix(socket) => socket.display().fmt(f),

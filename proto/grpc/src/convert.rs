@@ -1,5 +1,5 @@
-//! From what the tree answers to what clients are given: numbers of functions become names, tables
-//! are sorted, and a matrix that is too large for its reader is folded further.
+//! Converts answers of the tree to messages for clients: numbers of functions become names, tables
+//! are sorted, and a matrix that is too large for the client is folded.
 
 pub mod buffers;
 pub mod hang;
@@ -17,7 +17,7 @@ use invivo_proto::ids::{Rank, RegionId, WorldRank};
 use invivo_proto::mpi;
 use std::collections::BTreeMap;
 
-/// A function's name; of no function the empty string.
+/// A function's name; empty for the number that stands for none.
 pub fn function_name(region: RegionId) -> String {
     if region == RegionId::default() {
         String::new()
@@ -80,7 +80,7 @@ impl From<&Coverage> for v1::Coverage {
     }
 }
 
-/// The coverage with the tool processes that did not answer by their numbers.
+/// The coverage, with the tool processes that did not answer.
 pub fn coverage(coverage: &Coverage, missing: &[WorldRank]) -> v1::Coverage {
     v1::Coverage {
         missing: missing.iter().map(|world| world.0).collect(),
@@ -101,7 +101,7 @@ impl From<RankState> for v1::RankState {
     }
 }
 
-/// A rank's state as JSON shows it: a word.
+/// Serializes a rank's state as a word.
 pub fn state_by_name<S: serde::Serializer>(state: &i32, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(state_name(*state))
 }
@@ -204,8 +204,8 @@ fn function_row(rank: Option<Rank>, region: RegionId, stats: &FunctionStats) -> 
     }
 }
 
-/// The merged rows and the rows by rank, each with the most time first (and by name and rank where
-/// times are equal, so that the same table always looks the same).
+/// The merged rows and the rows by rank, each with the most time first. Equal times are ordered by
+/// name and rank, so that the output is the same every time.
 pub fn function_rows(table: &FunctionTable) -> (Vec<v1::FunctionRow>, Vec<v1::FunctionRow>) {
     let mut merged: Vec<_> = table
         .rows
@@ -234,8 +234,8 @@ impl From<Traffic> for v1::Traffic {
     }
 }
 
-/// The matrix with at most `side_max` rows and columns (at least one): neighbouring blocks of a
-/// larger one are folded into one. Sums are kept exactly.
+/// The matrix with at most `side_max` rows and columns (at least one). Neighbouring blocks of a
+/// larger one are merged; sums stay exact.
 pub fn matrix_reply(
     matrix: &Matrix,
     coverage: &Coverage,
@@ -299,7 +299,6 @@ impl From<&Moments> for v1::Durations {
     }
 }
 
-/// Sums of messages.
 pub fn messages_reply(messages: &Messages, coverage: v1::Coverage) -> v1::MessagesReply {
     v1::MessagesReply {
         coverage: Some(coverage),
@@ -319,7 +318,7 @@ pub fn messages_reply(messages: &Messages, coverage: v1::Coverage) -> v1::Messag
     }
 }
 
-/// The answer to a command, but for what only the gateway knows (`took_ns`, `lease_ns`).
+/// The reply to a command, without the fields that only the gateway knows (`took_ns`, `lease_ns`).
 pub fn command_reply(command_id: u64, acks: &Acks) -> v1::CommandReply {
     v1::CommandReply {
         command_id,

@@ -1,8 +1,8 @@
-//! The gateway's gRPC interface in Rust, generated from `proto/gateway.proto`, with conversions from
-//! and to the tree's messages, and the channel to a gateway.
+//! The gateway's gRPC interface in Rust: generated from `proto/gateway.proto`, with conversions
+//! from and to the tree's messages, and the channel to a gateway.
 //!
-//! Without the feature `transport` there are only the messages: the launcher writes reports with them
-//! and links no gRPC.
+//! Without the feature `transport` there are only the messages: the launcher writes reports with
+//! them and links no gRPC.
 //!
 //! Not here: any server, any rule about who may do what.
 

@@ -1,9 +1,9 @@
-//! Commands: what a client can order, with limits and time-outs, and the form with fixed times in which
-//! the root sends it to the tool places.
+//! Commands: what a client can order, with limits and time-outs, and the form with fixed times in
+//! which the root sends it to the tool places.
 //!
-//! An [`Order`] is the request of a client. The root turns it into a [`Verb`], in which the points in
-//! time are fixed, so that all ranks act at the same time. Points in time are job time: the clock of
-//! the root's node, in ns, as every tool place knows it within an error.
+//! An [`Order`] is the request of a client. The root turns it into a [`Verb`], in which the points
+//! in time are fixed, so that all ranks act at the same time. Points in time are job time: the
+//! clock of the root's node, in ns, as every tool place knows it within an error.
 
 use super::strategy::Strategy;
 use bincode::{Decode, Encode};
@@ -237,8 +237,8 @@ impl fmt::Display for InvalidOrder {
         match self {
             InvalidOrder::Lease { name, lease_ns } => write!(
                 f,
-                "a lease of {lease_ns} ns: a {name} lasts at most 24 hours ({LEASE_NS_MAX} ns); ask \
-                 for less and {name} again"
+                "a lease of {lease_ns} ns: a {name} lasts at most 24 hours ({LEASE_NS_MAX} ns); \
+                 ask for less and {name} again"
             ),
             InvalidOrder::Window { length_ns } => write!(
                 f,

@@ -1,5 +1,5 @@
-//! The newest entries of the audit log in memory. Nothing waits for a slow reader: it finds a gap in
-//! the sequence numbers instead.
+//! The newest entries of the audit log in memory. Nothing waits for a slow reader: it finds a gap
+//! in the sequence numbers instead.
 
 use crate::limits;
 use invivo_grpc::v1::AuditEntry;

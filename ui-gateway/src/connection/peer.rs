@@ -1,4 +1,5 @@
-//! The peer of a connection: a local process or a TCP address, and the key by which limits count it.
+//! The peer of a connection: a local process or a TCP address, and the key by which limits count
+//! it.
 
 use serde::{Serialize, Serializer};
 use std::fmt;

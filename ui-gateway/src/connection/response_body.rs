@@ -1,5 +1,5 @@
-//! The body of a response in small chunks, each handed over only when HTTP/2 has space for it, so that
-//! an answer that the client does not read costs little and is noticed.
+//! The body of a response in small chunks, each handed over only when HTTP/2 has space for it, so
+//! that an answer that the client does not read costs little and is noticed.
 
 use super::state::ConnectionState;
 use crate::limits;

@@ -1,5 +1,5 @@
-//! Serves HTTP/2 on one connection within its limits and time-outs, until it is closed or the gateway
-//! ends.
+//! Serves HTTP/2 on one connection within its limits and time-outs, until it is closed or the
+//! gateway ends.
 
 use super::admission::Admission;
 use super::state::ConnectionState;

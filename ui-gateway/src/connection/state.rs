@@ -1,5 +1,5 @@
-//! The state of one connection: its peer, its admission slot, the client's name, and answers that the
-//! client has not read.
+//! The state of one connection: its peer, its admission slot, the client's name, and answers that
+//! the client has not read.
 
 use super::admission::{AdmissionSlot, TooManyClients};
 use super::peer::Peer;
@@ -70,8 +70,8 @@ impl ConnectionState {
         self.slot.close.cancelled().await;
     }
 
-    /// Keeps the client's name. One that is not `explicit` (its library's user agent) never replaces
-    /// an earlier one.
+    /// Keeps the client's name. One that is not `explicit` (its library's user agent) never
+    /// replaces an earlier one.
     pub fn set_client_name(&self, name: &str, explicit: bool) {
         let mut client = self.client();
         if explicit || client.name.is_empty() {

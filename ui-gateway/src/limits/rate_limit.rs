@@ -141,7 +141,10 @@ mod tests {
     proptest! {
         /// The naive twin: in any stretch of time no more than burst + stretch / interval.
         #[test]
-        fn never_more_than_the_rate(steps in prop::collection::vec(0u64..400, 1..200), burst in 1u32..8) {
+        fn never_more_than_the_rate(
+            steps in prop::collection::vec(0u64..400, 1..200),
+            burst in 1u32..8,
+        ) {
             let interval = Duration::from_millis(100);
             let mut limit = RateLimit::new(Rate::per_second(10, burst));
             let mut now = Instant::now();

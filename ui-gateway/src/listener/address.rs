@@ -21,8 +21,8 @@ pub enum Host {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{text:?} is no address to listen on ({why}); give one of this host's with a port, 0 for a free \
-     one, as 10.0.0.7:0, [fd00::7]:0 or node17:0; all addresses of the host only by asking for \
+    "{text:?} is no address to listen on ({why}); give one of this host's with a port, 0 for a \
+     free one, as 10.0.0.7:0, [fd00::7]:0 or node17:0; all addresses of the host only by asking for \
      0.0.0.0:0 or [::]:0"
 )]
 pub struct BadAddress {
@@ -62,8 +62,8 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// Whether it can be a host's name: letters, digits, hyphens and dots, with at least one letter (some
-/// resolvers take 0 and 127.1 for addresses).
+/// Whether it can be a host's name: letters, digits, hyphens and dots, with at least one letter
+/// (some resolvers take 0 and 127.1 for addresses).
 fn is_name(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     host.bytes().all(allowed) && host.bytes().any(|byte| byte.is_ascii_alphabetic())

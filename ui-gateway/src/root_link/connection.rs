@@ -1,4 +1,5 @@
-//! One connection to the root: asks for its job, then exchanges requests and answers until it breaks.
+//! One connection to the root: asks for its job, then exchanges requests and answers until it
+//! breaks.
 
 use super::request::{LinkError, PendingRequest, Reply, RootState};
 use crate::limits;

@@ -59,11 +59,12 @@ impl Commands {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Carries out a command, or joins it if it was given before, and waits for its outcome. The id 0
-    /// stands for a new one.
+    /// Carries out a command, or joins it if it was given before, and waits for its outcome. The id
+    /// 0 stands for a new one.
     ///
     /// # Errors
-    /// If the id is taken by another command, too many are in progress, or the root does not answer.
+    /// If the id is taken by another command, too many are in progress, or the root does not
+    /// answer.
     pub async fn carry_out(
         &self,
         caller: Caller,

@@ -1,7 +1,7 @@
 //! Snapshots for the call Watch: one poller for all watchers, which keeps only the newest snapshot.
 //!
-//! It polls the root at the interval of the fastest watcher. A watcher takes the newest snapshot when
-//! it is ready, so that a slow client skips snapshots instead of queueing them.
+//! It polls the root at the interval of the fastest watcher. A watcher takes the newest snapshot
+//! when it is ready, so that a slow client skips snapshots instead of queueing them.
 
 use crate::limits;
 use crate::root_link::RootLink;
@@ -216,8 +216,8 @@ impl Watcher {
     }
 }
 
-/// Polls the root at the interval of the fastest watcher. A new watcher with a shorter interval, or one
-/// that needs the function table, is served at once.
+/// Polls the root at the interval of the fastest watcher. A new watcher with a shorter interval, or
+/// one that needs the function table, is served at once.
 async fn poll(
     link: RootLink,
     mut watchers: watch::Receiver<Watchers>,

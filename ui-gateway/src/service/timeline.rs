@@ -1,7 +1,7 @@
 //! Streams a timeline, the calls of every rank in the last seconds, page by page.
 //!
-//! The next page is requested from the root only when the client has taken the one before, so that a
-//! client that does not read costs one page, however many ranks there are.
+//! The next page is requested from the root only when the client has taken the one before, so that
+//! a client that does not read costs one page, however many ranks there are.
 
 use crate::limits;
 use crate::root_link::RootLink;

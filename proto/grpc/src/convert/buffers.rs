@@ -1,5 +1,4 @@
-//! What buffers tell and keep, as clients are given it: levels in words, numbers of functions as
-//! names.
+//! Converts the state of buffers and their records to messages for clients.
 
 use super::function_name;
 use crate::v1;
@@ -11,7 +10,7 @@ use invivo_proto::control::tree::Query;
 use invivo_proto::ids::{CommLocal, LocationId, Rank};
 use std::collections::BTreeMap;
 
-/// What a level holds, in words; a tick takes so many picoseconds.
+/// A level's content in words; `tick_ps` is the length of a tick in ps.
 fn holds(label: Label, tick_ps: u64) -> String {
     match label {
         Label::Rest => "all else".to_owned(),
@@ -30,7 +29,7 @@ fn holds(label: Label, tick_ps: u64) -> String {
     }
 }
 
-/// Three digits of a duration.
+/// A duration with three digits.
 fn duration(ns: u64) -> String {
     match ns {
         0..1_000 => format!("{ns} ns"),
@@ -186,10 +185,10 @@ pub(super) fn losses(
     losses.iter().map(row).collect()
 }
 
-/// The question for a page of at most so many calls and parts.
+/// The query for a page of at most `max` calls and parts.
 ///
 /// # Errors
-/// When there can be no such thread.
+/// If there can be no such thread.
 pub fn records_query(asked: &v1::RecordsRequest, max: u32) -> Result<Query, &'static str> {
     let thread = u16::try_from(asked.thread);
     let thread = thread.map_err(|_| "threads have numbers below 65536")?;
@@ -212,7 +211,7 @@ pub fn records_query(asked: &v1::RecordsRequest, max: u32) -> Result<Query, &'st
     })
 }
 
-/// A page, without the coverage; nothing where nobody has such a location.
+/// A page, without the coverage; `None` if no tool place has the location.
 pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
     let tick_ps = records.tick_ps;
     Some(v1::RecordsReply {

@@ -1,4 +1,4 @@
-//! Who waits for whom, for clients.
+//! Converts the diagnosis of a hang to its message for clients.
 
 use super::function_name;
 use crate::v1;
@@ -8,7 +8,6 @@ use invivo_proto::control::hang::{
 use invivo_proto::ids::{CommId, Rank, RegionId};
 use invivo_proto::mpi::ANY_TAG;
 
-/// The whole answer.
 pub fn reply(diagnosis: &Diagnosis, waits: &Hang, coverage: v1::Coverage) -> v1::HangReply {
     let verdict = match diagnosis.verdict {
         Verdict::Computing => "computing",

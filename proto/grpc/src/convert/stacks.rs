@@ -1,10 +1,10 @@
-//! Where the ranks are, for clients.
+//! Converts merged call paths to their message for clients.
 
 use crate::v1;
 use invivo_proto::control::stacks::{Chosen, Frame, Node, Stacks, UnstoppedReason, Way, Whose};
 use invivo_proto::ids::Rank;
 
-/// The ranks of a request; nothing where they are given in too many ranges.
+/// The ranks of a request; `None` if it has too many ranges.
 pub fn chosen(request: &v1::StacksRequest) -> Option<Chosen> {
     if request.ranks.is_empty() {
         return Some(Chosen::ALL);
@@ -16,7 +16,6 @@ pub fn chosen(request: &v1::StacksRequest) -> Option<Chosen> {
     Chosen::of(&ranges.collect::<Vec<_>>())
 }
 
-/// The whole answer.
 pub fn reply(stacks: &Stacks, coverage: v1::Coverage) -> v1::StacksReply {
     let (longest_stop_ns, rank) = stacks.longest_stop.unwrap_or_default();
     v1::StacksReply {
@@ -84,7 +83,7 @@ fn of_way(way: Way, whose: &Whose) -> v1::StacksWay {
     }
 }
 
-/// Ranks in ascending order as `0-3,7`, of which `all` there are.
+/// Some of `all` ranks, in ascending order, as `0-3,7`.
 fn which(named: &[Rank], all: u32) -> String {
     let mut text = String::new();
     let runs = named.chunk_by(|a, b| a.0.checked_add(1) == Some(b.0));

@@ -1,4 +1,4 @@
-//! Known tables with known answers.
+//! Known tables and their messages.
 
 use super::*;
 use invivo_proto::control::results::Moments;

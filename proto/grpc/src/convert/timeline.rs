@@ -1,4 +1,4 @@
-//! The last seconds, as clients are given them.
+//! Converts a page of a timeline to its message for clients.
 
 use super::buffers::{call, losses};
 use super::{function_name, state_name};
@@ -7,7 +7,6 @@ use invivo_proto::control::link::TimelinePage;
 use invivo_proto::control::timeline::{Member, OpenCall, Piece};
 use invivo_proto::ids::{CommId, CommLocal};
 
-/// A page.
 pub fn page(page: &TimelinePage, ranks: u32) -> v1::TimelinePage {
     v1::TimelinePage {
         from_ns: page.from_ns,
