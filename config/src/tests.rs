@@ -108,12 +108,12 @@ fn a_strategy_must_fit_the_buffer() {
     let fits = |buffer: &str| {
         let variables = [
             ("INVIVO_BUFFER", buffer),
-            ("INVIVO_STRATEGY", "iterations:2@MPI_Barrier,duration:1ms"),
+            ("INVIVO_STRATEGY", "duration:1ms,duration:2ms,duration:3ms"),
         ];
         of(&Flags::default(), &variables, &[])
     };
     assert!(fits("100KiB").is_ok());
-    let refused = "iterations:2@MPI_Barrier,duration:1ms sorts into 25 levels, which need a \
+    let refused = "duration:1ms,duration:2ms,duration:3ms sorts into 25 levels, which need a \
         buffer of at least 100KiB, not 99KiB: give more memory, or \
                    fewer rules";
     assert_eq!(
@@ -122,7 +122,7 @@ fn a_strategy_must_fit_the_buffer() {
     );
     let here = [file(
         "invivo.toml",
-        "buffer = '99KiB'\n\nstrategy = 'iterations:2@MPI_Barrier,duration:1ms'\n",
+        "buffer = '99KiB'\n\nstrategy = 'duration:1ms,duration:2ms,duration:3ms'\n",
     )];
     assert_eq!(error(&[], &here), format!("invivo.toml:3: {refused}"));
     // The flight recorder is nobody's wish.
