@@ -79,8 +79,9 @@ async fn commands_carry_the_clients_id_and_lease_or_defaults() {
     assert_eq!(resumed.command_id, 78);
 }
 
+/// A lease of weeks is refused before it reaches the root.
 #[tokio::test]
-async fn a_lease_of_weeks_is_refused_before_it_reaches_the_root() {
+async fn the_gateway_refuses_a_lease_of_weeks_by_itself() {
     let (job, root, _gateway) = known_job().await;
     let asked = v1::PauseRequest {
         command_id: 1,

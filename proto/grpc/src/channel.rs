@@ -104,8 +104,9 @@ mod tests {
         connect
     }
 
+    /// The socket is for the same host and tls for others.
     #[test]
-    fn the_socket_is_for_the_same_host_and_tls_for_others() {
+    fn the_socket_serves_its_host_and_tls_the_others() {
         let dir = tempfile::tempdir().expect("directory");
         let mut connect = connect(dir.path());
         std::fs::write(&connect.socket, "").expect("written");

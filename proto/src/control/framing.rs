@@ -113,8 +113,9 @@ mod tests {
         }
     }
 
+    /// A length beyond the bound is refused before the bytes come.
     #[test]
-    fn a_length_beyond_the_bound_is_refused_before_the_bytes_come() {
+    fn a_length_beyond_the_bound_is_refused_at_once() {
         let mut unframe = Unframe::new(50);
         unframe.push(&51u32.to_le_bytes());
         assert_eq!(

@@ -133,8 +133,9 @@ mod tests {
         assert!(!all.certified.iter().any(|certified| certified == "0.0.0.0"));
     }
 
+    /// A free port is taken and a foreign address is refused.
     #[tokio::test]
-    async fn a_free_port_is_taken_and_a_foreign_address_is_refused() {
+    async fn a_free_port_is_taken_a_foreign_address_refused() {
         let listener = bind(&"localhost:0".parse().expect("an address"))
             .await
             .expect("bound");

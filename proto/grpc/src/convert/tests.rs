@@ -22,8 +22,9 @@ fn stats(count: u64, sum_ns: u64, m2: f64) -> FunctionStats {
     }
 }
 
+/// Function rows are sorted by time and merged ones stand apart.
 #[test]
-fn function_rows_are_sorted_by_time_and_merged_ones_stand_apart() {
+fn function_rows_are_sorted_by_time_with_merged_rows_apart() {
     let table = FunctionTable {
         rows: BTreeMap::from([
             (RegionId(1), stats(2, 100, 8.0)),
@@ -176,8 +177,9 @@ fn a_large_matrix_is_folded_and_keeps_its_sums() {
     );
 }
 
+/// Blocks come as they are or are folded into whole blocks of blocks.
 #[test]
-fn blocks_come_as_they_are_or_are_folded_into_whole_blocks_of_blocks() {
+fn matrix_blocks_are_folded_only_into_whole_blocks() {
     // 1000 ranks in blocks of 16: 63 blocks, as the tree answers a side of 64.
     let blocks = Matrix {
         block_ranks: 16,
