@@ -15,7 +15,7 @@ use invivo_tbon::node::{Action as NodeAction, Input, Node, Position};
 /// How long a node whose ranks are through waits for a lost root to come back.
 pub const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
 
-/// Messages of partial results become one by this merge.
+/// Merges two partial results.
 type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// What the node's role has to send.
@@ -105,6 +105,8 @@ impl Branch {
     fn pass_time(&mut self, now_ns: u64, stats: SelfStats, input: Input) {
         self.stats = stats;
         self.run(now_ns, input);
+
+        // Not before the ranks are through: until then the parent may come back.
         let lost = |since_ns| now_ns.saturating_sub(since_ns) > WITHOUT_ROOT_NS;
         if self.drained && self.root_lost_ns.is_some_and(lost) {
             self.exit.get_or_insert(Exit::RootLost);
@@ -142,7 +144,7 @@ impl Branch {
         }
     }
 
-    /// What comes down and concerns the node itself.
+    /// Handles the parent's messages that concern this node itself.
     fn hear(&mut self, message: Down) {
         self.root_lost_ns = None;
         match message {
@@ -172,11 +174,13 @@ impl Branch {
             } => {
                 coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
                 if let Partial::Status(status) = partial {
+                    // A status has a bounded size: notes of the layers below come first.
                     status.notes.extend(self.notes());
                     status.notes.truncate(NOTES_MAX);
                 }
             }
             Up::Ack { command, acks } => {
+                // As at the root: the measurement is over only if some rank has ended it.
                 self.shut_down |= self.shutting_down == Some(*command) && acks.done > 0;
             }
             Up::Drained => self.drained = true,

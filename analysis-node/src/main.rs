@@ -1,5 +1,4 @@
-//! The analysis node's process: the root of the tree, or a node between the root and the places, as
-//! the layout says.
+//! The program `analysis-node`: runs the root of the tree or an inner node, as the layout says.
 #![deny(unsafe_code)]
 
 use clap::{Parser, ValueEnum};
@@ -90,7 +89,7 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let end_asked = signals::end_asked()?;
-    // First of all, before anything else can have opened a descriptor of this number.
+    // Before MPI starts: it opens descriptors, and one of them could get this number.
     let report = args.root.report_fd.map(Report::inherited).transpose()?;
     let layout = args.layout;
     let link = Link::start()?;

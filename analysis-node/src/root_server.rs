@@ -1,4 +1,4 @@
-//! The root as its surroundings see it: who asked what, answers made of partial results, the end.
+//! The root's server: takes requests, sends them down the tree, makes answers, and ends the job.
 //!
 //! Knows no MPI and no clock: its role carries messages and passes the time.
 
@@ -36,7 +36,7 @@ const _: () = assert!(
     "the tree has room for the root's own questions"
 );
 
-/// Partial results become one by this merge.
+/// Merges two partial results.
 type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// Who asked.
@@ -274,8 +274,7 @@ impl RootServer {
     }
 
     fn ask_for_result(&mut self, now_ns: u64) {
-        // Supervisors look at their ranks for what these wait for, which takes longer than there is
-        // in a hurry.
+        // The hang query takes supervisors up to half a second: too long when SIGKILL may follow.
         let has_time = !self.shutdown.is_hurried() && !self.shutdown.is_measurement_over();
         for query in self.result.begin(has_time) {
             let ask = self.new_ask(Asker::Result);
@@ -333,10 +332,10 @@ impl RootServer {
         // Pages that have not come by now are missing there.
         self.last_seconds = None;
         if !self.result.is_answered() {
-            // Who has not answered is named then, and what the others said is there.
+            // Ends the waves now: partial answers come at once, and the silent members are named.
             self.run(now_ns, RootInput::Enough);
         }
-        // Late answers must not be taken for those to what a second result is made of.
+        // Late answers to these queries must not be taken for those of a second result.
         let ours = |asker: &Asker| matches!(asker, Asker::Result | Asker::LastSeconds);
         self.asked.retain(|_, asker| !ours(asker));
 
@@ -370,7 +369,7 @@ impl RootServer {
         }
     }
 
-    /// Lets something happen to the root, and does what it asks for.
+    /// Feeds an input to the tree's root, and carries out the actions that follow.
     fn run(&mut self, now_ns: u64, input: RootInput) {
         for action in self.root.step(now_ns, input) {
             match action {

@@ -1,4 +1,4 @@
-//! The shutdown at the end of a job: what has to happen in which order.
+//! The state machine of the shutdown at the end of a job: which step comes when.
 //!
 //! Pure: time is an argument, steps come out.
 //!
@@ -11,15 +11,15 @@
 //!                     all drained, early result -------+
 //! ```
 //!
-//! *Reported* is where the ranks' supervisors and the tool processes may leave: before that, the
-//! last questions are answered and the result is with our supervisor, so that a launcher may kill
-//! everybody. After a death the rest of the job may go on for a while, if its launcher lets it;
-//! there is one result all the same. So it is after a shutdown, where the rest of the job is all of
-//! it: the gateway is closed then, and nobody leaves before the ranks do.
+//! *Reported* is where the ranks' supervisors and the tool processes may exit: by then the last
+//! queries are answered and our supervisor has the result, so that a launcher may kill all
+//! processes. After a death the other ranks may go on for a while, if the launcher lets them; there
+//! is one result all the same. Likewise after a shutdown of the measurement, where all ranks go on:
+//! the gateway is closed then, and the tool processes stay until the ranks exit.
 //!
-//! Who asks for the end (SIGTERM) may kill soon after, so the result is made early. But a program
-//! may save its work first, for as long as it is let: nobody leaves before the ranks do then
-//! either, and when they are through there is a second result in place of the early one.
+//! SIGTERM may be followed by SIGKILL, so the result is made early then. But a program may save its
+//! work first, for as long as the launcher lets it: the tool processes stay until the ranks exit
+//! then as well, and make a second result in place of the early one.
 
 use invivo_tbon::limits::WAVE_NS_PER_LAYER;
 
@@ -195,7 +195,7 @@ impl Shutdown {
 
     /// Our supervisor has dealt with the result, or never will.
     pub fn report_done(&mut self) {
-        // A late word on the early result is none on the second.
+        // A late confirmation of the early result must not count for the second.
         self.report_done |= matches!(self.phase, Phase::Reporting { .. });
     }
 
@@ -221,6 +221,7 @@ impl Shutdown {
                 self.phase = Phase::Reported;
                 self.next(now_ns)
             }
+            // One step at a time: the caller asks again until there is none.
             Phase::Reported if self.shut_down && !self.gateway_closed => {
                 self.gateway_closed = true;
                 Some(Step::CloseGateway)
@@ -240,13 +241,14 @@ impl Shutdown {
         }
     }
 
-    /// Whether the ranks have had their time since the end was asked for.
+    /// Whether the ranks have had [`HURRIED_QUIET_NS`] since the end was requested.
     fn is_late(&self, now_ns: u64) -> bool {
         self.hurried_ns
             .is_some_and(|since| now_ns.saturating_sub(since) >= HURRIED_QUIET_NS)
     }
 
     fn ask(&mut self, now_ns: u64) -> Step {
+        // Early only while ranks live: with all of them dead or drained nothing can follow.
         self.early = self.is_hurried() && !self.drained && self.died < self.ranks;
         self.phase = Phase::Asking {
             until_ns: now_ns + self.bound(self.answers_ns_max),

@@ -1,5 +1,6 @@
-//! The watchdog: asks the tree now and then what the ranks wait for, and reports a job without
-//! progress in one sentence. It never does anything about it.
+//! The watchdog: queries periodically what the ranks wait for, and reports a job without progress.
+//!
+//! It reports one sentence, and never intervenes.
 //!
 //! Pure: time is an argument, a sentence comes out.
 
@@ -56,10 +57,11 @@ impl Watchdog {
         self.asking = false;
     }
 
-    /// The answer. What is to be said, if there is something new to say.
+    /// Takes an answer; gives the line to report, if there is something new to report.
     pub fn hears(&mut self, diagnosis: &Diagnosis, waits: &Hang) -> Option<String> {
         self.asking = false;
         if !self.is_still(diagnosis, waits) {
+            // The job moved: the same situation later is a new one, and is reported again.
             (self.found, self.said) = (None, None);
             return None;
         }

@@ -1,9 +1,9 @@
-//! Leaving a job whose other processes may be gone: out of `MPI_Finalize`, or without it.
+//! Leaves a job whose other processes may have died: out of `MPI_Finalize`, or without it.
 //!
 //! MPICH's launcher takes the closing of a process' connection (`PMI_FD`) for its death, and then
 //! kills all others, whatever their own end was going to be: its status becomes that of a kill. So
-//! the connection is kept open for a moment by somebody else, until the launcher has seen how each
-//! process ended.
+//! the connection is kept open for a moment by a child process, until the launcher has seen how
+//! each process ended.
 
 use rustix::fd::BorrowedFd;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -69,6 +69,7 @@ pub fn hold_pmi_open() {
         );
     }
     let mut sleep = Command::new("sleep");
+    // It inherits the connection, and must not be taken for a process of the job.
     sleep.arg(SECONDS).env_remove("LD_PRELOAD");
     sleep
         .stdin(Stdio::null())

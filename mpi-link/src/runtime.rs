@@ -1,4 +1,4 @@
-//! The loop of every tool process: read, let time pass, send, rest, and leave the job at its end.
+//! The main loop of every tool process: receive, tick, send, rest, and leave the job at its end.
 //!
 //! ```text
 //! +-> receive -> (end asked for) -> tick -> send -> MPI goes on -> exit? -> rest or descriptors -+
@@ -117,6 +117,7 @@ fn turn_until_exit<T: Transport, R: Role>(
         // MPI moves messages only while it is called.
         transport.progress()?;
 
+        // After the send: the last messages of the role are on their way.
         if let Some(exit) = role.exit() {
             return Ok(exit);
         }

@@ -1,5 +1,7 @@
-//! The Unix socket on which the supervisors of this place's ranks arrive. Bounded in every way:
-//! only our own user, only our ranks, one connection each, short messages, no waiting.
+//! The Unix socket to the supervisors of this place's ranks: accepts them, receives and sends.
+//!
+//! Bounded in every way: only our own user, only our ranks, one connection each, short messages, no
+//! waiting.
 
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::{decode, encode};
@@ -20,7 +22,7 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Connections that have not said who they are. Each supervisor says so at once.
+/// Connections without a first message; supervisors send theirs at once.
 const STRANGERS_MAX: usize = 16;
 
 /// What happened on the socket.
@@ -35,15 +37,15 @@ pub enum Event {
         /// The memory.
         memory: OwnedFd,
     },
-    /// A supervisor said something.
+    /// A supervisor sent a message.
     Said { rank: Rank, message: FromSupervisor },
     /// A supervisor hung up.
     Lost { rank: Rank },
-    /// Somebody was turned away; a sentence for the user.
+    /// A connection or message was refused; a sentence for the user.
     Refused(String),
 }
 
-/// The socket and everybody on it.
+/// The listening socket and its connections.
 pub struct Supervisors {
     path: PathBuf,
     is_withdrawn: bool,
@@ -67,6 +69,7 @@ impl Supervisors {
     /// # Errors
     /// When the kernel refuses, or the path is too long for a socket.
     pub fn listen(path: &Path, ranks: Range<u32>) -> Result<Supervisors, Errno> {
+        // SEQPACKET keeps the boundaries of messages, and takes a descriptor with one of them.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         // Left by a place of the same number that was killed; the directory is this job's alone.
@@ -101,10 +104,11 @@ impl Supervisors {
             .collect()
     }
 
-    /// Looks after everybody; to be called when the wait says that something happened.
+    /// Accepts, and receives from all connections; to be called when one of them is readable.
     pub fn poll(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         self.accept(&mut events);
+        // `meet` puts back those that have not sent anything yet.
         let strangers = std::mem::take(&mut self.strangers);
         for socket in strangers {
             self.meet(socket, &mut events);
@@ -121,7 +125,7 @@ impl Supervisors {
         self.known.contains_key(&rank)
     }
 
-    /// Tells a supervisor something. False when it is not there or takes nothing.
+    /// Sends a message to a supervisor. False when it is not attached or its socket is full.
     pub fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
         let Some(socket) = self.known.get(&rank) else {
             return false;
@@ -129,6 +133,7 @@ impl Supervisors {
         let Ok(bytes) = encode(message) else {
             return false;
         };
+        // A supervisor that does not read must not stop the place, nor SIGPIPE end it.
         send(socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) == Ok(bytes.len())
     }
 
@@ -155,7 +160,7 @@ impl Supervisors {
         }
     }
 
-    /// Hears the first message of a connection.
+    /// Receives the first message of a connection, which names the rank.
     fn meet(&mut self, socket: OwnedFd, events: &mut Vec<Event>) {
         let why = match receive(&socket) {
             Received::Nothing => return self.strangers.push(socket),
@@ -177,7 +182,7 @@ impl Supervisors {
         events.push(Event::Refused(why));
     }
 
-    /// Hears everything that a known supervisor says.
+    /// Receives all messages of a supervisor.
     fn hear(&mut self, rank: Rank, events: &mut Vec<Event>) {
         while let Some(socket) = self.known.get(&rank) {
             match receive(socket) {
@@ -222,8 +227,8 @@ fn receive(socket: &OwnedFd) -> Received {
         )
     };
     let received = match take() {
-        // It left without having read all that we asked. This is said once, and before what it
-        // said.
+        // The peer closed with unread messages of ours. The kernel reports this once, before the
+        // messages that the peer sent, which are still to be received.
         Err(Errno::CONNRESET) => take(),
         received => received,
     };
@@ -235,6 +240,7 @@ fn receive(socket: &OwnedFd) -> Received {
     let mut descriptor = None;
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            // Others than the last are closed by their drop.
             descriptor = descriptors.last();
         }
     }

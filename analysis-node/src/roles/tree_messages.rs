@@ -1,4 +1,4 @@
-//! Sending the tree's messages: which may be replaced by a newer one, and which must arrive.
+//! Sends messages to children and parent: some replaceable by newer ones, others never lost.
 
 use invivo_mpi_link::Transport;
 use invivo_mpi_link::credit::CREDITS;
@@ -38,6 +38,7 @@ pub fn send_up<T: Transport>(
     to: WorldRank,
     message: &Up,
 ) -> Result<(), T::Error> {
+    // A message with a kind is sent again by itself, so an unsent older one is worthless.
     match (encode(message), kind_of_up(message)) {
         (Ok(bytes), kind @ Some(_)) => transport.send_latest(to, TAG_UP, kind, bytes).map(drop),
         (Ok(bytes), None) => transport.send_surely(to, TAG_UP, bytes),

@@ -1,4 +1,4 @@
-//! The result of a job: the last questions, and what was answered to them.
+//! Collects the result of a job: its last queries, and the answers to them.
 
 use crate::shutdown::QUIET_NS;
 use invivo_proto::control::link::{Answer, Final, JobDescription};
@@ -85,6 +85,7 @@ impl FinalResult {
             }
             Answer::Matrix(matrix, _) => self.result.matrix = matrix,
             Answer::Status(mut status, coverage) => {
+                // Room for one more: the watchdog's line must not be the one that is cut.
                 status.notes.truncate(NOTES_MAX - 1);
                 status.notes.extend(last_words.map(str::to_owned));
                 self.result.status = status;

@@ -1,4 +1,4 @@
-//! Members of communicators: what the ranks define goes up, and what they meet is asked for.
+//! Exchanges communicators' members with the parent: reports definitions, requests unknown groups.
 
 use crate::analyses::Analyses;
 use invivo_proto::control::tree::Up;
@@ -25,6 +25,7 @@ impl GroupExchange {
 
     /// The groups that the ranks defined since the last call.
     pub fn defined(&mut self, analyses: &mut Analyses) -> Option<Up> {
+        // Definitions may have come since: messages that waited for them are matched now.
         analyses.resolve();
         let groups = analyses.take_groups();
         (!groups.is_empty()).then_some(Up::Groups(groups))

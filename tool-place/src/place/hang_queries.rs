@@ -1,8 +1,8 @@
-//! Questions what the ranks wait for, and their answers by pages and by supervisors.
+//! Answers hang queries: what each rank is doing, for how long, and what it waits for.
 //!
-//! Which rank stands still for how long the place sees on its page; what about, its supervisor
-//! reads from the rank's own memory when it is asked. A question waits for the supervisors'
-//! answers, but not for long.
+//! For how long a rank has been in its call the place reads from its status page; what the call
+//! waits for, the rank's supervisor reads from the rank's own memory on request. A query waits for
+//! the supervisors' answers, but not for long.
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
@@ -108,9 +108,10 @@ fn answer(now: Now, look: &HangQuery, is_paused: bool, local: &mut LocalRanks) -
     let mut hang = Hang::default();
     for index in 0..local.len() {
         let rank = local.rank(index);
+        // Read again: the rank may have moved while its supervisor was waited for.
         let (doing, since_ns) = doing(now, index, is_paused, local);
         let entered_at = entered_at(index, local);
-        // What was seen of an earlier call is over.
+        // Seen by its begin in ticks: what the supervisor saw of an earlier call is over.
         let seen = look
             .seen
             .get(&rank)
@@ -166,6 +167,7 @@ fn pending(
     let is_inside = region != RegionId(0);
     let of = |local: &LocalRanks, comm: CommLocal| -> Option<CommId> {
         let membership = local.feed.analyses.communicators().membership(rank, comm)?;
+        // Not of intercommunicators, whose collectives span two groups.
         (membership.id == membership.peers).then_some(membership.id)
     };
     let needs = match seen.need {

@@ -1,16 +1,16 @@
-//! The place's own part in the end of the job: when it is drained, and how it leaves.
+//! The end of the job at a place: when it reports that all is drained, and how it leaves MPI.
 
 use invivo_mpi_link::runtime::Exit;
 
-/// A rank whose supervisor has not attached by then has none that could: the supervisor attaches as
-/// soon as the rank is through `MPI_Init`, which is when the place starts. The job's end does not
-/// wait for such a rank.
+/// A rank whose supervisor has not attached within this time has none that could: the supervisor
+/// attaches as soon as the rank is through `MPI_Init`, which is when the place starts. The job's
+/// end does not wait for such a rank.
 pub const ATTACH_NS: u64 = 30_000_000_000;
 /// How long a place whose ranks are through waits for other places to take the last messages of its
 /// ranks: they take them at once unless they are stuck or gone.
 const PEERS_NS: u64 = 500_000_000;
-/// How long it waits for those of them to go that have not ended by `MPI_Finalize`: behind the
-/// result, which takes a second, they go at once.
+/// How long it waits for those of its ranks to exit that have not ended by `MPI_Finalize`: after
+/// the result, which takes a second, they exit at once.
 const LEAVING_NS: u64 = 5_000_000_000;
 /// How long a place whose ranks are through waits for a lost root to come back.
 const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
@@ -85,6 +85,7 @@ impl JobEnd {
             return false;
         };
         if now_ns.saturating_sub(since_ns) > WITHOUT_ROOT_NS {
+            // An order of the root that came before is kept.
             self.exit.get_or_insert(Exit::RootLost);
         }
         true

@@ -89,11 +89,14 @@ impl LocalRank {
         self.life = Life::Ending;
         let page = self.records.memory().map(Memory::page);
         let in_phase = page.map_or(phase::STARTING, |page| page.phase.load(Ordering::Acquire));
-        // What the rank asked for tells more than how its launcher then killed it.
+        // The code given to MPI_Abort tells more than the signal by which the launcher then killed
+        // it.
         let how = match page.filter(|_| in_phase == phase::ABORTING) {
             Some(page) => Ended::Code(page.abort_code.load(Ordering::Relaxed) as i32),
             None => how,
         };
+        // A drained rank is through `MPI_Finalize`; of an unobserved one only the exit code is
+        // known.
         let fine =
             in_phase == phase::DRAINED || (in_phase == phase::SILENT && how == Ended::Code(0));
         if !fine {
@@ -122,6 +125,7 @@ impl LocalRank {
                     )
                 });
             }
+            // No more records come from either, though the process may run for long.
             if matches!(in_phase, phase::DRAINED | phase::SILENT) {
                 self.life = Life::Ending;
             }
@@ -152,7 +156,7 @@ impl LocalRank {
             }
             Life::Absent | Life::Finished | Life::Alive => Looked::default(),
             Life::Ending => {
-                // Before the look: a process that goes on while we look may write behind it.
+                // Read before the scan: a process that lives during the scan may write after it.
                 let is_still = now.ns >= self.orphan_until_ns || self.process.is_gone();
                 let worked = self.records.peek(now.ns, now.ticks, Eagerness::All, feed);
                 Looked {

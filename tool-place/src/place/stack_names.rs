@@ -1,4 +1,4 @@
-//! Functions and lines at addresses of the program's files, as supervisors have named them.
+//! Caches functions and lines of code addresses, as resolved by the supervisors.
 
 use invivo_analysis::stacks::{Path, Thread};
 use invivo_proto::control::local::{Module, Named, Step, UnwoundThread};
@@ -16,7 +16,7 @@ type Address = (usize, u64);
 pub struct StackNames {
     modules: Vec<Module>,
     names: BTreeMap<Address, Vec<Named>>,
-    /// Asked for, so that nobody brings names that nobody wants.
+    /// Requested and not here yet: only these are stored, so that no supervisor can fill the cache.
     wanted: BTreeSet<Address>,
 }
 
@@ -78,6 +78,7 @@ impl StackNames {
     pub fn thread(&self, walked: UnwoundThread) -> Thread {
         let mut path = Path::new();
         let mut unnamed = false;
+        // The path begins outermost here, so what is missing of it comes first.
         if !walked.path.is_empty() && !walked.is_whole {
             path.push((Frame::Lost, None));
         }
@@ -105,6 +106,7 @@ impl StackNames {
         match named {
             None => path.push(at_least()),
             Some(named) if named.is_empty() => path.push(at_least()),
+            // Several where functions are inlined at this address.
             Some(named) => path.extend(named.iter().rev().map(|one| {
                 let line = Some(one.line.clone()).filter(|line| !line.is_empty());
                 let is_known = !one.function.is_empty() || line.is_some();

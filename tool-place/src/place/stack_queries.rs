@@ -1,18 +1,18 @@
-//! Questions where the ranks are, and their answers by supervisors, with names of functions.
+//! Answers stack queries: supervisors unwind their ranks' threads and resolve new addresses.
 //!
 //! Each supervisor gives its rank's paths as addresses in files; ranks run the same program, so
 //! most addresses are those of others. The place remembers what is at them and asks for each new
-//! one once, of the supervisor of a rank that was there: it has the program's files before it, and
-//! reads their tables for the whole node. So a question costs each node one reading of the symbols,
-//! in a tool process, and the answer that climbs holds functions.
+//! one once, from the supervisor of a rank that was there: it sees the program's files and reads
+//! their tables for the whole node. So a query costs each node one reading of the symbols, in a
+//! tool process, and the answer that goes up holds functions.
 //!
 //! ```text
 //! Query -> Unwind to each supervisor -> UnwoundThread of each thread
 //!       -> Name what is new -> Named -> the answer
 //! ```
 //!
-//! Who does not answer in time is reported as silent; a name that comes too late is in the next
-//! answer.
+//! A rank whose supervisor does not answer in time is reported as silent; a name that comes too
+//! late is in the next answer.
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
@@ -124,6 +124,7 @@ impl StackQueries {
             return;
         }
         let seen = walk.seen.entry(rank).or_default();
+        // A supervisor's word is not trusted with our memory.
         if seen.threads.len() < THREADS_MAX {
             seen.threads.push(walked);
         }
@@ -140,6 +141,7 @@ impl StackQueries {
 
     /// Answers what is complete or has waited for long enough.
     pub fn due(&mut self, now: Now, local: &mut LocalRanks) -> Vec<Up> {
+        // Taken out, as `ask_names` needs the whole of `self`.
         let mut waiting = std::mem::take(&mut self.under_way);
         for walk in &mut waiting {
             let age_ns = now.ns.saturating_sub(walk.begun_ns);
@@ -197,6 +199,7 @@ impl StackQueries {
                         module: self.names.module(of).clone(),
                         offsets: offsets.to_vec(),
                     };
+                    // An address that nobody can be asked about is not waited for.
                     if local.tell(rank, &question) {
                         asked.extend(offsets.iter().map(|offset| (of, *offset)));
                     }
@@ -229,6 +232,7 @@ impl StackQueries {
                 .as_slice()
                 .iter()
                 .map(|walked| u64::from(walked.left_out));
+            // Threads that were announced and have not come by now are left out, too.
             let left_out = u64::from(seen.rest) + left_out.sum::<u64>();
             let threads = threads.map(|walked| self.names.thread(walked)).collect();
             analysis::add(&mut stacks, rank, threads, left_out);

@@ -1,4 +1,4 @@
-//! The place's part in the timeline of the job: a page of what its ranks' buffers keep.
+//! Makes a page of the job's timeline from what the buffers of this place's ranks keep.
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
@@ -54,8 +54,8 @@ pub fn page(
         else {
             continue;
         };
-        // What the rank has written belongs to its timeline seconds, whether it has been read
-        // before or not. Ranks that end are read by everything else.
+        // The newest records belong to the timeline, so those in shared memory are taken first,
+        // once for each rank. Ranks that end are read completely anyway.
         if begin.after.is_none() && local.ranks[index].life == Life::Alive && !is_over {
             local.ranks[index]
                 .records
@@ -94,6 +94,7 @@ pub fn page(
             }
         }
     }
+    // Behind the last rank of this place: the next page is another place's.
     let behind = local.rank(local.len()).0;
     timeline.next = TimelinePosition::of(behind, local.layout.app());
     timeline

@@ -1,4 +1,4 @@
-//! What a rank's buffers keep, and what they tell of themselves.
+//! Answers about a rank's buffers: fill, levels and losses, and pages of the records kept.
 
 use super::RankRecords;
 use crate::location::Location;
@@ -53,6 +53,7 @@ impl RankRecords {
                 None => sum.without += 1,
             }
         }
+        // Answers have a bounded size: only the worst buffers are named.
         keep_worst(&mut sum.named);
     }
 
@@ -142,6 +143,8 @@ fn add_buffer(
     add_halvings(&mut sum.thinned, halvings);
     add_span(&mut sum.span, &one, one.span_ns);
     add_span(&mut sum.complete, &one, one.complete_ns);
+    // Levels of a former strategy do not count, so that those of the present one have the same
+    // numbers in all buffers.
     let mut number = 0;
     for level in buffer.levels() {
         if !level.former {
@@ -184,6 +187,8 @@ fn fill(
                 return;
             }
         };
+        // A cursor is the end of a record and how many with that end were given: several may share
+        // it.
         let end = contents.head.end();
         if end > at.end_ticks {
             at = Cursor {

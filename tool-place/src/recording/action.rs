@@ -1,4 +1,4 @@
-//! What a place's recording asks for.
+//! Actions that follow from commands about recording: switch the ranks, answer a command.
 
 use invivo_proto::control::tree::Acks;
 use invivo_proto::ids::CommandId;
