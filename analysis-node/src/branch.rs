@@ -79,6 +79,7 @@ impl Branch {
                 }
                 self.run(now_ns, Input::Down(message));
             }
+            // Counted for the status; there is nobody to answer with an error.
             Err(_) => self.unreadable += 1,
         }
     }
@@ -146,6 +147,7 @@ impl Branch {
 
     /// Handles the parent's messages that concern this node itself.
     fn hear(&mut self, message: Down) {
+        // Whatever the node delivers comes from the root: it is back.
         self.root_lost_ns = None;
         match message {
             // A rank has died: the launcher ends the job, and nobody can finalise MPI any more.

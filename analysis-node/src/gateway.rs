@@ -113,6 +113,7 @@ impl Gateway {
         else {
             return;
         };
+
         let refusal = |why: String| {
             encode(&Response {
                 id,
@@ -129,10 +130,12 @@ impl Gateway {
             .or_else(|error| refusal(format!("the answer is too large ({error}); ask for less")));
         // A refusal is short.
         let Ok(message) = message else { return };
+
         // The root's memory must not grow with a gateway that does not read.
         if connection.outgoing.len() + message.len() > UNREAD_BYTES_MAX {
             return self.close("it does not read its answers".into());
         }
+
         connection.outgoing.extend(frame(&message));
         match connection.write() {
             Ok(()) => {}

@@ -94,6 +94,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let layout = args.layout;
     let link = Link::start()?;
     let me = link.rank();
+    // A layout for another number of processes would address messages to wrong ones.
     let position = Position::of(&layout, me)
         .filter(|position| position.local.is_none() && link.size() == layout.total());
     let position = position.ok_or_else(|| {
@@ -126,6 +127,8 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         (None, None) => return Err("the root needs --report-fd".into()),
     };
+    // Launchers report the exit status of any process as the job's: a lost root is the only
+    // failure.
     Ok(match exit {
         Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
         Exit::RootLost => ExitCode::FAILURE,
@@ -158,6 +161,7 @@ fn listen(path: &Path) -> Option<Gateway> {
     match Gateway::listen(path) {
         Ok(gateway) => Some(gateway),
         Err(error) => {
+            // The result at the end needs no gateway: the root goes on without one.
             eprintln!(
                 "invivo: cannot listen at {}: {error}; the job cannot be watched",
                 path.display()

@@ -92,7 +92,7 @@ pub struct RootServer {
     shutdown: Shutdown,
     watchdog: Watchdog,
     result: FinalResult,
-    /// The last seconds, while they are asked for.
+    /// The last seconds, while they are fetched.
     last_seconds: Option<LastSeconds>,
     /// When the first thing went wrong, in ns of the node.
     wrong_ns: Option<u64>,
@@ -164,7 +164,7 @@ impl RootServer {
         worked
     }
 
-    /// The launcher asks for the end, or somebody else does.
+    /// The end is requested by a signal, of the launcher or of a user.
     pub fn end_asked(&mut self, now_ns: u64) {
         if self.shutdown.is_hurried() {
             return;
@@ -233,6 +233,7 @@ impl RootServer {
             }
             LinkAsk::Query(query) => Ask::Query(query),
             LinkAsk::Command { id: command, order } => {
+                // Its acknowledgement ends more than the request, see `answered`.
                 if order == Order::Shutdown {
                     asker = Asker::Shutdown(connection, id);
                 }
@@ -401,6 +402,7 @@ impl RootServer {
 
     fn rank_ended(&mut self, now_ns: u64, ended: RankEnded) {
         self.result.rank_ended(ended);
+        // The first death counts: later ones are mostly the launcher's doing.
         self.wrong_ns.get_or_insert(now_ns);
         self.shutdown.rank_ended(now_ns);
     }
@@ -448,6 +450,7 @@ impl RootServer {
                 // Where no rank has done it, nothing is over: whoever asked sees why, and may ask
                 // again.
                 let over = matches!(&answer, Answer::Command(acks) if acks.done > 0);
+                // Answered before the gateway's socket is closed by the shutdown.
                 self.answer(connection, id, answer, missing);
                 if over {
                     self.shutdown.measurement_shut_down();

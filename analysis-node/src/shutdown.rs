@@ -32,10 +32,10 @@ pub const SETTLE_NS_MAX: u64 = 2_000_000_000;
 pub const ANSWERS_NS_MAX: u64 = 5_000_000_000;
 /// The longest that our supervisor may take to deal with the result.
 pub const REPORT_NS_MAX: u64 = 5_000_000_000;
-/// How long the last answers may take once the end was asked for: launchers kill after a few
+/// How long the last answers may take once the end was requested: launchers kill after a few
 /// seconds, MPICH's after less.
 pub const HURRY_NS: u64 = 450_000_000;
-/// How long the last questions wait then for the ranks, which are told to end, too.
+/// How long the last queries wait then for the ranks, which got the same signal.
 pub const HURRIED_QUIET_NS: u64 = 100_000_000;
 
 /// What is to be done.
@@ -131,16 +131,17 @@ impl Shutdown {
                 first_ns,
                 last_ns: now_ns,
             },
+            // The last queries are out already and do not wait for further deaths.
             later => later,
         };
     }
 
-    /// Whether somebody died, or the end was asked for.
+    /// Whether a rank died, or the end was requested.
     pub fn is_abnormal(&self) -> bool {
         self.abnormal
     }
 
-    /// Whether the end was asked for.
+    /// Whether the end was requested.
     pub fn is_hurried(&self) -> bool {
         self.hurried_ns.is_some()
     }
@@ -150,19 +151,20 @@ impl Shutdown {
         self.drained = true;
     }
 
-    /// The end is asked for.
+    /// The end is requested (a signal).
     pub fn end_asked(&mut self, now_ns: u64) {
         if self.hurried_ns.is_some() {
             return;
         }
         self.hurried_ns = Some(now_ns);
         self.abnormal = true;
+        // Answers may be under way already with the usual time: from here on they have less.
         if let Phase::Asking { until_ns } = &mut self.phase {
             *until_ns = (*until_ns).min(now_ns + HURRY_NS);
         }
     }
 
-    /// Whether the last questions were asked because the end was asked for, while ranks were alive:
+    /// Whether the last queries were made because the end was requested, while ranks were alive:
     /// once all are through, there is a second result.
     pub fn is_early(&self) -> bool {
         self.early
@@ -206,6 +208,7 @@ impl Shutdown {
                 Some(self.ask(now_ns))
             }
             Phase::Settling { first_ns, last_ns } => {
+                // A wave of deaths ends with a quiet time; a slow trickle is cut off.
                 let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
                     || now_ns.saturating_sub(first_ns) >= SETTLE_NS_MAX;
                 (settled || self.drained || self.is_late(now_ns) || self.shut_down)
@@ -227,11 +230,13 @@ impl Shutdown {
                 Some(Step::CloseGateway)
             }
             Phase::Reported if std::mem::take(&mut self.release) => Some(Step::Release),
+            // The early result was for the case of a SIGKILL that did not come: make the real one.
             Phase::Reported if self.drained && self.early => {
                 (self.answered, self.report_done, self.second) = (false, false, true);
                 Some(self.ask(now_ns))
             }
             Phase::Reported if self.drained => {
+                // With a dead rank MPI_Finalize would wait for it, or fail.
                 self.phase = Phase::Left;
                 Some(Step::Leave {
                     finalize: self.died == 0,

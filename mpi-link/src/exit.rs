@@ -16,16 +16,16 @@ use std::time::Duration;
 /// are cores for all.
 const SECONDS: &str = "1";
 
-/// How long `MPI_Finalize` goes on once the end is asked for in it. All ranks are in MPI's own by
+/// How long `MPI_Finalize` may go on once the end is requested in it. All ranks are in MPI's own by
 /// then, behind the callbacks of programs.
 const FINALIZE_MAX: Duration = Duration::from_secs(3);
-/// As [`FINALIZE_MAX`], where the end was asked for before: the ranks came through since, and are
+/// As [`FINALIZE_MAX`], where the end was requested before: the ranks came through since, and are
 /// not likely to be killed.
 const FINALIZE_MAX_LATER: Duration = Duration::from_secs(30);
-/// Between two looks whether the end has been asked for.
+/// Polling period of the flag that the end has been requested.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// From now on this process does not stay for ever once the end is asked for, whatever it is in:
+/// From now on this process exits some time after the end is requested, whatever it is in:
 /// some libraries wait in `MPI_Finalize` for processes that were killed, and Intel's launcher then
 /// waits for this one.
 ///

@@ -48,7 +48,7 @@ pub trait Role {
         guard: &mut PanicGuard,
     ) -> Result<bool, T::Error>;
 
-    /// The launcher asks for the end, or somebody else does. Called in every turn from then on.
+    /// The end was requested by a signal. Called in every turn from then on.
     fn end_asked(&mut self, guard: &mut PanicGuard);
 
     /// Time passes. Whether there was anything to do.
@@ -99,7 +99,7 @@ pub fn run<R: Role>(
     Ok(exit)
 }
 
-/// Turns until the role says how to leave.
+/// Turns until the role has an exit.
 fn turn_until_exit<T: Transport, R: Role>(
     transport: &mut T,
     role: &mut R,

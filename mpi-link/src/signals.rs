@@ -7,7 +7,7 @@ use signal_hook::flag::register;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// From now on the flag tells whether the end has been asked for; no signal for the application
+/// From now on the flag is set once the end has been requested; no signal for the application
 /// ends this process.
 ///
 /// # Errors

@@ -149,12 +149,12 @@ impl Analyses {
         self.ranks[(rank.0 - self.first) as usize].mpi_ns
     }
 
-    /// Groups that came since this was last asked for.
+    /// Groups that were defined since the last call.
     pub fn take_groups(&mut self) -> Groups {
         std::mem::take(&mut self.groups)
     }
 
-    /// Communicators whose members are to be asked for.
+    /// Communicators with unknown members that are to be requested.
     pub fn wanted_groups(&mut self) -> Vec<CommId> {
         self.matrix.wanted()
     }
@@ -164,7 +164,7 @@ impl Analyses {
         self.matrix.meet(rank, comm, peer);
     }
 
-    /// Members of communicators that others told.
+    /// Members of communicators, as reported by other places.
     pub fn learn_groups(&mut self, groups: Groups) {
         self.matrix.learn_groups(groups);
         self.traffic.define();

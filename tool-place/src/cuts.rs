@@ -161,6 +161,7 @@ impl Cuts {
                 (*number, planned.ticks)
             }
         };
+
         if was >= ticks {
             return None;
         }
@@ -168,6 +169,7 @@ impl Cuts {
         if self.reset_ticks == was {
             self.reset_job_ns = self.reset_job_ns.max(job_ns);
         }
+
         for (_, planned) in self
             .ahead
             .iter_mut()

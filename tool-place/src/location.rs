@@ -195,15 +195,17 @@ impl Sink for Both<'_> {
             self.analyses
                 .forget_to(self.cuts.resets(), self.cuts.reset_job_ns());
         }
+
         self.cut_off.last = match verdict {
             Verdict::Whole => Clipping::Whole,
             Verdict::Clipped { .. } => Clipping::Clipped,
             Verdict::Outside => Clipping::Outside,
         };
+
         match verdict {
             Verdict::Whole => self.give(call, parts, false),
             Verdict::Clipped { begin, end } => {
-                // A ring of the last few; commands ask for their cuts soon after these have passed.
+                // A ring of the last few: commands count clipped calls soon after their cuts.
                 self.cut_off.clips.rotate_right(1);
                 self.cut_off.clips[0] = self.cuts.last_clip();
                 let part = Call {

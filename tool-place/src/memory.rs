@@ -70,6 +70,7 @@ impl Memory {
         if !fcntl_get_seals(descriptor)?.contains(SealFlags::SHRINK) {
             return Err(MemoryError::NotSealed);
         }
+
         // Behind the seal's check: the size read now can only grow.
         let bytes = usize::try_from(fstat(descriptor)?.st_size).unwrap_or(0);
         if bytes < PAGE_BYTES {
@@ -86,6 +87,7 @@ impl Memory {
                 0,
             )?
         };
+
         // SAFETY: `base` begins a page-aligned, writable, shared mapping of `bytes` bytes, which
         // the seal keeps from shrinking and `drop` alone unmaps.
         match unsafe { Region::attach(base.cast(), bytes) } {

@@ -127,6 +127,7 @@ impl Pauses {
                 "has not started yet; it is held as soon as it does",
             );
         }
+
         let pause = Pause {
             command,
             lease_end_ns: now_ns.saturating_add(lease_ns),
@@ -135,6 +136,7 @@ impl Pauses {
         // 0 in the gate's word means open.
         self.generation = self.generation.wrapping_add(1).max(1);
         let generation = self.generation;
+
         let close = |(until_ns, ranks)| PauseAction::Close {
             ranks,
             generation,

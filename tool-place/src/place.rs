@@ -452,7 +452,7 @@ impl Place {
         }
     }
 
-    /// Reports the groups that the ranks defined, and asks for those that they met.
+    /// Reports the groups that the ranks defined, and requests those that they use without members.
     fn exchange_groups(&mut self, now: Now) {
         let defined = self.groups.defined(&mut self.local.feed.analyses);
         self.answer(now, defined);

@@ -163,6 +163,7 @@ impl RankRecords {
             store: &mut location.store,
             analyses: feed.analyses.sink(self.rank),
         };
+
         let (missing, lost) = (location.intake.wants().0, location.intake.counts().lost);
         let read = location.intake.packet(header, payload, &mut sink);
         if location.intake.counts().lost != lost {
@@ -250,6 +251,7 @@ impl RankRecords {
             return false;
         };
         let location = &mut self.locations[thread];
+
         let (next, at) = location.intake.wants();
         // Left for us, but its records are taken already or were given up: only the slot is wanted
         // back.
@@ -259,6 +261,7 @@ impl RankRecords {
         if slot.sequence != next {
             return false;
         }
+
         // The age of the oldest call that has not been taken: what the latency bound is about.
         let oldest = location
             .intake
@@ -275,6 +278,7 @@ impl RankRecords {
         if !wanted || (slot.committed <= at && !closed) || !memory.copy(slot, at, &mut self.bytes) {
             return false;
         }
+
         let piece = Piece {
             sequence: slot.sequence,
             first_time: slot.first_time,
@@ -290,6 +294,7 @@ impl RankRecords {
             store: &mut location.store,
             analyses: feed.analyses.sink(self.rank),
         };
+
         let read = location.intake.piece(&piece, &mut sink);
         // After the records are stored: the rank need not send what is marked here.
         memory.mark_taken(slot);
@@ -324,6 +329,7 @@ impl RankRecords {
                     .iter()
                     .filter(|slot| usize::from(slot.location) == thread)
             };
+
             // After the end of the rank nothing can overtake: there the count of opened packets
             // shows what is missing.
             let overtaken = location.intake.has_gap()
@@ -333,6 +339,7 @@ impl RankRecords {
                 location.missing = None;
                 continue;
             }
+
             let missing = location
                 .missing
                 .get_or_insert_with(|| Missing::since(now_ns));
@@ -346,6 +353,7 @@ impl RankRecords {
                 store: &mut location.store,
                 analyses: feed.analyses.sink(self.rank),
             };
+
             let read = location.intake.give_up(&mut sink);
             let rank = self.rank;
             feed.notes.add(Trouble::LostPacket, || {

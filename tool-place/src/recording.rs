@@ -65,13 +65,13 @@ pub struct Recording {
     asked: Vec<Asked>,
     window: Option<WindowStatus>,
     begun: bool,
-    /// The ranks are told to record.
+    /// The ranks are switched to record.
     on: bool,
-    /// They are told so since what [`Recording::switched`] does not know of yet.
+    /// They were switched on since the last call of [`Recording::switched`].
     began: bool,
-    /// Or they are told another epoch.
+    /// They were switched to another epoch since then.
     begins_epoch: bool,
-    /// The epoch that they are told.
+    /// The epoch that they are switched to.
     epoch: u32,
     shut_down: bool,
 }
@@ -122,13 +122,13 @@ impl Recording {
         }]
     }
 
-    /// What ranks that come now are to be told: whether to record, and the epoch. Nothing before
+    /// What ranks that attach now are switched to: whether to record, and the epoch. Nothing before
     /// the job has begun.
     pub fn told(&self) -> Option<(bool, u32)> {
         self.begun.then_some((self.on, self.epoch))
     }
 
-    /// Whether the measurement has ended, everything been taken, and the root been told.
+    /// Whether the measurement has ended, everything is taken, and that is acknowledged.
     pub fn is_over(&self) -> bool {
         self.shut_down && self.asked.is_empty()
     }
@@ -373,7 +373,7 @@ impl Recording {
         acks
     }
 
-    /// Tells the ranks if what they do is not what is wanted.
+    /// Switches the ranks if the cuts want something else of them.
     fn switch(&mut self, cuts: &Cuts) -> Option<RecordingAction> {
         // After the shutdown the ranks are told to stop, whatever cuts are planned.
         let epoch = cuts.wants_records().filter(|_| !self.shut_down);

@@ -19,10 +19,10 @@ use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Part};
 use std::num::NonZeroU64;
 
-/// A strategy as it was asked for, and as buffers take it.
+/// A strategy as requested, and as buffers take it.
 #[derive(Clone, Debug, Default)]
 pub struct Keeping {
-    /// As it was asked for.
+    /// As requested.
     pub asked: Strategy,
     of_buffer: invivo_otfx::Strategy,
 }
@@ -155,7 +155,7 @@ impl Budget {
 
     fn take(&mut self) -> Option<Box<Buffer>> {
         let left_bytes = self.left_bytes.checked_sub(self.buffer_bytes as u64)?;
-        // Too small a size for any buffer leaves all locations without one, which the ledger tells.
+        // A size too small for any buffer leaves all locations without one; the ledger shows that.
         let geometry = self.geometry(self.keeping.levels()).ok()?;
         if !there_is_room_for(self.buffer_bytes) {
             // Nor will there be for the next one: the failing allocation is tried only once.
@@ -233,6 +233,7 @@ impl Store {
         self.apart.reduced += of_buffer.kept + of_buffer.reduced;
         self.apart.reset += of_buffer.reset;
         self.apart.dropped_by_place += of_buffer.dropped_by_place;
+        // The memory is free before it is in the budget again.
         drop(buffer);
         budget.left_bytes += budget.buffer_bytes as u64;
         budget.recycled += 1;

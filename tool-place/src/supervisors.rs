@@ -226,6 +226,7 @@ fn receive(socket: &OwnedFd) -> Received {
             flags,
         )
     };
+
     let received = match take() {
         // The peer closed with unread messages of ours. The kernel reports this once, before the
         // messages that the peer sent, which are still to be received.
@@ -237,6 +238,7 @@ fn receive(socket: &OwnedFd) -> Received {
         Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
         Err(_) => return Received::HungUp,
     };
+
     let mut descriptor = None;
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(descriptors) = message {
@@ -244,6 +246,7 @@ fn receive(socket: &OwnedFd) -> Received {
             descriptor = descriptors.last();
         }
     }
+
     if received.bytes == 0 {
         return Received::HungUp;
     }

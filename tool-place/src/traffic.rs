@@ -125,7 +125,7 @@ impl Traffic {
         self.messages.lost(rank, at_ns, communicators);
     }
 
-    /// A communicator or its members were told.
+    /// A communicator was defined, or its members became known.
     pub fn define(&mut self) {
         self.defined = true;
     }

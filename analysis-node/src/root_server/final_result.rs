@@ -22,7 +22,7 @@ pub(super) const QUESTIONS: [Query; 3] = [
     },
     Query::Status,
 ];
-/// What is asked for after a death as well. A rank that waits for a dead one has done so for most
+/// An additional query after a death. A rank that waits for a dead one has done so for most
 /// of the quiet that precedes.
 pub(super) const WHO_WAITS: Query = Query::Hang {
     older_ns: QUIET_NS / 2,
@@ -31,7 +31,7 @@ pub(super) const WHO_WAITS: Query = Query::Hang {
 /// The result, as far as it is known.
 pub(super) struct FinalResult {
     result: Final,
-    /// The table that was asked for last is in it.
+    /// The table of the last queries is in it.
     has_table: bool,
     unanswered: usize,
 }
@@ -61,7 +61,7 @@ impl FinalResult {
         }
     }
 
-    /// The questions that are to be asked now. `has_time` says whether supervisors may be asked
+    /// The queries to be made now. `has_time` says whether supervisors may be asked
     /// about their ranks.
     pub fn begin(&mut self, has_time: bool) -> impl Iterator<Item = Query> + use<> {
         let who_waits = (has_time && !self.result.ended.is_empty()).then_some(WHO_WAITS);

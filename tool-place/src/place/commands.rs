@@ -108,7 +108,8 @@ impl Commands {
         self.apply_pause(now, actions, local)
     }
 
-    /// A rank is here: it is told whether to record, and held where it is to be.
+    /// A rank attached: sets whether it records, and closes its gate where a pause or hold wants
+    /// it.
     pub fn attached(&mut self, now: Now, rank: Rank, local: &mut LocalRanks) -> Vec<Up> {
         // Before its gate opens: what it records next is in the right epoch.
         if let Some((on, epoch)) = self.recording.told()
@@ -139,7 +140,7 @@ impl Commands {
         self.apply_pause(now, actions, local)
     }
 
-    /// Time passes for pauses: leases end, and ranks that a command waits for stand.
+    /// Ends leases that have run out, and notes ranks that have reached the end of `MPI_Init`.
     pub fn tick_pauses(&mut self, now: Now, local: &mut LocalRanks) -> Vec<Up> {
         let actions = self.pauses.tick(now.ns);
         let mut answers = self.apply_pause(now, actions, local);
@@ -211,7 +212,7 @@ impl Commands {
         self.recording.seen(&time_point, look.command, rank, seen);
     }
 
-    /// Does what the recording asks for.
+    /// Carries out the recording's actions.
     fn apply_recording(
         &mut self,
         now: Now,
@@ -258,7 +259,7 @@ impl Commands {
         }
     }
 
-    /// Does what the pauses ask for.
+    /// Carries out the actions of pauses and holds.
     fn apply_pause(
         &mut self,
         now: Now,

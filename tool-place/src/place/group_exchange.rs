@@ -9,7 +9,7 @@ const WANT_NS: u64 = 250_000_000;
 /// The same when the ranks are through and only the last questions are to come.
 const WANT_LAST_NS: u64 = 20_000_000;
 
-/// When groups were asked for.
+/// When groups were requested last.
 #[derive(Debug, Default)]
 pub struct GroupExchange {
     asked_ns: u64,

@@ -75,6 +75,7 @@ impl HangQueries {
                 look.awaited.insert(rank);
             }
         }
+
         if look.awaited.is_empty() {
             return Some(answer(now, &look, is_paused, local));
         }
@@ -132,7 +133,7 @@ fn answer(now: Now, look: &HangQuery, is_paused: bool, local: &mut LocalRanks) -
     }
 }
 
-/// What a rank is doing as its page tells, and for how long.
+/// What a rank is doing by its status page, and for how long.
 fn doing(now: Now, index: usize, is_paused: bool, local: &LocalRanks) -> (Doing, u64) {
     let one = &local.ranks[index];
     let line = one.records.status(now.ticks, local.feed.analyses.clock());
@@ -152,7 +153,7 @@ fn entered_at(index: usize, local: &LocalRanks) -> Option<u64> {
     Some(page.status.first()?.entered_at.load(Ordering::Acquire))
 }
 
-/// What a supervisor saw, in numbers of the job.
+/// A supervisor's report with the application's ranks and communicators.
 fn pending(
     rank: Rank,
     doing: Doing,
@@ -170,6 +171,7 @@ fn pending(
         // Not of intercommunicators, whose collectives span two groups.
         (membership.id == membership.peers).then_some(membership.id)
     };
+
     let needs = match seen.need {
         Need::All | Need::Any if is_inside => Some(Doing::Messages(region)),
         Need::Collective {
@@ -186,11 +188,13 @@ fn pending(
         }),
         _ => None,
     };
+
     let operations = seen
         .operations
         .iter()
         .map(|operation| pending_operation(rank, operation, local))
         .collect();
+
     let passed = seen
         .passed
         .iter()
@@ -215,7 +219,7 @@ fn pending_operation(rank: Rank, seen: &PendingOperation, local: &mut LocalRanks
         number @ 0.. => match analyses.communicators().peer(rank, seen.comm, number) {
             Some(rank) => Partner::Rank(rank),
             None => {
-                // Its group is asked for; the next question finds it.
+                // Its group is requested now; the next query finds it.
                 analyses.meet(rank, seen.comm, number);
                 Partner::Unknown
             }

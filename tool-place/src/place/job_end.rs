@@ -21,7 +21,7 @@ pub struct JobEnd {
     started_ns: u64,
     /// When the ranks were last seen not to be through.
     through_ns: u64,
-    /// The root was told that nothing more comes.
+    /// The root has the report that nothing more comes.
     drained: bool,
     /// A rank died.
     abnormal: bool,
@@ -56,7 +56,7 @@ impl JobEnd {
         self.through_ns
     }
 
-    /// All ranks are through. Whether the root is to be told now that nothing more comes: once, and
+    /// All ranks are through. Whether to report to the root now that nothing more comes: once, and
     /// not while messages or names are under way (`waits`), or ranks leave the job (`leaving`).
     pub fn drain(&mut self, now_ns: u64, waits: bool, leaving: bool) -> bool {
         let since_ns = now_ns.saturating_sub(self.through_ns);
@@ -91,7 +91,7 @@ impl JobEnd {
         true
     }
 
-    /// The root says that it is time to leave.
+    /// The root orders the exit.
     pub fn leave(&mut self) {
         self.exit = Some(if self.abnormal {
             Exit::Abandon

@@ -80,7 +80,7 @@ impl LocalRank {
         self.orphan_until_ns = now_ns.saturating_add(ORPHAN_NS_MAX);
     }
 
-    /// Its process is gone. `lingers` says whether its supervisor waits for our word.
+    /// Its process has ended. `lingers`: its supervisor waits for our release.
     pub fn process_ended(&mut self, how: Ended, lingers: bool) {
         self.lingers = lingers;
         if self.life != Life::Alive {
@@ -167,7 +167,7 @@ impl LocalRank {
         }
     }
 
-    /// What it is doing, by its life and by what its page says.
+    /// What it is doing, by its life and its status page.
     pub fn state(&self, said: RankState, is_paused: bool) -> RankState {
         match (self.life, said) {
             (Life::Absent, _) => RankState::Starting,

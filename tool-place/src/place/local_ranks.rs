@@ -142,6 +142,7 @@ impl LocalRanks {
         };
         let said = |memory: &Memory| memory.page().rank.load(Ordering::Relaxed);
         let why = match Memory::map(descriptor) {
+            // A rank attaches once: a second memory would hide the records left in the first.
             Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
                 self.ranks[index].attach(memory, pid);
                 self.seen_ns.get_or_insert(now.ns);
@@ -224,6 +225,7 @@ impl LocalRanks {
         self.feed
             .analyses
             .forget_to(resets, self.feed.cuts.reset_job_ns());
+        // The records do this by themselves at their next call; idle threads have none.
         for one in &mut self.ranks {
             one.records.forget_to(resets);
         }

@@ -78,6 +78,7 @@ impl Queries {
                 Partial::Timeline(timeline::page(now, query, clock, is_paused, is_over, local))
             }
         };
+
         // Coverage of this moment: the caller sees how much of the truth this answer is.
         Some(Up::Partial {
             wave,

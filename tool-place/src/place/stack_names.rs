@@ -11,7 +11,7 @@ const NAMES_MAX: usize = 8192;
 /// Addresses of files, by the files' numbers here.
 type Address = (usize, u64);
 
-/// Names so far, and those that are asked for.
+/// Names so far, and those that are requested.
 #[derive(Default)]
 pub struct StackNames {
     modules: Vec<Module>,
@@ -42,7 +42,7 @@ impl StackNames {
         self.names.contains_key(&address)
     }
 
-    /// These addresses are asked for.
+    /// Notes that these addresses are requested.
     pub fn want(&mut self, addresses: &BTreeSet<Address>) {
         self.wanted.extend(addresses);
     }

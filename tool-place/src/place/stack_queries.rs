@@ -54,7 +54,7 @@ struct Walk {
     unnamed: Option<BTreeSet<Address>>,
 }
 
-/// What a supervisor has told so far.
+/// What a supervisor has reported so far.
 #[derive(Default)]
 struct SeenRank {
     threads: Vec<UnwoundThread>,
@@ -86,6 +86,7 @@ impl StackQueries {
             if !chosen.holds(rank) {
                 continue;
             }
+
             let is_over = local.ranks[index].ended.is_some();
             if !is_over
                 && local.tell(
@@ -99,6 +100,7 @@ impl StackQueries {
                 walk.awaited.insert(rank);
                 continue;
             }
+
             let why = match local.ranks[index].life {
                 _ if is_over => UnstoppedReason::Ended,
                 Life::Absent => UnstoppedReason::Starting,
@@ -115,7 +117,7 @@ impl StackQueries {
         None
     }
 
-    /// A supervisor has seen a thread.
+    /// A supervisor has unwound a thread; `rest` more are to come.
     pub fn unwound(&mut self, rank: Rank, id: u32, walked: UnwoundThread, rest: u32) {
         let Some(walk) = self.under_way.iter_mut().find(|walk| walk.id == id) else {
             return;
@@ -150,6 +152,7 @@ impl StackQueries {
                 walk.unnamed = Some(unnamed);
             }
         }
+
         let names = &self.names;
         let is_due = |walk: &mut Walk| {
             let is_named =
@@ -157,6 +160,7 @@ impl StackQueries {
             walk.unnamed.as_ref().is_some_and(is_named)
                 || now.ns.saturating_sub(walk.begun_ns) >= PATIENCE_NS
         };
+
         let due: Vec<Walk> = waiting.extract_if(.., is_due).collect();
         waiting.append(&mut self.under_way);
         self.under_way = waiting;
@@ -165,7 +169,7 @@ impl StackQueries {
             .collect()
     }
 
-    /// Asks for the names of addresses that nobody has had yet; says which these are.
+    /// Requests the names of new addresses; gives those that could be requested.
     fn ask_names(
         &mut self,
         seen: &BTreeMap<Rank, SeenRank>,
@@ -187,6 +191,7 @@ impl StackQueries {
                 }
             }
         }
+
         let mut asked = BTreeSet::new();
         for (of, offsets) in new {
             let mut by_rank: BTreeMap<Rank, Vec<u64>> = BTreeMap::new();
@@ -226,6 +231,7 @@ impl StackQueries {
                 );
             }
         }
+
         for (rank, seen) in walk.seen {
             let threads = seen.threads.into_iter();
             let left_out = threads

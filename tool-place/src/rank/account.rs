@@ -28,6 +28,7 @@ impl RankRecords {
             coverage.payload_bytes += counts.payload_bytes;
             coverage.buffer_bytes += location.buffer_bytes();
         }
+
         let Some(memory) = &self.memory else { return };
         coverage.ranks_reporting +=
             u32::from(memory.page().phase.load(Ordering::Relaxed) != phase::SILENT);
@@ -41,6 +42,7 @@ impl RankRecords {
                 coverage.overhead_ns += duration_ns(u64::try_from(scaled).unwrap_or(u64::MAX));
             }
         }
+
         for slot in slots(memory) {
             let Some(location) = self.locations.get(usize::from(slot.location)) else {
                 continue;
@@ -117,6 +119,7 @@ impl RankRecords {
                 ..Ledger::default()
             };
         };
+
         let mut looks = 0;
         loop {
             let entered = status.entered.load(Ordering::Acquire);
@@ -135,6 +138,7 @@ impl RankRecords {
                     .map(|dropped| dropped.load(Ordering::Relaxed)),
                 ..location.taken()
             };
+
             looks += 1;
             let entered_since = status.entered.load(Ordering::Acquire);
             if looks == LOOKS_MAX || entered_since == entered {
@@ -179,6 +183,7 @@ impl RankRecords {
         if page.phase.load(Ordering::Acquire) == phase::STARTING {
             return line;
         }
+
         let status = &page.status[0];
         line.region = region(status);
         let last_end = self
@@ -195,6 +200,7 @@ impl RankRecords {
             // Unobserved: nobody noted since when.
             return line;
         }
+
         let entered_at = status.entered_at.load(Ordering::Relaxed);
         // Outside MPI: since the end of the last call that was read, or its begin if that is not
         // read.

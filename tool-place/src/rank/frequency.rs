@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 const HALVINGS_MAX: u32 = 63;
 
 impl RankRecords {
-    /// Tells a thread how often the frequency of its samples is halved, if it has not been told.
+    /// Writes a new number of halvings to a thread's status page.
     pub(super) fn tell_frequency(&self, thread: usize) {
         let Some(status) = self.page_of(thread) else {
             return;
@@ -30,13 +30,13 @@ impl RankRecords {
         }
     }
 
-    /// Lets the producer of a thread's samples keep to what the thread has heard.
+    /// Passes the confirmed halvings on to the producer of the thread's samples.
     pub(super) fn hear_frequency(&mut self, thread: usize) {
         let known = self.halvings_known(thread);
         self.locations[thread].store.hear(known);
     }
 
-    /// As many halvings as a thread says that it knows of; none where its memory is not here.
+    /// The halvings that a thread has confirmed; 0 without its memory.
     pub(super) fn halvings_known(&self, thread: usize) -> u32 {
         let known = self
             .page_of(thread)

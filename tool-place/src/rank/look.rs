@@ -57,6 +57,7 @@ impl RankRecords {
                 packets: status.packets.load(Ordering::Acquire),
             })
             .collect();
+
         let there: Vec<Slot> = slots(memory).collect();
         self.peek(now_ns, now_ticks, Eagerness::Now, feed);
         let mut seen = Seen {
@@ -64,6 +65,7 @@ impl RankRecords {
             open: 0,
             clipped: self.clipped_by(cuts),
         };
+
         for (thread, flags) in flags.iter().enumerate() {
             // By the numbers of before: records that came during the scan are behind the cut.
             seen.all_taken &= self.has_taken(thread, flags.packets, &there);
@@ -141,8 +143,8 @@ impl RankRecords {
     }
 }
 
-/// The call that a page shows, if it began before `at`. Its record may be written already; that is
-/// not told here.
+/// The call that a page shows, if it began before `at`. Its record may be written already: callers
+/// compare with what they have read.
 fn open(status: &Status, at: u64, word: u32) -> Option<Open> {
     if status.inside.load(Ordering::Acquire) != inside::MPI {
         return None;

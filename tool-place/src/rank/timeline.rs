@@ -59,6 +59,7 @@ impl RankRecords {
             },
             ..Piece::default()
         };
+
         let location = self.locations.get(thread);
         if let Some(buffer) = location.and_then(|location| location.store.buffer()) {
             match fill(&mut piece, buffer, moment, wanted) {
@@ -75,6 +76,7 @@ impl RankRecords {
             piece.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
         }
         self.name_all(&mut piece, communicators);
+
         // Everything below is said once for a location, with its last piece.
         piece.is_complete = true;
         piece.tick_ps = moment.tick_ps();
@@ -82,6 +84,7 @@ impl RankRecords {
         let is_kept = location.is_some_and(|location| location.store.buffer().is_some());
         piece.not_kept = (not_kept != 0 || (location.is_some() && !is_kept)).then_some(not_kept);
         piece.state = self.status(moment.ticks(), moment.node()).state;
+
         match &self.memory {
             Some(memory) => {
                 if let Some(status) = memory.page().status.get(thread) {

@@ -6,8 +6,7 @@ use invivo_proto::ids::CommandId;
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordingAction {
-    /// Tell the ranks whether to record. Of a switch on, `Recording::switched` is to be told when
-    /// it is done.
+    /// Switch the ranks' recording. `Recording::switched` is to be called after a switch to on.
     Switch {
         /// On or off.
         on: bool,

@@ -30,7 +30,7 @@ pub(super) struct Asked {
     pub waiting: BTreeSet<Rank>,
     /// The numbers of its cuts.
     pub cuts: Range<CutNumber>,
-    /// Of a window: where in job time its command says that it ends.
+    /// Of a window: its end in job time, as requested.
     pub window_to_ns: Option<u64>,
     pub acks: Acks,
 }
