@@ -1,4 +1,4 @@
-//! An inner node of the tree: merges what its children answer, and passes on what its parent asks.
+//! An inner node of the tree: merges its children's answers, and passes on its parent's messages.
 //!
 //! It has no gateway and reports to nobody but its parent. Knows no MPI and no clock: its role
 //! carries messages and passes the time.

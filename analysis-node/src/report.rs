@@ -18,7 +18,7 @@ pub struct Report {
     descriptor: OwnedFd,
     bytes: Vec<u8>,
     sent: usize,
-    /// Results that nobody has said to have dealt with.
+    /// Results that the supervisor has not confirmed.
     due: usize,
     closed: bool,
 }

@@ -321,7 +321,7 @@ impl RootServer {
         }
     }
 
-    /// Goes on with the shutdown once all that belongs to the result is here.
+    /// Goes on with the shutdown once the result is complete.
     fn conclude_answers(&mut self) {
         let has_pages = self.last_seconds.as_ref().is_none_or(LastSeconds::is_over);
         if self.result.is_answered() && has_pages {
@@ -442,7 +442,7 @@ impl RootServer {
         closed.into_iter().chain(self.stats.notes(self.me))
     }
 
-    /// An answer for whoever asked.
+    /// Delivers an answer to its asker.
     fn answered(&mut self, ask: AskId, answer: Answer, missing: Vec<WorldRank>) {
         match self.asked.remove(&ask) {
             Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer, missing),

@@ -1,5 +1,4 @@
-//! One location (a thread of a rank): its calls go from intake through the cuts to buffer and
-//! analyses.
+//! One location (a thread of a rank): passes its calls through the cuts to buffer and analyses.
 //!
 //! Calls outside of what is recorded are dropped, those at a cut are clipped. The buffer takes
 //! memory of the place's budget, the analyses take none of it.

@@ -101,7 +101,7 @@ impl RankRecords {
         self.rank
     }
 
-    /// Its memory is here.
+    /// Its supervisor attached, with its memory.
     pub fn attach(&mut self, memory: Memory) {
         self.memory = Some(memory);
     }
@@ -205,7 +205,7 @@ impl RankRecords {
         })
     }
 
-    /// Takes from shared memory what is there for us. Whether there was something.
+    /// Takes from shared memory what is late or was left for us. Whether there was anything.
     pub fn peek(
         &mut self,
         now_ns: u64,

@@ -1,5 +1,4 @@
-//! The tool place's role in the process loop: receives packets, commands and other places'
-//! messages.
+//! The tool place's role in the process loop: receives packets, commands and peers' messages.
 
 use crate::outgoing::Outgoing;
 use crate::place::Place;

@@ -28,7 +28,7 @@ const STRANGERS_MAX: usize = 16;
 /// What happened on the socket.
 #[derive(Debug)]
 pub enum Event {
-    /// A rank's supervisor is here, with the rank's memory.
+    /// A rank's supervisor attached, with the rank's memory.
     Attached {
         /// The rank.
         rank: Rank,
@@ -86,8 +86,8 @@ impl Supervisors {
         })
     }
 
-    /// Removes the socket's name: nobody else is to come. The job's directory on this host is taken
-    /// away by the last of those who have something in it.
+    /// Removes the socket's file: no other supervisor will attach. The job's directory on this host
+    /// is removed by the last process that had a file in it.
     pub fn withdraw(&mut self) {
         if !std::mem::replace(&mut self.is_withdrawn, true) {
             let _ = std::fs::remove_file(&self.path);
@@ -120,7 +120,7 @@ impl Supervisors {
         events
     }
 
-    /// Whether a rank's supervisor is here.
+    /// Whether a rank's supervisor is attached.
     pub fn has(&self, rank: Rank) -> bool {
         self.known.contains_key(&rank)
     }

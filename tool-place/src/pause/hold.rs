@@ -1,5 +1,6 @@
-//! Hold: ranks stand right behind their `MPI_Init`, from the start of the job or on command. Nobody
-//! is stopped: a rank runs until it is there, and the gate does not let it out.
+//! Hold: keeps ranks at the end of `MPI_Init`, from the start of the job or on command.
+//!
+//! No process is stopped: a rank runs until it is there, and the closed gate keeps it in the call.
 
 use super::action::PauseAction;
 use super::held::{Hold, Stand};

@@ -317,7 +317,8 @@ impl Commands {
         gates::seen_by_all();
         let mut actions = Vec::new();
         for &rank in ranks {
-            // Without its supervisor nobody stops the rank: answer for it, it would be waited for.
+            // Without a supervisor no process stops the rank: note that at once, not after a
+            // time-out.
             if !local.tell(rank, &ToSupervisor::Stop { generation }) {
                 let outcome = &Outcome::Running;
                 actions.extend(self.pauses.acted(now.ns, rank, generation, outcome));

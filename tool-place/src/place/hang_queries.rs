@@ -39,7 +39,7 @@ struct HangQuery {
 
 impl HangQueries {
     /// Begins to answer what the ranks wait for that have done nothing new for `older_ns`. The
-    /// answer, where nobody has to be asked.
+    /// answer, where no supervisor has to be asked.
     pub fn begin(
         &mut self,
         now: Now,

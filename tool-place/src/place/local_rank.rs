@@ -1,4 +1,4 @@
-//! One rank of the place through its life: it attaches, records, ends, and what it left is taken.
+//! The life of one rank of the place: absent, alive, ending (its last records are taken), finished.
 
 use crate::memory::Memory;
 use crate::notes::Trouble;
@@ -67,7 +67,7 @@ impl LocalRank {
         self.records.memory()
     }
 
-    /// Its memory is here, and its process.
+    /// Its supervisor attached, with its memory and its process id.
     pub fn attach(&mut self, memory: Memory, pid: u32) {
         self.records.attach(memory);
         self.life = Life::Alive;

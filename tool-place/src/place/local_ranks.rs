@@ -135,7 +135,7 @@ impl LocalRanks {
         });
     }
 
-    /// A rank's supervisor brought its memory. Whether the rank is here now.
+    /// Attaches a rank with the memory that its supervisor sent. Whether it was accepted.
     pub fn attach(&mut self, now: Now, rank: Rank, pid: u32, descriptor: &OwnedFd) -> bool {
         let Some(index) = self.index(rank) else {
             return false;

@@ -97,7 +97,7 @@ impl StackNames {
         }
     }
 
-    /// Adds what is at an address, the outermost first; false where nobody has said it yet.
+    /// Adds the functions at an address, the outermost first; false where they are not known yet.
     fn name(&self, module: &Module, offset: u64, path: &mut Path) -> bool {
         let file = module.path.rsplit('/').next().unwrap_or(&module.path);
         let of = self.modules.iter().position(|known| known == module);

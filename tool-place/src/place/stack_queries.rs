@@ -63,7 +63,7 @@ struct SeenRank {
 }
 
 impl StackQueries {
-    /// Begins to answer where ranks are. The answer, where nobody has to be asked.
+    /// Begins to answer where ranks are. The answer, where no supervisor has to be asked.
     pub fn begin(
         &mut self,
         now: Now,

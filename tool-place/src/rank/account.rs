@@ -197,7 +197,7 @@ impl RankRecords {
             _ => RankState::Computing,
         };
         if line.region == RegionId(0) {
-            // Unobserved: nobody noted since when.
+            // The call is not recorded, so its begin is not noted.
             return line;
         }
 

@@ -1,5 +1,4 @@
-//! A rank's piece of the timeline: what its buffers keep of some seconds, and the call that is
-//! open.
+//! A rank's piece of the timeline: the calls kept of some seconds, and the call that is open.
 //!
 //! Pieces fit into a page and come with the names of communicators and peers.
 
@@ -161,6 +160,7 @@ fn fill(
     if after.is_none() {
         (after, piece.left_out) = before_newest(buffer, &ticks, wanted.newest)?;
     }
+
     let after = after.unwrap_or_default();
     let mut at = Cursor::default();
     let mut room = wanted.room;
@@ -179,6 +179,7 @@ fn fill(
             at.given -= 1;
             return Ok(Some(at));
         }
+
         room = room.saturating_sub(takes);
         piece.rows.push(row);
     }
