@@ -127,8 +127,8 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         (None, None) => return Err("the root needs --report-fd".into()),
     };
-    // Launchers report the exit status of any process as the job's: a lost root is the only
-    // failure.
+    // Launchers report the exit status of any process as the job's: of these exits only a lost root
+    // is a failure.
     Ok(match exit {
         Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
         Exit::RootLost => ExitCode::FAILURE,

@@ -95,7 +95,7 @@ impl LocalRank {
             Some(page) => Ended::Code(page.abort_code.load(Ordering::Relaxed) as i32),
             None => how,
         };
-        // A drained rank is through `MPI_Finalize`; of an unobserved one only the exit code is
+        // A drained rank has reached `MPI_Finalize`; of an unobserved one only the exit code is
         // known.
         let fine =
             in_phase == phase::DRAINED || (in_phase == phase::SILENT && how == Ended::Code(0));
