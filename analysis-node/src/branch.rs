@@ -1,4 +1,4 @@
-//! An inner node of the tree: merges what its children answer, and passes on what its parent asks.
+//! An inner node of the tree: merges its children's answers, and passes on its parent's messages.
 //!
 //! It has no gateway and reports to nobody but its parent. Knows no MPI and no clock: its role
 //! carries messages and passes the time.
@@ -15,7 +15,7 @@ use invivo_tbon::node::{Action as NodeAction, Input, Node, Position};
 /// How long a node whose ranks are through waits for a lost root to come back.
 pub const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
 
-/// Messages of partial results become one by this merge.
+/// Merges two partial results.
 type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// What the node's role has to send.
@@ -79,6 +79,7 @@ impl Branch {
                 }
                 self.run(now_ns, Input::Down(message));
             }
+            // Counted for the status; there is nobody to answer with an error.
             Err(_) => self.unreadable += 1,
         }
     }
@@ -105,6 +106,8 @@ impl Branch {
     fn pass_time(&mut self, now_ns: u64, stats: SelfStats, input: Input) {
         self.stats = stats;
         self.run(now_ns, input);
+
+        // Not before the ranks are through: until then the parent may come back.
         let lost = |since_ns| now_ns.saturating_sub(since_ns) > WITHOUT_ROOT_NS;
         if self.drained && self.root_lost_ns.is_some_and(lost) {
             self.exit.get_or_insert(Exit::RootLost);
@@ -142,8 +145,9 @@ impl Branch {
         }
     }
 
-    /// What comes down and concerns the node itself.
+    /// Handles the parent's messages that concern this node itself.
     fn hear(&mut self, message: Down) {
+        // Whatever the node delivers comes from the root: it is back.
         self.root_lost_ns = None;
         match message {
             // A rank has died: the launcher ends the job, and nobody can finalise MPI any more.
@@ -172,11 +176,13 @@ impl Branch {
             } => {
                 coverage.tool_cpu_ns = coverage.tool_cpu_ns.saturating_add(self.stats.cpu_ns);
                 if let Partial::Status(status) = partial {
+                    // A status has a bounded size: notes of the layers below come first.
                     status.notes.extend(self.notes());
                     status.notes.truncate(NOTES_MAX);
                 }
             }
             Up::Ack { command, acks } => {
+                // As at the root: the measurement is over only if some rank has ended it.
                 self.shut_down |= self.shutting_down == Some(*command) && acks.done > 0;
             }
             Up::Drained => self.drained = true,

@@ -1,8 +1,8 @@
-//! The link to the gateway: a Unix socket on which one gateway at a time asks, several questions at
-//! once.
+//! The root's Unix socket to the gateway: receives requests and sends answers, without waiting.
 //!
-//! A gateway that dies is noticed by its closed connection, and the next one is accepted. One that
-//! talks garbage or does not read loses its connection; the measurement goes on.
+//! One gateway at a time is connected, with several requests under way. One that dies is noticed by
+//! its closed connection, and the next one is accepted. One that sends garbage or does not read its
+//! answers loses its connection; the measurement goes on.
 
 use invivo_proto::control::framing::{Unframe, frame};
 use invivo_proto::control::link::{Answer, Request, Response};
@@ -64,7 +64,7 @@ impl Gateway {
         })
     }
 
-    /// What to wait for.
+    /// The descriptor and the events to poll for.
     pub fn poll_fd(&self) -> PollFd<'_> {
         match &self.connection {
             Some(connection) if connection.outgoing.is_empty() => {
@@ -82,6 +82,7 @@ impl Gateway {
 
     /// Takes requests, sends answers. Nothing waits.
     pub fn poll(&mut self) -> Vec<(ConnectionId, Request)> {
+        // Another gateway waits in the backlog until this one has gone.
         if self.connection.is_none() {
             self.accept();
         }
@@ -98,11 +99,12 @@ impl Gateway {
             Err(Some(why)) => self.close(why),
             Err(None) => self.connection = None,
         }
+        // Requests before an error are served; their answers find no connection.
         requests.into_iter().map(|request| (id, request)).collect()
     }
 
-    /// Answers a request. Nothing happens when who asked is gone.
-    /// `missing` are tool processes that did not answer.
+    /// Answers a request; nothing happens when its connection is closed. `missing` are tool
+    /// processes that did not answer.
     pub fn answer(&mut self, to: ConnectionId, id: u64, answer: Answer, missing: Vec<WorldRank>) {
         let Some(connection) = self
             .connection
@@ -111,6 +113,7 @@ impl Gateway {
         else {
             return;
         };
+
         let refusal = |why: String| {
             encode(&Response {
                 id,
@@ -127,9 +130,12 @@ impl Gateway {
             .or_else(|error| refusal(format!("the answer is too large ({error}); ask for less")));
         // A refusal is short.
         let Ok(message) = message else { return };
+
+        // The root's memory must not grow with a gateway that does not read.
         if connection.outgoing.len() + message.len() > UNREAD_BYTES_MAX {
             return self.close("it does not read its answers".into());
         }
+
         connection.outgoing.extend(frame(&message));
         match connection.write() {
             Ok(()) => {}
@@ -185,6 +191,7 @@ impl Connection {
                 .map_err(|error| Some(error.to_string()))?
             {
                 requests.push(decode(&message).map_err(|error| Some(error.to_string()))?);
+                // The rest stays in the frame buffer and is read in the next turn.
                 if requests.len() == REQUESTS_PER_LOOK_MAX {
                     return Ok(());
                 }

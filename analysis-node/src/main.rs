@@ -1,5 +1,4 @@
-//! The analysis node's process: the root of the tree, or a node between the root and the places, as
-//! the layout says.
+//! The program `analysis-node`: runs the root of the tree or an inner node, as the layout says.
 #![deny(unsafe_code)]
 
 use clap::{Parser, ValueEnum};
@@ -90,11 +89,12 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let end_asked = signals::end_asked()?;
-    // First of all, before anything else can have opened a descriptor of this number.
+    // Before MPI starts: it opens descriptors, and one of them could get this number.
     let report = args.root.report_fd.map(Report::inherited).transpose()?;
     let layout = args.layout;
     let link = Link::start()?;
     let me = link.rank();
+    // A layout for another number of processes would address messages to wrong ones.
     let position = Position::of(&layout, me)
         .filter(|position| position.local.is_none() && link.size() == layout.total());
     let position = position.ok_or_else(|| {
@@ -127,6 +127,8 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         }
         (None, None) => return Err("the root needs --report-fd".into()),
     };
+    // Launchers report the exit status of any process as the job's: of these exits only a lost root
+    // is a failure.
     Ok(match exit {
         Exit::Finalize | Exit::Abandon => ExitCode::SUCCESS,
         Exit::RootLost => ExitCode::FAILURE,
@@ -159,6 +161,7 @@ fn listen(path: &Path) -> Option<Gateway> {
     match Gateway::listen(path) {
         Ok(gateway) => Some(gateway),
         Err(error) => {
+            // The result at the end needs no gateway: the root goes on without one.
             eprintln!(
                 "invivo: cannot listen at {}: {error}; the job cannot be watched",
                 path.display()

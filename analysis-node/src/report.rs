@@ -1,8 +1,8 @@
 //! Sends the result and the last seconds of the job to our supervisor, without waiting.
 //!
-//! They are written to the descriptor that the supervisor gave us, until it has dealt with them: it
-//! answers with a byte when more may come, and closes its end else. All unsafe code of this crate
-//! is here.
+//! They are written to the descriptor that the supervisor gave us. It answers an early result with
+//! a byte, as another result may follow, and closes its end after any other. All unsafe code of
+//! this crate is here.
 #![allow(unsafe_code)]
 
 use invivo_proto::control::framing::frame;
@@ -18,7 +18,7 @@ pub struct Report {
     descriptor: OwnedFd,
     bytes: Vec<u8>,
     sent: usize,
-    /// Results that nobody has said to have dealt with.
+    /// Results that the supervisor has not confirmed.
     due: usize,
     closed: bool,
 }
@@ -30,6 +30,7 @@ impl Report {
     /// # Errors
     /// When there is no such descriptor.
     pub fn inherited(number: RawFd) -> Result<Report, Errno> {
+        // Standard streams are never the supervisor's descriptor.
         if number <= 2 {
             return Err(Errno::BADF);
         }
@@ -76,6 +77,7 @@ impl Report {
 
     fn send(&mut self, message: &AtEnd) -> Result<(), ControlError> {
         let bytes = frame(&encode(message)?);
+        // What is left of a message before this one is sent first.
         self.bytes.drain(..self.sent);
         self.sent = 0;
         self.bytes.extend(bytes);

@@ -1,4 +1,4 @@
-//! The root as its surroundings see it: who asked what, answers made of partial results, the end.
+//! The root's server: takes requests, sends them down the tree, makes answers, and ends the job.
 //!
 //! Knows no MPI and no clock: its role carries messages and passes the time.
 
@@ -36,7 +36,7 @@ const _: () = assert!(
     "the tree has room for the root's own questions"
 );
 
-/// Partial results become one by this merge.
+/// Merges two partial results.
 type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// Who asked.
@@ -92,7 +92,7 @@ pub struct RootServer {
     shutdown: Shutdown,
     watchdog: Watchdog,
     result: FinalResult,
-    /// The last seconds, while they are asked for.
+    /// The last seconds, while they are fetched.
     last_seconds: Option<LastSeconds>,
     /// When the first thing went wrong, in ns of the node.
     wrong_ns: Option<u64>,
@@ -164,7 +164,7 @@ impl RootServer {
         worked
     }
 
-    /// The launcher asks for the end, or somebody else does.
+    /// The end is requested by a signal, of the launcher or of a user.
     pub fn end_asked(&mut self, now_ns: u64) {
         if self.shutdown.is_hurried() {
             return;
@@ -233,6 +233,7 @@ impl RootServer {
             }
             LinkAsk::Query(query) => Ask::Query(query),
             LinkAsk::Command { id: command, order } => {
+                // Its acknowledgement ends more than the request, see `answered`.
                 if order == Order::Shutdown {
                     asker = Asker::Shutdown(connection, id);
                 }
@@ -274,8 +275,7 @@ impl RootServer {
     }
 
     fn ask_for_result(&mut self, now_ns: u64) {
-        // Supervisors look at their ranks for what these wait for, which takes longer than there is
-        // in a hurry.
+        // The hang query takes supervisors up to half a second: too long when SIGKILL may follow.
         let has_time = !self.shutdown.is_hurried() && !self.shutdown.is_measurement_over();
         for query in self.result.begin(has_time) {
             let ask = self.new_ask(Asker::Result);
@@ -321,7 +321,7 @@ impl RootServer {
         }
     }
 
-    /// Goes on with the shutdown once all that belongs to the result is here.
+    /// Goes on with the shutdown once the result is complete.
     fn conclude_answers(&mut self) {
         let has_pages = self.last_seconds.as_ref().is_none_or(LastSeconds::is_over);
         if self.result.is_answered() && has_pages {
@@ -333,10 +333,10 @@ impl RootServer {
         // Pages that have not come by now are missing there.
         self.last_seconds = None;
         if !self.result.is_answered() {
-            // Who has not answered is named then, and what the others said is there.
+            // Ends the waves now: partial answers come at once, and the silent members are named.
             self.run(now_ns, RootInput::Enough);
         }
-        // Late answers must not be taken for those to what a second result is made of.
+        // Late answers to these queries must not be taken for those of a second result.
         let ours = |asker: &Asker| matches!(asker, Asker::Result | Asker::LastSeconds);
         self.asked.retain(|_, asker| !ours(asker));
 
@@ -370,7 +370,7 @@ impl RootServer {
         }
     }
 
-    /// Lets something happen to the root, and does what it asks for.
+    /// Feeds an input to the tree's root, and carries out the actions that follow.
     fn run(&mut self, now_ns: u64, input: RootInput) {
         for action in self.root.step(now_ns, input) {
             match action {
@@ -402,6 +402,7 @@ impl RootServer {
 
     fn rank_ended(&mut self, now_ns: u64, ended: RankEnded) {
         self.result.rank_ended(ended);
+        // The first death counts: later ones are mostly the launcher's doing.
         self.wrong_ns.get_or_insert(now_ns);
         self.shutdown.rank_ended(now_ns);
     }
@@ -441,7 +442,7 @@ impl RootServer {
         closed.into_iter().chain(self.stats.notes(self.me))
     }
 
-    /// An answer for whoever asked.
+    /// Delivers an answer to its asker.
     fn answered(&mut self, ask: AskId, answer: Answer, missing: Vec<WorldRank>) {
         match self.asked.remove(&ask) {
             Some(Asker::Gateway(connection, id)) => self.answer(connection, id, answer, missing),
@@ -449,6 +450,7 @@ impl RootServer {
                 // Where no rank has done it, nothing is over: whoever asked sees why, and may ask
                 // again.
                 let over = matches!(&answer, Answer::Command(acks) if acks.done > 0);
+                // Answered before the gateway's socket is closed by the shutdown.
                 self.answer(connection, id, answer, missing);
                 if over {
                     self.shutdown.measurement_shut_down();

@@ -1,4 +1,4 @@
-//! What an analysis node reports about itself, beside what it reports about the tree.
+//! Counters of an analysis node's own process, and the warnings made of them.
 
 use invivo_mpi_link::clock::cpu_ns;
 use invivo_proto::ids::WorldRank;

@@ -1,4 +1,4 @@
-//! The shutdown at the end of a job: what has to happen in which order.
+//! The state machine of the shutdown at the end of a job: which step comes when.
 //!
 //! Pure: time is an argument, steps come out.
 //!
@@ -11,15 +11,15 @@
 //!                     all drained, early result -------+
 //! ```
 //!
-//! *Reported* is where the ranks' supervisors and the tool processes may leave: before that, the
-//! last questions are answered and the result is with our supervisor, so that a launcher may kill
-//! everybody. After a death the rest of the job may go on for a while, if its launcher lets it;
-//! there is one result all the same. So it is after a shutdown, where the rest of the job is all of
-//! it: the gateway is closed then, and nobody leaves before the ranks do.
+//! *Reported* is where the ranks' supervisors and the tool processes may exit: by then the last
+//! queries are answered and our supervisor has the result, so that a launcher may kill all
+//! processes. After a death the other ranks may go on for a while, if the launcher lets them; there
+//! is one result all the same. Likewise after a shutdown of the measurement, where all ranks go on:
+//! the gateway is closed then, and the tool processes stay until the ranks exit.
 //!
-//! Who asks for the end (SIGTERM) may kill soon after, so the result is made early. But a program
-//! may save its work first, for as long as it is let: nobody leaves before the ranks do then
-//! either, and when they are through there is a second result in place of the early one.
+//! SIGTERM may be followed by SIGKILL, so the result is made early then. But a program may save its
+//! work first, for as long as the launcher lets it: the tool processes stay until the ranks exit
+//! then as well, and make a second result in place of the early one.
 
 use invivo_tbon::limits::WAVE_NS_PER_LAYER;
 
@@ -32,10 +32,10 @@ pub const SETTLE_NS_MAX: u64 = 2_000_000_000;
 pub const ANSWERS_NS_MAX: u64 = 5_000_000_000;
 /// The longest that our supervisor may take to deal with the result.
 pub const REPORT_NS_MAX: u64 = 5_000_000_000;
-/// How long the last answers may take once the end was asked for: launchers kill after a few
+/// How long the last answers may take once the end was requested: launchers kill after a few
 /// seconds, MPICH's after less.
 pub const HURRY_NS: u64 = 450_000_000;
-/// How long the last questions wait then for the ranks, which are told to end, too.
+/// How long the last queries wait then for the ranks, which got the same signal.
 pub const HURRIED_QUIET_NS: u64 = 100_000_000;
 
 /// What is to be done.
@@ -131,16 +131,17 @@ impl Shutdown {
                 first_ns,
                 last_ns: now_ns,
             },
+            // The last queries are out already and do not wait for further deaths.
             later => later,
         };
     }
 
-    /// Whether somebody died, or the end was asked for.
+    /// Whether a rank died, or the end was requested.
     pub fn is_abnormal(&self) -> bool {
         self.abnormal
     }
 
-    /// Whether the end was asked for.
+    /// Whether the end was requested.
     pub fn is_hurried(&self) -> bool {
         self.hurried_ns.is_some()
     }
@@ -150,19 +151,20 @@ impl Shutdown {
         self.drained = true;
     }
 
-    /// The end is asked for.
+    /// The end is requested (a signal).
     pub fn end_asked(&mut self, now_ns: u64) {
         if self.hurried_ns.is_some() {
             return;
         }
         self.hurried_ns = Some(now_ns);
         self.abnormal = true;
+        // Answers may be under way already with the usual time: from here on they have less.
         if let Phase::Asking { until_ns } = &mut self.phase {
             *until_ns = (*until_ns).min(now_ns + HURRY_NS);
         }
     }
 
-    /// Whether the last questions were asked because the end was asked for, while ranks were alive:
+    /// Whether the last queries were made because the end was requested, while ranks were alive:
     /// once all are through, there is a second result.
     pub fn is_early(&self) -> bool {
         self.early
@@ -195,7 +197,7 @@ impl Shutdown {
 
     /// Our supervisor has dealt with the result, or never will.
     pub fn report_done(&mut self) {
-        // A late word on the early result is none on the second.
+        // A late confirmation of the early result must not count for the second.
         self.report_done |= matches!(self.phase, Phase::Reporting { .. });
     }
 
@@ -206,6 +208,7 @@ impl Shutdown {
                 Some(self.ask(now_ns))
             }
             Phase::Settling { first_ns, last_ns } => {
+                // A wave of deaths ends with a quiet time; a slow trickle is cut off.
                 let settled = now_ns.saturating_sub(last_ns) >= QUIET_NS
                     || now_ns.saturating_sub(first_ns) >= SETTLE_NS_MAX;
                 (settled || self.drained || self.is_late(now_ns) || self.shut_down)
@@ -221,16 +224,19 @@ impl Shutdown {
                 self.phase = Phase::Reported;
                 self.next(now_ns)
             }
+            // One step at a time: the caller asks again until there is none.
             Phase::Reported if self.shut_down && !self.gateway_closed => {
                 self.gateway_closed = true;
                 Some(Step::CloseGateway)
             }
             Phase::Reported if std::mem::take(&mut self.release) => Some(Step::Release),
+            // The early result was for the case of a SIGKILL that did not come: make the real one.
             Phase::Reported if self.drained && self.early => {
                 (self.answered, self.report_done, self.second) = (false, false, true);
                 Some(self.ask(now_ns))
             }
             Phase::Reported if self.drained => {
+                // With a dead rank MPI_Finalize would wait for it, or fail.
                 self.phase = Phase::Left;
                 Some(Step::Leave {
                     finalize: self.died == 0,
@@ -240,13 +246,14 @@ impl Shutdown {
         }
     }
 
-    /// Whether the ranks have had their time since the end was asked for.
+    /// Whether the ranks have had [`HURRIED_QUIET_NS`] since the end was requested.
     fn is_late(&self, now_ns: u64) -> bool {
         self.hurried_ns
             .is_some_and(|since| now_ns.saturating_sub(since) >= HURRIED_QUIET_NS)
     }
 
     fn ask(&mut self, now_ns: u64) -> Step {
+        // Early only while ranks live: with all of them dead or drained nothing can follow.
         self.early = self.is_hurried() && !self.drained && self.died < self.ranks;
         self.phase = Phase::Asking {
             until_ns: now_ns + self.bound(self.answers_ns_max),

@@ -1,12 +1,13 @@
-//! The watchdog: asks the tree now and then what the ranks wait for, and reports a job without
-//! progress in one sentence. It never does anything about it.
+//! The watchdog: queries periodically what the ranks wait for, and reports a job without progress.
+//!
+//! It reports one sentence, and never intervenes.
 //!
 //! Pure: time is an argument, a sentence comes out.
 
 use invivo_proto::control::hang::{Diagnosis, Doing, Hang, Verdict};
 
-/// Looks in the time after which a job is said to stand still: it is said a quarter of that time
-/// late at most.
+/// Queries within the time after which a job counts as hanging: the report is late by a quarter of
+/// that time at most.
 const LOOKS: u64 = 4;
 /// Between two looks, in ns: no more often, however short the time, as ranks are looked at from
 /// outside for it; and no less often, so that what is said is said soon.
@@ -18,12 +19,12 @@ pub struct Watchdog {
     next_ns: u64,
     /// A question is under way.
     asking: bool,
-    /// What the last look found. Ranks come to stand one after the other: what a look finds in
-    /// between is soon not true.
+    /// What the last query found. Ranks get stuck one after the other: what is found in between is
+    /// soon not true.
     found: Option<String>,
-    /// What was said of the present situation.
+    /// The report of the present situation.
     said: Option<String>,
-    /// What was said last.
+    /// The last report.
     last: Option<String>,
 }
 
@@ -46,6 +47,7 @@ impl Watchdog {
             return None;
         }
         self.asking = true;
+        // From the query's time, not the answer's: a slow answer does not put off the next query.
         let every_ns = (self.after_ns / LOOKS).clamp(*EVERY_NS.start(), *EVERY_NS.end());
         self.next_ns = now_ns.saturating_add(every_ns);
         Some(self.after_ns)
@@ -56,10 +58,11 @@ impl Watchdog {
         self.asking = false;
     }
 
-    /// The answer. What is to be said, if there is something new to say.
+    /// Takes an answer; gives the line to report, if there is something new to report.
     pub fn hears(&mut self, diagnosis: &Diagnosis, waits: &Hang) -> Option<String> {
         self.asking = false;
         if !self.is_still(diagnosis, waits) {
+            // The job moved: the same situation later is a new one, and is reported again.
             (self.found, self.said) = (None, None);
             return None;
         }
@@ -80,6 +83,7 @@ impl Watchdog {
         } else {
             " on some ranks"
         };
+
         let seconds = quiet_ns as f64 / 1e9;
         let line = format!(
             "no progress{whose} for {seconds:.1} s: {}",
@@ -89,15 +93,16 @@ impl Watchdog {
         Some(line)
     }
 
-    /// What was said last.
+    /// The last report.
     pub fn last_words(&self) -> Option<&str> {
         self.last.as_deref()
     }
 
-    /// Whether the job stands still. Ranks that can never go on do, whatever the others are at.
+    /// Whether the job hangs. It does when some ranks can never go on, whatever the others do.
     /// Else all ranks must have done nothing for so long; and where all of them compute, or we hold
     /// them ourselves, nothing is the matter.
     fn is_still(&self, diagnosis: &Diagnosis, waits: &Hang) -> bool {
+        // Deadlock needs no quiet time: the wait-for graph shows that those ranks never go on.
         let has = |is_such: fn(&Doing) -> bool| waits.classes.keys().any(is_such);
         let quiet = diagnosis.quiet_ns >= self.after_ns && !has(|doing| *doing == Doing::Held);
         match diagnosis.verdict {

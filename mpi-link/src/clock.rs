@@ -1,5 +1,6 @@
-//! The node's clock: what a tick of the ranks' time stamps is worth. The rate is measured against
-//! `CLOCK_MONOTONIC`, at start over a few milliseconds, then over an ever longer run.
+//! The node's clock: converts ticks of the ranks' time stamps to `CLOCK_MONOTONIC` and back.
+//!
+//! The rate is measured at start over a few milliseconds, then over an ever longer run.
 
 use invivo_proto::clock::{self, ClockKind};
 use rustix::time::{ClockId, clock_gettime};
@@ -74,6 +75,7 @@ pub fn read() -> Reading {
             width_ticks,
         }
     };
+    // Between the two readings this process may be descheduled, or the virtual machine be stopped.
     let mut best = one();
     for _ in 1..TRIES {
         let next = one();
@@ -101,6 +103,7 @@ impl NodeClock {
             last.ticks.saturating_sub(first.ticks),
             last.ns.saturating_sub(first.ns),
         );
+        // No division by zero, and the identity where ticks are nanoseconds.
         let (ticks, ns) = if ticks == 0 || ns == 0 {
             (1, 1)
         } else {
@@ -116,6 +119,7 @@ impl NodeClock {
 
     /// Measures again, over the whole run so far.
     pub fn refine(&mut self, reading: Reading) {
+        // Always from the first reading: the longer the run, the less the readings' widths weigh.
         if reading.ticks > self.last.ticks && reading.ns > self.last.ns {
             *self = NodeClock::from_readings(self.first, reading);
         }

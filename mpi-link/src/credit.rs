@@ -124,6 +124,7 @@ impl Account {
             bytes.extend_from_slice(&self.give_back().to_le_bytes());
             return Some(bytes);
         }
+        // Credits alone cost no credit, or both sides could wait for each other.
         (self.owed >= CREDITS_OWED_MAX).then(|| (self.give_back() | ALONE).to_le_bytes().to_vec())
     }
 
@@ -142,6 +143,7 @@ impl Account {
         if trailer & ALONE != 0 {
             return Received::Credits;
         }
+        // Owed only once it is read: what lies in MPI's buffers is bounded by that.
         self.owed += 1;
         bytes.truncate(bytes.len() - TRAILER_BYTES);
         Received::Message(bytes)

@@ -1,9 +1,9 @@
-//! Leaving a job whose other processes may be gone: out of `MPI_Finalize`, or without it.
+//! Leaves a job whose other processes may have died: out of `MPI_Finalize`, or without it.
 //!
 //! MPICH's launcher takes the closing of a process' connection (`PMI_FD`) for its death, and then
 //! kills all others, whatever their own end was going to be: its status becomes that of a kill. So
-//! the connection is kept open for a moment by somebody else, until the launcher has seen how each
-//! process ended.
+//! the connection is kept open for a moment by a child process, until the launcher has seen how
+//! each process ended.
 
 use rustix::fd::BorrowedFd;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -16,16 +16,16 @@ use std::time::Duration;
 /// are cores for all.
 const SECONDS: &str = "1";
 
-/// How long `MPI_Finalize` goes on once the end is asked for in it. All ranks are in MPI's own by
+/// How long `MPI_Finalize` may go on once the end is requested in it. All ranks are in MPI's own by
 /// then, behind the callbacks of programs.
 const FINALIZE_MAX: Duration = Duration::from_secs(3);
-/// As [`FINALIZE_MAX`], where the end was asked for before: the ranks came through since, and are
+/// As [`FINALIZE_MAX`], where the end was requested before: the ranks came through since, and are
 /// not likely to be killed.
 const FINALIZE_MAX_LATER: Duration = Duration::from_secs(30);
-/// Between two looks whether the end has been asked for.
+/// Polling period of the flag that the end has been requested.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// From now on this process does not stay for ever once the end is asked for, whatever it is in:
+/// From now on this process exits some time after the end is requested, whatever it is in:
 /// some libraries wait in `MPI_Finalize` for processes that were killed, and Intel's launcher then
 /// waits for this one.
 ///
@@ -69,6 +69,7 @@ pub fn hold_pmi_open() {
         );
     }
     let mut sleep = Command::new("sleep");
+    // It inherits the connection, and must not be taken for a process of the job.
     sleep.arg(SECONDS).env_remove("LD_PRELOAD");
     sleep
         .stdin(Stdio::null())

@@ -116,8 +116,11 @@ impl Tools {
                 ffi::MPI_Comm_set_errhandler(comm, ffi::RSMPI_ERRORS_RETURN),
                 "MPI_Comm_set_errhandler",
             )?;
+
+            // The key is the rank in the world: our order is the world's.
             let mut key = 0;
             check(ffi::MPI_Comm_rank(comm, &mut key), "MPI_Comm_rank")?;
+
             let mut split = MaybeUninit::uninit();
             let code = ffi::MPI_Comm_split(world, channel::COLOR_TOOLS, key, split.as_mut_ptr());
             check(code, "MPI_Comm_split of the world")?;
@@ -221,6 +224,8 @@ impl Tools {
             if flag == 0 {
                 return Ok(None);
             }
+
+            // A matched probe: no other receive can take this message before its own.
             let (mut message, mut status) = (message.assume_init(), status.assume_init());
             let length = count(&status)?;
             let mut bytes = vec![0u8; length];
@@ -250,6 +255,7 @@ impl Tools {
             // SAFETY: a status is plain integers, for which zero is a value.
             statuses: vec![unsafe { MaybeUninit::zeroed().assume_init() }; buffers],
         };
+
         for buffer in &mut receives.buffers {
             let mut request = MaybeUninit::uninit();
             // SAFETY: see the module; the boxed buffer does not move with `receives` and is freed
@@ -342,6 +348,7 @@ impl Receives {
         if self.requests.is_empty() {
             return Ok(0);
         }
+
         let mut came = 0;
         // SAFETY: see the module; `done` and `statuses` have as many entries as there are requests.
         let code = unsafe {
@@ -366,6 +373,7 @@ impl Receives {
         if failed && came == 0 {
             check(code, "MPI_Testsome")?;
         }
+
         for at in 0..came {
             let index = self.done[at] as usize;
             let status = &self.statuses[at];

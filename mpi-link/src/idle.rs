@@ -1,5 +1,7 @@
-//! When a tool process rests. Cores are shared with the application: a place that spins takes them
-//! away, one that sleeps too long answers late.
+//! Decides how long a tool process rests between two polls of MPI.
+//!
+//! Cores are shared with the application: a process that spins takes them away, one that sleeps too
+//! long answers late.
 
 use std::time::Duration;
 

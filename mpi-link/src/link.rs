@@ -1,4 +1,4 @@
-//! A tool process' share in the job: packets into posted buffers, control messages by credits.
+//! A tool process' connection to the others over MPI: packets, and control messages by credits.
 
 use crate::credit::{Account, Received};
 use crate::error::{FINISH_WAIT_MAX, LinkError};
@@ -128,6 +128,7 @@ impl Link {
         kind: Option<u8>,
         bytes: Vec<u8>,
     ) -> Result<bool, LinkError> {
+        // Sends that are complete make room in `sends` for this one.
         self.progress()?;
         let taken = if tag_back(tag).is_some() {
             let account = self.accounts.entry((to, tag)).or_default();
@@ -212,6 +213,7 @@ impl Link {
                 .entry((from, back))
                 .or_default()
                 .receive(bytes);
+            // What came may carry credits for messages that wait to go the other way.
             self.dispatch(from, back)?;
             match received {
                 // What keeps no accounts is no message either; its reader will say so.

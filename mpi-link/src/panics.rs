@@ -1,4 +1,4 @@
-//! Panics of a tool process: each ends what the process was doing at that moment, and nothing else.
+//! Catches panics of a tool process: each ends the work of that moment, and nothing else.
 //!
 //! A fault in a tool process' own code must not end the job that it observes, and a process that
 //! leaves the job ends it. So the process stays in the job and reports what happened.

@@ -1,4 +1,4 @@
-//! The loop of every tool process: read, let time pass, send, rest, and leave the job at its end.
+//! The main loop of every tool process: receive, tick, send, rest, and leave the job at its end.
 //!
 //! ```text
 //! +-> receive -> (end asked for) -> tick -> send -> MPI goes on -> exit? -> rest or descriptors -+
@@ -48,7 +48,7 @@ pub trait Role {
         guard: &mut PanicGuard,
     ) -> Result<bool, T::Error>;
 
-    /// The launcher asks for the end, or somebody else does. Called in every turn from then on.
+    /// The end was requested by a signal. Called in every turn from then on.
     fn end_asked(&mut self, guard: &mut PanicGuard);
 
     /// Time passes. Whether there was anything to do.
@@ -99,7 +99,7 @@ pub fn run<R: Role>(
     Ok(exit)
 }
 
-/// Turns until the role says how to leave.
+/// Turns until the role has an exit.
 fn turn_until_exit<T: Transport, R: Role>(
     transport: &mut T,
     role: &mut R,
@@ -117,6 +117,7 @@ fn turn_until_exit<T: Transport, R: Role>(
         // MPI moves messages only while it is called.
         transport.progress()?;
 
+        // After the send: the last messages of the role are on their way.
         if let Some(exit) = role.exit() {
             return Ok(exit);
         }

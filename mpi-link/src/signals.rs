@@ -1,12 +1,13 @@
-//! Signals of a tool process. Launchers send what is meant for the application to every process of
-//! the job: only what asks for the end is for us.
+//! Signal handlers of a tool process: signals that request the end set a flag, others are ignored.
+//!
+//! Launchers send signals meant for the application to every process of the job.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::flag::register;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// From now on the flag tells whether the end has been asked for; no signal for the application
+/// From now on the flag is set once the end has been requested; no signal for the application
 /// ends this process.
 ///
 /// # Errors
@@ -16,6 +17,7 @@ pub fn end_asked() -> std::io::Result<Arc<AtomicBool>> {
     for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
         register(signal, asked.clone())?;
     }
+    // Flags that nobody reads: by default these two would end the process.
     for signal in [SIGUSR1, SIGUSR2] {
         register(signal, Arc::default())?;
     }

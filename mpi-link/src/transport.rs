@@ -1,4 +1,4 @@
-//! What a role needs of the way to other processes: MPI in a job, memory in tests.
+//! The interface between a role and its messages: MPI in a job, memory in tests.
 
 use crate::{Link, LinkError, Message};
 use invivo_proto::ids::WorldRank;

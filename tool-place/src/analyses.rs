@@ -1,4 +1,4 @@
-//! The active analyses of one place: fed with every call of every rank, asked by waves.
+//! The analyses of one place: each gets every call of every rank, and queries read their results.
 
 use crate::time_point::{Now, TimePoint};
 use crate::traffic::{Traffic, When};
@@ -98,6 +98,7 @@ impl Analyses {
             self.functions.reset();
             self.matrix.reset();
             self.traffic.reset(at_ns);
+            // `begun` stays: it is the job's beginning, not that of the recording.
             self.ranks.iter_mut().for_each(|of_rank| of_rank.mpi_ns = 0);
         }
     }
@@ -112,6 +113,7 @@ impl Analyses {
         definition: &Definition<'_>,
     ) -> Result<(), DefinitionError> {
         self.matrix.learn(rank, definition);
+        // Sends that waited for a communicator's definition are looked through again.
         self.traffic.define();
         groups::learn(&mut self.groups, definition)
     }
@@ -147,12 +149,12 @@ impl Analyses {
         self.ranks[(rank.0 - self.first) as usize].mpi_ns
     }
 
-    /// Groups that came since this was last asked for.
+    /// Groups that were defined since the last call.
     pub fn take_groups(&mut self) -> Groups {
         std::mem::take(&mut self.groups)
     }
 
-    /// Communicators whose members are to be asked for.
+    /// Communicators with unknown members that are to be requested.
     pub fn wanted_groups(&mut self) -> Vec<CommId> {
         self.matrix.wanted()
     }
@@ -162,7 +164,7 @@ impl Analyses {
         self.matrix.meet(rank, comm, peer);
     }
 
-    /// Members of communicators that others told.
+    /// Members of communicators, as reported by other places.
     pub fn learn_groups(&mut self, groups: Groups) {
         self.matrix.learn_groups(groups);
         self.traffic.define();
@@ -209,10 +211,13 @@ impl OneSink<'_> {
         let analyses = &mut *self.analyses;
         let of_rank = &mut analyses.ranks[self.index];
         let begin = call.end.saturating_sub(call.duration);
+        // Without the time that the rank was paused by us.
         let net = of_rank.pauses.net(begin, call.end);
         let duration_ns = analyses.clock.duration_ns(net.ticks);
         let initialises = is_initialisation(call.facts.region);
         if !of_rank.begun {
+            // Observed time begins behind the initialisation, or where a recording that was
+            // switched on later begins.
             of_rank.begun = true;
             let begun = if initialises { call.end } else { begin };
             analyses.begun = Some(analyses.begun.map_or(begun, |earlier| earlier.min(begun)));

@@ -1,5 +1,6 @@
-//! Where recording is cut in time, and what a call is that lies at a cut. Pure: times are ticks of
-//! the ranks' clock.
+//! Decides by the times at which recording is switched which calls count, whole or clipped.
+//!
+//! Pure: times are ticks of the ranks' clock.
 //!
 //! ```text
 //!            on       off   on        window: reset + on          off
@@ -160,12 +161,15 @@ impl Cuts {
                 (*number, planned.ticks)
             }
         };
+
         if was >= ticks {
             return None;
         }
+        // The reset of a window lies where the window begins, so it moves with that.
         if self.reset_ticks == was {
             self.reset_job_ns = self.reset_job_ns.max(job_ns);
         }
+
         for (_, planned) in self
             .ahead
             .iter_mut()
@@ -183,6 +187,7 @@ impl Cuts {
         if self.ahead.is_empty() {
             return;
         }
+        // The order of changes stays: two that a refined clock would swap come at one tick.
         let mut last = 0;
         for (_, planned) in &mut self.ahead {
             planned.ticks = ticks_of(planned.job_ns).max(last);
@@ -261,6 +266,7 @@ impl Cuts {
     /// What a call from `begin` to `end` is.
     #[inline]
     pub fn judge(&mut self, begin: u64, end: u64) -> Verdict {
+        // The hot path: two comparisons for a call within the open span.
         if begin >= self.plain.0 && end <= self.plain.1 {
             return Verdict::Whole;
         }
@@ -276,6 +282,7 @@ impl Cuts {
         {
             self.apply();
         }
+        // Oldest first, and strict at both edges: a call that ends where a span begins is outside.
         let touches = |span: &&Span| begin < span.to && end > span.from;
         let Some(span) = self.spans.iter().find(touches) else {
             return Verdict::Outside;
@@ -311,6 +318,7 @@ impl Cuts {
         } = planned;
         match change {
             Change::Reset => {
+                // A reset does not switch: what was on begins anew at the cut.
                 let on = self.is_on();
                 self.spans.clear();
                 if on {
@@ -321,6 +329,8 @@ impl Cuts {
                 self.reset_ticks = ticks;
             }
             Change::On(epoch) => {
+                // Without a new span where recording is on already: calls across this are not
+                // clipped.
                 self.epoch = epoch;
                 if !self.is_on() {
                     self.open(ticks, number);
@@ -332,6 +342,7 @@ impl Cuts {
                     last.to_cut = number;
                     last.whole = change == Change::Off;
                 }
+                // A span that ended where it began would clip calls to nothing.
                 self.spans.retain(|span| span.from < span.to);
             }
             Change::Off | Change::End => {}
@@ -347,6 +358,7 @@ impl Cuts {
             to_cut: 0,
             whole: true,
         });
+        // The two oldest become one; what was not recorded between them is forgotten with the gap.
         if self.spans.len() > SPANS_MAX
             && let Some(oldest) = self.spans.pop_front()
             && let Some(next) = self.spans.front_mut()
@@ -365,6 +377,8 @@ impl Cuts {
             Some(last) if last.to == u64::MAX => last.from,
             _ => u64::MAX,
         };
+        // `judge` compares with this only: (MAX, ..) sends every call to the slow path while
+        // recording is off.
         self.plain = (from, until);
     }
 }

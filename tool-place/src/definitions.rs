@@ -1,4 +1,4 @@
-//! A rank's definitions, as its ring brings them: entries of two bytes of length and a definition.
+//! Splits what a rank's definition ring holds into definitions, each behind a length of two bytes.
 
 use invivo_proto::definition::{Definition, DefinitionError};
 

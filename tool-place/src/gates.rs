@@ -1,5 +1,6 @@
-//! What the place writes into its ranks' memory: the gate, the barrier that makes it seen, and the
-//! switch of recording.
+//! Writes the pause gate and the recording switch into a rank's shared memory.
+//!
+//! [`seen_by_all`] is the memory barrier between closing a gate and stopping the rank.
 
 use crate::memory::Memory;
 use invivo_proto::shm::recording;
@@ -10,6 +11,8 @@ use std::sync::atomic::Ordering;
 /// Closes a gate until then. To be followed by [`seen_by_all`].
 pub fn close(memory: &Memory, generation: u32, until_ns: u64) {
     let control = &memory.page().control;
+    // The time first: whoever reads the gate as closed must not find the time of an earlier
+    // closing, which would open it at once.
     control.gate_until_ns.store(until_ns, Ordering::Release);
     control.gate.store(generation, Ordering::SeqCst);
 }
@@ -23,12 +26,12 @@ pub fn push(memory: &Memory, until_ns: u64) {
         .store(until_ns, Ordering::Release);
 }
 
-/// Opens a gate and wakes who waits at it.
+/// Opens a gate and wakes the threads that wait at it.
 pub fn open(memory: &Memory) {
     let gate = &memory.page().control.gate;
     gate.store(0, Ordering::SeqCst);
-    // Not the private kind: the waiters are another process. Where it fails they look again by
-    // themselves.
+    // Not FUTEX_PRIVATE: the waiters are in another process. Should the call fail, they read the
+    // gate again by themselves.
     let _ = futex::wake(gate, futex::Flags::empty(), u32::MAX >> 1);
 }
 
@@ -49,7 +52,7 @@ pub fn switch(memory: &Memory, on: bool, epoch: u32, now_ticks: u64) {
             .recording_since
             .store(now_ticks.saturating_sub(1), Ordering::Release);
     }
-    // Last: who sees that recording is on sees since when.
+    // Last, with release order: whoever reads that recording is on also reads since when.
     control
         .recording
         .store(recording::word(epoch, on), Ordering::Release);

@@ -1,5 +1,4 @@
-//! Made-up samples for tests, in the sampler's stead: buffers can be seen to thin them in real
-//! runs.
+//! Generated samples for tests, in place of a sampler's: they show how buffers thin samples.
 //!
 //! They are there only with the feature `test-hooks`: without it there is no value of
 //! [`Generator`], and the compiler leaves out what would be done with one.

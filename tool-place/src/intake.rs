@@ -1,11 +1,10 @@
-//! One location's records, each once and in order, whichever way they come: as whole packets over
-//! MPI, late and out of order, or piece by piece from shared memory, before, instead of or beside
-//! them.
+//! Decodes one location's records, each once and in order, from packets over MPI and shared memory.
 //!
-//! What has been taken is told by two numbers: the sequence number of the next packet and how much
-//! of its payload is taken already. All that lies before is discarded, all that lies behind waits.
-//! A record that cannot be read spoils the rest of its packet, not the location: the dictionary
-//! starts anew in the next.
+//! Packets over MPI come whole, late and out of order; pieces from shared memory come before them,
+//! instead of them or beside them. How far the location is read is given by two numbers: the
+//! sequence number of the next packet and how much of its payload is taken already. What lies
+//! before is discarded, what lies behind waits. A record that cannot be decoded spoils the rest of
+//! its packet, not the location: the next packet begins with an empty dictionary.
 
 use crate::tap::Tap;
 use invivo_proto::packet::{Header, PAYLOAD_BYTES};
@@ -175,6 +174,7 @@ impl Intake {
         payload: &[u8],
         sink: &mut impl Sink,
     ) -> Result<(), RecordError> {
+        // Taken from shared memory already, or received twice.
         if header.sequence < self.next || self.waiting.contains_key(&header.sequence) {
             return Ok(());
         }
@@ -193,6 +193,7 @@ impl Intake {
             // Its sender cannot have that many on their way: what is missing was lost.
             return self.give_up(sink);
         }
+        // The first error is reported, but what waited is taken all the same.
         let first = self.whole(header, payload, sink);
         first.and(self.follow(sink))
     }
@@ -205,6 +206,7 @@ impl Intake {
         if piece.sequence != self.next {
             return Ok(());
         }
+        // A closed packet without new bytes still has to be closed below; it is no piece.
         if !piece.bytes.is_empty() {
             self.counts.packets_shm += 1;
         }
@@ -226,6 +228,8 @@ impl Intake {
     /// # Errors
     /// The first malformed record of what waited.
     pub fn give_up(&mut self, sink: &mut impl Sink) -> Result<(), RecordError> {
+        // The lost packet's calls are found later as the gap in the ledger; here only packets
+        // count.
         let next = self.waiting.keys().next().copied().unwrap_or(self.next + 1);
         self.counts.lost += next - self.next;
         if let Some(tap) = &mut self.tap {
@@ -288,6 +292,9 @@ impl Intake {
             return Ok(());
         }
         debug_assert!(self.current.at + bytes.len() <= PAYLOAD_BYTES);
+
+        // One decoder for all pieces of a packet: its dictionary and its time go on from piece to
+        // piece.
         let decoder = self
             .current
             .decoder
@@ -316,6 +323,7 @@ impl Intake {
                     break;
                 }
             }
+            // Behind the whole record: a record that fails half way is not counted as taken.
             taken = at;
         }
         if let Some(tap) = &mut self.tap {
@@ -328,6 +336,7 @@ impl Intake {
                 decoder.time(),
             );
         }
+        // Also behind an error: what is left of the packet is never offered again.
         let before = self.current.at;
         self.current.at += bytes.len();
         self.counts.payload_bytes += taken as u64;

@@ -1,6 +1,7 @@
-//! One location: its intake and its buffer. Calls that lie outside of what is recorded go nowhere,
-//! those at a cut are clipped; then they go to the buffer, within the place's budget, and to the
-//! analyses, which need none.
+//! One location (a thread of a rank): passes its calls through the cuts to buffer and analyses.
+//!
+//! Calls outside of what is recorded are dropped, those at a cut are clipped. The buffer takes
+//! memory of the place's budget, the analyses take none of it.
 
 use crate::analyses::OneSink;
 use crate::cuts::{CutNumber, Cuts, Verdict};
@@ -27,7 +28,7 @@ pub struct Location {
     pub losses: Losses,
     /// How long its next packet has been missing; nothing while it is not.
     pub missing: Option<Missing>,
-    /// What went nowhere.
+    /// Calls that were cut off.
     pub cut_off: CutOff,
     /// Losses that the order of messages knows of.
     pub lost_known: u64,
@@ -132,15 +133,16 @@ impl Location {
         ledger
     }
 
-    /// Books with what cannot be seen. A packet between the two processes, or one that never came,
-    /// says nothing of what it holds: that is told by what is missing, as in flight or as dropped.
-    /// Where every packet is accounted for, nothing is added, and the ledger balances or it does
-    /// not.
+    /// The ledger with what cannot be seen. A packet between the two processes, or one that never
+    /// came, says nothing of what it holds: that is told by what is missing, as in flight or as
+    /// dropped. Where every packet is accounted for, nothing is added, and the ledger balances or
+    /// it does not.
     pub fn balanced(&self, mut ledger: Ledger, packets_between: bool) -> Ledger {
         let missing = match invivo_tbon::coverage::balance(&ledger) {
             Err(imbalance) => ledger.entered.saturating_sub(imbalance.accounted),
             Ok(()) => 0,
         };
+        // The calls of a lost packet are dropped for good, those of a packet under way only late.
         if self.intake.counts().lost != 0 {
             ledger.dropped_by_place += missing;
         } else if packets_between {
@@ -157,11 +159,11 @@ impl Location {
     }
 }
 
-/// A location's calls on their way to both.
+/// Gives a location's calls to both its buffer and the analyses.
 pub struct Both<'a> {
     /// What is recorded, and where it is cut.
     pub cuts: &'a mut Cuts,
-    /// What goes nowhere.
+    /// Calls that are cut off.
     pub cut_off: &'a mut CutOff,
     /// The buffer.
     pub store: &'a mut Store,
@@ -192,14 +194,17 @@ impl Sink for Both<'_> {
             self.analyses
                 .forget_to(self.cuts.resets(), self.cuts.reset_job_ns());
         }
+
         self.cut_off.last = match verdict {
             Verdict::Whole => Clipping::Whole,
             Verdict::Clipped { .. } => Clipping::Clipped,
             Verdict::Outside => Clipping::Outside,
         };
+
         match verdict {
             Verdict::Whole => self.give(call, parts, false),
             Verdict::Clipped { begin, end } => {
+                // A ring of the last few: commands count clipped calls soon after their cuts.
                 self.cut_off.clips.rotate_right(1);
                 self.cut_off.clips[0] = self.cuts.last_clip();
                 let part = Call {
@@ -209,10 +214,13 @@ impl Sink for Both<'_> {
                 };
                 self.give(&part, parts, true);
             }
+            // Counted as reset in the ledger: neither kept nor lost.
             Verdict::Outside => {
                 self.cut_off.calls += 1;
             }
         }
+        // All calls, with their original times: a message whose send is cut off here may have a
+        // receive that counts elsewhere.
         self.analyses
             .messages(self.cut_off.when(begin, call.end), Some(call), parts);
     }

@@ -1,4 +1,4 @@
-//! The tool place's process: MPI on one side, Unix sockets on the other, the place in between.
+//! The program `tool-place`: starts MPI and the supervisors' socket, and runs the place's role.
 #![deny(unsafe_code)]
 
 use clap::Parser;
@@ -43,6 +43,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    // First: a launcher may send SIGTERM while MPI is still being initialised.
     let end_asked = signals::end_asked()?;
     let layout = args.layout;
     let mut link = Link::start()?;
@@ -56,6 +57,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     })?;
     let ranks = layout.ranks_of(me);
     let path = args.runtime_dir.join(format!("place-{me}.sock"));
+    // A place without its socket still takes packets over MPI: less is observed, nothing fails.
     let supervisors = match Supervisors::listen(&path, ranks.clone()) {
         Ok(supervisors) => Some(supervisors),
         Err(error) => {
@@ -66,8 +68,10 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
             None
         }
     };
+    // Posted before any rank is welcomed, so that the first packets find a buffer.
     link.post_packets(packet_buffers(ranks.len()))?;
-    // Each rank waits for this, wherever it leads.
+    // Every rank waits for this message, so it is sent without a socket as well, with an empty
+    // address.
     let address = if supervisors.is_some() {
         path.as_os_str().as_bytes()
     } else {
@@ -77,6 +81,7 @@ fn run(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         link.send(layout.world_of(Rank(rank)), TAG_WELCOME, address.to_vec())?;
     }
 
+    // The first measurement of the clock takes 20 ms; the ranks have their welcome by then.
     let place = Place::new(layout, me, supervisors, NodeClock::start(), now());
     let mut place = place.ok_or_else(|| format!("process {me} is no place in this layout"))?;
     place.read_time_by(now);

@@ -1,4 +1,4 @@
-//! A rank's shared memory, mapped and read. All unsafe code of this crate is here.
+//! Maps a rank's shared memory and reads packets and definitions from it. All unsafe code is here.
 //!
 //! The other side is somebody else's process: it may write anything at any time. What is read is
 //! copied first and checked then, offsets are held against the constants of [`invivo_proto::shm`],
@@ -70,6 +70,8 @@ impl Memory {
         if !fcntl_get_seals(descriptor)?.contains(SealFlags::SHRINK) {
             return Err(MemoryError::NotSealed);
         }
+
+        // Behind the seal's check: the size read now can only grow.
         let bytes = usize::try_from(fstat(descriptor)?.st_size).unwrap_or(0);
         if bytes < PAGE_BYTES {
             return Err(RegionError::Short.into());
@@ -85,6 +87,7 @@ impl Memory {
                 0,
             )?
         };
+
         // SAFETY: `base` begins a page-aligned, writable, shared mapping of `bytes` bytes, which
         // the seal keeps from shrinking and `drop` alone unmaps.
         match unsafe { Region::attach(base.cast(), bytes) } {
@@ -113,6 +116,7 @@ impl Memory {
 
     /// The status pages of the locations in use, by number.
     pub fn locations(&self) -> impl Iterator<Item = &Status> {
+        // The rank may write any number here.
         let used = self.page().locations.load(Ordering::Acquire) as usize;
         self.page().status[..used.min(LOCATIONS_MAX)].iter()
     }
@@ -204,6 +208,8 @@ impl Memory {
             .filter(|&length| length <= RING_BYTES);
         if let Some(length) = length {
             out.reserve(length);
+            // Offsets run on without wrapping, so head - tail is the length even across the ring's
+            // end.
             let start = (tail % RING_BYTES as u64) as usize;
             let first = length.min(RING_BYTES - start);
             let bytes = ring.bytes.as_ptr().cast::<u8>();
@@ -216,6 +222,7 @@ impl Memory {
                 out.set_len(length);
             }
         }
+        // Behind the copy: from here on the writer may overwrite these bytes.
         ring.tail.store(head, Ordering::Release);
         length.map(|_| ())
     }

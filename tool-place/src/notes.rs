@@ -1,10 +1,9 @@
-//! Sentences about what went wrong, for the status: each kind of trouble once, however often it
-//! comes.
+//! Warnings for the status answer: one sentence and a count for each kind of trouble.
 
 use invivo_proto::control::results::NOTES_MAX;
 use std::collections::BTreeMap;
 
-/// Kinds of trouble, one sentence each.
+/// Kinds of trouble; a status has one sentence for each at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
     /// A packet over MPI was refused whole.
@@ -15,9 +14,9 @@ pub enum Trouble {
     LostPacket,
     /// A definition could not be read.
     Definition,
-    /// Somebody was turned away from the socket.
+    /// A connection to the supervisors' socket was refused.
     Stranger,
-    /// A supervisor went away.
+    /// A supervisor closed its connection without reporting its rank's end.
     Supervisor,
     /// A rank's memory could not be used.
     Memory,
@@ -25,15 +24,15 @@ pub enum Trouble {
     Budget,
     /// Buffers are too small for the strategy.
     Strategy,
-    /// Everything is written to files.
+    /// The tap (a test hook) writes all records to files.
     Tap,
-    /// Samples are made up.
+    /// Samples are generated (a test hook).
     Samples,
     /// A control message could not be read or sent.
     Control,
     /// The preloaded library of a rank gave up.
     Silent,
-    /// The place failed in itself.
+    /// The place panicked, and lost what it held.
     Panic,
 }
 
@@ -52,7 +51,7 @@ impl Notes {
         self.0.entry(trouble).or_insert_with(|| (sentence(), 0)).1 += 1;
     }
 
-    /// The sentences.
+    /// The sentences in the order of [`Trouble`], with the count where a kind came more than once.
     pub fn sentences(&self) -> Vec<String> {
         let sentence = |(text, count): &(String, u64)| match count {
             1 => text.clone(),

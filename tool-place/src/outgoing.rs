@@ -1,11 +1,12 @@
-//! Messages on their way to the parent, until they are taken. Some are said once and nobody asks
-//! for them again (that all is drained, that a command is done, how a rank ended), so that none may
-//! be lost because the way is full.
+//! The queue of messages to the parent, in order, until the transport accepts them.
+//!
+//! Some are sent once and never requested again (that all is drained, that a command is done, how a
+//! rank ended), so that none may be lost while the parent gives no credits.
 
 use std::collections::VecDeque;
 
-/// Messages that wait for the parent. How much waits is bounded by what the place says: an answer
-/// to each question and command, and of what it repeats by itself the newest.
+/// Messages that wait for the parent. Their number is bounded: one answer to each query and
+/// command, and of each kind that is sent periodically only the newest.
 #[derive(Debug, Default)]
 pub struct Outgoing(VecDeque<(Option<u8>, Vec<u8>)>);
 
@@ -18,7 +19,8 @@ impl Outgoing {
         self.0.push_back((kind, bytes));
     }
 
-    /// Hands messages on, in order, until one is not taken; that and those behind it wait.
+    /// Hands messages to `take`, in order, until one is not accepted; that and those behind it
+    /// stay.
     ///
     /// # Errors
     /// As `take`.
@@ -30,6 +32,7 @@ impl Outgoing {
             if !take(*kind, bytes)? {
                 break;
             }
+            // Removed only now: after an error of `take` the message is still here.
             self.0.pop_front();
         }
         Ok(())

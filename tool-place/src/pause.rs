@@ -1,6 +1,7 @@
-//! Pause, hold and resume on one place's ranks: when the gate closes, how long it may stay closed
-//! without word from the root, who has answered, and what is acknowledged. Pure: time is an
-//! argument, actions come out.
+//! Decides about pause, hold and resume on one place's ranks.
+//!
+//! When a gate closes, how long it may stay closed without a heartbeat of the root, which ranks
+//! have answered, and what is acknowledged. Pure: time is an argument, actions come out.
 //!
 //! ```text
 //! open --Pause--> closed --Resume, lease over, root lost--> open
@@ -8,24 +9,24 @@
 //!                        --Resume, lease over, root lost--> open
 //! ```
 //!
-//! A closed gate carries a time at which ranks open it themselves. It is pushed on with every
+//! A closed gate carries a time at which ranks open it themselves. It is put off with every
 //! heartbeat of the root, never beyond the lease; so neither our death nor the root's leaves a rank
-//! standing. Pause and hold share the gate: it is open when neither wants it closed.
+//! stopped. Pause and hold share the gate: it is open when neither wants it closed.
 
 mod action;
-mod asked;
 mod held;
 mod hold;
+mod requested;
 
 pub use action::PauseAction;
 pub use held::Stand;
 
-use asked::{Asked, fail};
 use held::Hold;
 use invivo_proto::control::local::Outcome;
 use invivo_proto::control::results::PauseStatus;
 use invivo_proto::control::tree::{Acks, Command, Verb};
 use invivo_proto::ids::{CommandId, Rank};
+use requested::{Asked, fail};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -118,6 +119,7 @@ impl Pauses {
         let present: BTreeSet<Rank> = self.with(Presence::Present).collect();
         let mut acks = self.targets();
         acks.done = self.with(Presence::Done).count() as u32;
+        // It fails for those now, but `attached` closes their gates as long as the pause lasts.
         for rank in self.with(Presence::Absent) {
             fail(
                 &mut acks,
@@ -125,13 +127,16 @@ impl Pauses {
                 "has not started yet; it is held as soon as it does",
             );
         }
+
         let pause = Pause {
             command,
             lease_end_ns: now_ns.saturating_add(lease_ns),
         };
         self.pause = Some(pause);
+        // 0 in the gate's word means open.
         self.generation = self.generation.wrapping_add(1).max(1);
         let generation = self.generation;
+
         let close = |(until_ns, ranks)| PauseAction::Close {
             ranks,
             generation,
@@ -150,6 +155,7 @@ impl Pauses {
     }
 
     fn resume(&mut self, now_ns: u64, command: CommandId) -> Vec<PauseAction> {
+        // Of commands that stop or continue ranks one is under way at a time.
         let mut actions = self.conclude("another command came first");
         let freed = self.end_hold("resumed first", &mut actions);
         let present: BTreeSet<Rank> = self.with(Presence::Present).collect();
@@ -228,6 +234,7 @@ impl Pauses {
         generation: u32,
         outcome: &Outcome,
     ) -> Vec<PauseAction> {
+        // A late answer to an earlier pause must not count for this one.
         if generation != self.generation {
             return Vec::new();
         }
@@ -246,6 +253,7 @@ impl Pauses {
                 acks.done += 1;
                 acks.partly += 1;
             }
+            // Everything else is the opposite of what was requested.
             (Outcome::Running, true) => fail(acks, rank, "could not be stopped"),
             (_, false) => fail(acks, rank, "could not be continued"),
         })
@@ -268,8 +276,8 @@ impl Pauses {
         actions
     }
 
-    /// Nobody is to stand still any more: the measurement ends, or nothing has been heard from the
-    /// root for too long and nobody could resume.
+    /// Opens all gates: the measurement ends, or the root has been silent for too long and nobody
+    /// could resume.
     pub fn end_all(&mut self) -> Vec<PauseAction> {
         let mut actions = Vec::new();
         // Before the job begins supervisors may keep gates closed for a hold that nobody will ask
@@ -293,6 +301,7 @@ impl Pauses {
         let mut actions = self.conclude("the pause ended first");
         actions.push(PauseAction::Open {
             generation: self.generation,
+            // The hold has its own lease; its ranks stay behind their gates.
             keep: self.held(),
         });
         actions

@@ -1,4 +1,4 @@
-//! The place: brings together what comes from its ranks, its parent and its ranks' supervisors.
+//! The tool place: takes the records of its ranks, runs commands on them and answers queries.
 //!
 //! ```text
 //! packets ---------> LocalRanks (records, buffers, analyses)
@@ -48,9 +48,9 @@ use rustix::process::Signal;
 use std::collections::VecDeque;
 use tree_side::{FromTree, TreeSide};
 
-/// Between two looks at all packets of all ranks: a tenth of the latency bound.
+/// Period of the scan of all packets in shared memory: a tenth of the latency bound.
 const LOOK_NS: u64 = LATENCY_NS / 10;
-/// Between two measurements of the clock's rate.
+/// Period of the measurements of the clock's rate.
 const MEASURE_NS: u64 = 1_000_000_000;
 
 /// A tool place, without its transport.
@@ -163,7 +163,7 @@ impl Place {
     pub fn down(&mut self, now: Now, bytes: &[u8]) {
         match decode::<Down>(bytes) {
             Ok(message) => {
-                // What the parent says for itself does not tell that the root lives.
+                // These come from the parent itself, so they do not show that the root is alive.
                 if !matches!(message, Down::Time { .. } | Down::Groups(_)) {
                     self.end.root_is_back();
                 }
@@ -175,7 +175,7 @@ impl Place {
         }
     }
 
-    /// Whether other places may say something.
+    /// Whether messages of other places are to be received now.
     pub fn hears_peers(&mut self) -> bool {
         self.local.feed.is_lost || self.local.feed.analyses.traffic().is_ready()
     }
@@ -214,12 +214,14 @@ impl Place {
         worked
     }
 
-    /// Looks after everything that time brings. Whether there was something to do.
+    /// Does what is due by time: leases, cuts, scans of shared memory, the end. Whether there was
+    /// work.
     pub fn step(&mut self, now: Now) -> bool {
         if self.measurements.is_due(now.ns) {
             self.local.refine_clock();
         }
         self.run(now, Input::Tick);
+        // Job time before commands: cuts and message times are derived from it.
         self.local.feed.analyses.set_time(now, self.tree.clock());
         let answers = self.commands.tick_pauses(now, &mut self.local);
         self.answer(now, answers);
@@ -241,7 +243,7 @@ impl Place {
         worked
     }
 
-    /// The end of the job is asked for, and whoever asked may kill us next.
+    /// The end of the job was requested by a signal; SIGKILL may follow.
     pub fn end_asked(&mut self) {
         self.local.withdraw_socket();
     }
@@ -255,13 +257,14 @@ impl Place {
         }
         self.local.lose_records();
         self.queries = Queries::default();
+        // Packets are read on, and dropped, so that no sender waits for a buffer.
         self.is_ready = true;
         let answers = self.commands.lose(now, &mut self.local);
         self.answer(now, answers);
         self.local.let_go(now);
     }
 
-    /// Lets something happen to the node, and does what follows from it.
+    /// Feeds an input to the tree's node, and carries out what it delivers to this place.
     fn run(&mut self, now: Now, input: Input) {
         let mut todo = VecDeque::from(self.tree.step(now, input));
         while let Some(event) = todo.pop_front() {
@@ -269,7 +272,7 @@ impl Place {
                 FromTree::Message(message) => self.parent_message(now, message),
                 FromTree::RootLost => {
                     self.end.root_lost(now.ns);
-                    // Without a root there is no word about memory either: analyse, keep nothing.
+                    // Without a root the memory budget never comes: analyse calls, keep none.
                     self.is_ready = true;
                     self.commands.end_pauses(now, &mut self.local)
                 }
@@ -287,7 +290,7 @@ impl Place {
         }
     }
 
-    /// What the parent or the root wants of this place; the answers that there are now.
+    /// Handles a message of the parent or the root; gives the answers that are ready at once.
     fn parent_message(&mut self, now: Now, message: Down) -> Vec<Up> {
         match message {
             Down::Job(job) => self.begin(now, &job),
@@ -314,7 +317,7 @@ impl Place {
                 self.end.leave();
                 Vec::new()
             }
-            // The node's own.
+            // Handled by the tree's node already.
             Down::Time { .. } => Vec::new(),
         }
     }
@@ -339,7 +342,8 @@ impl Place {
             Verb::Reset { .. } | Verb::Record { .. } | Verb::Window { .. } | Verb::Shutdown => self
                 .commands
                 .record(now, command, self.tree.clock(), &mut self.local),
-            // After the end of the measurement; the recording refuses its own commands then.
+            // After the end of the measurement. Recording commands above are refused by
+            // `Recording`.
             _ if self.commands.recording.is_shut_down() => {
                 vec![ack(self.commands.refusal(&self.local))]
             }
@@ -370,6 +374,7 @@ impl Place {
             }
             Event::Said { rank, message } => self.supervisor_message(now, rank, message),
             Event::Lost { rank } => {
+                // The kernel kills a rank whose supervisor dies, so that is how this one ends.
                 let how = Ended::Signal(Signal::KILL.as_raw());
                 self.local.supervisor_lost(now, rank, how);
             }
@@ -414,12 +419,12 @@ impl Place {
                 self.queries.stacks.named(&module, named);
                 self.answer_due_queries(now);
             }
-            // Said once, at the beginning, and told as `Attached`.
+            // The first message of a connection, already reported as `Event::Attached`.
             FromSupervisor::Attach { .. } => {}
         }
     }
 
-    /// Looks after one rank. Whether there was something to do.
+    /// Takes what one rank recorded, if it is time. Whether there was work.
     fn look_at(&mut self, now: Now, index: usize, look: bool) -> bool {
         let is_over = self.is_over();
         let looked = self.local.ranks[index].look(now, look, is_over, &mut self.local.feed);
@@ -447,7 +452,7 @@ impl Place {
         }
     }
 
-    /// Reports the groups that the ranks defined, and asks for those that they met.
+    /// Reports the groups that the ranks defined, and requests those that they use without members.
     fn exchange_groups(&mut self, now: Now) {
         let defined = self.groups.defined(&mut self.local.feed.analyses);
         self.answer(now, defined);
@@ -463,8 +468,8 @@ impl Place {
         if !self.local.are_through(self.end.is_late(now.ns)) {
             return self.end.not_through(now.ns);
         }
-        // What the ranks sent is known where it is matched, and everybody by name, before the last
-        // questions are asked.
+        // The last queries follow: by then, sends must have reached the place that matches them,
+        // and communicators must have their members.
         let waits = self.local.feed.analyses.traffic().is_waiting() || self.groups.is_wanting();
         if self.end.drain(now.ns, waits, self.local.has_leaving()) {
             self.answer(now, [Up::Drained]);

@@ -1,7 +1,7 @@
-//! One rank as its place sees it: its memory, its locations, and how far each of them is.
+//! Collects the records of one rank, from packets over MPI and from its shared memory.
 //!
-//! Records come as packets over MPI. What is late, was left, or belongs to a rank that has ended is
-//! taken from shared memory. Nothing here waits: everything is a look at how things stand now.
+//! Records normally come over MPI. What is late, was left, or belongs to a rank that has ended is
+//! taken from shared memory. Nothing here waits.
 
 mod account;
 mod buffers;
@@ -25,8 +25,8 @@ use invivo_proto::record::RecordError;
 use invivo_proto::shm::{LOCATIONS_MAX, PACKETS_DEFAULT, owner};
 use std::sync::atomic::Ordering;
 
-/// A packet that others have overtaken and that is nowhere to be seen is lost after so long. Its
-/// transfer may stand still while its rank computes; ten seconds without any MPI call and with a
+/// A packet that others have overtaken counts as lost after this time. Its transfer may make no
+/// progress while its rank computes; ten seconds without any MPI call and with a
 /// packet on its way are rare, and cost no more than that packet.
 pub const MISSING_NS: u64 = 10_000_000_000;
 /// The same once the rank has ended: nothing of it is on its way but what is already here.
@@ -73,7 +73,7 @@ pub struct RankRecords {
 }
 
 impl RankRecords {
-    /// A rank that has not shown itself.
+    /// A rank whose memory is not attached yet.
     pub fn new(rank: Rank) -> RankRecords {
         RankRecords {
             rank,
@@ -101,7 +101,7 @@ impl RankRecords {
         self.rank
     }
 
-    /// Its memory is here.
+    /// Its supervisor attached, with its memory.
     pub fn attach(&mut self, memory: Memory) {
         self.memory = Some(memory);
     }
@@ -145,10 +145,12 @@ impl RankRecords {
             });
             return;
         }
-        // Definitions went into the ring before the records that mean them.
+        // Definitions first: the rank wrote them into the ring before the records that refer to
+        // them.
         self.define(feed);
         self.location(thread, feed);
         let location = &mut self.locations[thread];
+        // Packets arrive out of order; of their ledgers the newest counts.
         if header.losses.entered >= location.losses.entered {
             location.losses = header.losses;
         }
@@ -161,6 +163,7 @@ impl RankRecords {
             store: &mut location.store,
             analyses: feed.analyses.sink(self.rank),
         };
+
         let (missing, lost) = (location.intake.wants().0, location.intake.counts().lost);
         let read = location.intake.packet(header, payload, &mut sink);
         if location.intake.counts().lost != lost {
@@ -181,7 +184,7 @@ impl RankRecords {
                 format!("rank {rank}: its definition channel is broken")
             });
         }
-        // The channel is emptied all the same: the rank waits for room in it.
+        // The ring was emptied above all the same: the rank waits for room in it.
         if feed.is_lost {
             return false;
         }
@@ -202,7 +205,7 @@ impl RankRecords {
         })
     }
 
-    /// Takes from shared memory what is there for us. Whether there was something.
+    /// Takes from shared memory what is late or was left for us. Whether there was anything.
     pub fn peek(
         &mut self,
         now_ns: u64,
@@ -215,7 +218,9 @@ impl RankRecords {
         };
         self.left_packets = memory.page().left_packets.load(Ordering::Acquire);
         let mut slots: Vec<Slot> = slots(memory).collect();
+        // In order, as a location takes only the packet that it wants next.
         slots.sort_unstable_by_key(|slot| (slot.location, slot.sequence));
+        // Behind the slots' snapshot: whatever these records refer to is in the ring by now.
         let mut took = self.define(feed);
         for thread in 0..self.locations.len() {
             self.notice_losses(thread, now_ticks, feed);
@@ -246,13 +251,18 @@ impl RankRecords {
             return false;
         };
         let location = &mut self.locations[thread];
+
         let (next, at) = location.intake.wants();
+        // Left for us, but its records are taken already or were given up: only the slot is wanted
+        // back.
         if slot.sequence < next && slot.owner == owner::PLACE {
             memory.free(slot);
         }
         if slot.sequence != next {
             return false;
         }
+
+        // The age of the oldest call that has not been taken: what the latency bound is about.
         let oldest = location
             .intake
             .taken_until()
@@ -263,10 +273,12 @@ impl RankRecords {
             || late
             || eagerness != Eagerness::Late
             || location.intake.has_gap();
+        // Only the rank's thread appends to a packet; in other hands it is complete.
         let closed = slot.owner != owner::RANK;
         if !wanted || (slot.committed <= at && !closed) || !memory.copy(slot, at, &mut self.bytes) {
             return false;
         }
+
         let piece = Piece {
             sequence: slot.sequence,
             first_time: slot.first_time,
@@ -282,7 +294,9 @@ impl RankRecords {
             store: &mut location.store,
             analyses: feed.analyses.sink(self.rank),
         };
+
         let read = location.intake.piece(&piece, &mut sink);
+        // After the records are stored: the rank need not send what is marked here.
         memory.mark_taken(slot);
         if slot.owner == owner::PLACE {
             memory.free(slot);
@@ -315,6 +329,9 @@ impl RankRecords {
                     .iter()
                     .filter(|slot| usize::from(slot.location) == thread)
             };
+
+            // After the end of the rank nothing can overtake: there the count of opened packets
+            // shows what is missing.
             let overtaken = location.intake.has_gap()
                 || of_location().any(|slot| slot.sequence > next)
                 || (ended && next < opened);
@@ -322,6 +339,7 @@ impl RankRecords {
                 location.missing = None;
                 continue;
             }
+
             let missing = location
                 .missing
                 .get_or_insert_with(|| Missing::since(now_ns));
@@ -335,6 +353,7 @@ impl RankRecords {
                 store: &mut location.store,
                 analyses: feed.analyses.sink(self.rank),
             };
+
             let read = location.intake.give_up(&mut sink);
             let rank = self.rank;
             feed.notes.add(Trouble::LostPacket, || {
@@ -347,8 +366,7 @@ impl RankRecords {
         }
     }
 
-    /// Tells the order of messages of records that were lost before `at` (ticks) and that it does
-    /// not know of.
+    /// Reports new losses before `at` (ticks) to the matching of messages.
     fn notice_losses(&mut self, thread: usize, at: u64, feed: &mut Feed) {
         let page = self.memory.as_ref().map(Memory::page);
         let status = page.and_then(|page| page.status.get(thread));
@@ -362,6 +380,8 @@ impl RankRecords {
                 .sum(),
             None => location.losses.dropped.iter().sum(),
         };
+        // Matching sends with receives by their order is wrong across a gap, so it has to know of
+        // each.
         let lost = dropped + counts.lost + counts.unreadable;
         if lost > location.lost_known {
             location.lost_known = lost;
@@ -385,6 +405,8 @@ impl RankRecords {
                 .locations
                 .get(thread)
                 .map_or((0, 0), |location| location.intake.wants());
+            // A rank that ended may leave its last packet open, with nothing in it that is not
+            // taken.
             let last = || {
                 let mut slots = slots
                     .iter()

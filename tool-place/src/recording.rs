@@ -1,6 +1,7 @@
-//! Reset, recording on and off, windows, and the end of the measurement, on one place's ranks:
-//! which cuts follow from a command, when it is done, what is refused, and what is acknowledged.
-//! Pure: time is an argument, actions come out.
+//! Decides about reset, recording on and off, windows and the end of the measurement.
+//!
+//! Which cuts follow from a command, when it is done on this place's ranks, what is refused, and
+//! what is acknowledged. Pure: time is an argument, actions come out.
 //!
 //! A command says where in job time to cut. The cut itself is made where records are read
 //! ([`Cuts`]); the ranks are only told to record or not: on as soon as a command wants records, off
@@ -9,24 +10,24 @@
 //! to there has been taken.
 //!
 //! Whatever a command does here it does at every place, so that their ranks never differ for longer
-//! than commands take to be heard: it follows from the job times and the order of commands alone,
+//! than commands take to arrive: it follows from the job times and the order of commands alone,
 //! never from how far this place is. The root refuses what must not come together (a reset while a
 //! window is recorded). A switch of recording ends a window early if it lies before the window's
 //! end. Before job time is known commands wait.
 
 mod action;
-mod asked;
 mod plan;
+mod requested;
 
 pub use action::RecordingAction;
 
 use crate::cuts::{Change, CutNumber, Cuts};
 use crate::time_point::TimePoint;
-use asked::{Asked, Wait, fail};
 use invivo_proto::control::results::{RecordingStatus, WindowStatus};
 use invivo_proto::control::tree::{Acks, Command, Verb};
 use invivo_proto::ids::{CommandId, Rank};
 use plan::{begin_unobserved, plan};
+use requested::{Asked, Wait, fail};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -64,13 +65,13 @@ pub struct Recording {
     asked: Vec<Asked>,
     window: Option<WindowStatus>,
     begun: bool,
-    /// The ranks are told to record.
+    /// The ranks are switched to record.
     on: bool,
-    /// They are told so since what [`Recording::switched`] does not know of yet.
+    /// They were switched on since the last call of [`Recording::switched`].
     began: bool,
-    /// Or they are told another epoch.
+    /// They were switched to another epoch since then.
     begins_epoch: bool,
-    /// The epoch that they are told.
+    /// The epoch that they are switched to.
     epoch: u32,
     shut_down: bool,
 }
@@ -121,13 +122,13 @@ impl Recording {
         }]
     }
 
-    /// What ranks that come now are to be told: whether to record, and the epoch. Nothing before
+    /// What ranks that attach now are switched to: whether to record, and the epoch. Nothing before
     /// the job has begun.
     pub fn told(&self) -> Option<(bool, u32)> {
         self.begun.then_some((self.on, self.epoch))
     }
 
-    /// Whether the measurement has ended, everything been taken, and the root been told.
+    /// Whether the measurement has ended, everything is taken, and that is acknowledged.
     pub fn is_over(&self) -> bool {
         self.shut_down && self.asked.is_empty()
     }
@@ -165,6 +166,8 @@ impl Recording {
                 acks: self.failed("the measurement has been shut down"),
             }];
         }
+
+        // What has passed takes effect first, so that the new cuts come behind it.
         cuts.retime(|job_ns| moment.ticks_of(job_ns));
         cuts.pass(moment.ticks());
         let mut actions = Vec::new();
@@ -182,6 +185,7 @@ impl Recording {
                 ..Acks::default()
             },
         };
+
         match command.verb {
             Verb::Reset { at_ns } => asked.from(plan(moment, cuts, at_ns, &[Change::Reset])),
             Verb::Record { on, epoch, at_ns } => {
@@ -214,6 +218,7 @@ impl Recording {
                 });
             }
             Verb::Shutdown => {
+                // From here on other commands about recording are refused, and a window ends here.
                 self.shut_down = true;
                 actions.extend(self.interrupt(moment, cuts, command.id, moment.job_ns()));
                 asked.due_job_ns = plan(moment, cuts, 0, &[Change::Off]).latest_ns;
@@ -223,6 +228,7 @@ impl Recording {
                 return actions;
             }
         }
+
         asked.cuts = first_cut..cuts.next_number();
         self.asked.push(asked);
         actions
@@ -260,6 +266,7 @@ impl Recording {
         }
         cuts.retime(|job_ns| moment.ticks_of(job_ns));
         cuts.pass(moment.ticks());
+        // Behind the cuts that have passed: ranks record as soon as a planned change needs records.
         actions.extend(self.switch(cuts));
         for asked in &mut self.asked {
             if asked.wait == Wait::Cut && moment.job_ns() >= asked.due_job_ns {
@@ -289,6 +296,7 @@ impl Recording {
         let Some(asked) = self.asked.iter_mut().find(|asked| asked.command == command) else {
             return;
         };
+        // A window's rank that has not been read up to the cut is looked at again in the next turn.
         let enough = asked.wait == Wait::Glance || seen.all_taken;
         if !enough || !asked.waiting.remove(&rank) {
             return;
@@ -345,6 +353,7 @@ impl Recording {
         let mut asked = self.asked.remove(index);
         // The last of its cuts is its end.
         cuts.cancel(asked.cuts.end - 1);
+        // Ranks that had finished it fail as well: a window is whole on all ranks or on none.
         asked.acks.done = 0;
         asked.acks.to = None;
         for rank in self.ranks.clone().map(Rank) {
@@ -364,8 +373,9 @@ impl Recording {
         acks
     }
 
-    /// Tells the ranks if what they do is not what is wanted.
+    /// Switches the ranks if the cuts want something else of them.
     fn switch(&mut self, cuts: &Cuts) -> Option<RecordingAction> {
+        // After the shutdown the ranks are told to stop, whatever cuts are planned.
         let epoch = cuts.wants_records().filter(|_| !self.shut_down);
         if epoch == self.on.then_some(self.epoch) {
             return None;

@@ -1,4 +1,4 @@
-//! The role of a tool place on MPI: packets of its ranks, words of its parent and of other places.
+//! The tool place's role in the process loop: receives packets, commands and peers' messages.
 
 use crate::outgoing::Outgoing;
 use crate::place::Place;
@@ -13,9 +13,8 @@ use invivo_tbon::latest::kind_of_up;
 use rustix::event::PollFd;
 use std::time::Duration;
 
-/// Messages of one kind that are taken before the place looks after everything else: some
-/// milliseconds' work when they are as long as they can be, so that no flood from one side keeps
-/// commands, clocks and packets waiting.
+/// Most messages of one tag that are received in one turn: some milliseconds of work when they have
+/// their greatest length, so that a flood from one side delays neither commands nor packets.
 const MESSAGES_PER_TURN: usize = 64;
 
 /// A tool place on a transport.
@@ -39,7 +38,7 @@ impl PlaceRole {
 }
 
 impl Role for PlaceRole {
-    // Whoever could wait for a place's last message has let it go by then.
+    // No flush: at its exit the root has all that it needs of a place, or is lost.
     const FLUSH_MAX: Duration = Duration::ZERO;
 
     fn receive<T: Transport>(
@@ -48,11 +47,14 @@ impl Role for PlaceRole {
         guard: &mut PanicGuard,
     ) -> Result<bool, T::Error> {
         if guard.panics() != 0 {
-            // What a panic left half done may be wrong: nothing of it is trusted any more.
+            // A panic may leave records and analyses half updated: nothing of them is trusted any
+            // more.
             self.place.lose((self.now)());
         }
 
         let mut worked = false;
+        // Until the root has said how much memory there is for records, packets stay in MPI's
+        // buffers.
         if self.place.is_ready() {
             let packets = transport.packets(|from, message| {
                 guard.run(|| self.place.packet(from, message));
@@ -60,8 +62,9 @@ impl Role for PlaceRole {
             worked |= packets != 0;
         }
 
-        // Before questions, so that answers know of what was sent before they were asked.
+        // Before queries, so that an answer covers the messages that were sent before the query.
         for _ in 0..MESSAGES_PER_TURN {
+            // Unread messages keep their senders' credits: other places hold back, nothing is lost.
             if !self.place.hears_peers() {
                 break;
             }
@@ -76,6 +79,7 @@ impl Role for PlaceRole {
                 break;
             };
             worked = true;
+            // Only the parent may send on this tag; anything else is dropped.
             if message.from == self.parent {
                 guard.run(|| self.place.down((self.now)(), &message.bytes));
             }
@@ -106,10 +110,12 @@ impl Role for PlaceRole {
             transport.send_latest(to, TAG_PEER, None, bytes)?;
         }
 
+        // Kept here until the transport accepts them: answers and acknowledgements are sent only
+        // once.
         for message in self.place.take_up() {
             worked = true;
-            // Results have a bounded size; what cannot be encoded is a fault that the root sees as
-            // silence.
+            // Results have a bounded size, so encoding fails only by a fault of ours; the root
+            // reports this place as silent then.
             if let Ok(bytes) = encode(&message) {
                 self.outgoing.push(kind_of_up(&message), bytes);
             }

@@ -1,6 +1,8 @@
-//! Where a location's calls are kept: in a buffer of fixed size, within the place's budget, by the
-//! strategy in force. A location beyond the budget keeps nothing and counts what it does not keep,
-//! until a thread ends and leaves its buffer.
+//! Keeps a location's calls in a buffer of fixed size, within the place's memory budget.
+//!
+//! What is given up when the buffer is full follows the strategy in force. A location beyond the
+//! budget keeps nothing and counts what it does not keep, until a thread ends and leaves its
+//! buffer.
 
 use crate::generator::Generator;
 use invivo_mpi_link::clock::NodeClock;
@@ -17,10 +19,10 @@ use invivo_proto::ids::{CommLocal, RegionId};
 use invivo_proto::record::{Call, Part};
 use std::num::NonZeroU64;
 
-/// A strategy as it was asked for, and as buffers take it.
+/// A strategy as requested, and as buffers take it.
 #[derive(Clone, Debug, Default)]
 pub struct Keeping {
-    /// As it was asked for.
+    /// As requested.
     pub asked: Strategy,
     of_buffer: invivo_otfx::Strategy,
 }
@@ -92,8 +94,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So many bytes for one location, and so many for all; of flight recorders until something
-    /// else is said.
+    /// `buffer_bytes` for one location and `budget_bytes` for all; flight recorders until a
+    /// strategy is set.
     pub fn new(buffer_bytes: u64, budget_bytes: u64) -> Budget {
         Budget {
             buffer_bytes: usize::try_from(buffer_bytes).unwrap_or(usize::MAX),
@@ -102,7 +104,7 @@ impl Budget {
         }
     }
 
-    /// What buffers keep from now on. Those that there are must be told apart.
+    /// What new buffers keep; existing ones change by [`Store::keep`].
     ///
     /// # Errors
     /// When a buffer of the configured size cannot work like that; then nothing has changed.
@@ -153,10 +155,10 @@ impl Budget {
 
     fn take(&mut self) -> Option<Box<Buffer>> {
         let left_bytes = self.left_bytes.checked_sub(self.buffer_bytes as u64)?;
-        // Too small a size for any buffer leaves all locations without one, which the ledger tells.
+        // A size too small for any buffer leaves all locations without one; the ledger shows that.
         let geometry = self.geometry(self.keeping.levels()).ok()?;
         if !there_is_room_for(self.buffer_bytes) {
-            // Nor will there be for the next one.
+            // Nor will there be for the next one: the failing allocation is tried only once.
             self.left_bytes = 0;
             return None;
         }
@@ -173,7 +175,7 @@ fn there_is_room_for(bytes: usize) -> bool {
     let there_is = room
         .try_reserve_exact(bytes.saturating_add(SPARE_BYTES))
         .is_ok();
-    // What nobody looks at need not be asked of the system.
+    // Without this the compiler may remove an allocation that is never used.
     std::hint::black_box(&room);
     there_is
 }
@@ -227,9 +229,11 @@ impl Store {
             return;
         };
         let of_buffer = buffer_ledger(&buffer);
+        // The calls were stored and are gone: to the ledger that is a reduction, not a drop.
         self.apart.reduced += of_buffer.kept + of_buffer.reduced;
         self.apart.reset += of_buffer.reset;
         self.apart.dropped_by_place += of_buffer.dropped_by_place;
+        // The memory is free before it is in the budget again.
         drop(buffer);
         budget.left_bytes += budget.buffer_bytes as u64;
         budget.recycled += 1;
@@ -270,6 +274,7 @@ impl Store {
             ..Attributes::default()
         };
         buffer.store_call(call, parts, attributes);
+        // Collectives on other communicators do not end an iteration of the whole program.
         if self.ends_iteration == Some(call.facts.region)
             && matches!(call.facts.comm, CommLocal::WORLD | CommLocal::NONE)
         {
@@ -297,7 +302,7 @@ impl Store {
         Some(buffer.halvings())
     }
 
-    /// The producer of samples has heard of so many halvings.
+    /// The producer of samples has confirmed so many halvings.
     pub fn hear(&mut self, halvings: u32) {
         if let Some(generator) = &mut self.generator {
             generator.hear(halvings);
@@ -323,7 +328,7 @@ impl Store {
     }
 }
 
-/// Of calls alone: nobody else counts other records.
+/// Of calls alone: the ledgers of ranks count no other records.
 fn buffer_ledger(buffer: &Buffer) -> Ledger {
     let invivo_otfx::Ledger {
         kept,

@@ -1,5 +1,7 @@
-//! The Unix socket on which the supervisors of this place's ranks arrive. Bounded in every way:
-//! only our own user, only our ranks, one connection each, short messages, no waiting.
+//! The Unix socket to the supervisors of this place's ranks: accepts them, receives and sends.
+//!
+//! Bounded in every way: only our own user, only our ranks, one connection each, short messages, no
+//! waiting.
 
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::{decode, encode};
@@ -20,13 +22,13 @@ use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// Connections that have not said who they are. Each supervisor says so at once.
+/// Connections without a first message; supervisors send theirs at once.
 const STRANGERS_MAX: usize = 16;
 
 /// What happened on the socket.
 #[derive(Debug)]
 pub enum Event {
-    /// A rank's supervisor is here, with the rank's memory.
+    /// A rank's supervisor attached, with the rank's memory.
     Attached {
         /// The rank.
         rank: Rank,
@@ -35,15 +37,15 @@ pub enum Event {
         /// The memory.
         memory: OwnedFd,
     },
-    /// A supervisor said something.
+    /// A supervisor sent a message.
     Said { rank: Rank, message: FromSupervisor },
     /// A supervisor hung up.
     Lost { rank: Rank },
-    /// Somebody was turned away; a sentence for the user.
+    /// A connection or message was refused; a sentence for the user.
     Refused(String),
 }
 
-/// The socket and everybody on it.
+/// The listening socket and its connections.
 pub struct Supervisors {
     path: PathBuf,
     is_withdrawn: bool,
@@ -67,6 +69,7 @@ impl Supervisors {
     /// # Errors
     /// When the kernel refuses, or the path is too long for a socket.
     pub fn listen(path: &Path, ranks: Range<u32>) -> Result<Supervisors, Errno> {
+        // SEQPACKET keeps the boundaries of messages, and takes a descriptor with one of them.
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         // Left by a place of the same number that was killed; the directory is this job's alone.
@@ -83,8 +86,8 @@ impl Supervisors {
         })
     }
 
-    /// Removes the socket's name: nobody else is to come. The job's directory on this host is taken
-    /// away by the last of those who have something in it.
+    /// Removes the socket's file: no other supervisor will attach. The job's directory on this host
+    /// is removed by the last process that had a file in it.
     pub fn withdraw(&mut self) {
         if !std::mem::replace(&mut self.is_withdrawn, true) {
             let _ = std::fs::remove_file(&self.path);
@@ -101,10 +104,11 @@ impl Supervisors {
             .collect()
     }
 
-    /// Looks after everybody; to be called when the wait says that something happened.
+    /// Accepts, and receives from all connections; to be called when one of them is readable.
     pub fn poll(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         self.accept(&mut events);
+        // `meet` puts back those that have not sent anything yet.
         let strangers = std::mem::take(&mut self.strangers);
         for socket in strangers {
             self.meet(socket, &mut events);
@@ -116,12 +120,12 @@ impl Supervisors {
         events
     }
 
-    /// Whether a rank's supervisor is here.
+    /// Whether a rank's supervisor is attached.
     pub fn has(&self, rank: Rank) -> bool {
         self.known.contains_key(&rank)
     }
 
-    /// Tells a supervisor something. False when it is not there or takes nothing.
+    /// Sends a message to a supervisor. False when it is not attached or its socket is full.
     pub fn tell(&mut self, rank: Rank, message: &ToSupervisor) -> bool {
         let Some(socket) = self.known.get(&rank) else {
             return false;
@@ -129,6 +133,7 @@ impl Supervisors {
         let Ok(bytes) = encode(message) else {
             return false;
         };
+        // A supervisor that does not read must not stop the place, nor SIGPIPE end it.
         send(socket, &bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) == Ok(bytes.len())
     }
 
@@ -155,7 +160,7 @@ impl Supervisors {
         }
     }
 
-    /// Hears the first message of a connection.
+    /// Receives the first message of a connection, which names the rank.
     fn meet(&mut self, socket: OwnedFd, events: &mut Vec<Event>) {
         let why = match receive(&socket) {
             Received::Nothing => return self.strangers.push(socket),
@@ -177,7 +182,7 @@ impl Supervisors {
         events.push(Event::Refused(why));
     }
 
-    /// Hears everything that a known supervisor says.
+    /// Receives all messages of a supervisor.
     fn hear(&mut self, rank: Rank, events: &mut Vec<Event>) {
         while let Some(socket) = self.known.get(&rank) {
             match receive(socket) {
@@ -221,9 +226,10 @@ fn receive(socket: &OwnedFd) -> Received {
             flags,
         )
     };
+
     let received = match take() {
-        // It left without having read all that we asked. This is said once, and before what it
-        // said.
+        // The peer closed with unread messages of ours. The kernel reports this once, before the
+        // messages that the peer sent, which are still to be received.
         Err(Errno::CONNRESET) => take(),
         received => received,
     };
@@ -232,12 +238,15 @@ fn receive(socket: &OwnedFd) -> Received {
         Err(Errno::AGAIN | Errno::INTR) => return Received::Nothing,
         Err(_) => return Received::HungUp,
     };
+
     let mut descriptor = None;
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+            // Others than the last are closed by their drop.
             descriptor = descriptors.last();
         }
     }
+
     if received.bytes == 0 {
         return Received::HungUp;
     }

@@ -1,5 +1,6 @@
-//! For tests: a rank as the preloaded library is one, for its place to look at. The only unsafe
-//! code of the tests.
+//! A rank for tests: writes shared memory and packets as the preloaded library does.
+//!
+//! The only unsafe code of the tests.
 #![allow(unsafe_code)]
 
 use invivo_proto::ids::{LocationId, Rank};

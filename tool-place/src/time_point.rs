@@ -1,4 +1,4 @@
-//! The time by all of its names: the node's two clocks, and the job's.
+//! One point in time by three clocks: the node's `CLOCK_MONOTONIC`, the ranks' ticks and job time.
 
 use invivo_mpi_link::clock::NodeClock;
 use invivo_tbon::clock::JobClock;
@@ -7,6 +7,7 @@ use invivo_tbon::clock::JobClock;
 /// tenth of a second is what a screen shows; a shorter bound would disturb the writer's cache lines
 /// more often.
 pub const LATENCY_NS: u64 = 100_000_000;
+
 /// The time, by the node's two clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Now {
@@ -40,7 +41,7 @@ impl<'a> TimePoint<'a> {
         self.now.ticks
     }
 
-    /// Whether job time is known at all; else the node's is taken for it.
+    /// Whether job time is known at all; until then the node's is used for it.
     pub fn is_known(&self) -> bool {
         self.job.is_known()
     }
@@ -67,7 +68,7 @@ impl<'a> TimePoint<'a> {
 
     /// How long a tick takes, in picoseconds.
     pub fn tick_ps(&self) -> u64 {
-        // Of so many ticks that its digits are seen.
+        // Of many ticks at once, as `duration_ns` gives whole nanoseconds.
         const MANY: u64 = 1_000_000;
         self.node.duration_ns(MANY * 1000) / MANY
     }

@@ -1,5 +1,6 @@
-//! Messages of this place's ranks on their way to where they are matched: job time and definitions
-//! are put to them here, what comes from other places is read, and what goes there is written.
+//! Exchanges ends of messages with other places, where sends and receives are matched.
+//!
+//! Job time and definitions are added here; batches to other places are encoded and theirs decoded.
 
 use crate::time_point::TimePoint;
 use invivo_analysis::communicators::Communicators;
@@ -75,10 +76,14 @@ impl Traffic {
                 .is_some_and(|since_ns| moment.ns().saturating_sub(since_ns) >= PATIENCE_NS);
             self.is_known = waited || moment.error_ns() <= ERROR_NS_MAX;
             if !self.is_known {
+                // Node time for the present, with an unbounded error so that no order is claimed by
+                // it.
                 self.anchor = (moment.ticks(), moment.ns());
                 self.messages.set_clock_error(u64::MAX);
                 return;
             }
+            // What was recorded so far has the node's time: it is shifted, once, by the offset
+            // known now.
             let offset_ns = moment.job_ns().wrapping_sub(moment.ns()).cast_signed();
             self.messages.learn_time(offset_ns, moment.error_ns());
         }
@@ -120,7 +125,7 @@ impl Traffic {
         self.messages.lost(rank, at_ns, communicators);
     }
 
-    /// A communicator or its members were told.
+    /// A communicator was defined, or its members became known.
     pub fn define(&mut self) {
         self.defined = true;
     }
@@ -147,13 +152,13 @@ impl Traffic {
         self.messages.reset(at_ns);
     }
 
-    /// Whether what other places say may come: put beside times that are not known its own would
-    /// mean nothing.
+    /// Whether endpoints of other places may be received: they are in job time, and cannot be
+    /// compared with ours before that is known.
     pub fn is_ready(&self) -> bool {
         self.is_known
     }
 
-    /// Takes in what process `from` says, which is another place.
+    /// Takes in a batch of process `from`, another place.
     ///
     /// # Errors
     /// Why it is not used, or not all of it.
@@ -166,6 +171,7 @@ impl Traffic {
         } else {
             decode::<Endpoints>(bytes).map_err(|error| error.to_string())
         };
+        // The sender's own word must agree with MPI's: matching keeps accounts by place.
         read.and_then(|endpoints| match endpoints.from == from {
             true => self
                 .messages

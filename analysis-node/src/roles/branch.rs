@@ -1,4 +1,4 @@
-//! The role of an inner node: reads its parent and its children, as far as it can pass it on.
+//! An inner node's role in the process loop: receives from parent and children, and passes on.
 
 use super::tree_messages::{at_a_time, send_down, send_up};
 use crate::branch::{Branch, BranchAction};
@@ -38,10 +38,12 @@ impl<C: Fn() -> u64> BranchRole<C> {
                 break;
             };
             worked = true;
+            // Only the parent may send on this tag.
             if message.from == self.parent {
                 self.branch.down((self.now_ns)(), &message.bytes);
             }
         }
+        // What the parent's messages led to is sent before `has_room` is asked below.
         self.act(transport)?;
 
         for _ in 0..at_a_time(self.children) {

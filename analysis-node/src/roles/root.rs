@@ -1,4 +1,4 @@
-//! The role of the root: reads its children, the gateway's socket and the supervisor's descriptor.
+//! The root's role in the process loop: serves children, gateway and the supervisor's descriptor.
 
 use super::tree_messages::{at_a_time, send_down};
 use crate::gateway::Gateway;
@@ -74,6 +74,7 @@ impl Role for RootRole {
     }
 
     fn tick<T: Transport>(&mut self, transport: &T, guard: &mut PanicGuard) -> bool {
+        // The result before new requests: a launcher may be about to kill this process.
         self.go_on_reporting(guard);
         let asked = guard.run(|| self.server.poll_gateway(monotonic_ns()));
         let stats = SelfStats::now(transport.refused_sends(), guard.panics());
@@ -92,14 +93,15 @@ impl Role for RootRole {
             match action {
                 ServerAction::Send(to, message) => send_down(transport, to, &message)?,
                 ServerAction::Page(page) => {
-                    // One that cannot be encoded is a fault of ours: it is missing, and the next
-                    // one may not be.
+                    // A page that cannot be encoded is a fault of ours: it is left out, and counts
+                    // as taken, so that the next one follows.
                     self.is_paging = true;
                     let _ = self.report.page(*page);
                 }
                 ServerAction::Report { result, early } => {
                     self.is_reporting = true;
                     if let Err(error) = self.report.write(result, early) {
+                        // The shutdown goes on without it, or the job would never end.
                         eprintln!("invivo: the report cannot be made: {error}");
                         self.server.report_done();
                     }
@@ -121,7 +123,7 @@ impl Role for RootRole {
     }
 
     fn descriptors(&self) -> Vec<PollFd<'_>> {
-        // Whatever it reports, everything is looked at in the next turn.
+        // Which event it was does not matter: the next turn polls everything.
         let gateway = self.server.gateway().map(Gateway::poll_fd);
         gateway.into_iter().collect()
     }

@@ -1,4 +1,4 @@
-//! Sending the tree's messages: which may be replaced by a newer one, and which must arrive.
+//! Sends messages to children and parent: some replaceable by newer ones, others never lost.
 
 use invivo_mpi_link::Transport;
 use invivo_mpi_link::credit::CREDITS;
@@ -8,9 +8,9 @@ use invivo_proto::control::tree::{Down, Up};
 use invivo_proto::ids::WorldRank;
 use invivo_tbon::latest::{kind_of_down, kind_of_up, must_arrive};
 
-/// Messages that are read at a time where so many processes send: all that can have come before the
-/// first of them is read, so that nothing that has come is taken for late, and whoever goes on
-/// sending keeps nobody else waiting.
+/// Most messages that are received in one turn from so many senders: as many as credits allow to be
+/// under way, so that no message that has arrived counts as late, and no sender can delay the
+/// others.
 pub fn at_a_time(senders: usize) -> usize {
     CREDITS as usize * senders
 }
@@ -38,6 +38,7 @@ pub fn send_up<T: Transport>(
     to: WorldRank,
     message: &Up,
 ) -> Result<(), T::Error> {
+    // A message with a kind is sent again by itself, so an unsent older one is worthless.
     match (encode(message), kind_of_up(message)) {
         (Ok(bytes), kind @ Some(_)) => transport.send_latest(to, TAG_UP, kind, bytes).map(drop),
         (Ok(bytes), None) => transport.send_surely(to, TAG_UP, bytes),

@@ -1,4 +1,4 @@
-//! The result of a job: the last questions, and what was answered to them.
+//! Collects the result of a job: its last queries, and the answers to them.
 
 use crate::shutdown::QUIET_NS;
 use invivo_proto::control::link::{Answer, Final, JobDescription};
@@ -22,7 +22,7 @@ pub(super) const QUESTIONS: [Query; 3] = [
     },
     Query::Status,
 ];
-/// What is asked for after a death as well. A rank that waits for a dead one has done so for most
+/// An additional query after a death. A rank that waits for a dead one has done so for most
 /// of the quiet that precedes.
 pub(super) const WHO_WAITS: Query = Query::Hang {
     older_ns: QUIET_NS / 2,
@@ -31,7 +31,7 @@ pub(super) const WHO_WAITS: Query = Query::Hang {
 /// The result, as far as it is known.
 pub(super) struct FinalResult {
     result: Final,
-    /// The table that was asked for last is in it.
+    /// The table of the last queries is in it.
     has_table: bool,
     unanswered: usize,
 }
@@ -61,7 +61,7 @@ impl FinalResult {
         }
     }
 
-    /// The questions that are to be asked now. `has_time` says whether supervisors may be asked
+    /// The queries to be made now. `has_time` says whether supervisors may be asked
     /// about their ranks.
     pub fn begin(&mut self, has_time: bool) -> impl Iterator<Item = Query> + use<> {
         let who_waits = (has_time && !self.result.ended.is_empty()).then_some(WHO_WAITS);
@@ -85,6 +85,7 @@ impl FinalResult {
             }
             Answer::Matrix(matrix, _) => self.result.matrix = matrix,
             Answer::Status(mut status, coverage) => {
+                // Room for one more: the watchdog's line must not be the one that is cut.
                 status.notes.truncate(NOTES_MAX - 1);
                 status.notes.extend(last_words.map(str::to_owned));
                 self.result.status = status;

@@ -1,4 +1,4 @@
-//! The last seconds of a job that does not end well: which page of them is asked for next.
+//! Fetches the last seconds of a job that ends abnormally, page by page.
 //!
 //! Pure: questions come out, answers go in.
 //!
@@ -43,6 +43,7 @@ impl LastSeconds {
         LastSeconds {
             from_ns: since_ns.saturating_sub(SAVED_NS),
             to_ns: now_ns,
+            // The limit is split evenly: which locations matter is not known before.
             newest: (SAVED_CALLS_MAX / u64::from(ranks.max(1))).max(SAVED_CALLS_EACH),
             ranks,
             at: TimelinePosition::of(0, ranks),
@@ -63,6 +64,7 @@ impl LastSeconds {
 
     /// A page came, which is handed to our supervisor.
     pub fn page(&mut self, last: Timeline, missing: Vec<WorldRank>) -> TimelinePage {
+        // A page that leads back, from a faulty place, ends the fetch: it would never end.
         self.at = self.at.and_then(|at| at.behind(&last, self.ranks));
         self.page_is_out = true;
         TimelinePage {

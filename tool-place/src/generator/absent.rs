@@ -1,4 +1,4 @@
-//! No made-up samples: a type without values, so that nothing is done with it.
+//! No generated samples: a type without values, so that nothing is done with it.
 
 use invivo_otfx::Buffer;
 use invivo_proto::record::Call;

@@ -1,5 +1,4 @@
-//! Counts a location's calls, and takes a sample of what it has counted at every so manieth of
-//! them.
+//! Generates samples for tests: counts a location's calls, and stores the counts at every nth call.
 //!
 //! It keeps to the halvings that the rank says that it knows of, as a sampler in the rank has to:
 //! until the rank has heard of one, samples come too often.

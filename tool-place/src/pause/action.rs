@@ -1,4 +1,4 @@
-//! What a pause or a hold asks for.
+//! Actions that follow from a pause or a hold: gates to close or open, answers to send.
 
 use invivo_proto::control::tree::Acks;
 use invivo_proto::ids::{CommandId, Rank};

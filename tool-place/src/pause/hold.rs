@@ -1,9 +1,10 @@
-//! Hold: ranks stand right behind their `MPI_Init`, from the start of the job or on command. Nobody
-//! is stopped: a rank runs until it is there, and the gate does not let it out.
+//! Hold: keeps ranks at the end of `MPI_Init`, from the start of the job or on command.
+//!
+//! No process is stopped: a rank runs until it is there, and the closed gate keeps it in the call.
 
 use super::action::PauseAction;
-use super::asked::{Asked, fail};
 use super::held::{Hold, Stand};
+use super::requested::{Asked, fail};
 use super::{Pauses, Presence, until};
 use invivo_proto::ids::{CommandId, Rank};
 use std::collections::BTreeSet;
@@ -22,7 +23,7 @@ impl Pauses {
         self.hold_for(now_ns, hold_lease_ns)
     }
 
-    /// Ranks of which it is to be said when they stand, by [`Pauses::stood`].
+    /// Ranks whose position is to be reported by [`Pauses::stood`] until they are held.
     pub fn awaited(&self) -> Vec<Rank> {
         let asked = self.hold.as_ref().and_then(|hold| hold.asked.as_ref());
         let present = |rank: &Rank| self.lives.get(rank) == Some(&Presence::Present);
@@ -48,6 +49,7 @@ impl Pauses {
             }
             Stand::Past => {
                 hold.ranks.remove(&rank);
+                // Its gate was closed before it was known how far the rank is: open it again.
                 hold.answered(now_ns, rank, Some("is past MPI_Init; use pause"));
                 if !paused {
                     actions.push(PauseAction::Free { ranks: vec![rank] });
@@ -99,6 +101,7 @@ impl Pauses {
             ranks: BTreeSet::new(),
             asked: None,
         });
+        // A hold on top of a hold has the newer lease, even where that is shorter.
         hold.lease_end_ns = now_ns.saturating_add(lease_ns);
         let present: Vec<Rank> = self.with(Presence::Present).collect();
         match &self.hold {
@@ -115,7 +118,7 @@ impl Pauses {
         }
     }
 
-    /// A paused rank that is held as well stands as long as either wants it to.
+    /// The gate of a rank that is paused and held stays closed for the longer of the two.
     pub(super) fn held_until(&self, now_ns: u64, hold: &Hold) -> u64 {
         let paused = self
             .pause
@@ -154,6 +157,7 @@ impl Pauses {
             .is_some_and(|hold| now_ns >= hold.lease_end_ns)
         {
             let freed = self.end_hold("has not come to the end of MPI_Init in time", &mut actions);
+            // During a pause the same gates stay closed for that.
             if self.pause.is_none() && !freed.is_empty() {
                 actions.push(PauseAction::Free { ranks: freed });
             }

@@ -1,4 +1,4 @@
-//! Answers about the place, its ranks and their buffers.
+//! Makes the status answer and those about buffers from the present state of the ranks.
 
 use super::commands::Commands;
 use super::local_rank::Life;
@@ -32,6 +32,7 @@ pub fn status(now: Now, clock: &JobClock, commands: &Commands, local: &LocalRank
         status.states[line.state as usize] += 1;
         status.named.push(line);
     }
+    // An answer has a bounded size: only the ranks of most interest are named.
     invivo_analysis::status::keep_worst(&mut status.named);
     status
 }

@@ -1,4 +1,4 @@
-//! What the place's buffers keep: the strategy in force, and buffers that change hands.
+//! Sets the buffers' strategy on all ranks, and moves buffers of ended threads to new ones.
 
 use super::every::Every;
 use super::local_rank::Life;
@@ -47,6 +47,7 @@ pub fn keep(strategy: Strategy, local: &mut LocalRanks) -> Acks {
 }
 
 fn try_keep(keeping: &Keeping, local: &mut LocalRanks) -> Result<(), Unfit> {
+    // All are asked before one is changed: a command takes effect on all ranks or on none.
     for one in &local.ranks {
         one.records.bears(keeping)?;
     }
@@ -81,6 +82,7 @@ impl Recycling {
             while local.ranks[index].life == Life::Alive
                 && local.ranks[index].records.adopt(&mut local.feed)
             {
+                // Any rank's ended thread will do: the budget is that of the place.
                 let mut ranks = local.ranks.iter_mut();
                 if !ranks.any(|other| other.records.recycle(&mut local.feed)) {
                     return;

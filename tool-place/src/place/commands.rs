@@ -1,4 +1,4 @@
-//! Pause, hold and recording on the place's ranks: commands in; gates, switches and answers out.
+//! Executes commands on the place's ranks: closes gates, switches recording, answers the root.
 //!
 //! Which gate closes when and what a command is answered with is decided by [`Pauses`] and
 //! [`Recording`]; what they decide is done here, in the ranks' memory and by their supervisors.
@@ -20,7 +20,7 @@ use std::ops::Range;
 pub struct Commands {
     pub pauses: Pauses,
     pub recording: Recording,
-    /// What time it is now, where that matters more than what it was when something came.
+    /// Reads the clocks where the time of the present turn is not exact enough.
     read_now: Option<fn() -> Now>,
 }
 
@@ -102,14 +102,16 @@ impl Commands {
         self.apply_pause(now, actions, local)
     }
 
-    /// Nobody is to stand still any more.
+    /// Opens all gates and continues all ranks.
     pub fn end_pauses(&mut self, now: Now, local: &mut LocalRanks) -> Vec<Up> {
         let actions = self.pauses.end_all();
         self.apply_pause(now, actions, local)
     }
 
-    /// A rank is here: it is told whether to record, and held where it is to be.
+    /// A rank attached: sets whether it records, and closes its gate where a pause or hold wants
+    /// it.
     pub fn attached(&mut self, now: Now, rank: Rank, local: &mut LocalRanks) -> Vec<Up> {
+        // Before its gate opens: what it records next is in the right epoch.
         if let Some((on, epoch)) = self.recording.told()
             && let Some(memory) = local.memory(rank)
         {
@@ -138,7 +140,7 @@ impl Commands {
         self.apply_pause(now, actions, local)
     }
 
-    /// Time passes for pauses: leases end, and ranks that a command waits for stand.
+    /// Ends leases that have run out, and notes ranks that have reached the end of `MPI_Init`.
     pub fn tick_pauses(&mut self, now: Now, local: &mut LocalRanks) -> Vec<Up> {
         let actions = self.pauses.tick(now.ns);
         let mut answers = self.apply_pause(now, actions, local);
@@ -167,6 +169,7 @@ impl Commands {
                 self.look_behind(now, &look, rank, clock, local);
             }
         }
+        // A command is done as soon as its last rank has been looked at, without another turn.
         let time_point = TimePoint::new(now, local.feed.analyses.clock(), clock);
         actions.extend(self.recording.conclude(&time_point));
         let worked = !actions.is_empty();
@@ -209,7 +212,7 @@ impl Commands {
         self.recording.seen(&time_point, look.command, rank, seen);
     }
 
-    /// Does what the recording asks for.
+    /// Carries out the recording's actions.
     fn apply_recording(
         &mut self,
         now: Now,
@@ -217,6 +220,7 @@ impl Commands {
         clock: &JobClock,
         local: &mut LocalRanks,
     ) -> Vec<Up> {
+        // A reset may have passed in the cuts; a rank without new calls has not noticed.
         let mut answers = Vec::new();
         local.forget();
         if self.recording.is_shut_down() {
@@ -240,22 +244,22 @@ impl Commands {
             return;
         }
 
-        // We may have stood still between the command, or the last look at the clock, and the last
-        // rank.
+        // This process may have been descheduled since the clocks were read: the ranks record since
+        // the present time at the latest.
         let behind = self.read_now.as_ref().map_or(now, |read| read());
         let time_point = TimePoint::new(behind, local.feed.analyses.clock(), clock);
         let begins_epoch = self.recording.switched(&time_point, &mut local.feed.cuts);
         local.feed.analyses.set_time(behind, clock);
 
-        // Places do not switch at the same time: what reached a rank of ours before it recorded was
-        // sent by one that did already, and would be put together with what comes next.
+        // Places do not switch at the same moment: a message that reached one of our ranks before
+        // it recorded may be recorded by its sender, and would be matched with a later receive.
         let ranks = if begins_epoch { local.len() } else { 0 };
         for rank in local.numbers().take(ranks) {
             local.feed.analyses.lost(rank, behind.ticks);
         }
     }
 
-    /// Does what the pauses ask for.
+    /// Carries out the actions of pauses and holds.
     fn apply_pause(
         &mut self,
         now: Now,
@@ -308,11 +312,13 @@ impl Commands {
                 local.feed.analyses.pause(rank, now.ticks);
             }
         }
-        // Before anybody is stopped: behind the barrier a rank that has read its gate as open shows
-        // that it is in MPI, which its supervisor must see.
+        // Before any rank is stopped: after this barrier a thread that has read its gate as open
+        // has its flag "in MPI" visible, and its supervisor must not stop it there.
         gates::seen_by_all();
         let mut actions = Vec::new();
         for &rank in ranks {
+            // Without a supervisor no process stops the rank: note that at once, not after a
+            // time-out.
             if !local.tell(rank, &ToSupervisor::Stop { generation }) {
                 let outcome = &Outcome::Running;
                 actions.extend(self.pauses.acted(now.ns, rank, generation, outcome));
@@ -333,10 +339,13 @@ impl Commands {
         let mut closed = Vec::new();
         for &rank in ranks {
             if let Some(memory) = local.memory(rank) {
+                // Asked before we close it: only a gate that was closed all along has held its
+                // rank.
                 closed.push((rank, gates::is_closed(memory, now.ns)));
                 gates::close(memory, generation, until_ns);
             }
         }
+        // Else a rank could pass its gate and be seen as still before it.
         gates::seen_by_all();
         let mut actions = Vec::new();
         for (rank, was_closed) in closed {
@@ -355,7 +364,8 @@ fn open(now: Now, generation: u32, keep: &[Rank], local: &mut LocalRanks) {
         if let Some(memory) = local.memory(rank).filter(|_| !keep.contains(&rank)) {
             gates::open(memory);
         }
-        // One that is not there sees by itself that the gate is open.
+        // Also to held ranks, whose gates stay closed: they were stopped as well. A rank without a
+        // supervisor reads its gate by itself.
         local.tell(rank, &ToSupervisor::Continue { generation });
     }
     local.feed.analyses.resume(now.ticks);

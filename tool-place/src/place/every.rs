@@ -1,4 +1,4 @@
-//! What is done once in so many nanoseconds.
+//! A timer for work that is done once per period.
 
 /// When it was done last, and how often it is done.
 #[derive(Clone, Copy, Debug)]

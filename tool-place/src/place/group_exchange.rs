@@ -1,4 +1,4 @@
-//! Members of communicators: what the ranks define goes up, and what they meet is asked for.
+//! Exchanges communicators' members with the parent: reports definitions, requests unknown groups.
 
 use crate::analyses::Analyses;
 use invivo_proto::control::tree::Up;
@@ -9,7 +9,7 @@ const WANT_NS: u64 = 250_000_000;
 /// The same when the ranks are through and only the last questions are to come.
 const WANT_LAST_NS: u64 = 20_000_000;
 
-/// When groups were asked for.
+/// When groups were requested last.
 #[derive(Debug, Default)]
 pub struct GroupExchange {
     asked_ns: u64,
@@ -25,6 +25,7 @@ impl GroupExchange {
 
     /// The groups that the ranks defined since the last call.
     pub fn defined(&mut self, analyses: &mut Analyses) -> Option<Up> {
+        // Definitions may have come since: messages that waited for them are matched now.
         analyses.resolve();
         let groups = analyses.take_groups();
         (!groups.is_empty()).then_some(Up::Groups(groups))

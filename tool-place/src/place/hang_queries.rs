@@ -1,8 +1,8 @@
-//! Questions what the ranks wait for, and their answers by pages and by supervisors.
+//! Answers hang queries: what each rank is doing, for how long, and what it waits for.
 //!
-//! Which rank stands still for how long the place sees on its page; what about, its supervisor
-//! reads from the rank's own memory when it is asked. A question waits for the supervisors'
-//! answers, but not for long.
+//! For how long a rank has been in its call the place reads from its status page; what the call
+//! waits for, the rank's supervisor reads from the rank's own memory on request. A query waits for
+//! the supervisors' answers, but not for long.
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
@@ -39,7 +39,7 @@ struct HangQuery {
 
 impl HangQueries {
     /// Begins to answer what the ranks wait for that have done nothing new for `older_ns`. The
-    /// answer, where nobody has to be asked.
+    /// answer, where no supervisor has to be asked.
     pub fn begin(
         &mut self,
         now: Now,
@@ -75,6 +75,7 @@ impl HangQueries {
                 look.awaited.insert(rank);
             }
         }
+
         if look.awaited.is_empty() {
             return Some(answer(now, &look, is_paused, local));
         }
@@ -108,9 +109,10 @@ fn answer(now: Now, look: &HangQuery, is_paused: bool, local: &mut LocalRanks) -
     let mut hang = Hang::default();
     for index in 0..local.len() {
         let rank = local.rank(index);
+        // Read again: the rank may have moved while its supervisor was waited for.
         let (doing, since_ns) = doing(now, index, is_paused, local);
         let entered_at = entered_at(index, local);
-        // What was seen of an earlier call is over.
+        // Seen by its begin in ticks: what the supervisor saw of an earlier call is over.
         let seen = look
             .seen
             .get(&rank)
@@ -131,7 +133,7 @@ fn answer(now: Now, look: &HangQuery, is_paused: bool, local: &mut LocalRanks) -
     }
 }
 
-/// What a rank is doing as its page tells, and for how long.
+/// What a rank is doing by its status page, and for how long.
 fn doing(now: Now, index: usize, is_paused: bool, local: &LocalRanks) -> (Doing, u64) {
     let one = &local.ranks[index];
     let line = one.records.status(now.ticks, local.feed.analyses.clock());
@@ -151,7 +153,7 @@ fn entered_at(index: usize, local: &LocalRanks) -> Option<u64> {
     Some(page.status.first()?.entered_at.load(Ordering::Acquire))
 }
 
-/// What a supervisor saw, in numbers of the job.
+/// A supervisor's report with the application's ranks and communicators.
 fn pending(
     rank: Rank,
     doing: Doing,
@@ -166,8 +168,10 @@ fn pending(
     let is_inside = region != RegionId(0);
     let of = |local: &LocalRanks, comm: CommLocal| -> Option<CommId> {
         let membership = local.feed.analyses.communicators().membership(rank, comm)?;
+        // Not of intercommunicators, whose collectives span two groups.
         (membership.id == membership.peers).then_some(membership.id)
     };
+
     let needs = match seen.need {
         Need::All | Need::Any if is_inside => Some(Doing::Messages(region)),
         Need::Collective {
@@ -184,11 +188,13 @@ fn pending(
         }),
         _ => None,
     };
+
     let operations = seen
         .operations
         .iter()
         .map(|operation| pending_operation(rank, operation, local))
         .collect();
+
     let passed = seen
         .passed
         .iter()
@@ -213,7 +219,7 @@ fn pending_operation(rank: Rank, seen: &PendingOperation, local: &mut LocalRanks
         number @ 0.. => match analyses.communicators().peer(rank, seen.comm, number) {
             Some(rank) => Partner::Rank(rank),
             None => {
-                // Its group is asked for; the next question finds it.
+                // Its group is requested now; the next query finds it.
                 analyses.meet(rank, seen.comm, number);
                 Partner::Unknown
             }

@@ -1,16 +1,16 @@
-//! The place's own part in the end of the job: when it is drained, and how it leaves.
+//! The end of the job at a place: when it reports that all is drained, and how it leaves MPI.
 
 use invivo_mpi_link::runtime::Exit;
 
-/// A rank whose supervisor has not attached by then has none that could: the supervisor attaches as
-/// soon as the rank is through `MPI_Init`, which is when the place starts. The job's end does not
-/// wait for such a rank.
+/// A rank whose supervisor has not attached within this time has none that could: the supervisor
+/// attaches as soon as the rank is through `MPI_Init`, which is when the place starts. The job's
+/// end does not wait for such a rank.
 pub const ATTACH_NS: u64 = 30_000_000_000;
 /// How long a place whose ranks are through waits for other places to take the last messages of its
 /// ranks: they take them at once unless they are stuck or gone.
 const PEERS_NS: u64 = 500_000_000;
-/// How long it waits for those of them to go that have not ended by `MPI_Finalize`: behind the
-/// result, which takes a second, they go at once.
+/// How long it waits for those of its ranks to exit that have not ended by `MPI_Finalize`: after
+/// the result, which takes a second, they exit at once.
 const LEAVING_NS: u64 = 5_000_000_000;
 /// How long a place whose ranks are through waits for a lost root to come back.
 const WITHOUT_ROOT_NS: u64 = 1_000_000_000;
@@ -21,7 +21,7 @@ pub struct JobEnd {
     started_ns: u64,
     /// When the ranks were last seen not to be through.
     through_ns: u64,
-    /// The root was told that nothing more comes.
+    /// The root has the report that nothing more comes.
     drained: bool,
     /// A rank died.
     abnormal: bool,
@@ -56,7 +56,7 @@ impl JobEnd {
         self.through_ns
     }
 
-    /// All ranks are through. Whether the root is to be told now that nothing more comes: once, and
+    /// All ranks are through. Whether to report to the root now that nothing more comes: once, and
     /// not while messages or names are under way (`waits`), or ranks leave the job (`leaving`).
     pub fn drain(&mut self, now_ns: u64, waits: bool, leaving: bool) -> bool {
         let since_ns = now_ns.saturating_sub(self.through_ns);
@@ -85,12 +85,13 @@ impl JobEnd {
             return false;
         };
         if now_ns.saturating_sub(since_ns) > WITHOUT_ROOT_NS {
+            // An order of the root that came before is kept.
             self.exit.get_or_insert(Exit::RootLost);
         }
         true
     }
 
-    /// The root says that it is time to leave.
+    /// The root orders the exit.
     pub fn leave(&mut self) {
         self.exit = Some(if self.abnormal {
             Exit::Abandon

@@ -1,4 +1,4 @@
-//! One rank of the place through its life: it attaches, records, ends, and what it left is taken.
+//! The life of one rank of the place: absent, alive, ending (its last records are taken), finished.
 
 use crate::memory::Memory;
 use crate::notes::Trouble;
@@ -67,7 +67,7 @@ impl LocalRank {
         self.records.memory()
     }
 
-    /// Its memory is here, and its process.
+    /// Its supervisor attached, with its memory and its process id.
     pub fn attach(&mut self, memory: Memory, pid: u32) {
         self.records.attach(memory);
         self.life = Life::Alive;
@@ -80,7 +80,7 @@ impl LocalRank {
         self.orphan_until_ns = now_ns.saturating_add(ORPHAN_NS_MAX);
     }
 
-    /// Its process is gone. `lingers` says whether its supervisor waits for our word.
+    /// Its process has ended. `lingers`: its supervisor waits for our release.
     pub fn process_ended(&mut self, how: Ended, lingers: bool) {
         self.lingers = lingers;
         if self.life != Life::Alive {
@@ -89,11 +89,14 @@ impl LocalRank {
         self.life = Life::Ending;
         let page = self.records.memory().map(Memory::page);
         let in_phase = page.map_or(phase::STARTING, |page| page.phase.load(Ordering::Acquire));
-        // What the rank asked for tells more than how its launcher then killed it.
+        // The code given to MPI_Abort tells more than the signal by which the launcher then killed
+        // it.
         let how = match page.filter(|_| in_phase == phase::ABORTING) {
             Some(page) => Ended::Code(page.abort_code.load(Ordering::Relaxed) as i32),
             None => how,
         };
+        // A drained rank has reached `MPI_Finalize`; of an unobserved one only the exit code is
+        // known.
         let fine =
             in_phase == phase::DRAINED || (in_phase == phase::SILENT && how == Ended::Code(0));
         if !fine {
@@ -122,6 +125,7 @@ impl LocalRank {
                     )
                 });
             }
+            // No more records come from either, though the process may run for long.
             if matches!(in_phase, phase::DRAINED | phase::SILENT) {
                 self.life = Life::Ending;
             }
@@ -152,7 +156,7 @@ impl LocalRank {
             }
             Life::Absent | Life::Finished | Life::Alive => Looked::default(),
             Life::Ending => {
-                // Before the look: a process that goes on while we look may write behind it.
+                // Read before the scan: a process that lives during the scan may write after it.
                 let is_still = now.ns >= self.orphan_until_ns || self.process.is_gone();
                 let worked = self.records.peek(now.ns, now.ticks, Eagerness::All, feed);
                 Looked {
@@ -163,7 +167,7 @@ impl LocalRank {
         }
     }
 
-    /// What it is doing, by its life and by what its page says.
+    /// What it is doing, by its life and its status page.
     pub fn state(&self, said: RankState, is_paused: bool) -> RankState {
         match (self.life, said) {
             (Life::Absent, _) => RankState::Starting,

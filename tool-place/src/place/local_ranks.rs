@@ -1,4 +1,4 @@
-//! The ranks of a place, what their records go through, and their supervisors.
+//! The ranks of a place with their supervisors, and the feed that their records go through.
 
 use super::local_rank::{Life, LocalRank};
 use crate::analyses::Analyses;
@@ -112,6 +112,7 @@ impl LocalRanks {
     /// A message that should be a packet came from `from`; nothing where MPI could not bring it
     /// whole.
     pub fn packet(&mut self, from: WorldRank, message: Option<&[u8]>) {
+        // The header's rank must be MPI's sender: nobody writes into the records of another rank.
         let index = self.layout.rank_of(from).and_then(|rank| self.index(rank));
         let said = |header: &Header| self.layout.rank_of(from) == Some(header.location.rank);
         let why = match (message.map(Header::decode), index) {
@@ -134,13 +135,14 @@ impl LocalRanks {
         });
     }
 
-    /// A rank's supervisor brought its memory. Whether the rank is here now.
+    /// Attaches a rank with the memory that its supervisor sent. Whether it was accepted.
     pub fn attach(&mut self, now: Now, rank: Rank, pid: u32, descriptor: &OwnedFd) -> bool {
         let Some(index) = self.index(rank) else {
             return false;
         };
         let said = |memory: &Memory| memory.page().rank.load(Ordering::Relaxed);
         let why = match Memory::map(descriptor) {
+            // A rank attaches once: a second memory would hide the records left in the first.
             Ok(memory) if said(&memory) == rank.0 && self.ranks[index].life == Life::Absent => {
                 self.ranks[index].attach(memory, pid);
                 self.seen_ns.get_or_insert(now.ns);
@@ -171,6 +173,7 @@ impl LocalRanks {
                 )
             });
         }
+        // The rank may live on for a moment, so its records are not yet complete.
         self.ranks[index].orphaned(now.ns);
         self.ranks[index].process_ended(how, false);
     }
@@ -206,8 +209,8 @@ impl LocalRanks {
         }
     }
 
-    /// The end of the job is asked for, and whoever asked may kill us next: the way to us is
-    /// removed where all ranks are here.
+    /// The end of the job was requested, and SIGKILL may follow: the socket's file is removed now
+    /// where all ranks are attached.
     pub fn withdraw_socket(&mut self) {
         let all_are_here = self.ranks.iter().all(|one| one.life != Life::Absent);
         if let Some(supervisors) = self.supervisors.as_mut().filter(|_| all_are_here) {
@@ -222,6 +225,7 @@ impl LocalRanks {
         self.feed
             .analyses
             .forget_to(resets, self.feed.cuts.reset_job_ns());
+        // The records do this by themselves at their next call; idle threads have none.
         for one in &mut self.ranks {
             one.records.forget_to(resets);
         }
@@ -231,6 +235,7 @@ impl LocalRanks {
     /// dropped.
     pub fn lose_records(&mut self) {
         let clock = self.feed.analyses.clock().clone();
+        // Notes and clock survive: they hold no records, and a status still needs them.
         let mut notes = std::mem::take(&mut self.feed.notes);
         let last = self.first + self.ranks.len() as u32 - 1;
         notes.add(Trouble::Panic, || {
@@ -256,6 +261,7 @@ impl LocalRanks {
         for LocalRank { records, .. } in &mut self.ranks {
             *records = std::mem::replace(records, RankRecords::new(records.rank())).lost();
             if let Some(memory) = records.memory() {
+                // The epoch only changes where recording begins, so it stays at the switch to off.
                 let word = memory.page().control.recording.load(Ordering::Relaxed);
                 gates::switch(memory, false, recording::epoch(word), now.ticks);
                 gates::open(memory);
@@ -263,7 +269,7 @@ impl LocalRanks {
         }
     }
 
-    /// How much of the truth an answer is.
+    /// How complete an answer of this moment is.
     pub fn coverage(&self, now: Now) -> Coverage {
         let mut coverage = Coverage {
             tool_cpu_ns: clock::cpu_ns(),

@@ -1,4 +1,4 @@
-//! Questions of the root: each is answered at once, or when supervisors have said what is needed.
+//! Answers queries of the root, at once or when the supervisors of the ranks have answered.
 
 use super::answers;
 use super::commands::Commands;
@@ -19,7 +19,7 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// A question. The answer, where supervisors need not be asked for it.
+    /// Begins a query. The answer, where no supervisor has to be requested for it.
     pub fn begin(
         &mut self,
         now: Now,
@@ -78,6 +78,8 @@ impl Queries {
                 Partial::Timeline(timeline::page(now, query, clock, is_paused, is_over, local))
             }
         };
+
+        // Coverage of this moment: the caller sees how much of the truth this answer is.
         Some(Up::Partial {
             wave,
             partial,

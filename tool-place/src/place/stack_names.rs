@@ -1,4 +1,4 @@
-//! Functions and lines at addresses of the program's files, as supervisors have named them.
+//! Caches functions and lines of code addresses, as resolved by the supervisors.
 
 use invivo_analysis::stacks::{Path, Thread};
 use invivo_proto::control::local::{Module, Named, Step, UnwoundThread};
@@ -11,12 +11,12 @@ const NAMES_MAX: usize = 8192;
 /// Addresses of files, by the files' numbers here.
 type Address = (usize, u64);
 
-/// Names so far, and those that are asked for.
+/// Names so far, and those that are requested.
 #[derive(Default)]
 pub struct StackNames {
     modules: Vec<Module>,
     names: BTreeMap<Address, Vec<Named>>,
-    /// Asked for, so that nobody brings names that nobody wants.
+    /// Requested and not here yet: only these are stored, so that no supervisor can fill the cache.
     wanted: BTreeSet<Address>,
 }
 
@@ -42,7 +42,7 @@ impl StackNames {
         self.names.contains_key(&address)
     }
 
-    /// These addresses are asked for.
+    /// Notes that these addresses are requested.
     pub fn want(&mut self, addresses: &BTreeSet<Address>) {
         self.wanted.extend(addresses);
     }
@@ -78,6 +78,7 @@ impl StackNames {
     pub fn thread(&self, walked: UnwoundThread) -> Thread {
         let mut path = Path::new();
         let mut unnamed = false;
+        // The path begins outermost here, so what is missing of it comes first.
         if !walked.path.is_empty() && !walked.is_whole {
             path.push((Frame::Lost, None));
         }
@@ -96,7 +97,7 @@ impl StackNames {
         }
     }
 
-    /// Adds what is at an address, the outermost first; false where nobody has said it yet.
+    /// Adds the functions at an address, the outermost first; false where they are not known yet.
     fn name(&self, module: &Module, offset: u64, path: &mut Path) -> bool {
         let file = module.path.rsplit('/').next().unwrap_or(&module.path);
         let of = self.modules.iter().position(|known| known == module);
@@ -105,6 +106,7 @@ impl StackNames {
         match named {
             None => path.push(at_least()),
             Some(named) if named.is_empty() => path.push(at_least()),
+            // Several where functions are inlined at this address.
             Some(named) => path.extend(named.iter().rev().map(|one| {
                 let line = Some(one.line.clone()).filter(|line| !line.is_empty());
                 let is_known = !one.function.is_empty() || line.is_some();

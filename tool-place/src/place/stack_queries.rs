@@ -1,18 +1,18 @@
-//! Questions where the ranks are, and their answers by supervisors, with names of functions.
+//! Answers stack queries: supervisors unwind their ranks' threads and resolve new addresses.
 //!
 //! Each supervisor gives its rank's paths as addresses in files; ranks run the same program, so
 //! most addresses are those of others. The place remembers what is at them and asks for each new
-//! one once, of the supervisor of a rank that was there: it has the program's files before it, and
-//! reads their tables for the whole node. So a question costs each node one reading of the symbols,
-//! in a tool process, and the answer that climbs holds functions.
+//! one once, from the supervisor of a rank that was there: it sees the program's files and reads
+//! their tables for the whole node. So a query costs each node one reading of the symbols, in a
+//! tool process, and the answer that goes up holds functions.
 //!
 //! ```text
 //! Query -> Unwind to each supervisor -> UnwoundThread of each thread
 //!       -> Name what is new -> Named -> the answer
 //! ```
 //!
-//! Who does not answer in time is reported as silent; a name that comes too late is in the next
-//! answer.
+//! A rank whose supervisor does not answer in time is reported as silent; a name that comes too
+//! late is in the next answer.
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
@@ -54,7 +54,7 @@ struct Walk {
     unnamed: Option<BTreeSet<Address>>,
 }
 
-/// What a supervisor has told so far.
+/// What a supervisor has reported so far.
 #[derive(Default)]
 struct SeenRank {
     threads: Vec<UnwoundThread>,
@@ -63,7 +63,7 @@ struct SeenRank {
 }
 
 impl StackQueries {
-    /// Begins to answer where ranks are. The answer, where nobody has to be asked.
+    /// Begins to answer where ranks are. The answer, where no supervisor has to be asked.
     pub fn begin(
         &mut self,
         now: Now,
@@ -86,6 +86,7 @@ impl StackQueries {
             if !chosen.holds(rank) {
                 continue;
             }
+
             let is_over = local.ranks[index].ended.is_some();
             if !is_over
                 && local.tell(
@@ -99,6 +100,7 @@ impl StackQueries {
                 walk.awaited.insert(rank);
                 continue;
             }
+
             let why = match local.ranks[index].life {
                 _ if is_over => UnstoppedReason::Ended,
                 Life::Absent => UnstoppedReason::Starting,
@@ -115,7 +117,7 @@ impl StackQueries {
         None
     }
 
-    /// A supervisor has seen a thread.
+    /// A supervisor has unwound a thread; `rest` more are to come.
     pub fn unwound(&mut self, rank: Rank, id: u32, walked: UnwoundThread, rest: u32) {
         let Some(walk) = self.under_way.iter_mut().find(|walk| walk.id == id) else {
             return;
@@ -124,6 +126,7 @@ impl StackQueries {
             return;
         }
         let seen = walk.seen.entry(rank).or_default();
+        // A supervisor's word is not trusted with our memory.
         if seen.threads.len() < THREADS_MAX {
             seen.threads.push(walked);
         }
@@ -140,6 +143,7 @@ impl StackQueries {
 
     /// Answers what is complete or has waited for long enough.
     pub fn due(&mut self, now: Now, local: &mut LocalRanks) -> Vec<Up> {
+        // Taken out, as `ask_names` needs the whole of `self`.
         let mut waiting = std::mem::take(&mut self.under_way);
         for walk in &mut waiting {
             let age_ns = now.ns.saturating_sub(walk.begun_ns);
@@ -148,6 +152,7 @@ impl StackQueries {
                 walk.unnamed = Some(unnamed);
             }
         }
+
         let names = &self.names;
         let is_due = |walk: &mut Walk| {
             let is_named =
@@ -155,6 +160,7 @@ impl StackQueries {
             walk.unnamed.as_ref().is_some_and(is_named)
                 || now.ns.saturating_sub(walk.begun_ns) >= PATIENCE_NS
         };
+
         let due: Vec<Walk> = waiting.extract_if(.., is_due).collect();
         waiting.append(&mut self.under_way);
         self.under_way = waiting;
@@ -163,7 +169,7 @@ impl StackQueries {
             .collect()
     }
 
-    /// Asks for the names of addresses that nobody has had yet; says which these are.
+    /// Requests the names of new addresses; gives those that could be requested.
     fn ask_names(
         &mut self,
         seen: &BTreeMap<Rank, SeenRank>,
@@ -185,6 +191,7 @@ impl StackQueries {
                 }
             }
         }
+
         let mut asked = BTreeSet::new();
         for (of, offsets) in new {
             let mut by_rank: BTreeMap<Rank, Vec<u64>> = BTreeMap::new();
@@ -197,6 +204,7 @@ impl StackQueries {
                         module: self.names.module(of).clone(),
                         offsets: offsets.to_vec(),
                     };
+                    // An address that nobody can be asked about is not waited for.
                     if local.tell(rank, &question) {
                         asked.extend(offsets.iter().map(|offset| (of, *offset)));
                     }
@@ -223,12 +231,14 @@ impl StackQueries {
                 );
             }
         }
+
         for (rank, seen) in walk.seen {
             let threads = seen.threads.into_iter();
             let left_out = threads
                 .as_slice()
                 .iter()
                 .map(|walked| u64::from(walked.left_out));
+            // Threads that were announced and have not come by now are left out, too.
             let left_out = u64::from(seen.rest) + left_out.sum::<u64>();
             let threads = threads.map(|walked| self.names.thread(walked)).collect();
             analysis::add(&mut stacks, rank, threads, left_out);

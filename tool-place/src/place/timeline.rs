@@ -1,4 +1,4 @@
-//! The place's part in the timeline of the job: a page of what its ranks' buffers keep.
+//! Makes a page of the job's timeline from what the buffers of this place's ranks keep.
 
 use super::local_rank::Life;
 use super::local_ranks::LocalRanks;
@@ -11,7 +11,7 @@ use invivo_proto::control::timeline::{
 use invivo_tbon::clock::JobClock;
 use std::ops::Range;
 
-/// What a page of the timeline is asked for with.
+/// The parameters of a page of the timeline.
 #[derive(Clone, Debug)]
 pub struct PageQuery {
     pub from: TimelinePosition,
@@ -23,8 +23,8 @@ pub struct PageQuery {
     pub max: u32,
 }
 
-/// A page from a position on; nothing where that is another place's. `is_over` says that nothing is
-/// measured any more.
+/// A page from a position on; empty where that is another place's. `is_over`: nothing is measured
+/// any more.
 pub fn page(
     now: Now,
     query: PageQuery,
@@ -46,6 +46,7 @@ pub fn page(
         clock_error_ns: local.time_point(now, clock).error_ns(),
         ..Timeline::default()
     };
+
     let mut room = max.clamp(1, TIMELINE_PAGE_MAX) as usize;
     for index in first..local.ranks.len() {
         let rank = local.rank(index).0;
@@ -54,13 +55,14 @@ pub fn page(
         else {
             continue;
         };
-        // What the rank has written belongs to its timeline seconds, whether it has been read
-        // before or not. Ranks that end are read by everything else.
+        // The newest records belong to the timeline, so those in shared memory are taken first,
+        // once for each rank. Ranks that end are read completely anyway.
         if begin.after.is_none() && local.ranks[index].life == Life::Alive && !is_over {
             local.ranks[index]
                 .records
                 .peek(now.ns, now.ticks, Eagerness::Now, &mut local.feed);
         }
+
         let one = &local.ranks[index];
         for thread in usize::from(begin.location.thread)..one.records.threads() {
             begin.location.thread = thread as u16;
@@ -68,6 +70,7 @@ pub fn page(
                 timeline.next = Some(begin);
                 return timeline;
             }
+
             let wanted = Wanted {
                 job_ns: job_ns.clone(),
                 after: begin.after.take(),
@@ -82,6 +85,7 @@ pub fn page(
                 &wanted,
             );
             piece.state = one.state(piece.state, is_paused);
+
             let rows = piece.rows.iter();
             room = room.saturating_sub(rows.map(|row| 1 + row.parts.len()).sum());
             timeline.pieces.push(piece);
@@ -94,6 +98,8 @@ pub fn page(
             }
         }
     }
+
+    // Behind the last rank of this place: the next page is another place's.
     let behind = local.rank(local.len()).0;
     timeline.next = TimelinePosition::of(behind, local.layout.app());
     timeline

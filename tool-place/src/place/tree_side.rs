@@ -1,4 +1,4 @@
-//! The place as a node of the tree: what comes from its parent, and what goes there.
+//! The place's leaf of the tree: hands inputs to the tree's node, and its outputs to the place.
 
 use crate::time_point::Now;
 use invivo_analysis::merge::Mismatch;
@@ -6,7 +6,7 @@ use invivo_proto::control::tree::{Down, Partial, Up};
 use invivo_tbon::clock::JobClock;
 use invivo_tbon::node::{Action, Input, Node, Position};
 
-/// Partial results become one by this law.
+/// Merges two partial results.
 type MergeFn = fn(&mut Partial, Partial) -> Result<(), Mismatch>;
 
 /// What the tree hands to the place.
@@ -44,7 +44,7 @@ impl TreeSide {
                 Action::Up(message) => self.up.push(message),
                 Action::Local(message) => for_place.push(FromTree::Message(message)),
                 Action::RootLost => for_place.push(FromTree::RootLost),
-                // A place has nobody below.
+                // A place is a leaf.
                 Action::Down { .. } => {}
             }
         }

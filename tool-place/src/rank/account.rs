@@ -1,5 +1,4 @@
-//! The accounts of a rank, by its page and its locations: where its records are, how far behind
-//! we are, what the rank is doing. Everything here only looks.
+//! Reports a rank's ledger, coverage and state from its status pages and locations. Read-only.
 
 use super::{RankRecords, slots};
 use crate::memory::Memory;
@@ -29,6 +28,7 @@ impl RankRecords {
             coverage.payload_bytes += counts.payload_bytes;
             coverage.buffer_bytes += location.buffer_bytes();
         }
+
         let Some(memory) = &self.memory else { return };
         coverage.ranks_reporting +=
             u32::from(memory.page().phase.load(Ordering::Relaxed) != phase::SILENT);
@@ -36,17 +36,20 @@ impl RankRecords {
             let samples = status.overhead_samples.load(Ordering::Relaxed);
             let ticks = status.overhead_ticks.load(Ordering::Relaxed);
             let entered = status.entered.load(Ordering::Relaxed);
+            // Our overhead is measured on some calls only and scaled to all of them.
             if samples != 0 {
                 let scaled = u128::from(ticks) * u128::from(entered) / u128::from(samples);
                 coverage.overhead_ns += duration_ns(u64::try_from(scaled).unwrap_or(u64::MAX));
             }
         }
+
         for slot in slots(memory) {
             let Some(location) = self.locations.get(usize::from(slot.location)) else {
                 continue;
             };
             let (next, at) = location.intake.wants();
             if slot.sequence > next || (slot.sequence == next && slot.committed > at) {
+                // Of the packet that is read now what was taken is not late.
                 let taken_until = location
                     .intake
                     .taken_until()
@@ -62,7 +65,7 @@ impl RankRecords {
     pub fn ledger(&self) -> Ledger {
         let mut ledger = Ledger::default();
         let Some(memory) = &self.memory else {
-            // What its packets say is all that is known.
+            // Without shared memory (no supervisor attached) only the packets' headers are known.
             for location in &self.locations {
                 let of_packets = Ledger {
                     entered: location.losses.entered,
@@ -73,7 +76,7 @@ impl RankRecords {
             }
             return ledger;
         };
-        // All pages: the last is that of threads without a location.
+        // All pages, used or not: the last one counts the calls of threads without a location.
         for (thread, status) in memory.page().status.iter().enumerate() {
             coverage::add(&mut ledger, &self.ledger_of(memory, thread, status));
         }
@@ -116,6 +119,7 @@ impl RankRecords {
                 ..Ledger::default()
             };
         };
+
         let mut looks = 0;
         loop {
             let entered = status.entered.load(Ordering::Acquire);
@@ -134,6 +138,7 @@ impl RankRecords {
                     .map(|dropped| dropped.load(Ordering::Relaxed)),
                 ..location.taken()
             };
+
             looks += 1;
             let entered_since = status.entered.load(Ordering::Acquire);
             if looks == LOOKS_MAX || entered_since == entered {
@@ -178,6 +183,7 @@ impl RankRecords {
         if page.phase.load(Ordering::Acquire) == phase::STARTING {
             return line;
         }
+
         let status = &page.status[0];
         line.region = region(status);
         let last_end = self
@@ -191,16 +197,20 @@ impl RankRecords {
             _ => RankState::Computing,
         };
         if line.region == RegionId(0) {
-            // Unobserved: nobody noted since when.
+            // The call is not recorded, so its begin is not noted.
             return line;
         }
+
         let entered_at = status.entered_at.load(Ordering::Relaxed);
+        // Outside MPI: since the end of the last call that was read, or its begin if that is not
+        // read.
         let since = if line.state == RankState::InMpi {
             entered_at
         } else {
             entered_at.max(last_end.unwrap_or(0))
         };
         line.since_ns = clock.duration_ns(now_ticks.saturating_sub(since));
+        // The initialisation is left out of the time in MPI, as in `Analyses::mpi_ns`.
         if line.state == RankState::InMpi && !is_initialisation(line.region) {
             line.mpi_ns = line.since_ns;
         }
@@ -243,8 +253,8 @@ fn lost(status: &Status) -> Ledger {
 /// it names has been recorded already: then the thread is in a call that is not recorded, or
 /// between its record and its way out.
 fn is_open(status: &Status, last_begin: Option<u64>) -> bool {
-    // When before which: who sees the word of an unrecorded call in the time's place sees that it
-    // has no region.
+    // The time before the region: of an unrecorded call the field holds another value than a time,
+    // and then the region is read as 0.
     let entered_at = status.entered_at.load(Ordering::Acquire);
     status.inside.load(Ordering::Acquire) == inside::MPI
         && status.entered.load(Ordering::Relaxed) != 0
@@ -257,9 +267,9 @@ pub(super) fn region(status: &Status) -> RegionId {
     RegionId(u16::try_from(status.region.load(Ordering::Relaxed)).unwrap_or(0))
 }
 
-/// Books of which some parts are younger than the count of what was entered: we may have stood
-/// still between them. They are of the moment at which so much had been entered as is accounted
-/// for, where that is not after the second count.
+/// Corrects a ledger of which some terms were read later than `entered` (this process may have been
+/// descheduled in between): it is of the moment at which as many calls had been entered as are
+/// accounted for, where that is not after the second reading of `entered`.
 fn of_one_moment(mut ledger: Ledger, entered_since: u64) -> Ledger {
     if let Err(imbalance) = coverage::balance(&ledger) {
         let latest = entered_since.max(ledger.entered);

@@ -1,4 +1,4 @@
-//! What a rank's buffers keep, and what they tell of themselves.
+//! Answers about a rank's buffers: fill, levels and losses, and pages of the records kept.
 
 use super::RankRecords;
 use crate::location::Location;
@@ -34,7 +34,7 @@ impl RankRecords {
     /// Keeps something else from now on, in all of its buffers.
     ///
     /// # Errors
-    /// When one of them cannot: to be asked for before.
+    /// When one of them cannot: call [`RankRecords::bears`] before.
     pub fn keep(&mut self, keeping: &Keeping) -> Result<(), Unfit> {
         self.locations
             .iter_mut()
@@ -53,6 +53,7 @@ impl RankRecords {
                 None => sum.without += 1,
             }
         }
+        // Answers have a bounded size: only the worst buffers are named.
         keep_worst(&mut sum.named);
     }
 
@@ -72,6 +73,7 @@ impl RankRecords {
             not_kept: Some(location.store.not_kept()).filter(|calls| *calls != 0),
             ..Records::default()
         };
+
         let Some(buffer) = location.store.buffer() else {
             records.not_kept.get_or_insert(0);
             return Some(records);
@@ -124,6 +126,7 @@ fn add_buffer(
             .map(|ticks| moment.job_of_ticks(ticks)),
         halvings,
     };
+
     sum.locations += 1;
     sum.bytes += buffer.arena_bytes() as u64;
     sum.bytes_used += fill.bytes_used;
@@ -133,6 +136,7 @@ fn add_buffer(
     sum.kept += counters.kept;
     sum.parts_reduced += counters.parts_reduced;
     sum.reductions += one.reductions;
+
     let capped = one.capped_ns.map(|at| Capped {
         buffers: 1,
         first_ns: at,
@@ -142,6 +146,9 @@ fn add_buffer(
     add_halvings(&mut sum.thinned, halvings);
     add_span(&mut sum.span, &one, one.span_ns);
     add_span(&mut sum.complete, &one, one.complete_ns);
+
+    // Levels of a former strategy do not count, so that those of the present one have the same
+    // numbers in all buffers.
     let mut number = 0;
     for level in buffer.levels() {
         if !level.former {
@@ -158,6 +165,7 @@ fn add_buffer(
         };
         merge_level(sum.levels.entry(key).or_default(), &of_level);
     }
+
     merge_losses(&mut sum.losses, losses(buffer, moment));
     sum.named.push(one);
 }
@@ -174,6 +182,7 @@ fn fill(
     let after = after.unwrap_or_default();
     let mut at = Cursor::default();
     let mut room = max as usize;
+
     let mut reader = buffer.read_since(from.max(after.end_ticks));
     loop {
         let contents = match reader.next() {
@@ -184,6 +193,8 @@ fn fill(
                 return;
             }
         };
+        // A cursor is the end of a record and how many with that end were given: several may share
+        // it.
         let end = contents.head.end();
         if end > at.end_ticks {
             at = Cursor {
@@ -195,6 +206,7 @@ fn fill(
         if end < from || end >= to || at <= after {
             continue;
         }
+
         let (row, sample) = (row(contents, moment), sample(contents, moment));
         let takes = match (&row, &sample) {
             (Some(row), _) => 1 + row.parts.len(),
@@ -207,6 +219,7 @@ fn fill(
             records.next = Some(at);
             return;
         }
+
         room = room.saturating_sub(takes);
         records.rows.extend(row);
         records.samples.extend(sample);
@@ -251,6 +264,7 @@ pub(super) fn row(contents: &Contents, moment: &TimePoint<'_>) -> Option<Row> {
             return None;
         }
     };
+
     row.end_ns = moment.job_of_ticks(row.end_ticks);
     row.duration_ns = moment.node().duration_ns(row.duration_ticks);
     row.depth = contents.depth;

@@ -1,5 +1,4 @@
-//! The notice to producers of samples: when a buffer gives up every second sample, its rank takes
-//! only every second one from then on.
+//! Halves a thread's sampling frequency when its buffer gives up every second sample.
 //!
 //! ```text
 //! buffer gives up a level -> `halvings` in the location's status page
@@ -7,10 +6,9 @@
 //!     -> its samples come on the coarser grid
 //! ```
 //!
-//! The notice is how things stand and not a step, so it may be written twice or missed in between.
-//! It goes through shared memory because a rank that computes has to get it, too. Until it is
-//! heard, samples of a closed level are given up and counted, so what is kept does not depend on
-//! when.
+//! The notice is a state and not a step, so it may be written twice or missed in between. It goes
+//! through shared memory because a rank that computes has to get it, too. Until it is confirmed,
+//! samples of a closed level are given up and counted: what is kept does not depend on the delay.
 
 use super::RankRecords;
 use invivo_proto::shm::Status;
@@ -20,24 +18,25 @@ use std::sync::atomic::Ordering;
 const HALVINGS_MAX: u32 = 63;
 
 impl RankRecords {
-    /// Tells a thread how often the frequency of its samples is halved, if it has not been told.
+    /// Writes a new number of halvings to a thread's status page.
     pub(super) fn tell_frequency(&self, thread: usize) {
         let Some(status) = self.page_of(thread) else {
             return;
         };
         let halvings = self.locations[thread].store.halvings().unwrap_or(0);
+        // Written only on a change: the thread's cache line is left alone otherwise.
         if status.halvings.load(Ordering::Relaxed) != halvings {
             status.halvings.store(halvings, Ordering::Release);
         }
     }
 
-    /// Lets the producer of a thread's samples keep to what the thread has heard.
+    /// Passes the confirmed halvings on to the producer of the thread's samples.
     pub(super) fn hear_frequency(&mut self, thread: usize) {
         let known = self.halvings_known(thread);
         self.locations[thread].store.hear(known);
     }
 
-    /// As many halvings as a thread says that it knows of; none where its memory is not here.
+    /// The halvings that a thread has confirmed; 0 without its memory.
     pub(super) fn halvings_known(&self, thread: usize) -> u32 {
         let known = self
             .page_of(thread)

@@ -1,5 +1,6 @@
-//! A look at a rank at a point in time: what is open there, whether everything before it is taken,
-//! and whether the rank stands behind its `MPI_Init`.
+//! Examines a rank at a cut: which calls are open across it, and whether all before it is taken.
+//!
+//! [`RankRecords::stand`] tells for a hold whether the rank has reached the end of its `MPI_Init`.
 
 use super::account::region;
 use super::{Eagerness, Feed, RankRecords, slots};
@@ -30,7 +31,7 @@ enum Open {
 }
 
 impl RankRecords {
-    /// Takes what is there, and says what is open across `at` (in ticks), which has passed, and
+    /// Takes what is there, and reports what is open across `at` (in ticks), which has passed, and
     /// what was clipped by these cuts.
     pub fn look(
         &mut self,
@@ -56,6 +57,7 @@ impl RankRecords {
                 packets: status.packets.load(Ordering::Acquire),
             })
             .collect();
+
         let there: Vec<Slot> = slots(memory).collect();
         self.peek(now_ns, now_ticks, Eagerness::Now, feed);
         let mut seen = Seen {
@@ -63,7 +65,9 @@ impl RankRecords {
             open: 0,
             clipped: self.clipped_by(cuts),
         };
+
         for (thread, flags) in flags.iter().enumerate() {
+            // By the numbers of before: records that came during the scan are behind the cut.
             seen.all_taken &= self.has_taken(thread, flags.packets, &there);
             // What looked open and has been read meanwhile had ended.
             let last_begin = self
@@ -98,7 +102,7 @@ impl RankRecords {
         }
         let of_location =
             |slot: &&Slot| usize::from(slot.location) == thread && slot.sequence == next;
-        // A packet that was nowhere is between the two processes.
+        // A packet that was in no slot is on its way over MPI.
         next + 1 == packets
             && there
                 .iter()
@@ -120,6 +124,7 @@ impl RankRecords {
         }
         let status = &page.status[0];
         let is_inside = status.inside.load(Ordering::Acquire);
+        // The rank runs, but its first thread has no status page yet.
         if status.tid.load(Ordering::Acquire) == 0 {
             return Stand::Before;
         }
@@ -138,8 +143,8 @@ impl RankRecords {
     }
 }
 
-/// The call that a page shows, if it began before `at`. Its record may be written already; that is
-/// not told here.
+/// The call that a page shows, if it began before `at`. Its record may be written already: callers
+/// compare with what they have read.
 fn open(status: &Status, at: u64, word: u32) -> Option<Open> {
     if status.inside.load(Ordering::Acquire) != inside::MPI {
         return None;
@@ -148,6 +153,7 @@ fn open(status: &Status, at: u64, word: u32) -> Option<Open> {
     if status.region.load(Ordering::Relaxed) != 0 {
         return (noted < at).then_some(Open::Since(noted));
     }
-    // The word as the call found it: off. A greater one is on, or off again behind another epoch.
+    // Without a region, `entered_at` is the recording word as the call found it: off. A greater
+    // word now means on, or off again in a later epoch.
     (noted < u64::from(word)).then_some(Open::Unseen)
 }

@@ -1,5 +1,6 @@
-//! Buffers of threads that have ended, for threads that come when the memory for buffers is spent.
-//! Programs that start a thread per task have hundreds of them in a day, and few at once.
+//! Reuses the buffers of ended threads for new ones when the memory for buffers is spent.
+//!
+//! Programs that start a thread per task have hundreds of threads in a day, and few at once.
 
 use super::{Feed, RankRecords};
 use invivo_proto::shm::Page;
@@ -18,6 +19,7 @@ impl RankRecords {
             let end = buffer.fill().span.map_or(0, |(_, newest)| newest);
             Some((end, *thread))
         };
+        // From 1: the first thread's records are those of the process.
         let ended = (1..self.locations.len()).filter(|thread| has_ended(page, *thread));
         let Some((_, thread)) = ended.filter_map(|thread| newest(&thread)).min() else {
             return false;

@@ -1,5 +1,6 @@
-//! What a rank's buffers keep of a stretch of time, for the last seconds of the whole job: pieces
-//! that fit into a page, with the names of communicators and peers, and the call that is open.
+//! A rank's piece of the timeline: the calls kept of some seconds, and the call that is open.
+//!
+//! Pieces fit into a page and come with the names of communicators and peers.
 
 use super::RankRecords;
 use super::account::region;
@@ -57,6 +58,7 @@ impl RankRecords {
             },
             ..Piece::default()
         };
+
         let location = self.locations.get(thread);
         if let Some(buffer) = location.and_then(|location| location.store.buffer()) {
             match fill(&mut piece, buffer, moment, wanted) {
@@ -73,12 +75,15 @@ impl RankRecords {
             piece.gone_until_ns = gone_until.map(|ticks| moment.job_of_ticks(ticks));
         }
         self.name_all(&mut piece, communicators);
+
+        // Everything below is said once for a location, with its last piece.
         piece.is_complete = true;
         piece.tick_ps = moment.tick_ps();
         let not_kept = location.map_or(0, |location| location.store.not_kept());
         let is_kept = location.is_some_and(|location| location.store.buffer().is_some());
         piece.not_kept = (not_kept != 0 || (location.is_some() && !is_kept)).then_some(not_kept);
         piece.state = self.status(moment.ticks(), moment.node()).state;
+
         match &self.memory {
             Some(memory) => {
                 if let Some(status) = memory.page().status.get(thread) {
@@ -150,10 +155,12 @@ fn fill(
     wanted: &Wanted,
 ) -> Result<Option<Cursor>, BinError> {
     let ticks = moment.ticks_of(wanted.job_ns.start)..moment.ticks_of(wanted.job_ns.end);
+    // Only the first piece counts the calls that are left out; later ones go on from the cursor.
     let mut after = wanted.after;
     if after.is_none() {
         (after, piece.left_out) = before_newest(buffer, &ticks, wanted.newest)?;
     }
+
     let after = after.unwrap_or_default();
     let mut at = Cursor::default();
     let mut room = wanted.room;
@@ -168,9 +175,11 @@ fn fill(
         };
         let takes = 1 + row.parts.len();
         if takes > room && !piece.rows.is_empty() {
+            // The cursor is behind the record before this one.
             at.given -= 1;
             return Ok(Some(at));
         }
+
         room = room.saturating_sub(takes);
         piece.rows.push(row);
     }

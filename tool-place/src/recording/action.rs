@@ -1,4 +1,4 @@
-//! What a place's recording asks for.
+//! Actions that follow from commands about recording: switch the ranks, answer a command.
 
 use invivo_proto::control::tree::Acks;
 use invivo_proto::ids::CommandId;
@@ -6,8 +6,7 @@ use invivo_proto::ids::CommandId;
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordingAction {
-    /// Tell the ranks whether to record. Of a switch on, `Recording::switched` is to be told when
-    /// it is done.
+    /// Switch the ranks' recording. `Recording::switched` is to be called after a switch to on.
     Switch {
         /// On or off.
         on: bool,

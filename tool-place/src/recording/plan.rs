@@ -1,4 +1,4 @@
-//! From job time to cuts.
+//! Plans changes of recording at a job time as cuts in ticks.
 
 use crate::cuts::{Change, Cuts, Planned};
 use crate::time_point::TimePoint;
@@ -9,6 +9,7 @@ use invivo_proto::control::tree::Cut;
 pub(super) fn plan(moment: &TimePoint<'_>, cuts: &mut Cuts, at_ns: u64, changes: &[Change]) -> Cut {
     let now_ns = moment.job_ns();
     let at_ns = at_ns.max(cuts.planned_until_ns().unwrap_or(0));
+    // A time that has passed is cut now: records before it may have been judged already.
     let (job_ns, ticks) = if at_ns > now_ns {
         (at_ns, moment.ticks_of(at_ns))
     } else {

@@ -69,6 +69,7 @@ impl Tap {
         calls: u64,
         last_time: u64,
     ) {
+        // Pieces of a packet are written as one packet, when it is closed.
         if self.payload.is_empty() {
             self.header = Header {
                 location: self.location,
@@ -96,6 +97,7 @@ impl Tap {
             file.write_all(&head)
                 .and_then(|()| file.write_all(&self.payload))
         });
+        // A file with a gap would be misread: after an error it ends here.
         if written.is_some_and(|written| written.is_err()) {
             self.file = None;
         }

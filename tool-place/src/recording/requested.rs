@@ -1,4 +1,4 @@
-//! A command under way, from its arrival to its answer.
+//! A recording command under way, from its arrival to its acknowledgement.
 
 use super::action::RecordingAction;
 use crate::cuts::CutNumber;
@@ -30,7 +30,7 @@ pub(super) struct Asked {
     pub waiting: BTreeSet<Rank>,
     /// The numbers of its cuts.
     pub cuts: Range<CutNumber>,
-    /// Of a window: where in job time its command says that it ends.
+    /// Of a window: its end in job time, as requested.
     pub window_to_ns: Option<u64>,
     pub acks: Acks,
 }
@@ -56,6 +56,7 @@ impl Asked {
             cut.earliest_ns = cut.earliest_ns.max(job_ns);
             cut.latest_ns = cut.latest_ns.max(job_ns);
         }
+        // A window that became shorter than nothing is due at its new beginning.
         self.due_job_ns = self.due_job_ns.max(job_ns);
     }
 
@@ -84,6 +85,7 @@ impl Asked {
 }
 
 pub(super) fn fail(acks: &mut Acks, rank: Rank, why: &str) {
+    // An acknowledgement has a bounded size; how many failed follows from `targets` and `done`.
     if acks.failures.len() < FAILURES_MAX {
         acks.failures.push((rank, why.to_owned()));
     }

@@ -1,4 +1,4 @@
-//! A command under way, from its arrival to its answer.
+//! A pause, resume or hold command under way, from its arrival to its acknowledgement.
 
 use super::action::PauseAction;
 use invivo_proto::control::tree::{Acks, FAILURES_MAX};
@@ -17,6 +17,7 @@ pub(super) struct Asked {
 
 impl Asked {
     pub fn answered(&mut self, now_ns: u64, rank: Rank, note: impl FnOnce(&mut Acks)) {
+        // A rank may both answer and end; the first of the two counts.
         if !self.waiting.remove(&rank) {
             return;
         }
@@ -45,6 +46,7 @@ impl Asked {
 }
 
 pub(super) fn fail(acks: &mut Acks, rank: Rank, why: &str) {
+    // An acknowledgement has a bounded size; how many failed follows from `targets` and `done`.
     if acks.failures.len() < FAILURES_MAX {
         acks.failures.push((rank, why.to_owned()));
     }
