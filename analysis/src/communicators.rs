@@ -94,7 +94,7 @@ impl Communicators {
             let before = self.groups.get(&id).map(|known| &known.group);
             let runs_before = before.map_or(0, groups::runs);
             let mut joined = before.cloned().unwrap_or_default();
-            groups::merge(&mut joined, group);
+            joined.merge(&group);
             let runs = self.runs - runs_before + groups::runs(&joined);
             if runs > RUNS_MAX {
                 let memberships = &self.memberships;

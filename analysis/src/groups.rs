@@ -22,42 +22,12 @@ pub type Groups = BTreeMap<CommId, Group>;
 pub fn learn(groups: &mut Groups, definition: &Definition<'_>) -> Result<(), DefinitionError> {
     if let Definition::Group { id, start, runs } = definition {
         let runs = runs.iter().collect::<Result<Vec<Run>, _>>()?;
-        add_piece(groups.entry(*id).or_default(), *start, runs);
+        let piece = Group {
+            pieces: [(*start, runs)].into(),
+        };
+        groups.entry(*id).or_default().merge(&piece);
     }
     Ok(())
-}
-
-/// Adds the pieces of `from`.
-pub fn merge(into: &mut Group, from: Group) {
-    for (start, runs) in from.pieces {
-        add_piece(into, start, runs);
-    }
-}
-
-/// Adds groups and pieces of `from`.
-pub fn merge_all(into: &mut Groups, from: Groups) {
-    for (id, group) in from {
-        merge(into.entry(id).or_default(), group);
-    }
-}
-
-/// A piece that came twice is one piece. Two different ones at the same start cannot both be true;
-/// the one that tells more stays, so that the order in which they came makes no difference.
-fn add_piece(group: &mut Group, start: u32, runs: Vec<Run>) {
-    let known = group.pieces.entry(start).or_default();
-    if order(&runs) > order(known) {
-        *known = runs;
-    }
-}
-
-fn order(runs: &[Run]) -> (u64, impl Ord) {
-    let members = runs.iter().map(|run| u64::from(run.count)).sum();
-    (
-        members,
-        runs.iter()
-            .map(|run| (run.first, run.stride, run.count))
-            .collect::<Vec<_>>(),
-    )
 }
 
 /// Runs that a group is told in: what it takes in memory.
@@ -195,7 +165,7 @@ mod tests {
             let gather = |told: &[(u32, Vec<Run>)]| {
                 let mut group = Group::default();
                 for (start, runs) in told {
-                    merge(&mut group, Group { pieces: [(*start, runs.clone())].into() });
+                    group.merge(&Group { pieces: [(*start, runs.clone())].into() });
                 }
                 group
             };
@@ -203,10 +173,9 @@ mod tests {
             let mut turned = starts.clone();
             turned.rotate_left(rotate % starts.len().max(1));
             let (a, b) = turned.split_at(cut.min(turned.len()));
-            let id = CommId::WORLD;
-            let mut left = Groups::from([(id, gather(a))]);
-            merge_all(&mut left, Groups::from([(id, gather(b))]));
-            prop_assert_eq!(&left[&id], &flat);
+            let mut left = gather(a);
+            left.merge(&gather(b));
+            prop_assert_eq!(&left, &flat);
         }
     }
 

@@ -17,7 +17,6 @@ use crate::limits::{ASK_GROUP_AGAIN_NS, GROUP_MESSAGE_RUNS_MAX, TELL_GROUP_AGAIN
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use invivo_proto::control::results::Group;
-use invivo_proto::definition::Run;
 use invivo_proto::ids::CommId;
 
 /// Groups by communicator, as messages carry them.
@@ -152,7 +151,7 @@ impl Groups {
             }
             let entry = self.touch(id);
             let before = entry.runs;
-            let new = add(&mut entry.group, group);
+            let new = entry.group.merge(group);
             entry.runs = runs(&entry.group);
             if !new.pieces.is_empty() {
                 for &member in entry.askers.keys() {
@@ -193,21 +192,6 @@ impl Groups {
     }
 }
 
-/// Adds the pieces of `from`, and gives those that were new. Of two pieces at the same start the
-/// one that tells more stays.
-fn add(into: &mut Group, from: &Group) -> Group {
-    let members = |runs: &[Run]| runs.iter().map(|run| u64::from(run.count)).sum::<u64>();
-    let mut new = Group::default();
-    for (&start, runs) in &from.pieces {
-        let known = into.pieces.get(&start);
-        if known.is_none_or(|known| members(known) < members(runs)) {
-            into.pieces.insert(start, runs.clone());
-            new.pieces.insert(start, runs.clone());
-        }
-    }
-    new
-}
-
 /// What a group takes of the bound: its runs, and one for each piece, so that empty ones count as
 /// well.
 fn runs(group: &Group) -> usize {
@@ -238,6 +222,7 @@ pub(crate) fn messages(told: Told) -> Vec<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use invivo_proto::definition::Run;
     use invivo_proto::ids::Rank;
     use proptest::prelude::*;
     use std::vec;
@@ -294,7 +279,7 @@ mod tests {
 
     fn join(into: &mut Told, from: &Told) {
         for (&id, group) in from {
-            add(into.entry(id).or_default(), group);
+            into.entry(id).or_default().merge(group);
         }
     }
 
