@@ -72,6 +72,7 @@ impl Communicators {
             } if self.memberships.len() < COMMUNICATORS_MAX => {
                 let membership = Membership {
                     id,
+                    // Peers of an intercommunicator are ranks of the remote group.
                     peers: remote.unwrap_or(id),
                     rank: own,
                 };
@@ -91,12 +92,16 @@ impl Communicators {
     /// asked for again before another peer is met on it.
     pub fn learn(&mut self, told: Groups) {
         for (id, group) in told {
+            // The join is made on a copy, so that a group that does not fit leaves the old one
+            // intact.
             let before = self.groups.get(&id).map(|known| &known.group);
             let runs_before = before.map_or(0, groups::runs);
             let mut joined = before.cloned().unwrap_or_default();
             joined.merge(&group);
             let runs = self.runs - runs_before + groups::runs(&joined);
             if runs > RUNS_MAX {
+                // Without this the group would be requested again with every question, and refused
+                // again.
                 let memberships = &self.memberships;
                 self.unknown
                     .retain(|at, _| memberships.get(at).is_none_or(|of| of.peers != id));

@@ -137,6 +137,7 @@ mod tests {
             if swap {
                 told.reverse();
             }
+
             let mut groups = Groups::new();
             for (start, runs) in told {
                 let mut bytes = [0u8; 512];
@@ -147,11 +148,13 @@ mod tests {
                 let definition = Definition::Group { id, start, runs: Runs(&bytes[..at]) };
                 learn(&mut groups, &definition).expect("well-formed");
             }
+
             let members = groups.get(&id).map(Members::of).unwrap_or_default();
             let written_out = expand(&runs);
             for rank in 0..written_out.len() as u32 + 40 {
                 prop_assert_eq!(members.rank(rank), written_out.get(rank as usize).copied());
             }
+
             prop_assert_eq!(members.rank(u32::MAX), None);
             prop_assert_eq!(members.reach(), written_out.len() as u64);
         }
@@ -169,6 +172,7 @@ mod tests {
                 }
                 group
             };
+
             let flat = gather(&starts);
             let mut turned = starts.clone();
             turned.rotate_left(rotate % starts.len().max(1));

@@ -21,6 +21,7 @@ pub fn insert(into: &mut Moments, ns: u64, rank: Rank) {
     into.min_ns = into.min_ns.min(ns);
     let distance = ns as f64 - into.mean_ns;
     into.mean_ns += distance / into.count as f64;
+    // Welford: the distance from the old mean times the one from the new mean.
     into.m2 += distance * (ns as f64 - into.mean_ns);
 }
 
@@ -33,6 +34,7 @@ pub fn merge(into: &mut Moments, from: &Moments) {
         *into = *from;
         return;
     }
+
     longest(into, from.max_ns, from.max_rank);
     let (here, there) = (into.count as f64, from.count as f64);
     let distance = from.mean_ns - into.mean_ns;

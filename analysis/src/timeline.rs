@@ -19,6 +19,7 @@ pub fn merge(into: &mut Timeline, mut from: Timeline) {
             last.pieces.first().map(|piece| piece.location),
         )
     };
+
     if weight(&from) > weight(into) {
         mem::swap(into, &mut from);
     }

@@ -69,6 +69,7 @@ impl Chain {
         if self.oldest.is_none() {
             self.newest = None;
         }
+
         self.bins -= 1;
         let mut records = 0;
         for (class, total) in EventClass::ALL.into_iter().zip(&mut self.counts) {
@@ -78,6 +79,7 @@ impl Chain {
             self.losses
                 .add(class, reason, count, info.first_end, info.last_end);
         }
+
         if records > 0 {
             self.gone_until = self.gone_until.max(Some(info.last_end));
         }
@@ -92,6 +94,8 @@ impl Chain {
         reason: Reason,
     ) -> Option<(BinId, BinId, u32, u64)> {
         let (oldest, newest) = (self.oldest.take()?, self.newest.take()?);
+        // Losses are stated for the whole span of the level: looking at each bin would cost time
+        // per bin.
         let first_end = arena.info(oldest).first_end;
         let mut records = 0;
         for (class, count) in EventClass::ALL
@@ -102,6 +106,7 @@ impl Chain {
             self.losses
                 .add(class, reason, count, first_end, self.last_end);
         }
+
         if records > 0 {
             self.gone_until = self.gone_until.max(Some(self.last_end));
         }
@@ -165,6 +170,7 @@ impl Level {
         for (total, count) in self.chain.counts.iter_mut().zip(self.writer.counts()) {
             *total += u64::from(*count);
         }
+        // Needed by `remove_all`, which does not look at the bins.
         self.chain.last_end = self.writer.last_end();
     }
 

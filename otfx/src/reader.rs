@@ -82,6 +82,7 @@ impl Merge {
                 is_pending: false,
             })
         };
+
         Merge {
             chains: former.chain(levels).filter_map(reader).collect(),
             lent: None,
@@ -95,18 +96,22 @@ impl Merge {
         mut passed: impl FnMut(BinId),
     ) -> Result<Option<&Contents>, BinError> {
         if let Some(lent) = self.lent.take() {
+            // The record that was lent last is no longer in use.
             self.chains[lent].is_pending = false;
         }
+
         let mut first: Option<(u64, usize)> = None;
         for (index, chain) in self.chains.iter_mut().enumerate() {
             if !chain.is_pending {
                 chain.advance(arena, &mut passed)?;
             }
             let end = chain.pending.head.end();
+            // Strictly less: of equal ends the lower level comes first.
             if chain.is_pending && first.is_none_or(|(least, _)| end < least) {
                 first = Some((end, index));
             }
         }
+
         self.lent = first.map(|(_, index)| index);
         Ok(self.lent.map(|index| &self.chains[index].pending))
     }
@@ -159,6 +164,7 @@ impl ChainReader {
         let read = self.read(arena, passed);
         if read.is_err() {
             self.is_pending = false;
+            // After an error the rest is skipped; a frozen view must still give its bins back.
             while let Some(bin) = self.bin {
                 self.bin = self.behind(arena, bin);
                 passed(bin);
@@ -191,6 +197,7 @@ impl ChainReader {
             self.bin = self.behind(arena, bin);
             passed(bin);
         }
+
         Ok(())
     }
 }

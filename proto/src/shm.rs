@@ -408,14 +408,17 @@ impl Region {
         if page.magic.load(Ordering::Acquire) != MAGIC {
             return Err(RegionError::Magic);
         }
+
         let version = page.version.load(Ordering::Relaxed);
         if version != VERSION {
             return Err(RegionError::Version(version));
         }
+
         let packets = page.packets.load(Ordering::Relaxed);
         if !(2..=PACKETS_MAX).contains(&(packets as usize)) {
             return Err(RegionError::Packets(packets));
         }
+
         if bytes < region_bytes(packets as usize) {
             return Err(RegionError::Short);
         }

@@ -58,6 +58,7 @@ impl Commands {
                 .find(|(past, _)| *past == id)
                 .map(|(_, course)| Known::Past(course))
         };
+        // Under way first: an id is moved to the past only when its last member has answered.
         self.under_way
             .find(id)
             .map(|_| Known::UnderWay)

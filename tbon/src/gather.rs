@@ -60,8 +60,11 @@ impl<K: Copy + PartialEq, T: Answers> Gathers<K, T> {
         if self.is_full()
             && let Some(oldest) = self.open.iter_mut().find(|gather| gather.deadline_ns != 0)
         {
+            // A deadline of 0 is overdue at the next step, whatever its time; `finish` tells it
+            // from a real time-out.
             oldest.deadline_ns = 0;
         }
+
         (0..members.len())
             .filter(|&index| !awaited.contains(index))
             .for_each(|index| tally.absent(members.get(index)));
@@ -102,6 +105,8 @@ impl<K: Copy + PartialEq, T: Answers> Gathers<K, T> {
                     let member = members.get_mut(index);
                     gather.tally.absent(member);
                     // The node itself is there, whatever its ranks do.
+                    // A member whose gather was cut short for lack of room had no fair chance to
+                    // answer.
                     member.silent |= gather.deadline_ns != 0 && !member.local;
                 }
                 (gather.key, gather.tally)

@@ -49,17 +49,21 @@ impl Entry {
             told_ns: now_ns,
             pause_ns: ASK_GROUP_AGAIN_NS,
         };
+
         let Some(asker) = self.askers.get_mut(&member) else {
             self.askers.insert(member, new);
             return true;
         };
+
         if now_ns.saturating_sub(asker.told_ns) < asker.pause_ns {
             return false;
         }
+        // The pause doubles: what never becomes complete costs less and less.
         *asker = Asker {
             told_ns: now_ns,
             pause_ns: (2 * asker.pause_ns).min(TELL_GROUP_AGAIN_NS_MAX),
         };
+
         true
     }
 
@@ -146,6 +150,7 @@ impl Groups {
     pub fn learn(&mut self, told: &Told) -> BTreeMap<usize, Told> {
         let mut for_askers: BTreeMap<usize, Told> = BTreeMap::new();
         for (&id, group) in told {
+            // Nobody below asked for it; the root keeps it for those who will.
             if !self.keeps_all && !self.entries.contains_key(&id) {
                 continue;
             }
@@ -154,6 +159,7 @@ impl Groups {
             let new = entry.group.merge(group);
             entry.runs = runs(&entry.group);
             if !new.pieces.is_empty() {
+                // Only what is new: they were sent the rest when they asked.
                 for &member in entry.askers.keys() {
                     for_askers
                         .entry(member)
@@ -164,6 +170,7 @@ impl Groups {
             let after = entry.runs;
             self.runs = self.runs - before + after;
         }
+
         self.forget();
         for_askers
     }
@@ -173,6 +180,7 @@ impl Groups {
         let age = self.next_age;
         self.next_age += 1;
         let entry = self.entries.entry(id).or_default();
+        // The age is the key of the second index: the old one goes out before the new one goes in.
         self.by_age.remove(&(entry.age, id));
         self.by_age.insert((age, id));
         entry.age = age;
@@ -180,6 +188,7 @@ impl Groups {
     }
 
     fn forget(&mut self) {
+        // Also empty entries count: a member could ask for any number of ids.
         while self.runs > self.bounds.runs || self.entries.len() > self.bounds.groups {
             let Some((_, oldest)) = self.by_age.pop_first() else {
                 return;
@@ -205,6 +214,7 @@ pub(crate) fn messages(told: Told) -> Vec<Told> {
     for (id, group) in told {
         for (start, piece) in group.pieces {
             let own = piece.len() + 1;
+            // A piece longer than the limit goes alone rather than never.
             if length > 0 && length + own > GROUP_MESSAGE_RUNS_MAX {
                 messages.push(core::mem::take(&mut message));
                 length = 0;
@@ -213,6 +223,7 @@ pub(crate) fn messages(told: Told) -> Vec<Told> {
             message.entry(id).or_default().pieces.insert(start, piece);
         }
     }
+
     if length > 0 {
         messages.push(message);
     }
@@ -320,6 +331,7 @@ mod tests {
                     }
                 }
             }
+
             for member in 0..MEMBERS {
                 let all = there_is.iter().filter(|(id, _)| wanted[member].contains(id));
                 prop_assert_eq!(&heard[member], &all.map(|(id, group)| (*id, group.clone())).collect::<Told>());
@@ -365,6 +377,7 @@ mod tests {
             groups: 1,
             runs: 100,
         };
+
         let (mut root, mut node) = (Groups::new(true, MANY), Groups::new(false, narrow));
         root.learn(&told(1, 0, 3));
         root.learn(&told(2, 0, 3));
@@ -396,6 +409,7 @@ mod tests {
                 }
             }
         }
+
         assert_eq!(heard.len(), 2);
     }
 

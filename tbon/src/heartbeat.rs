@@ -30,6 +30,7 @@ impl Heartbeat {
     /// True once per silence that is too long.
     pub fn stops(&mut self, now_ns: u64) -> bool {
         let silent = now_ns >= self.deadline_ns;
+        // Reported once; the next message from above arms it again.
         silent && !core::mem::replace(&mut self.lost, true)
     }
 

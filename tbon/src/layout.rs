@@ -106,26 +106,32 @@ impl Layout {
         if app == 0 {
             return Err(LayoutError::NoRanks);
         }
+
         if hosts == 0 {
             return Err(LayoutError::NoHosts);
         }
         if !app.is_multiple_of(hosts) {
             return Err(LayoutError::Uneven { ranks: app, hosts });
         }
+
+        // Checked before the shape is made: its arithmetic is in 32 bits per host.
         if app > TOTAL_MAX {
             return Err(LayoutError::TooMany {
                 total: u64::from(app),
             });
         }
+
         let shape = Shape {
             hosts,
             ranks: app / hosts,
             fan_in,
         };
+
         let total = shape.total();
         if total > u64::from(TOTAL_MAX) {
             return Err(LayoutError::TooMany { total });
         }
+
         Ok(Layout { shape, policy })
     }
 
@@ -229,6 +235,7 @@ impl Layout {
     /// The host, from 0, that process `world` runs on; nothing beyond the last process.
     pub fn host_of(&self, world: WorldRank) -> Option<u32> {
         let block = world.0 / self.processes_per_host();
+        // The upper nodes run on the last host, behind its block.
         (world.0 < self.total()).then(|| block.min(self.hosts() - 1))
     }
 

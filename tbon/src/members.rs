@@ -81,6 +81,7 @@ impl Member {
         } else {
             None
         };
+
         garbage.into_iter().chain(absence)
     }
 
@@ -133,6 +134,7 @@ impl Members {
         let mut gone = Vec::new();
         for (index, member) in self.0.iter_mut().enumerate() {
             if member.gone_ns().is_some_and(|gone_ns| gone_ns <= now_ns) {
+                // Its time-out is far longer than that of a wave, so it is silent in any case.
                 (member.silent, member.gone) = (true, true);
                 gone.push(index);
             }
@@ -170,6 +172,7 @@ impl Members {
 
     /// A list of those who are waited for: all who are not silent.
     pub fn roll_of_awake(&self) -> FixedBitSet {
+        // Waiting for a silent member would cost every question its whole time-out.
         (0..self.len())
             .filter(|&index| !self.0[index].silent)
             .collect()

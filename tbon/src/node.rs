@@ -87,6 +87,7 @@ impl<M: Merge> Node<M> {
             groups: ROOT_GROUPS_MAX,
             runs: ROOT_GROUP_RUNS_MAX,
         };
+
         let node = Node::with(
             now_ns,
             position,
@@ -188,10 +189,12 @@ impl<M: Merge> Node<M> {
     pub fn step(&mut self, now_ns: u64, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
         if self.closed {
+            // Ticks go on after the shutdown and are no messages.
             let of_time = matches!(input, Input::Tick | Input::Backlog | Input::Enough);
             self.ignored.after_shutdown += u64::from(!of_time);
             return out;
         }
+
         // Only a tick makes late what has not come, because only then has everything been handed
         // in.
         let overdue_ns = match input {
@@ -199,6 +202,7 @@ impl<M: Merge> Node<M> {
             Input::Enough => u64::MAX,
             _ => 0,
         };
+
         match input {
             Input::Down(message) => {
                 self.descend(now_ns, message, &mut out);
@@ -206,6 +210,8 @@ impl<M: Merge> Node<M> {
             }
             Input::Up { from, message } => match self.members.child(from) {
                 Some(member) => {
+                    // Before the message is handled: the member answers, so it is neither silent
+                    // nor gone.
                     self.members.get_mut(member).hear(now_ns);
                     self.climb(now_ns, member, message, &mut out);
                 }
@@ -226,6 +232,8 @@ impl<M: Merge> Node<M> {
             Input::Backlog => self.pass_time(now_ns, &mut out),
             Input::Enough => {}
         }
+
+        // At the end, so that an answer that came with this input still counts.
         self.conclude(overdue_ns, &mut out);
         out
     }
@@ -268,9 +276,13 @@ impl<M: Merge> Node<M> {
                 ranks: self.ranks(),
             }));
         }
+
+        // Waves before commands and these before `Drained`: the parent gets the last results before
+        // it learns that nothing follows.
         for (wave, sum) in self.waves.finish(overdue_ns, &mut self.members) {
             out.push(Action::Up(sum.into_answer(wave, self.notes())));
         }
+
         for (command, course) in self
             .commands
             .under_way
@@ -282,6 +294,7 @@ impl<M: Merge> Node<M> {
             }));
             self.commands.remember(command, course);
         }
+
         if self.drained.complete() {
             out.push(Action::Up(Up::Drained));
         }

@@ -38,6 +38,7 @@ impl Epochs {
 
     /// The epoch from a switch on.
     fn switch(&mut self, on: bool) -> u32 {
+        // Switching on what is on begins no new epoch.
         self.number = self.number.saturating_add(u32::from(on && !self.on));
         self.on = on;
         self.number

@@ -75,20 +75,27 @@ impl<'a> WaitGraph<'a> {
             communicators: BTreeMap::new(),
             nodes: Vec::new(),
         };
+
         graph.learn(around);
+
+        // One node for each collective and each part in it: all ranks with that part need the same.
         let mut collectives = BTreeMap::new();
         for one in pending {
             if let Doing::Collective(collective) = one.doing {
+                // Two helper nodes lie between calls and collectives: `free` and the one that is
+                // gone.
                 let next = pending.len() + 2 + collectives.len();
                 collectives
                     .entry((collective, graph.part(collective, one.rank)))
                     .or_insert(next);
             }
         }
+
         let mut nodes: Vec<Node> = pending
             .iter()
             .enumerate()
             .map(|(n, one)| match one.doing {
+                // The snapshot is not taken at one instant: a young call may be over already.
                 Doing::Messages(_) | Doing::Collective(_) if one.since_ns < SETTLED_NS => {
                     Node::Free
                 }
@@ -101,6 +108,8 @@ impl<'a> WaitGraph<'a> {
             })
             .collect();
         nodes.extend([Node::Free, Node::Gone]);
+
+        // The map is ordered by key, the nodes must be in the order of their numbers.
         let mut in_order: Vec<(usize, (CollectiveCall, CollectivePart))> =
             collectives.into_iter().map(|(what, n)| (n, what)).collect();
         in_order.sort_unstable();
@@ -124,6 +133,7 @@ impl<'a> WaitGraph<'a> {
             for comm in of_calls.chain(of_collective) {
                 self.communicators.entry(comm).or_insert_with(|| {
                     let is_world = comm == CommId::WORLD;
+                    // The world has no group of its own: rank and member are the same number.
                     let told = (around.members)(comm).filter(|_| !is_world);
                     let size = if is_world {
                         Some(u64::from(around.ranks))
@@ -174,13 +184,16 @@ impl<'a> WaitGraph<'a> {
                 }
             })
             .collect();
+        // MPI_Waitany and the like need any one of their requests: all targets become one need.
         if one.any {
             let mut targets = needs.concat();
+            // One of the requests that were cut may complete.
             if one.more_operations || needs.is_empty() {
                 targets.push(self.free());
             }
             needs = vec![targets];
         }
+
         Node::Waits(needs)
     }
 
@@ -192,7 +205,9 @@ impl<'a> WaitGraph<'a> {
             Some(&at) if self.waits.pending[at].more_operations => self.free(),
             _ => self.node(rank),
         };
+
         match (operation.side, operation.peer) {
+            // Nothing is known of the other side: to claim a deadlock here would be a guess.
             (Side::Other, _) | (_, Partner::Nobody | Partner::Unknown) => free,
             (_, Partner::Rank(rank)) => vec![of(rank)],
             (_, Partner::Any) => {
@@ -235,6 +250,8 @@ impl<'a> WaitGraph<'a> {
         {
             return Node::Waits(vec![vec![node]]);
         }
+
+        // An AND: each rank that has not come is a need of its own.
         if part == CollectivePart::Everybody {
             let told = self
                 .waits
@@ -247,6 +264,7 @@ impl<'a> WaitGraph<'a> {
                 .filter_map(|rank| self.lacks(collective, rank));
             return Node::Waits(lacking.map(|node| vec![node]).collect());
         }
+
         // Whoever still stands there needs at least one of those who have not come; nobody knows
         // which. Where all have come it is on its way.
         let members = comm.members.iter().flatten();
@@ -263,6 +281,7 @@ impl<'a> WaitGraph<'a> {
             Some(&at) => match has_come(collective, &self.waits.pending[at]) {
                 Some(true) => None,
                 Some(false) => Some(at),
+                // Its position in this communicator is unknown, so it may have passed the call.
                 None => Some(self.free()),
             },
             // Out of a rooted one it may have gone long ago.
@@ -305,6 +324,7 @@ enum CollectivePart {
 
 fn shape(collective: CollectiveCall) -> CollectiveShape {
     let name = mpi::name(collective.region);
+    // Large-count variants of MPI-4 synchronise like their originals.
     match name.strip_suffix("_c").unwrap_or(name) {
         "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => CollectiveShape::OneToAll,
         "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => CollectiveShape::AllToOne,

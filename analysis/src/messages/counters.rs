@@ -112,12 +112,15 @@ impl Counters {
             self.unmatched(receive, UnmatchedReason::Cut);
             return;
         }
+
         add(&mut self.sums.matched, one(send));
         // By a clock that is a little off a message may seem to come before it was sent.
         let end_ns = receive.end_ns.max(send.begin_ns);
         let clipped = [send, receive]
             .iter()
             .any(|endpoint| endpoint.clipping == Clipping::Clipped);
+        // A message that was under way during a pause took longer for that reason alone; it is
+        // counted and not timed.
         let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
         // Two endpoints of a time before job time was known are by the same clock, that of their
         // node.
@@ -126,11 +129,15 @@ impl Counters {
             self.sums.untimed += 1;
             return;
         }
+
         if send.error_ns != UNKNOWN_NS {
             let error_ns = u64::from(send.error_ns.max(receive.error_ns));
             self.sums.clock_error_ns = self.sums.clock_error_ns.max(error_ns);
         }
+
         moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
+        // Late sender: the receiver waits from its own begin to the begin of the send, and not
+        // beyond its own end.
         if send.begin_ns > receive.begin_ns {
             let waited_ns = send.begin_ns.min(receive.end_ns) - receive.begin_ns;
             moments::insert(&mut self.sums.late_sender, waited_ns, receiver);
@@ -166,6 +173,7 @@ pub fn merge(into: &mut Messages, from: &Messages) {
     ] {
         *into = into.saturating_add(from);
     }
+
     moments::merge(&mut into.transfer, &from.transfer);
     moments::merge(&mut into.late_sender, &from.late_sender);
     into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);

@@ -80,6 +80,7 @@ impl<R> InOrder<R> {
     /// A receive was posted.
     #[inline]
     pub fn post(&mut self, request: u64, begin: u64, pattern: Pattern) {
+        // So many open receives mean lost completions: order is given up rather than memory.
         if self.posted.len() >= POSTED_MAX {
             self.posted.clear();
         }
@@ -168,6 +169,7 @@ impl<R> InOrder<R> {
             return;
         }
         self.held.insert(order, (channel, receive));
+        // What holds back so many will not complete any more.
         if self.held.len() > HELD_MAX {
             self.forget(out);
         }
@@ -178,6 +180,7 @@ impl<R> InOrder<R> {
         if self.held.is_empty() {
             return;
         }
+        // In posting order, as the map is ordered by it: MPI matches in that order.
         let free: Vec<u64> = self
             .held
             .iter()

@@ -36,6 +36,7 @@ impl Unknown {
     /// Whether others wait already that must go first.
     #[inline]
     pub fn waits(&self, key: &Key) -> bool {
+        // Mostly nothing waits at all: that costs no hash.
         self.len != 0 && self.by_key.contains_key(key)
     }
 

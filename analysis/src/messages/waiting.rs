@@ -124,6 +124,7 @@ impl Blocks {
 
     #[inline]
     fn first(&self, queue: &Queue) -> &Endpoint {
+        // The remainder is always the index itself; it spares a bounds check.
         &self.all[queue.head as usize].endpoints[usize::from(queue.first) % BLOCK]
     }
 
@@ -145,6 +146,7 @@ impl Blocks {
     #[inline]
     fn pop(&mut self, queue: &mut Queue) -> bool {
         queue.first += 1;
+        // The last block is released when it is empty, any other one when its last slot was taken.
         if queue.head == queue.tail {
             let is_left = queue.first < queue.end;
             if !is_left {
@@ -182,6 +184,7 @@ impl Blocks {
     fn release(&mut self, at: u32) -> u32 {
         self.used -= 1;
         let next = core::mem::replace(&mut self.all[at as usize].next, self.free);
+        // The released block heads the free list: it is the one most likely still in the cache.
         self.free = at + 1;
         next
     }
@@ -223,6 +226,7 @@ impl Waiting {
             blocks,
             len,
         } = self;
+        // One look-up serves all that follows.
         let mut entry = match queues.entry(channel) {
             Entry::Vacant(entry) => {
                 entry.insert(blocks.begin(side, endpoint));
@@ -231,7 +235,9 @@ impl Waiting {
             }
             Entry::Occupied(entry) => entry,
         };
+
         let queue = entry.get_mut();
+        // Ends: each turn takes one endpoint out, or returns.
         while queue.side != side {
             let verdict = judge(blocks.first(queue));
             if verdict == Verdict::Leave {
@@ -246,6 +252,7 @@ impl Waiting {
                     return;
                 }
                 (_, true) => {}
+                // All of the other side were given up: the queue changes sides.
                 (_, false) => {
                     *queue = blocks.begin(side, endpoint);
                     *len += 1;
@@ -253,6 +260,7 @@ impl Waiting {
                 }
             }
         }
+
         blocks.push(queue, endpoint);
         *len += 1;
     }

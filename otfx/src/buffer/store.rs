@@ -27,12 +27,14 @@ impl Buffer {
             duration: call.duration,
             ordinal: 0,
         };
+
         let level = self.begin_storing(&traits);
         if let Some(summaries) = &mut self.summaries
             && self.iteration != 0
         {
             summaries.record(call.duration, call.facts.bytes_out);
         }
+
         let iteration = self.iteration;
         let record = move || call_record(call, attributes, iteration);
         let Level { open, writer, .. } = &mut self.levels[level];
@@ -43,6 +45,7 @@ impl Buffer {
             self.last = Last::Call { level, bin };
             return KEPT;
         }
+
         self.store_call_in_new_bin(level, call, parts, attributes)
     }
 
@@ -55,6 +58,7 @@ impl Buffer {
             duration: pass.duration,
             ordinal: 0,
         };
+
         let level = self.begin_storing_no_call(&traits);
         let iteration = self.iteration;
         let record = move || region_record(pass, attributes, iteration);
@@ -64,6 +68,7 @@ impl Buffer {
         {
             return KEPT;
         }
+
         self.store_region_in_new_bin(level, pass, attributes)
     }
 
@@ -90,26 +95,31 @@ impl Buffer {
             duration: 0,
             ordinal: record.ordinal,
         };
+
         let item = Item {
             level: self.begin_storing_no_call(&traits),
             class: record.class,
             end: record.time,
             request: None,
         };
+
         if record.bytes.len() > OPAQUE_BYTES_MAX {
             let gone = self.given_up();
             return self.give_up(&item, Reason::Refused, gone);
         }
+
         let write = |writer: &mut Writer, bin: &mut [u8]| {
             let end = record.time.max(writer.last_end());
             writer.opaque(bin, record, end)
         };
+
         let Level { open, writer, .. } = &mut self.levels[item.level];
         if let Some(bin) = *open
             && write(writer, self.arena.bin_mut(bin))
         {
             return KEPT;
         }
+
         self.store_in_new_bin(&item, &write)
     }
 
@@ -133,6 +143,8 @@ impl Buffer {
                     continue;
                 }
             }
+            // A new bin begins with the end of the record before, so the parts need no time of
+            // their own.
             let item = Item {
                 level,
                 class: EventClass::Call,
@@ -159,6 +171,7 @@ impl Buffer {
         if let Some(summaries) = &mut self.summaries
             && self.iteration != 0
         {
+            // It counts as a record of the iteration, but not as time in MPI.
             summaries.record(0, 0);
         }
         if let Last::Call { .. } = self.last {
@@ -184,12 +197,14 @@ impl Buffer {
             iteration: self.iteration,
             clipped: false,
         };
+
         let traits = Traits {
             class,
             depth: 0,
             duration: 0,
             ordinal,
         };
+
         let level = self.begin_storing_no_call(&traits);
         let Level { open, writer, .. } = &mut self.levels[level];
         if values.len() <= VALUES_MAX
@@ -198,6 +213,7 @@ impl Buffer {
         {
             return KEPT;
         }
+
         self.store_reading_in_new_bin(level, class, key, body, values)
     }
 }

@@ -77,6 +77,7 @@ impl Unframe {
                 bytes_max: self.bytes_max,
             });
         }
+
         let Some(message) = rest.get(..said) else {
             return Ok(None);
         };
@@ -109,6 +110,7 @@ mod tests {
                 }
                 rest = behind;
             }
+
             prop_assert_eq!(came, messages);
         }
     }

@@ -46,6 +46,7 @@ impl Shape {
             count: self.ranks,
             upper: false,
         };
+
         core::iter::successors(Some(ranks), move |below| {
             let number = below.number + 1;
             let fan = self.fan_in.of_layer(number);
@@ -92,6 +93,7 @@ impl Shape {
     /// All members. Wider than a world rank, because what does not fit there is refused with its
     /// number.
     pub fn total(self) -> u64 {
+        // Saturating: sizes that MPI cannot number are refused with an error, not by an overflow.
         self.counts().fold(0, u64::saturating_add)
     }
 
@@ -133,11 +135,13 @@ impl Shape {
     pub fn at(self, world: WorldRank) -> Option<LayerIndex> {
         let (host, in_host) = (world.0 / self.per_host(), world.0 % self.per_host());
         let upper = host >= self.hosts;
+        // The index counts down through the layers of this part of the tree.
         let mut index = if upper {
             world.0 - self.hosts * self.per_host()
         } else {
             in_host
         };
+
         for layer in self.layers().filter(|layer| layer.upper == upper) {
             if index < layer.count {
                 let before = if upper { 0 } else { host * layer.count };
@@ -148,6 +152,7 @@ impl Shape {
             }
             index -= layer.count;
         }
+
         None
     }
 
@@ -174,10 +179,13 @@ impl Shape {
         let (Some(own), Some(below)) = (own, below) else {
             return 0..0;
         };
+
         let fan = u64::from(self.fan_in.of_layer(own.number));
+        // An upper node takes heads of several hosts, a host's node only members of its own host.
         if own.upper {
             return block(at.index, fan, self.count(below));
         }
+
         let (host, index) = (at.index / own.count, at.index % own.count);
         shifted(
             block(index, fan, u64::from(below.count)),

@@ -90,6 +90,7 @@ fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
             ))
         })
     };
+
     of_rule.or_else(of_cap)
 }
 
@@ -129,6 +130,7 @@ impl Strategy {
                 rule;
             count += 1;
         }
+
         Strategy::new(&rules[..count], cap_permille)
     }
 }
@@ -224,6 +226,7 @@ fn permille(part: &str) -> Result<u16, NoStrategy> {
             .checked_mul(10)?
             .checked_add(tenths.parse().ok()?)
     };
+
     number()
         .filter(|permille| (1..=1000).contains(permille))
         .ok_or_else(|| {

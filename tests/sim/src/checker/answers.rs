@@ -86,6 +86,7 @@ impl Checker<'_> {
             self.truly_in_hand(index, *place, hand);
             self.windows_are_whole(index, *place, hand);
         }
+
         let in_hand: Vec<&InHand> = in_hand.into_iter().map(|(_, hand)| hand).collect();
         self.coverage(index, coverage, missing, &in_hand);
 
@@ -123,6 +124,7 @@ impl Checker<'_> {
             }
             _ => false,
         };
+
         self.require(right, || {
             format!(
                 "ask {index}: the answer to {query:?} is not the flat computation's: {partial:?}"
@@ -174,6 +176,7 @@ impl Checker<'_> {
         let Some(last) = closed.next_back().filter(|_| all_whole) else {
             return;
         };
+
         let fed: BTreeSet<(Rank, u64)> = hand
             .fed
             .iter()
@@ -204,6 +207,7 @@ impl Checker<'_> {
         let Some(wave) = last.and_then(|asked| asked.wave) else {
             return;
         };
+
         for place in (0..self.layout.places()).map(|index| self.layout.place(index)) {
             let Some(hand) = history.in_hand.get(&(wave, place)) else {
                 continue;
@@ -269,6 +273,7 @@ impl Checker<'_> {
             let rest = note.strip_prefix("tool process ")?;
             rest.split(' ').next()?.parse().ok().map(WorldRank)
         };
+
         for note in notes {
             // What was wrong once is told on: garbage for ever, silence until the process is heard.
             let troubled = about(note).is_some_and(|who| {
@@ -280,10 +285,12 @@ impl Checker<'_> {
                 format!("ask {index}: the note {note:?} is not true")
             });
         }
+
         // Who came back meanwhile is missing in this answer and not silent any more.
         let away = |who: &&WorldRank| {
             self.history.died(**who).is_some() || self.history.stalled(**who, to, to)
         };
+
         for who in missing.iter().filter(away) {
             let told = notes.iter().any(|note| about(note) == Some(*who));
             self.require(told, || {
@@ -303,6 +310,7 @@ impl Checker<'_> {
         if let Err(imbalance) = coverage::balance(&merged.ledger) {
             self.found.push(format!("ask {index}: {imbalance}"));
         }
+
         let mut expected = flat::coverage(in_hand.iter().map(|hand| &hand.coverage));
         expected.ranks = self.case.ranks();
         expected.members_missing = missing.len() as u32;
@@ -328,6 +336,7 @@ impl Checker<'_> {
                 )
             }),
         }
+
         expected.ledger = merged.ledger;
         self.require(*merged == expected, || {
             format!("ask {index}: coverage {merged:?} instead of {expected:?}")

@@ -74,6 +74,7 @@ impl Checker<'_> {
             }
             _ => false,
         };
+
         self.require(rightly, || {
             format!("ask {index}: {order:?} was refused by {refusal:?}, {id} is {first:?}")
         });
@@ -94,6 +95,7 @@ impl Checker<'_> {
         else {
             return;
         };
+
         let excluding = self.excluding(first_at, first_order);
         self.require(excluding.is_none(), || {
             format!("ask {index}: {order:?} was done as {id} beside {excluding:?}")
@@ -150,6 +152,7 @@ impl Checker<'_> {
         if !self.case.is_faultless() || shut_down {
             return;
         }
+
         let epochs: BTreeSet<u32> = history.epochs.values().copied().collect();
         self.require(epochs.len() <= 1, || {
             format!(
@@ -160,6 +163,7 @@ impl Checker<'_> {
         if history.cuts_made.iter().any(|cut| !cut.in_time) {
             return;
         }
+
         let since_forgotten = |cuts: &Vec<Cut>| {
             let last = cuts
                 .iter()
@@ -167,6 +171,7 @@ impl Checker<'_> {
                 .unwrap_or(0);
             cuts[last..].iter().map(|cut| cut.what).collect::<Vec<_>>()
         };
+
         let mut made = history.cuts.values().map(since_forgotten);
         let first = made.next().unwrap_or_default();
         let other = made.find(|other| *other != first);
