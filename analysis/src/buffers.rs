@@ -11,7 +11,7 @@ use invivo_proto::control::buffers::{
     STRATEGIES_NAMED_MAX, Spans, Thinned,
 };
 
-/// Adds what `from` says of other locations.
+/// Adds the report of other locations.
 pub fn merge(into: &mut Buffers, from: Buffers) {
     for (strategy, ranks) in from.strategies {
         let sum = into.strategies.entry(strategy).or_default();

@@ -3,7 +3,7 @@
 //! The rank of the application that a rank *in a communicator* is, is found without writing the
 //! group out.
 //!
-//! A group is told only by the communicator's rank 0, in pieces that each begin at a stated
+//! A group is reported only by the communicator's rank 0, in pieces that each begin at a stated
 //! communicator rank. Pieces may come more than once and in any order.
 
 use alloc::collections::BTreeMap;
@@ -15,7 +15,7 @@ use invivo_proto::ids::{CommId, Rank};
 /// Groups by communicator.
 pub type Groups = BTreeMap<CommId, Group>;
 
-/// Takes over what a definition says about a group; other definitions say nothing.
+/// Takes over the definition of a group; other definitions are ignored.
 ///
 /// # Errors
 /// When its runs are malformed; then nothing is taken over.
@@ -35,7 +35,7 @@ pub fn runs(of: &Group) -> usize {
     of.pieces.values().map(Vec::len).sum()
 }
 
-/// A group, ready for questions: its runs by the communicator rank that each begins at.
+/// An index of a group: its runs by the communicator rank that each begins at.
 #[derive(Clone, Debug, Default)]
 pub struct Members(Vec<(u32, Run)>);
 
@@ -57,7 +57,7 @@ impl Members {
     }
 
     /// The rank of the application that has this rank in the communicator; `None` where no piece
-    /// tells.
+    /// has it.
     pub fn rank(&self, in_communicator: u32) -> Option<Rank> {
         let behind = self
             .0

@@ -1,8 +1,8 @@
 //! The analysis of hangs: merges the pending calls of all ranks, and finds which ranks can never go
 //! on.
 //!
-//! Places say what each of their ranks' pending calls needs; the tree adds that up without growing
-//! with the job; the root builds the wait-for graph of it.
+//! Places report what each of their ranks' pending calls needs; the tree adds that up without
+//! growing with the job; the root builds the wait-for graph of it.
 //!
 //! ```text
 //! rank     a pending call with its operations                    told by its place
@@ -45,7 +45,7 @@ pub fn add(into: &mut Hang, rank: Rank, doing: Doing, since_ns: u64) {
     keep_first_classes(into);
 }
 
-/// Adds a rank whose call is told in full, cut to what an answer has room for.
+/// Adds a rank with all of its pending call, cut to what an answer has room for.
 pub fn add_pending(into: &mut Hang, mut pending: Pending) {
     if let Some(site) = &mut pending.site {
         let mut bytes = SITE_BYTES_MAX;
@@ -84,7 +84,7 @@ pub fn add_pending(into: &mut Hang, mut pending: Pending) {
     keep_first(&mut into.pending);
 }
 
-/// Adds what `from` says of other ranks.
+/// Adds the report of other ranks.
 pub fn merge(into: &mut Hang, from: Hang) {
     into.ranks = into.ranks.saturating_add(from.ranks);
     for (doing, class) in from.classes {

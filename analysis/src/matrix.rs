@@ -55,12 +55,12 @@ struct Directions {
 }
 
 impl MatrixLeaf {
-    /// Takes over what a definition of `rank` says about communicators.
+    /// Takes over a definition of `rank`, if it is one of a communicator or group.
     pub fn learn(&mut self, rank: Rank, definition: &Definition<'_>) {
         self.communicators.define(rank, definition);
     }
 
-    /// Takes over groups that others told.
+    /// Takes over groups that other places reported.
     pub fn learn_groups(&mut self, groups: Groups) {
         self.communicators.learn(groups);
     }

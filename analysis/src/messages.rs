@@ -59,7 +59,7 @@ const UNKNOWN_NS: u32 = u32::MAX;
 /// Which place a rank of the application is below, by any number that the driver gives to places.
 pub type PlaceOf = Box<dyn Fn(Rank) -> u32 + Send>;
 
-/// Whose call it is, when it was, and what is known about its communicators and its clock.
+/// The rank and the time of a call, with what is known about its communicators and its clock.
 pub struct Of<'a, F> {
     pub rank: Rank,
     /// The epoch of recording.
@@ -70,7 +70,7 @@ pub struct Of<'a, F> {
     pub end: u64,
     /// Whether it counts.
     pub clipping: Clipping,
-    /// What was told about communicators.
+    /// The communicators known so far.
     pub communicators: &'a Communicators,
     /// Job time of a tick, in ns.
     pub job_ns: F,
@@ -184,7 +184,7 @@ impl Messages {
         // The error is stored with each endpoint, as it was when the endpoint was seen.
         let (ready, error_ns) = (&mut self.ready, short(self.clock_error_ns));
         if of_rank.epoch != of.epoch {
-            // Recording was off in between: what was open then is not heard of again.
+            // Recording was off in between: what was open then will not complete.
             of_rank.epoch = of.epoch;
             of_rank.receives.forget(ready);
         }

@@ -10,10 +10,10 @@
 //! ```
 //!
 //! A function is one node however many lines of it call on: ranks that compute in a loop are in
-//! other instructions at each moment, and their lines are told beside. What is cut is the last in
-//! an order that all agree on (deep levels first, then later paths; higher ranks; later lines), so
-//! that the shape of the tree of processes makes no difference. Ranks of two partial results are
-//! different ones.
+//! other instructions at each moment, and their lines are listed with the node. What is cut is the
+//! last in an order that all agree on (deep levels first, then later paths; higher ranks; later
+//! lines), so that the shape of the tree of processes makes no difference. Ranks of two partial
+//! results are different ones.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -80,7 +80,7 @@ fn add_within(
     merge_within(nodes_max, into, one);
 }
 
-/// Adds what `from` says of other ranks.
+/// Adds the tree of other ranks.
 pub fn merge(into: &mut Stacks, from: Stacks) {
     merge_within(NODES_MAX, into, from);
 }

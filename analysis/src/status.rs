@@ -12,7 +12,7 @@ use invivo_proto::control::results::{
     JobStatus, NOTES_MAX, PauseStatus, RANKS_NAMED_MAX, RankStatus, RecordingStatus, WindowStatus,
 };
 
-/// Adds what `from` says of other ranks.
+/// Adds the status of other ranks.
 pub fn merge(into: &mut JobStatus, from: JobStatus) {
     for (into, from) in into.states.iter_mut().zip(from.states) {
         *into = into.saturating_add(from);
@@ -80,7 +80,7 @@ fn order(status: &RankStatus) -> impl Ord + use<> {
     )
 }
 
-/// The job stands until its last rank goes on.
+/// The pause with the longest lease: the job is paused until its last rank goes on.
 fn longest(a: Option<PauseStatus>, b: Option<PauseStatus>) -> Option<PauseStatus> {
     a.into_iter()
         .chain(b)

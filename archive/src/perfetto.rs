@@ -109,7 +109,7 @@ fn thread_uuid(of: &Observation, track: &Track) -> u64 {
 
 /// The number of a rank's process: 0 is none.
 fn pid(track: &Track) -> i32 {
-    // Process 0 is the idle task for Perfetto, and its slices would be hidden.
+    // Process 0 stands for none, so the numbers begin at 1.
     i32::try_from(track.rank).unwrap_or(i32::MAX - 1) + 1
 }
 

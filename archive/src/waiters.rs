@@ -1,7 +1,7 @@
-//! Who waits for whom at the end of an observation, as far as its calls tell: a rank that stands in
-//! MPI with a receive from another posted and not complete waits for that one; a rank in a
-//! collective waits for those that are not in it. What a blocking receive waits for is not in its
-//! record before it is complete, so such a rank waits for somebody unnamed.
+//! Finds the ranks that wait for another at the end of an observation, as far as its calls show: a
+//! rank that stands in MPI with a receive from another posted and not complete waits for that one;
+//! a rank in a collective waits for those that are not in it. What a blocking receive waits for is
+//! not in its record before it is complete, so such a rank waits for somebody unnamed.
 
 use crate::observation::{CallKind, Observation, Track};
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ fn is_of_all(track: &Track, function: &str) -> bool {
     is_collective(function) && last.is_some_and(|call| call.facts.comm == Some(0))
 }
 
-/// Whether a rank stands in this function.
+/// Whether a rank is in this function.
 pub fn is_in(of: &Observation, rank: u32, function: &str) -> bool {
     let mut tracks = of.tracks.iter().filter(|track| track.rank == rank);
     tracks.any(|track| {

@@ -10,7 +10,7 @@ use invivo_proto::ids::RegionId;
 use invivo_proto::record::{Call, MAX_PARTS, Part, RecordError, RecordFault};
 use invivo_proto::varint::{self, VarintError, unzigzag};
 
-/// Where a reader stands in a bin. It does not hold the bytes, so that they may be those of a
+/// The position of a reader in a bin. It does not hold the bytes, so that they may be those of a
 /// buffer that is in use; it must be given the same ones each time.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {

@@ -16,7 +16,7 @@ pub const fn lambda(ordinal: u64) -> u32 {
     ordinal.trailing_zeros()
 }
 
-/// The grid that a producer of samples keeps to: when the next one is due, on whatever counter.
+/// The grid of a producer of samples: when the next one is due, by any counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     interval: u64,

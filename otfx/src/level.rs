@@ -60,8 +60,8 @@ impl Chain {
         self.gone_until = self.gone_until.max(Some(end));
     }
 
-    /// The oldest bin leaves the chain; all bins must be closed. Which it is, and how many records
-    /// go with it.
+    /// The oldest bin leaves the chain; all bins must be closed. Returns the bin, and how many
+    /// records go with it.
     pub fn remove_oldest(&mut self, arena: &Arena, reason: Reason) -> Option<(BinId, u64)> {
         let bin = self.oldest?;
         let info = arena.info(bin);
@@ -86,8 +86,8 @@ impl Chain {
         Some((bin, records))
     }
 
-    /// All bins leave the chain, at the cost of one; they must be closed. Who they are, how many
-    /// records go with them.
+    /// All bins leave the chain, at the cost of one; they must be closed. Returns the oldest and
+    /// the newest bin, their number and that of the records.
     pub fn remove_all(
         &mut self,
         arena: &Arena,

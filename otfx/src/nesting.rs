@@ -50,7 +50,7 @@ impl Nesting {
         }
     }
 
-    /// It is left again: the record, and at which depth it stands. A leave that does not match the
+    /// A region is left: returns its record and its depth. A leave that does not match the
     /// innermost open region, or lies beyond [`DEPTH_MAX`], is counted and gives nothing.
     #[inline]
     pub fn leave(&mut self, region: RegionId, time: u64) -> Option<(Pass, Attributes)> {

@@ -28,7 +28,7 @@ impl Cell {
         max: 0,
     };
 
-    /// Both together.
+    /// Adds the values of another cell.
     pub fn merge(&mut self, other: &Cell) {
         self.count += other.count;
         self.sum += other.sum;
@@ -37,7 +37,7 @@ impl Cell {
     }
 }
 
-/// See the module's head. Times are ticks, or whatever else grows: iterations, for one.
+/// A series of cells over time. Times are ticks, or whatever else grows: iterations, for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pyramid {
     cells: Vec<Cell>,

@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where a reader stands in all levels. It does not hold the arena, so that writing may go on in
+/// The position of a reader in all levels. It does not hold the arena, so that writing may go on in
 /// between, as long as nobody gives its bins back.
 #[derive(Debug)]
 pub(crate) struct Merge {
@@ -89,7 +89,7 @@ impl Merge {
         }
     }
 
-    /// The next record; `passed` is told each bin that will not be looked at again.
+    /// The next record; `passed` is called with each bin that will not be read again.
     pub fn next(
         &mut self,
         arena: &Arena,

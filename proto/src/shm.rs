@@ -101,7 +101,7 @@ pub mod owner {
     pub const PLACE: u32 = 3;
 }
 
-/// What the place tells the rank. Its own cache line: the hot path reads `gate` and `recording`
+/// Commands of the place to the rank. Its own cache line: the hot path reads `gate` and `recording`
 /// from it.
 #[repr(C, align(64))]
 pub struct Control {
@@ -199,7 +199,7 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Tells where the table lies now: slots and entries, each the address of the first and how
+    /// Publishes where the table lies now: slots and entries, each the address of the first and how
     /// many.
     pub fn lie(&self, slots: (u64, u64), entries: (u64, u64)) {
         self.slot_count.store(slots.1, Ordering::Relaxed);
@@ -251,7 +251,7 @@ pub struct Page {
     /// Code of `MPI_Abort`, while aborting.
     pub abort_code: AtomicU32,
     reserved: u32,
-    /// What its MPI library calls things.
+    /// The handles and constants of its MPI library.
     pub library: Library,
     /// What the place tells the rank.
     pub control: Control,

@@ -28,8 +28,8 @@ pub const FIRST_ROUNDS: u32 = 8;
 /// Between two later measurements, in ns: an error grows by half a millisecond in that time, less
 /// than a round trip takes where tools and application share the cores.
 pub const ASK_NS: u64 = 1_000_000_000;
-/// How long a question that is due waits for a word of the parent, in ns: tool processes rest for
-/// up to a millisecond between polls, and one that has just spoken does not rest yet. Heartbeats
+/// How long a question that is due waits for a message of the parent, in ns: tool processes rest
+/// for up to a millisecond between polls, and one that has just sent does not rest yet. Heartbeats
 /// come within that time.
 pub const AWAKE_NS: u64 = HEARTBEAT_NS + HEARTBEAT_NS / 5;
 /// Before a parent that does not know the time itself is asked again, in ns.
@@ -112,8 +112,8 @@ impl JobClock {
         (!matches!(self.state, State::Exact)).then(|| self.next_ask_ns.saturating_add(patience_ns))
     }
 
-    /// Whether to ask the parent now, which has just spoken or has not. If so, the question is
-    /// taken to be on its way.
+    /// Whether to ask the parent now; `parent_spoke` if a message of it has just come. If so, the
+    /// question counts as sent.
     pub fn ask(&mut self, now_ns: u64, parent_spoke: bool) -> bool {
         let due = match self.next_ask_ns() {
             None => false,

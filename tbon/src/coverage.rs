@@ -71,7 +71,6 @@ fn sum(into: &mut u64, from: u64) {
 /// The conservation law does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Imbalance {
-    /// The books.
     pub ledger: Ledger,
     /// Open, in flight, kept, reduced, dropped and reset together.
     pub accounted: u64,
@@ -121,7 +120,7 @@ pub fn balance(ledger: &Ledger) -> Result<(), Imbalance> {
     }
 }
 
-/// The books of a member that is gone, from its last word: what it held or awaited counts as
+/// The ledger of a member that is gone, from its last answer: what it held or awaited counts as
 /// dropped.
 pub(crate) fn gone(last: &Ledger) -> Ledger {
     let Ledger {

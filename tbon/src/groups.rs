@@ -1,13 +1,13 @@
-//! Distributes the members of communicators: who is in which, for the places that ask.
+//! Distributes the members of communicators: places that met peers on a communicator request them.
 //!
-//! Groups are told once, by the place of the communicator's rank 0, and climb to the root; places
-//! that met peers on a communicator ask for its group. A node answers from what it has, and asks
-//! its parent for the rest, once for all members that want it.
+//! Groups are reported once, by the place of the communicator's rank 0, and climb to the root;
+//! places that met peers on a communicator ask for its group. A node answers from what it has, and
+//! asks its parent for the rest, once for all members that want it.
 //!
 //! Members repeat their questions while something is missing, because questions and answers can be
 //! lost: a message is refused, a group forgotten. A repeated question goes up again when it has
-//! brought nothing for a while. A member that repeats its own hears what is new as it comes, and
-//! everything again after pauses that grow.
+//! brought nothing for a while. A member that repeats its own is sent what is new as it comes, and
+//! everything again after growing pauses.
 //!
 //! Memory is bounded by the runs of all groups: beyond that the group that was wanted least
 //! recently is forgotten. At a node that costs a question to the parent; what the root forgets
@@ -43,7 +43,7 @@ struct Asker {
 }
 
 impl Entry {
-    /// Whether a member that asks now is told all that is known.
+    /// Whether a member that asks now is sent all that is known.
     fn is_told_all(&mut self, now_ns: u64, member: usize) -> bool {
         let new = Asker {
             told_ns: now_ns,
@@ -127,8 +127,8 @@ impl Groups {
         self.entries.get(&id).map(|entry| &entry.group)
     }
 
-    /// A member wants groups: what it is told of them now, and for which of them the parent is to
-    /// be asked.
+    /// Handles the request of a member: returns what is sent to it now, and the groups to request
+    /// from the parent.
     pub fn want(&mut self, now_ns: u64, member: usize, ids: Vec<CommId>) -> (Told, Vec<CommId>) {
         let mut told = Told::new();
         let mut up = Vec::new();
@@ -146,7 +146,7 @@ impl Groups {
         (told, up)
     }
 
-    /// Groups, or pieces of them, became known: what is new of them for whom.
+    /// Takes over groups, or pieces of them; returns what is new, by the member that wants it.
     pub fn learn(&mut self, told: &Told) -> BTreeMap<usize, Told> {
         let mut for_askers: BTreeMap<usize, Told> = BTreeMap::new();
         for (&id, group) in told {

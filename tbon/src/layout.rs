@@ -1,7 +1,7 @@
-//! Computes which process of the job is what: rank, place, node or root.
+//! Computes the role of every process of the job: rank, place, node or root.
 //!
-//! A pure function of a few numbers that every process knows from its launcher, so that nobody has
-//! to be told.
+//! A pure function of a few numbers that every process knows from its launcher, so that the layout
+//! need not be sent.
 //!
 //! ```text
 //! policy tail, 8 ranks, fan-in 4,16        policy nodes=2, 8 ranks, fan-in 2,2
@@ -88,7 +88,7 @@ pub struct Layer {
     pub processes: u32,
 }
 
-/// Who is who in the job. As text, for tool processes: `8:4,16:tail`.
+/// The role of every process. As text, for tool processes: `8:4,16:tail`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,

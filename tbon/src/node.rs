@@ -21,7 +21,7 @@
 //! time. Later questions leave a silent member out, until it is heard again; commands still go to
 //! it, and nobody waits for it. One that is not heard for [`GONE_NS`](crate::limits::GONE_NS) is
 //! gone: what it held counts as dropped. Members that are alive ask for the time every second or
-//! so, so that silence means something; and whoever comes back is what it was, books and all.
+//! so, so that silence means something; and a member that comes back is restored with its ledger.
 
 mod climb;
 mod descend;
@@ -46,7 +46,7 @@ use invivo_proto::control::results::{Group, NOTES_MAX};
 use invivo_proto::control::tree::Up;
 use invivo_proto::ids::{CommId, CommandId, WorldRank};
 
-/// The machine. `L` says how partial results are merged.
+/// The state machine. `M` merges partial results.
 #[derive(Clone, Debug)]
 pub struct Node<M> {
     merge: M,
@@ -310,12 +310,12 @@ impl<M: Merge> Node<M> {
         self.commands.under_way.find(command).is_some()
     }
 
-    /// Whether another wave would push the oldest out.
+    /// Whether another wave would displace the oldest.
     pub(crate) fn waves_full(&self) -> bool {
         self.waves.is_full()
     }
 
-    /// Whether another command would push the oldest out.
+    /// Whether another command would displace the oldest.
     pub(crate) fn commands_full(&self) -> bool {
         self.commands.under_way.is_full()
     }

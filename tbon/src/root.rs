@@ -35,7 +35,7 @@ pub enum Ask {
 /// What can happen to the root.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RootInput {
-    /// Tell everybody which job this is: the first message down.
+    /// The identity of the job: the first message down.
     Job(JobInfo),
     /// Somebody asks.
     Ask {
@@ -47,7 +47,7 @@ pub enum RootInput {
     Release,
     /// Let every tool process leave.
     Shutdown,
-    /// A child says something.
+    /// A message of a child.
     Up { from: WorldRank, message: Up },
     /// Time passes. Before a tick, hand in everything that has arrived.
     Tick,
@@ -364,7 +364,7 @@ impl<M: Merge> Root<M> {
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Whoever still waits is told so.
+    /// Refuses all askers that still wait.
     fn shut_down(&mut self, now_ns: u64, out: &mut Vec<RootAction>) {
         self.closed = true;
         // The tree answers nothing after the shutdown, so nobody may be left waiting.
@@ -383,7 +383,7 @@ impl<M: Merge> Root<M> {
             match action {
                 Action::Down { to, message } => out.push(RootAction::Down { to, message }),
                 Action::Up(message) => self.arrive(message, out),
-                // The root knows what it says itself, and hears itself.
+                // The root has no ranks of its own, and cannot lose itself.
                 Action::Local(_) | Action::RootLost => {}
             }
         }

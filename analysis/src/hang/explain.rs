@@ -10,7 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use invivo_proto::control::hang::{Diagnosis, Doing, FINDINGS_MAX, Finding, Hang, Verdict};
 
-/// What is the matter.
+/// Returns the verdict, the findings and the sentence for a merged answer.
 pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
     let graph = WaitGraph::new(waits, around);
     let stuck = and_or_graph::stuck(&graph.nodes);

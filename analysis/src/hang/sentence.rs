@@ -15,7 +15,7 @@ const LISTED_MAX: usize = 6;
 /// Links of a cycle that a sentence spells out.
 const LINKS_SPELT_MAX: usize = 4;
 
-/// The sentence. It begins in lower case and has no full stop: it stands behind a prefix.
+/// The sentence. It begins in lower case and has no full stop, because it follows a prefix.
 pub fn of(diagnosis: &Diagnosis, waits: &Hang) -> String {
     let first = diagnosis
         .findings
@@ -212,7 +212,7 @@ fn does(doing: Doing, many: bool) -> String {
     }
 }
 
-/// Who does what, where nothing is the matter.
+/// Counts the ranks by what they do, where no finding is known.
 fn doing(waits: &Hang) -> String {
     let mut by: Vec<(u32, String)> = Vec::new();
     for (doing, class) in &waits.classes {

@@ -31,11 +31,11 @@ pub(super) struct WaitGraph<'a> {
 struct Communicator {
     /// How many members it has, where that is known.
     size: Option<u64>,
-    /// Who they are, where that is known and there are not too many.
+    /// The members, where they are known and not too many.
     members: Option<BTreeSet<Rank>>,
     /// Every rank of the job is one.
     is_world: bool,
-    /// By number, as far as they were told.
+    /// Members by number, as far as they were reported.
     told: Option<Members>,
 }
 
@@ -122,7 +122,7 @@ impl<'a> WaitGraph<'a> {
         graph
     }
 
-    /// Takes over what is known of the communicators that come up.
+    /// Looks up the communicators of all pending operations.
     fn learn(&mut self, around: &Surroundings<'_>) {
         for one in &self.waits.pending {
             let of_calls = one.operations.iter().map(|operation| operation.comm);
@@ -197,10 +197,10 @@ impl<'a> WaitGraph<'a> {
         Node::Waits(needs)
     }
 
-    /// Who can complete an operation whose other side is not there.
+    /// The nodes that can complete an operation without a partner.
     fn targets(&self, one: &Pending, operation: &Operation) -> Vec<usize> {
         let free = vec![self.free()];
-        // Of what a rank has posted beyond what it told, one may be the other side.
+        // A rank with more operations than it reported may have posted the partner.
         let of = |rank: Rank| match self.at.get(&rank) {
             Some(&at) if self.waits.pending[at].more_operations => self.free(),
             _ => self.node(rank),
@@ -265,8 +265,8 @@ impl<'a> WaitGraph<'a> {
             return Node::Waits(lacking.map(|node| vec![node]).collect());
         }
 
-        // Whoever still stands there needs at least one of those who have not come; nobody knows
-        // which. Where all have come it is on its way.
+        // A rank that is still in the call needs at least one of those who have not come; nobody
+        // knows which. Where all have come it is on its way.
         let members = comm.members.iter().flatten();
         let lacking: Vec<usize> = members
             .filter_map(|&rank| self.lacks(collective, rank))
@@ -294,7 +294,7 @@ impl<'a> WaitGraph<'a> {
         }
     }
 
-    /// Members of a communicator whose calls are told in full.
+    /// Members of a communicator with a fully reported call.
     fn members_told(&self, comm: CommId) -> impl Iterator<Item = &'a Pending> {
         let comm = &self.communicators[&comm];
         self.waits
@@ -304,7 +304,7 @@ impl<'a> WaitGraph<'a> {
     }
 }
 
-/// Who needs whom in a collective.
+/// The dependencies between the ranks of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CollectiveShape {
     OneToAll,

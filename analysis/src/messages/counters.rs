@@ -33,7 +33,7 @@ const NO_TRAFFIC: Traffic = Traffic {
 /// Why an endpoint will never be matched; see [`Unmatched`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnmatchedReason {
-    /// Nobody knows the peer.
+    /// The peer is unknown.
     Unresolved,
     /// No room.
     Limit,
@@ -51,7 +51,6 @@ pub struct Counters {
     pub reset_ns: u64,
     /// Pauses of the application, in job time.
     pub pauses: Pauses,
-    /// The sums.
     pub sums: Messages,
 }
 
@@ -66,15 +65,15 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Whether an endpoint is counted. Of one by another clock than job time its standing alone
-    /// tells.
+    /// Whether an endpoint is counted. An endpoint timed before job time was known counts by its
+    /// clipping alone.
     #[inline]
     pub fn counts(&self, endpoint: &Endpoint) -> bool {
         let is_behind = endpoint.error_ns == UNKNOWN_NS || endpoint.end_ns > self.reset_ns;
         endpoint.clipping != Clipping::Outside && is_behind
     }
 
-    /// A message was sent.
+    /// Counts a message that was sent.
     #[inline]
     pub fn sent(&mut self, endpoint: &Endpoint) {
         if self.counts(endpoint) {
@@ -82,7 +81,7 @@ impl Counters {
         }
     }
 
-    /// A message was received.
+    /// Counts a message that was received.
     #[inline]
     pub fn received(&mut self, endpoint: &Endpoint) {
         if self.counts(endpoint) {
@@ -90,7 +89,7 @@ impl Counters {
         }
     }
 
-    /// An endpoint will never be matched.
+    /// Counts an endpoint that will never be matched.
     pub fn unmatched(&mut self, endpoint: &Endpoint, reason: UnmatchedReason) {
         if self.counts(endpoint) {
             let unmatched = &mut self.sums.unmatched;
@@ -158,7 +157,7 @@ fn add(into: &mut Traffic, from: Traffic) {
     into.bytes = into.bytes.saturating_add(from.bytes);
 }
 
-/// Adds what `from` says of messages that others saw.
+/// Adds the counts of other places.
 pub fn merge(into: &mut Messages, from: &Messages) {
     add(&mut into.sent, from.sent);
     add(&mut into.received, from.received);

@@ -47,7 +47,8 @@ struct Posted {
     pattern: Pattern,
 }
 
-/// See the module's head. `R` is what is known of a completed receive.
+/// Brings completed receives into the order of their posting. `R` is what is known of a completed
+/// receive.
 #[derive(Clone, Debug)]
 pub struct InOrder<R> {
     posted: VecDeque<Posted>,
@@ -133,7 +134,7 @@ impl<R> InOrder<R> {
         }
     }
 
-    /// What is open now will not be heard of again. Gives what was held back, in order.
+    /// What is open now will not complete. Gives what was held back, in order.
     pub fn forget(&mut self, out: &mut Vec<(Pattern, R)>) {
         self.posted.clear();
         out.extend(core::mem::take(&mut self.held).into_values());

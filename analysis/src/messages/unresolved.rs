@@ -18,11 +18,8 @@ pub type Key = (Rank, CommLocal, i32);
 /// One endpoint that waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved {
-    /// Which endpoint.
     pub side: Side,
-    /// Its tag.
     pub tag: i32,
-    /// The rest of it.
     pub endpoint: Endpoint,
 }
 

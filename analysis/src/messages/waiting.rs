@@ -21,7 +21,6 @@ pub struct Channel {
     pub comm: CommId,
     /// The sender's number in that communicator.
     pub source: u32,
-    /// The message's tag.
     pub tag: i32,
 }
 
@@ -32,7 +31,6 @@ pub struct Endpoint {
     pub begin_ns: u64,
     /// When that call was left.
     pub end_ns: u64,
-    /// Bytes of the message.
     pub bytes: u64,
     /// The epoch of recording.
     pub epoch: u32,
@@ -42,12 +40,10 @@ pub struct Endpoint {
     pub clipping: Clipping,
 }
 
-/// Which endpoint.
+/// The side of a message that an endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It was sent.
     Send,
-    /// It was received.
     Receive,
 }
 
@@ -201,7 +197,6 @@ pub struct Waiting {
 const _: () = assert!(size_of::<Block>() == 328 && size_of::<(Channel, Queue)>() == 32);
 
 impl Waiting {
-    /// Endpoints that wait.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -286,7 +281,7 @@ impl Waiting {
 
     /// All endpoints, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Endpoint> {
-        // Free ones are among them: what they hold is nobody's.
+        // Free ones are among them: their content is not used.
         self.blocks
             .all
             .iter_mut()

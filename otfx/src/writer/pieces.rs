@@ -1,5 +1,4 @@
-//! Encodes the pieces of a record: heads, parts, values, numbers. Where they go is the writer's
-//! business.
+//! Encodes the pieces of a record: heads, parts, values, numbers. The writer decides where they go.
 
 use crate::encoding::{
     CLIPPED, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, OVERLAP, PART_MAX,
@@ -8,7 +7,7 @@ use crate::encoding::{
 use invivo_proto::record::Part;
 use invivo_proto::varint::zigzag;
 
-/// What stands in a record beside its key.
+/// The fields of a record beside its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
     /// The record's end.
@@ -24,7 +23,7 @@ pub(crate) struct Body {
     pub clipped: bool,
 }
 
-/// Any head; how many bytes.
+/// Encodes any head; returns its bytes.
 #[inline]
 pub fn head(
     context: &mut Context,
@@ -95,7 +94,7 @@ pub fn head(
     at
 }
 
-/// Any part; how many bytes.
+/// Encodes any part; returns its bytes.
 #[inline]
 pub fn part(context: &mut Context, out: &mut [u8; PART_MAX], part: &Part) -> usize {
     let key = Key::of(&part.facts, 0);

@@ -11,7 +11,7 @@ use invivo_proto::control::tree::{Acks, Cut, Down, Up};
 use invivo_proto::ids::CommId;
 
 impl<M: Merge> Node<M> {
-    /// A member says something.
+    /// Handles a message of a member.
     pub(super) fn climb(&mut self, now_ns: u64, member: usize, message: Up, out: &mut Vec<Action>) {
         match message {
             Up::Hello { ranks } => {
@@ -102,7 +102,7 @@ impl<M: Merge> Node<M> {
     }
 }
 
-/// Whether a member with `ranks` ranks can say so.
+/// Whether acknowledgements can be those of a member with `ranks` ranks.
 fn plausible(acks: &Acks, ranks: u32) -> bool {
     let in_order = |cut: &Option<Cut>| cut.is_none_or(|cut| cut.earliest_ns <= cut.latest_ns);
     acks.targets <= ranks

@@ -10,11 +10,11 @@ use alloc::vec::Vec;
 use invivo_proto::control::tree::{Command, Down, Up, Verb};
 
 impl<M: Merge> Node<M> {
-    /// The parent says something.
+    /// Handles a message of the parent.
     pub(super) fn descend(&mut self, now_ns: u64, message: Down, out: &mut Vec<Action>) {
         let mut for_all = true;
         match &message {
-            // These two come from the parent itself and do not tell that the root lives.
+            // These two come from the parent itself and do not prove that the root is alive.
             Down::Time {
                 asked_ns,
                 job_ns,
