@@ -49,6 +49,7 @@ pub(crate) struct Arena {
 
 impl Arena {
     pub fn new(geometry: Geometry) -> Self {
+        // At first every bin is in the free list, in order.
         let info = (1..=geometry.bins)
             .map(|next| BinInfo {
                 next: (next < geometry.bins).then_some(BinId(next)),

@@ -58,6 +58,7 @@ impl Grid {
     /// The sample that is due when the counter stands at `now`, or none. Of several that were
     /// missed, the last.
     pub fn take(&mut self, now: u64) -> Option<u64> {
+        // Rounded down to the grid, so late calls do not shift later samples.
         let reached = ((now / self.interval) >> self.halvings) << self.halvings;
         (reached > self.ordinal).then(|| {
             self.ordinal = reached;

@@ -152,6 +152,7 @@ impl Level {
 
     /// Appends a bin, just taken from the arena, and opens it. The one before must be closed.
     pub fn append(&mut self, arena: &mut Arena, bin: BinId, base_time: u64, next_request: u64) {
+        // The links of the chain lie in the infos of the bins.
         match self.chain.newest {
             Some(newest) => arena.info_mut(newest).next = Some(bin),
             None => self.chain.oldest = Some(bin),

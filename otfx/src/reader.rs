@@ -75,6 +75,8 @@ impl Merge {
             Some(ChainReader {
                 bin: Some(chain.oldest()?),
                 newest: chain.newest()?,
+                // The open bin may grow while the reader lives; it is read as far as it was filled
+                // at this moment.
                 newest_used: open_used.unwrap_or(u32::MAX),
                 begun: false,
                 cursor: Cursor::new(),
@@ -183,6 +185,7 @@ impl ChainReader {
             if self.is_pending {
                 // More of the record may stand at the begin of this bin.
                 if !self.cursor.at_end(bytes) {
+                    // Another record begins: the pending one is whole.
                     if !self.cursor.at_continuation(bytes) {
                         return Ok(());
                     }

@@ -229,6 +229,7 @@ pub(crate) struct Sorter {
 impl Sorter {
     pub fn new(strategy: &Strategy) -> Self {
         let mut rest = 0;
+        // Level numbers run on through the rules, in the order in which levels go.
         let numbered = |rule: &Rule| {
             let first = rest;
             rest += rule.levels();

@@ -138,6 +138,7 @@ impl Writer {
         };
 
         let second = ordinal.wrapping_sub(self.context.sample);
+        // Samples are stored as the difference from the ordinal before.
         self.context.sample = ordinal;
         let body = Body { second, ..body };
         let written = (self.usual(bin, key, &body, since, OVERLAP, 0)
@@ -158,6 +159,7 @@ impl Writer {
 
         (out[0], out[1]) = (OPAQUE, record.class as u8);
         out[2..4].copy_from_slice(&(record.bytes.len() as u16).to_le_bytes());
+        // Full width: opaque records are rare, and keep the size that they state.
         out[4..12].copy_from_slice(&end.to_le_bytes());
         out[12..20].copy_from_slice(&record.ordinal.to_le_bytes());
         out[OPAQUE_HEAD_BYTES..].copy_from_slice(record.bytes);
@@ -338,6 +340,7 @@ impl Writer {
         let (request_bytes, age_bytes) = (bytes_of(request) & 7, bytes_of(age) & 7);
         out[0] = slot;
         out[1] = request_bytes as u8 | (age_bytes as u8) << 4;
+        // Eight bytes each; the second overwrites the surplus of the first.
         out[2..10].copy_from_slice(&request.to_le_bytes());
         out[2 + request_bytes..10 + request_bytes].copy_from_slice(&age.to_le_bytes());
         context.last_completed = part.request;

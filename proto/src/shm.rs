@@ -387,6 +387,7 @@ impl Region {
         page.control
             .recording
             .store(recording::word(0, true), Ordering::Relaxed);
+        // Last, with release order: who sees the magic number sees all of the identity.
         page.magic.store(MAGIC, Ordering::Release);
         region
     }
@@ -415,10 +416,12 @@ impl Region {
         }
 
         let packets = page.packets.load(Ordering::Relaxed);
+        // One open packet and one on its way are the least with which a rank can go on.
         if !(2..=PACKETS_MAX).contains(&(packets as usize)) {
             return Err(RegionError::Packets(packets));
         }
 
+        // The count comes from the memory itself, so the mapping must really have room for it.
         if bytes < region_bytes(packets as usize) {
             return Err(RegionError::Short);
         }
@@ -464,6 +467,7 @@ impl SlotHeader {
     #[inline]
     pub fn pass(&self, from: u32, to: u32) -> bool {
         self.owner
+            // Acquire and release: the payload is handed over together with the owner word.
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }

@@ -39,6 +39,7 @@ pub fn merge(into: &mut Acks, from: Acks) {
     missing::note(&mut into.missing, absent);
     into.from = merge_cuts(into.from, from_cut);
     into.to = merge_cuts(into.to, to);
+    // Complete on all ranks is complete on the last.
     into.complete_ns = into.complete_ns.max(complete_ns);
     into.clipped = into.clipped.saturating_add(clipped);
     into.open = into.open.saturating_add(open);

@@ -97,6 +97,7 @@ impl<K: Copy + PartialEq, T: Answers> Gathers<K, T> {
     /// that had the whole time and did not answer are silent from now on.
     pub fn finish(&mut self, overdue_ns: u64, members: &mut Members) -> Vec<(K, T)> {
         self.open
+            // In the order in which they began, so that answers leave in that order as well.
             .extract_if(.., |gather| {
                 gather.left == 0 || gather.deadline_ns <= overdue_ns
             })

@@ -109,6 +109,7 @@ impl<M: Merge> Node<M> {
             .children
             .into_iter()
             .map(|(child, ranks)| Member::new(now_ns, child, ranks, false));
+        // Sorted by world rank there: look-ups are by bisection.
         let members = Members::new(local.into_iter().chain(children).collect());
         Node {
             merge,
@@ -173,6 +174,7 @@ impl<M: Merge> Node<M> {
         let deadlines = [
             self.waves.next_deadline_ns(),
             self.commands.under_way.next_deadline_ns(),
+            // The root does not wait for itself.
             self.heartbeat.next_deadline_ns().filter(|_| !self.is_root),
             self.clock.next_ask_ns(),
             self.members.next_gone_ns(),
@@ -258,6 +260,7 @@ impl<M: Merge> Node<M> {
 
     /// Waits no longer for members that have been silent for too long.
     fn give_up(&mut self, now_ns: u64) {
+        // Only waves and commands under way: later ones leave it out from their begin.
         for member in self.members.leave(now_ns) {
             self.waves.give_up(member, self.members.get(member));
             self.commands

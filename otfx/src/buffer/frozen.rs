@@ -96,6 +96,7 @@ impl Buffer {
 
     /// Takes a view back.
     pub fn thaw(&mut self, frozen: Frozen) {
+        // Bins that the view never read are still held.
         let mut left = Vec::new();
         frozen.merge.left(&self.arena, |bin| left.push(bin));
         for bin in left {
@@ -107,6 +108,7 @@ impl Buffer {
     /// Whether the view that is out still needs a bin.
     pub(super) fn is_frozen(&self, bin: BinId) -> bool {
         let info = self.arena.info(bin);
+        // Taken before the view, and not yet read by it.
         self.frozen_before
             .is_some_and(|before| info.serial < before)
             && info.read_by != self.views

@@ -55,6 +55,7 @@ impl Buffer {
             stored: self.stored,
             kept: self.levels().flat_map(|level| level.kept).sum(),
             reduced: reduced.into_iter().map(gone).sum(),
+            // Held is not the strategy's choice, so it counts as dropped and not as reduced.
             dropped: gone(Reason::Held),
             reset: gone(Reason::Reset),
             parts_reduced: self.parts_reduced,

@@ -37,6 +37,8 @@ impl Buffer {
 
         let iteration = self.iteration;
         let record = move || call_record(call, attributes, iteration);
+        // The writer tries without measuring; where the record does not fit, the bin is closed and
+        // the slow path writes it again.
         let Level { open, writer, .. } = &mut self.levels[level];
         if let Some(bin) = *open
             && !call.facts.kind.completes()
@@ -109,6 +111,7 @@ impl Buffer {
         }
 
         let write = |writer: &mut Writer, bin: &mut [u8]| {
+            // Records of a level are in order of their ends.
             let end = record.time.max(writer.last_end());
             writer.opaque(bin, record, end)
         };
@@ -138,6 +141,7 @@ impl Buffer {
             let Level { open, writer, .. } = &mut self.levels[level];
             if let Some(bin) = *open {
                 let fit = writer.continuation(self.arena.bin_mut(bin), parts);
+                // A large call may need several bins; the rest goes on in the next turn.
                 if fit > 0 {
                     parts = &parts[fit..];
                     continue;
@@ -207,6 +211,7 @@ impl Buffer {
 
         let level = self.begin_storing_no_call(&traits);
         let Level { open, writer, .. } = &mut self.levels[level];
+        // Records with more values are refused in the slow path.
         if values.len() <= VALUES_MAX
             && let Some(bin) = *open
             && writer.reading(self.arena.bin_mut(bin), class, key, body, values)

@@ -71,6 +71,7 @@ impl Unframe {
             return Ok(None);
         };
         let said = u32::from_le_bytes(*length) as usize;
+        // Refused by its length alone, before memory is spent on it.
         if said > self.bytes_max {
             return Err(TooLong {
                 said,
@@ -78,6 +79,7 @@ impl Unframe {
             });
         }
 
+        // The rest of the message has not come yet.
         let Some(message) = rest.get(..said) else {
             return Ok(None);
         };

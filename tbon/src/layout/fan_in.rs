@@ -90,6 +90,7 @@ impl FanIn {
 
 impl Default for FanIn {
     fn default() -> FanIn {
+        // Unused numbers stay 0, so that equal fan-ins compare equal.
         let mut list = [0; FAN_IN_LIST_MAX];
         (list[0], list[1]) = (RANKS_PER_PLACE_DEFAULT, MEMBERS_PER_NODE_DEFAULT);
         FanIn { list, length: 2 }

@@ -47,6 +47,7 @@ impl Shape {
             upper: false,
         };
 
+        // Each layer follows from the one below, so that no table of layers is kept.
         core::iter::successors(Some(ranks), move |below| {
             let number = below.number + 1;
             let fan = self.fan_in.of_layer(number);
@@ -124,6 +125,7 @@ impl Shape {
                 let below: u32 = below.map(|layer| layer.count).sum();
                 WorldRank(host * self.per_host() + below + index)
             }
+            // Upper nodes come last, behind the blocks of all hosts.
             _ => {
                 let upper = below.filter(|layer| layer.upper).map(|layer| layer.count);
                 WorldRank(self.hosts * self.per_host() + upper.sum::<u32>() + at.index)
@@ -200,6 +202,7 @@ impl Shape {
         };
         let ranks = u64::from(self.ranks);
         if own.upper {
+            // An upper node has whole hosts below it.
             let hosts = block(at.index, self.width(own, true), u64::from(self.hosts));
             return hosts.start * self.ranks..hosts.end * self.ranks;
         }

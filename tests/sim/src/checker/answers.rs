@@ -26,6 +26,7 @@ impl Checker<'_> {
             };
             let bound = bound + TICK_NS_LATE_MAX + self.slack_ns();
             let times = asked.delivered.len();
+            // Nobody answers for a root that died before the answer was due.
             let silenced = root_died.is_some_and(|died| died <= bound);
             self.require(times == 1 || times == 0 && silenced, || {
                 format!("ask {index} was answered {times} times")
@@ -102,6 +103,8 @@ impl Checker<'_> {
             (Query::Matrix { side_max }, Partial::Matrix(matrix)) => {
                 *matrix == flat::matrix(&in_hand, ranks, side_max)
             }
+            // Lists are cut to the worst ranks, so only the truth of each row is checked, not that
+            // all are there.
             (Query::Status, Partial::Status(status)) => {
                 let states: Vec<(Rank, RankState)> = in_hand
                     .iter()
@@ -147,8 +150,10 @@ impl Checker<'_> {
                 .get(&fed.rank)
                 .and_then(|log| log.get(fed.call.ordinal as usize));
             let expected = done.map(|done| truth(done, cuts));
+            // A call that ended at the very tick of a cut may be on either side of it.
             let right =
                 matches!(expected, Some(Truth::Tie)) || expected == Some(Truth::Call(fed.seen()));
+            // A record that is counted twice is as wrong as a lost one.
             let once = seen.insert((fed.rank, fed.call.ordinal));
             self.require(right && once, || {
                 format!(
@@ -185,6 +190,8 @@ impl Checker<'_> {
         for rank in self.layout.ranks_of(place).map(Rank) {
             let log = history.logs.get(&rank).map_or(&[][..], Vec::as_slice);
             for (done, number) in log.iter().zip(0..).filter(|(done, _)| done.end < last.at) {
+                // Dropped by the rank or refused by the place: both are counted as losses and may
+                // be missing.
                 let lost = done.dropped || history.refused.contains(&(rank, number));
                 let due = matches!(truth(done, cuts), Truth::Call(_)) && !lost;
                 self.require(!due || fed.contains(&(rank, number)), || {
@@ -238,6 +245,7 @@ impl Checker<'_> {
 
     /// In a job in which nothing goes wrong, every place comes to know who its peers are.
     fn groups_are_known(&mut self, place: WorldRank, hand: &InHand) {
+        // Up to the root and down again, with the delay of each link.
         let way =
             2 * (self.height() + 1) * (Time::from(self.case.delay_us) * 1000) + self.slack_ns();
         let (faultless, ranks) = (self.case.is_faultless(), self.case.ranks());
@@ -337,6 +345,7 @@ impl Checker<'_> {
             }),
         }
 
+        // Checked above; what follows compares the other fields.
         expected.ledger = merged.ledger;
         self.require(*merged == expected, || {
             format!("ask {index}: coverage {merged:?} instead of {expected:?}")

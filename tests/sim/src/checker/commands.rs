@@ -37,6 +37,7 @@ impl Checker<'_> {
                 }
                 _ => None,
             });
+        // A command that was refused does not take its id.
         same.min_by_key(|(asked, _)| asked.at)
     }
 
@@ -127,6 +128,8 @@ impl Checker<'_> {
     /// No rank does a command twice, and all in the order in which they were given.
     pub(super) fn commands_done_once(&mut self) {
         for (rank, done) in &self.history.done {
+            // One iterator for all: a command done twice, or before an earlier one, finds no match
+            // behind.
             let mut given = self.history.given.iter();
             let in_order = done
                 .iter()
@@ -149,6 +152,7 @@ impl Checker<'_> {
             .given
             .iter()
             .any(|(_, verb)| *verb == Verb::Shutdown);
+        // With faults places may miss commands; then they differ rightly.
         if !self.case.is_faultless() || shut_down {
             return;
         }
@@ -160,6 +164,7 @@ impl Checker<'_> {
                 history.epochs, history.given
             )
         });
+        // A late cut lies where the place was by then, and no longer where the others made it.
         if history.cuts_made.iter().any(|cut| !cut.in_time) {
             return;
         }
