@@ -11,16 +11,19 @@ use invivo_proto::control::buffers::{
     STRATEGIES_NAMED_MAX, Spans, Thinned,
 };
 
-/// Adds what `from` says of other locations.
+/// Adds the report of other locations.
 pub fn merge(into: &mut Buffers, from: Buffers) {
     for (strategy, ranks) in from.strategies {
         let sum = into.strategies.entry(strategy).or_default();
         *sum = sum.saturating_add(ranks);
     }
+
     // Of a union, the first so many are among the firsts of its parts.
+    // Cutting after every merge keeps the message bounded.
     while into.strategies.len() > STRATEGIES_NAMED_MAX {
         into.strategies.pop_last();
     }
+
     for (sum, more) in [
         (&mut into.locations, from.locations),
         (&mut into.without, from.without),
@@ -28,6 +31,7 @@ pub fn merge(into: &mut Buffers, from: Buffers) {
     ] {
         *sum = sum.saturating_add(more);
     }
+
     for (sum, more) in [
         (&mut into.bytes, from.bytes),
         (&mut into.bytes_used, from.bytes_used),
@@ -40,6 +44,7 @@ pub fn merge(into: &mut Buffers, from: Buffers) {
     ] {
         *sum = sum.saturating_add(more);
     }
+
     merge_capped(&mut into.capped, from.capped);
     merge_thinned(&mut into.thinned, from.thinned);
     merge_spans(&mut into.span, &from.span);
@@ -47,9 +52,12 @@ pub fn merge(into: &mut Buffers, from: Buffers) {
     for (level, from) in from.levels {
         merge_level(into.levels.entry(level).or_default(), &from);
     }
+
     merge_losses(&mut into.losses, from.losses);
     into.named.extend(from.named);
     keep_worst(&mut into.named);
+    // All nodes of a job have about the same tick; the largest is taken so that the order of the
+    // merge does not matter.
     into.tick_ps = into.tick_ps.max(from.tick_ps);
 }
 
@@ -106,6 +114,7 @@ fn merge_spans(into: &mut Spans, from: &Spans) {
     if key(from) < key(into) {
         (into.min_ns, into.shortest) = (from.min_ns, from.shortest);
     }
+    // Saturating: a damaged message must not stop the node.
     into.count = into.count.saturating_add(from.count);
     into.sum_ns = into.sum_ns.saturating_add(from.sum_ns);
     into.max_ns = into.max_ns.max(from.max_ns);
@@ -157,6 +166,8 @@ pub fn keep_worst(named: &mut Vec<OneBuffer>) {
         let gone = (one.reductions, one.capped_ns, one.halvings);
         (one.complete_ns, one.location, one.span_ns, kept, size, gone)
     };
+
+    // `dedup_by_key` removes only neighbours, so equal locations have to stand side by side first.
     named.sort_unstable_by_key(|one| (one.location, order(one)));
     named.dedup_by_key(|one| one.location);
     named.sort_unstable_by_key(order);
@@ -301,6 +312,7 @@ pub(crate) mod tests {
                 of_place.named = named;
                 merge(&mut sum, of_place);
             }
+
             prop_assert_eq!(sum.kept, all.iter().map(|one| one.counters.kept).sum::<u64>());
             prop_assert_eq!(sum.reductions, all.iter().map(|one| one.reductions).sum::<u64>());
             let capped = all.iter().filter_map(|one| one.capped_ns);

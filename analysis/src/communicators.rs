@@ -1,12 +1,12 @@
 //! Translates communicators and peers of the ranks below one place into ranks of the application.
 //!
-//! It knows what these ranks' definitions have said so far; what is not known yet is asked for.
+//! It knows the definitions of these ranks so far, and requests groups that are missing.
 //!
 //! Records name a peer as a rank *in a communicator*, and the communicator by the rank's own
 //! number. Two kinds of definition lead to the rank of the application. Each member says which
 //! communicator of the job its number stands for; of an intercommunicator also the id of the
 //! *remote* group, as peers are ranks there. The members themselves are told by the communicator's
-//! rank 0 alone, which may be below another place: its group is then asked for in the tree
+//! rank 0 alone, which may be below another place: its group is then requested from the tree
 //! ([`Communicators::wanted`]) and learned from the answer ([`Communicators::learn`]). No place
 //! holds more groups than it met peers on or than its own ranks told, and all of them are bounded.
 
@@ -25,8 +25,7 @@ pub const COMMUNICATORS_MAX: usize = 1 << 18;
 /// Runs of all groups kept at one place: some 8 MB, enough for groups of any size that are made of
 /// few runs. Peers on communicators whose group does not fit stay unknown.
 pub const RUNS_MAX: usize = 1 << 18;
-/// Communicators asked for at once, so that the question is small; the next ones are asked for next
-/// time.
+/// Communicators in one request, so that it is small; the next ones go into the next request.
 pub const WANTED_MAX: usize = 256;
 
 /// One communicator as one of its members knows it.
@@ -48,11 +47,11 @@ pub struct Communicators {
     runs: usize,
     /// Where a peer was met beyond what is known of the group, with the highest such peer.
     unknown: BTreeMap<(Rank, CommLocal), u32>,
-    /// The last that was asked for: the next question begins behind it.
+    /// The last one requested: the next request begins behind it.
     asked: Option<CommId>,
 }
 
-/// A group as it was told so far, and ready for questions.
+/// A group as reported so far, and its index for look-ups.
 #[derive(Clone, Debug, Default)]
 struct Known {
     group: Group,
@@ -60,7 +59,7 @@ struct Known {
 }
 
 impl Communicators {
-    /// Takes over what a definition of `rank` says. One that is malformed says nothing.
+    /// Takes over a definition of `rank`. A malformed one is ignored.
     pub fn define(&mut self, rank: Rank, definition: &Definition<'_>) {
         match *definition {
             Definition::Communicator {
@@ -72,6 +71,7 @@ impl Communicators {
             } if self.memberships.len() < COMMUNICATORS_MAX => {
                 let membership = Membership {
                     id,
+                    // Peers of an intercommunicator are ranks of the remote group.
                     peers: remote.unwrap_or(id),
                     rank: own,
                 };
@@ -88,15 +88,19 @@ impl Communicators {
     }
 
     /// Takes over groups, or pieces of them, as long as there is room. One that does not fit is not
-    /// asked for again before another peer is met on it.
+    /// requested again before another peer is met on it.
     pub fn learn(&mut self, told: Groups) {
         for (id, group) in told {
+            // The join is made on a copy, so that a group that does not fit leaves the old one
+            // intact.
             let before = self.groups.get(&id).map(|known| &known.group);
             let runs_before = before.map_or(0, groups::runs);
             let mut joined = before.cloned().unwrap_or_default();
-            groups::merge(&mut joined, group);
+            joined.merge(&group);
             let runs = self.runs - runs_before + groups::runs(&joined);
             if runs > RUNS_MAX {
+                // Without this the group would be requested again with every question, and refused
+                // again.
                 let memberships = &self.memberships;
                 self.unknown
                     .retain(|at, _| memberships.get(at).is_none_or(|of| of.peers != id));
@@ -127,7 +131,7 @@ impl Communicators {
     }
 
     /// The rank of the application that `peer` is on a communicator of `rank`; nothing where no
-    /// definition tells.
+    /// definition is known.
     #[inline]
     pub fn peer(&self, rank: Rank, comm: CommLocal, peer: i32) -> Option<Rank> {
         let peer = u32::try_from(peer).ok()?;
@@ -142,7 +146,8 @@ impl Communicators {
         }
     }
 
-    /// A peer was met: if nobody knows who it is, its group is wanted.
+    /// Notes that a rank communicates with a peer; where the peer is unknown, its group is
+    /// requested.
     pub fn meet(&mut self, rank: Rank, comm: CommLocal, peer: i32) {
         let Ok(number) = u32::try_from(peer) else {
             return;

@@ -62,6 +62,7 @@ impl Functions {
         clipped: bool,
     ) {
         let of_rank = self.of_rank(rank);
+        // The time belongs to the call that was made, the bytes of its parts to their own regions.
         let row = of_rank.row(call.facts.region);
         moments::insert(&mut row.time, duration_ns, rank);
         row.clipped += u64::from(clipped);
@@ -87,6 +88,7 @@ impl Functions {
             rank_rows_max: rank_rows_max.min(RANK_ROWS_MAX),
             ..FunctionTable::default()
         };
+
         let mut by_rank = Vec::new();
         for of_rank in &self.ranks {
             for (region, stats) in &of_rank.rows {
@@ -94,7 +96,10 @@ impl Functions {
                 by_rank.push(((of_rank.rank, *region), *stats));
             }
         }
+
         table.rank_rows_total = by_rank.len() as u64;
+        // Cut at the leaf already: the message must stay small at every layer. The cut is exact,
+        // since a rank's row is at one place only.
         keep_longest(&mut by_rank, table.rank_rows_max);
         table.rank_rows = by_rank.into_iter().collect();
         table
@@ -114,6 +119,8 @@ impl Functions {
 
     #[cold]
     fn find(&mut self, rank: Rank) -> usize {
+        // A linear search: it runs only when the packet of another rank begins, and a place has few
+        // ranks.
         self.ranks
             .iter()
             .position(|r| r.rank == rank)
@@ -132,6 +139,7 @@ impl OfRank {
     #[inline(always)]
     fn row(&mut self, region: RegionId) -> &mut FunctionStats {
         let at = match self.index.get(usize::from(region.0)) {
+            // Numbers are stored plus one, so that a new index filled with zeros is empty.
             Some(&number) if number != 0 => number as usize - 1,
             _ => self.new_row(region),
         };
@@ -169,6 +177,7 @@ fn bytes(facts: &Facts) -> (u64, u64) {
             (0, facts.bytes_in)
         }
         RecordKind::Collective => (facts.bytes_out, facts.bytes_in),
+        // What a nonblocking collective receives is known only when it completes.
         RecordKind::PostCollective => (facts.bytes_out, 0),
         RecordKind::CompletedCollective => (0, facts.bytes_in),
         _ => (0, 0),
@@ -199,6 +208,8 @@ fn keep_longest(rows: &mut Vec<RankRow>, most: u32) {
     let most = most as usize;
     if most < rows.len() {
         if most != 0 {
+            // A partial selection in linear time; the order among the kept rows does not matter,
+            // they go into a map.
             rows.select_nth_unstable_by_key(most - 1, order);
         }
         rows.truncate(most);
@@ -216,6 +227,9 @@ pub fn merge(into: &mut FunctionTable, from: FunctionTable) {
     for (key, stats) in &from.rank_rows {
         add(&mut into.rank_rows, *key, stats);
     }
+
+    // The longest rows of a union are among the longest of its parts, so cutting at every node
+    // gives what one cut at the root would.
     if into.rank_rows.len() > into.rank_rows_max as usize {
         let mut rows: Vec<RankRow> = core::mem::take(&mut into.rank_rows).into_iter().collect();
         keep_longest(&mut rows, into.rank_rows_max);

@@ -3,7 +3,7 @@
 //! The rank of the application that a rank *in a communicator* is, is found without writing the
 //! group out.
 //!
-//! A group is told only by the communicator's rank 0, in pieces that each begin at a stated
+//! A group is reported only by the communicator's rank 0, in pieces that each begin at a stated
 //! communicator rank. Pieces may come more than once and in any order.
 
 use alloc::collections::BTreeMap;
@@ -15,49 +15,19 @@ use invivo_proto::ids::{CommId, Rank};
 /// Groups by communicator.
 pub type Groups = BTreeMap<CommId, Group>;
 
-/// Takes over what a definition says about a group; other definitions say nothing.
+/// Takes over the definition of a group; other definitions are ignored.
 ///
 /// # Errors
 /// When its runs are malformed; then nothing is taken over.
 pub fn learn(groups: &mut Groups, definition: &Definition<'_>) -> Result<(), DefinitionError> {
     if let Definition::Group { id, start, runs } = definition {
         let runs = runs.iter().collect::<Result<Vec<Run>, _>>()?;
-        add_piece(groups.entry(*id).or_default(), *start, runs);
+        let piece = Group {
+            pieces: [(*start, runs)].into(),
+        };
+        groups.entry(*id).or_default().merge(&piece);
     }
     Ok(())
-}
-
-/// Adds the pieces of `from`.
-pub fn merge(into: &mut Group, from: Group) {
-    for (start, runs) in from.pieces {
-        add_piece(into, start, runs);
-    }
-}
-
-/// Adds groups and pieces of `from`.
-pub fn merge_all(into: &mut Groups, from: Groups) {
-    for (id, group) in from {
-        merge(into.entry(id).or_default(), group);
-    }
-}
-
-/// A piece that came twice is one piece. Two different ones at the same start cannot both be true;
-/// the one that tells more stays, so that the order in which they came makes no difference.
-fn add_piece(group: &mut Group, start: u32, runs: Vec<Run>) {
-    let known = group.pieces.entry(start).or_default();
-    if order(&runs) > order(known) {
-        *known = runs;
-    }
-}
-
-fn order(runs: &[Run]) -> (u64, impl Ord) {
-    let members = runs.iter().map(|run| u64::from(run.count)).sum();
-    (
-        members,
-        runs.iter()
-            .map(|run| (run.first, run.stride, run.count))
-            .collect::<Vec<_>>(),
-    )
 }
 
 /// Runs that a group is told in: what it takes in memory.
@@ -65,7 +35,7 @@ pub fn runs(of: &Group) -> usize {
     of.pieces.values().map(Vec::len).sum()
 }
 
-/// A group, ready for questions: its runs by the communicator rank that each begins at.
+/// An index of a group: its runs by the communicator rank that each begins at.
 #[derive(Clone, Debug, Default)]
 pub struct Members(Vec<(u32, Run)>);
 
@@ -87,7 +57,7 @@ impl Members {
     }
 
     /// The rank of the application that has this rank in the communicator; `None` where no piece
-    /// tells.
+    /// has it.
     pub fn rank(&self, in_communicator: u32) -> Option<Rank> {
         let behind = self
             .0
@@ -167,6 +137,7 @@ mod tests {
             if swap {
                 told.reverse();
             }
+
             let mut groups = Groups::new();
             for (start, runs) in told {
                 let mut bytes = [0u8; 512];
@@ -177,11 +148,13 @@ mod tests {
                 let definition = Definition::Group { id, start, runs: Runs(&bytes[..at]) };
                 learn(&mut groups, &definition).expect("well-formed");
             }
+
             let members = groups.get(&id).map(Members::of).unwrap_or_default();
             let written_out = expand(&runs);
             for rank in 0..written_out.len() as u32 + 40 {
                 prop_assert_eq!(members.rank(rank), written_out.get(rank as usize).copied());
             }
+
             prop_assert_eq!(members.rank(u32::MAX), None);
             prop_assert_eq!(members.reach(), written_out.len() as u64);
         }
@@ -195,18 +168,18 @@ mod tests {
             let gather = |told: &[(u32, Vec<Run>)]| {
                 let mut group = Group::default();
                 for (start, runs) in told {
-                    merge(&mut group, Group { pieces: [(*start, runs.clone())].into() });
+                    group.merge(&Group { pieces: [(*start, runs.clone())].into() });
                 }
                 group
             };
+
             let flat = gather(&starts);
             let mut turned = starts.clone();
             turned.rotate_left(rotate % starts.len().max(1));
             let (a, b) = turned.split_at(cut.min(turned.len()));
-            let id = CommId::WORLD;
-            let mut left = Groups::from([(id, gather(a))]);
-            merge_all(&mut left, Groups::from([(id, gather(b))]));
-            prop_assert_eq!(&left[&id], &flat);
+            let mut left = gather(a);
+            left.merge(&gather(b));
+            prop_assert_eq!(&left, &flat);
         }
     }
 

@@ -1,8 +1,8 @@
 //! The analysis of hangs: merges the pending calls of all ranks, and finds which ranks can never go
 //! on.
 //!
-//! Places say what each of their ranks' pending calls needs; the tree adds that up without growing
-//! with the job; the root builds the wait-for graph of it.
+//! Places report what each of their ranks' pending calls needs; the tree adds that up without
+//! growing with the job; the root builds the wait-for graph of it.
 //!
 //! ```text
 //! rank     a pending call with its operations                    told by its place
@@ -45,23 +45,30 @@ pub fn add(into: &mut Hang, rank: Rank, doing: Doing, since_ns: u64) {
     keep_first_classes(into);
 }
 
-/// Adds a rank whose call is told in full, cut to what an answer has room for.
+/// Adds a rank with all of its pending call, cut to what an answer has room for.
 pub fn add_pending(into: &mut Hang, mut pending: Pending) {
     if let Some(site) = &mut pending.site {
         let mut bytes = SITE_BYTES_MAX;
+        // Never cut inside a UTF-8 character; byte 0 is a boundary, so this ends.
         while !site.is_char_boundary(bytes.min(site.len())) {
             bytes -= 1;
         }
         site.truncate(bytes);
     }
+
     pending
         .operations
+        // Operations that the call waits for come first, so that the cut drops the others. The sort
+        // is stable.
         .sort_by_key(|operation| Reverse(operation.waited));
+    // The diagnosis must know that something was cut: it then takes the rank for one that may go
+    // on.
     pending.more_operations |= pending.operations.len() > OPERATIONS_MAX;
     pending.operations.truncate(OPERATIONS_MAX);
     while pending.passed.len() > PASSED_MAX {
         pending.passed.pop_last();
     }
+
     let class = RankClass {
         ranks: 1,
         named: [pending.rank].into(),
@@ -69,6 +76,7 @@ pub fn add_pending(into: &mut Hang, mut pending: Pending) {
         longest_ns: pending.since_ns,
         site: pending.site.clone().map(|site| (pending.rank, site)),
     };
+
     into.ranks = into.ranks.saturating_add(1);
     add_class(into, pending.doing, class);
     keep_first_classes(into);
@@ -76,7 +84,7 @@ pub fn add_pending(into: &mut Hang, mut pending: Pending) {
     keep_first(&mut into.pending);
 }
 
-/// Adds what `from` says of other ranks.
+/// Adds the report of other ranks.
 pub fn merge(into: &mut Hang, from: Hang) {
     into.ranks = into.ranks.saturating_add(from.ranks);
     for (doing, class) in from.classes {
@@ -92,14 +100,17 @@ fn add_class(into: &mut Hang, doing: Doing, from: RankClass) {
         into.classes.insert(doing, from);
         return;
     };
+
     class.ranks = class.ranks.saturating_add(from.ranks);
     class.shortest_ns = class.shortest_ns.min(from.shortest_ns);
     class.longest_ns = class.longest_ns.max(from.longest_ns);
     class.named.extend(from.named);
+    // Lowest ranks first: the lowest of a union are among the lowest of its parts.
     class.named.sort_unstable();
     class.named.dedup();
     class.named.truncate(NAMED_MAX);
     class.site = match (class.site.take(), from.site) {
+        // The call site of the lowest rank, whatever the order of the merge.
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     };

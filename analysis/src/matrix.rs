@@ -55,12 +55,12 @@ struct Directions {
 }
 
 impl MatrixLeaf {
-    /// Takes over what a definition of `rank` says about communicators.
+    /// Takes over a definition of `rank`, if it is one of a communicator or group.
     pub fn learn(&mut self, rank: Rank, definition: &Definition<'_>) {
         self.communicators.define(rank, definition);
     }
 
-    /// Takes over groups that others told.
+    /// Takes over groups that other places reported.
     pub fn learn_groups(&mut self, groups: Groups) {
         self.communicators.learn(groups);
     }
@@ -103,14 +103,17 @@ impl MatrixLeaf {
 
     #[inline(always)]
     fn moved(&mut self, rank: Rank, facts: &Facts) {
+        // MPI_PROC_NULL, MPI_ANY_SOURCE and the like are negative.
         if facts.peer < 0 {
             return;
         }
+
         let at = Cell {
             rank,
             comm: facts.comm,
             peer: facts.peer,
         };
+
         match facts.kind {
             RecordKind::Send | RecordKind::PostSend => {
                 count(&mut self.cell(at).sent, facts.bytes_out)
@@ -124,6 +127,7 @@ impl MatrixLeaf {
 
     #[inline(always)]
     fn cell(&mut self, at: Cell) -> &mut Directions {
+        // Two look-ups for a new pair only; nearly all traffic goes to known pairs.
         let at = if self.cells.contains_key(&at) {
             at
         } else {
@@ -140,6 +144,7 @@ impl MatrixLeaf {
             return at;
         }
         Cell {
+            // No definition ever resolves this key, so its traffic is reported as unresolved.
             comm: CommLocal::NONE,
             peer: peer::NONE,
             ..at
@@ -154,8 +159,10 @@ impl MatrixLeaf {
             block_ranks: block,
             ..Matrix::default()
         };
+
         for (cell, directions) in &self.cells {
             let peer = self.communicators.peer(cell.rank, cell.comm, cell.peer);
+            // A peer beyond the world comes from a damaged definition; it must not create a cell.
             let Some(peer) = peer.filter(|peer| peer.0 < ranks && cell.rank.0 < ranks) else {
                 add(&mut matrix.unresolved, directions.sent);
                 add(&mut matrix.unresolved, directions.received);
@@ -172,6 +179,7 @@ impl MatrixLeaf {
                 );
             }
         }
+
         matrix
     }
 }
@@ -192,9 +200,12 @@ pub fn merge(into: &mut Matrix, from: Matrix) -> Result<(), OtherBlocks> {
         *into = from;
         return Ok(());
     }
+
+    // Blocks of different width have no cells in common.
     if into.block_ranks != from.block_ranks {
         return Err(OtherBlocks);
     }
+
     for (into, from) in [
         (&mut into.sent, from.sent),
         (&mut into.received, from.received),
@@ -203,6 +214,7 @@ pub fn merge(into: &mut Matrix, from: Matrix) -> Result<(), OtherBlocks> {
             add(into.entry(key).or_default(), traffic);
         }
     }
+
     add(&mut into.unresolved, from.unresolved);
     Ok(())
 }

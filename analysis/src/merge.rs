@@ -55,6 +55,7 @@ pub fn merge(into: &mut Partial, from: Partial) -> Result<(), Mismatch> {
             });
         }
     }
+
     Ok(())
 }
 
@@ -140,6 +141,7 @@ mod tests {
                     matrix.record(r.rank, &r.call, &r.parts);
                 }
             }
+
             let functions = |f: &Functions| Partial::Functions(f.to_partial(rank_rows_max));
             let joined = join(spread.iter().map(|(f, _)| functions(f)).collect(), &shuffle).expect("five places");
             prop_assert!(same(&joined, &functions(&flat.0)));

@@ -59,7 +59,7 @@ const UNKNOWN_NS: u32 = u32::MAX;
 /// Which place a rank of the application is below, by any number that the driver gives to places.
 pub type PlaceOf = Box<dyn Fn(Rank) -> u32 + Send>;
 
-/// Whose call it is, when it was, and what is known about its communicators and its clock.
+/// The rank and the time of a call, with what is known about its communicators and its clock.
 pub struct Of<'a, F> {
     pub rank: Rank,
     /// The epoch of recording.
@@ -70,7 +70,7 @@ pub struct Of<'a, F> {
     pub end: u64,
     /// Whether it counts.
     pub clipping: Clipping,
-    /// What was told about communicators.
+    /// The communicators known so far.
     pub communicators: &'a Communicators,
     /// Job time of a tick, in ns.
     pub job_ns: F,
@@ -181,9 +181,10 @@ impl Messages {
             return;
         };
         let of_rank = &mut self.ranks[index];
+        // The error is stored with each endpoint, as it was when the endpoint was seen.
         let (ready, error_ns) = (&mut self.ready, short(self.clock_error_ns));
         if of_rank.epoch != of.epoch {
-            // Recording was off in between: what was open then is not heard of again.
+            // Recording was off in between: what was open then will not complete.
             of_rank.epoch = of.epoch;
             of_rank.receives.forget(ready);
         }
@@ -211,6 +212,8 @@ impl Messages {
                     .receives
                     .completed(request, posted, pattern, endpoint, ready);
             }
+            // Cancelled, or from MPI_PROC_NULL: the receive took no message, and no longer holds
+            // others back.
             RecordKind::CompletedRecv | RecordKind::CompletedNothing => {
                 of_rank.receives.cancelled(request, posted, ready)
             }
@@ -225,6 +228,7 @@ impl Messages {
         if self.ready.is_empty() {
             return;
         }
+        // Taken out, as `resolve` borrows all of `self`; put back to reuse its memory.
         let mut ready = core::mem::take(&mut self.ready);
         for (from, endpoint) in ready.drain(..) {
             self.resolve(rank, from, Side::Receive, endpoint, communicators);
@@ -244,6 +248,8 @@ impl Messages {
     ) {
         let key = (rank, with.comm, with.peer);
         let tag = with.tag;
+        // Later endpoints of the same key must not overtake one that still waits for its
+        // definition.
         if !self.unknown.waits(&key)
             && let Some(channel) = self.channel(communicators, key, tag, side)
         {
@@ -280,6 +286,7 @@ impl Messages {
     /// To its other endpoint, here or at another place.
     #[inline]
     fn deliver(&mut self, channel: Channel, side: Side, endpoint: Endpoint) {
+        // A receive is always at the place of its own rank; only sends travel.
         if side == Side::Receive || self.index(channel.destination).is_some() {
             return self.meet(channel, side, endpoint);
         }
@@ -347,6 +354,7 @@ impl Messages {
         };
         let of_rank = &mut self.ranks[index];
         of_rank.lost_ns = of_rank.lost_ns.max(at_ns);
+        // A posting may be among the lost records: nothing can be held back for one any longer.
         of_rank.receives.forget(&mut self.ready);
         self.receive_ready(rank, communicators);
     }
@@ -438,6 +446,7 @@ impl Messages {
             ),
             Side::Receive => (rank, membership.peers, u32::try_from(peer).ok()?),
         };
+        // A rank beyond the job comes from a damaged definition; no place could take it.
         (destination.0 < self.job_ranks).then_some(Channel {
             destination,
             comm,

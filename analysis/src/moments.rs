@@ -9,16 +9,8 @@
 use invivo_proto::control::results::Moments;
 use invivo_proto::ids::Rank;
 
-/// Of no values: adding it to anything changes nothing.
-pub const EMPTY: Moments = Moments {
-    count: 0,
-    sum_ns: 0,
-    mean_ns: 0.0,
-    m2: 0.0,
-    min_ns: u64::MAX,
-    max_ns: 0,
-    max_rank: Rank(0),
-};
+/// The moments of no values: merging them into others changes nothing.
+pub const EMPTY: Moments = Moments::EMPTY;
 
 /// Adds one duration of a call on `rank`.
 #[inline]
@@ -29,6 +21,7 @@ pub fn insert(into: &mut Moments, ns: u64, rank: Rank) {
     into.min_ns = into.min_ns.min(ns);
     let distance = ns as f64 - into.mean_ns;
     into.mean_ns += distance / into.count as f64;
+    // Welford: the distance from the old mean times the one from the new mean.
     into.m2 += distance * (ns as f64 - into.mean_ns);
 }
 
@@ -41,6 +34,7 @@ pub fn merge(into: &mut Moments, from: &Moments) {
         *into = *from;
         return;
     }
+
     longest(into, from.max_ns, from.max_rank);
     let (here, there) = (into.count as f64, from.count as f64);
     let distance = from.mean_ns - into.mean_ns;
@@ -49,16 +43,6 @@ pub fn merge(into: &mut Moments, from: &Moments) {
     into.count = into.count.saturating_add(from.count);
     into.sum_ns = into.sum_ns.saturating_add(from.sum_ns);
     into.min_ns = into.min_ns.min(from.min_ns);
-}
-
-/// The variance in ns², 0 of less than two values. Divided by the count, not by one less: these are
-/// all the calls there were, no sample of them.
-pub fn variance(of: &Moments) -> f64 {
-    if of.count < 2 {
-        0.0
-    } else {
-        (of.m2 / of.count as f64).max(0.0)
-    }
 }
 
 /// Of equally long calls the lowest rank is named, whatever the order they come in.
@@ -163,7 +147,6 @@ pub(crate) mod tests {
         let base = 3_600_000_000_000;
         let moments = of(&[(base, 0), (base + 2, 0), (base + 4, 0)]);
         assert!((moments.m2 - 8.0).abs() < 1e-2, "{moments:?}");
-        assert!((variance(&moments) - 8.0 / 3.0).abs() < 1e-2);
     }
 
     #[test]

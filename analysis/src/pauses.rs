@@ -59,9 +59,12 @@ impl Pauses {
         let Some(begin) = self.since.take() else {
             return;
         };
+        // Clocks of the place may step back by their error; an empty pause is none.
         if at <= begin {
             return;
         }
+
+        // The oldest joins the sum of those that are no longer kept one by one.
         if self.recent.len() == PAUSES_MAX
             && let Some(oldest) = self.recent.pop_front()
         {
@@ -72,6 +75,7 @@ impl Pauses {
             };
             self.forgotten = Some((span, sum + (oldest.end - oldest.begin)));
         }
+
         self.recent.push_back(Interval { begin, end: at });
         self.last_end = at;
     }
@@ -96,6 +100,7 @@ impl Pauses {
     #[inline]
     pub fn net(&self, begin: u64, end: u64) -> Net {
         let ticks = end.saturating_sub(begin);
+        // The usual case: no pause since the call began.
         if begin >= self.last_end && self.since.is_none() {
             return Net {
                 ticks,
@@ -122,9 +127,11 @@ impl Pauses {
         if let Some((span, sum)) = self.forgotten
             && span.overlap(begin, end) != 0
         {
+            // The sum is exact only for a call around all of them.
             exact = begin <= span.begin && end >= span.end;
             paused += if exact { sum } else { 0 };
         }
+
         Net {
             ticks: end - begin - paused,
             paused,
@@ -171,12 +178,14 @@ mod tests {
                 kept.begin(*begin);
                 kept.end(*end);
             }
+
             let mut all = pauses.clone();
             if let Some(gap) = open {
                 let since = pauses.last().map_or(0, |last| last.1) + gap;
                 kept.begin(since);
                 all.push((since, u64::MAX));
             }
+
             // Pauses of no length are none.
             let real: Vec<_> = pauses.iter().filter(|(begin, end)| begin < end).collect();
             let forgotten = &real[..real.len().saturating_sub(PAUSES_MAX)];
@@ -222,6 +231,7 @@ mod tests {
                 }
                 told
             };
+
             let (mut shifted, right) = (tell(0), tell(offset));
             shifted.shift(offset);
             for (a, b) in calls {

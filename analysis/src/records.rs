@@ -4,8 +4,8 @@
 use core::mem;
 use invivo_proto::control::buffers::Records;
 
-/// Takes over what `from` says, if it is the one who knows. Two who know of one location are a
-/// fault of this program; then the one with more records is believed.
+/// Keeps the answer of the place that has the location. Two such answers are a fault of this
+/// program; then the one with more records is kept.
 pub fn merge(into: &mut Records, mut from: Records) {
     let rows = |records: &Records| records.rows.len() + records.samples.len();
     let weight = |records: &Records| (records.location, rows(records), records.counters.stored);

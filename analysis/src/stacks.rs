@@ -10,10 +10,10 @@
 //! ```
 //!
 //! A function is one node however many lines of it call on: ranks that compute in a loop are in
-//! other instructions at each moment, and their lines are told beside. What is cut is the last in
-//! an order that all agree on (deep levels first, then later paths; higher ranks; later lines), so
-//! that the shape of the tree of processes makes no difference. Ranks of two partial results are
-//! different ones.
+//! other instructions at each moment, and their lines are listed with the node. What is cut is the
+//! last in an order that all agree on (deep levels first, then later paths; higher ranks; later
+//! lines), so that the shape of the tree of processes makes no difference. Ranks of two partial
+//! results are different ones.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -58,6 +58,7 @@ fn add_within(
         left_out,
         ..Stacks::default()
     };
+
     let mut tree = Tree::default();
     for thread in threads {
         let whose = one.ways.entry(thread.way).or_default();
@@ -74,11 +75,12 @@ fn add_within(
         }
         tree.add(rank, shortened(thread.path));
     }
+
     one.nodes = tree.into_nodes();
     merge_within(nodes_max, into, one);
 }
 
-/// Adds what `from` says of other ranks.
+/// Adds the tree of other ranks.
 pub fn merge(into: &mut Stacks, from: Stacks) {
     merge_within(NODES_MAX, into, from);
 }
@@ -95,6 +97,7 @@ fn merge_within(nodes_max: usize, into: &mut Stacks, from: Stacks) {
         whose.threads = whose.threads.saturating_add(from.threads);
         add_named(&mut whose.named, from.named);
     }
+
     let mut tree = Tree::of(core::mem::take(&mut into.nodes));
     tree.absorb(Tree::of(from.nodes));
     tree.keep_first(nodes_max);
@@ -116,10 +119,13 @@ fn add_named(into: &mut Vec<Rank>, from: Vec<Rank>) {
 /// The path within the bounds of an answer: of a deeper one the outer and the inner frames.
 fn shortened(mut path: Path) -> Path {
     if path.len() > DEPTH_MAX {
+        // Three quarters from the outside (the program's structure), one quarter from the inside
+        // (where the thread is), one frame for the gap.
         let inner = DEPTH_MAX / 4;
         let outer = DEPTH_MAX - 1 - inner;
         path.splice(outer..path.len() - inner, [(Frame::LeftOut, None)]);
     }
+
     for (frame, line) in &mut path {
         if let Frame::Function { module, name } = frame {
             cut(module, MODULE_BYTES_MAX);
@@ -129,6 +135,7 @@ fn shortened(mut path: Path) -> Path {
             cut(line, LINE_BYTES_MAX);
         }
     }
+
     path
 }
 
@@ -163,6 +170,7 @@ impl Tree {
         let mut at = self;
         for (frame, line) in path {
             at = at.below.entry(frame).or_default();
+            // One rank only: its threads share nodes, and each node counts the rank once.
             at.whose.ranks = 1;
             at.whose.threads += 1;
             at.whose.named = [rank].into();
@@ -170,6 +178,7 @@ impl Tree {
                 *at.lines.entry(line).or_default() += 1;
             }
         }
+
         at.ends += 1;
     }
 
@@ -193,12 +202,14 @@ impl Tree {
             };
             path.push((node.frame, one));
         }
+
         tree.close(&mut path, 0);
         tree
     }
 
     /// Hangs what is deeper than `depth` below its callers.
     fn close(&mut self, path: &mut Vec<(Frame, Tree)>, depth: usize) {
+        // A node is complete when the next one is not deeper; it is then put below its caller.
         while path.len() > depth {
             let Some((frame, one)) = path.pop() else {
                 return;
@@ -234,6 +245,7 @@ impl Tree {
 
     /// Cuts the tree, level by level, and the lines of each node.
     fn keep_first(&mut self, nodes_max: usize) {
+        // Breadth first, so that outer frames survive inner ones.
         let mut left = nodes_max;
         let mut level = Vec::from([self]);
         while !level.is_empty() {
@@ -254,6 +266,8 @@ impl Tree {
 
     fn into_nodes(self) -> Vec<Node> {
         let mut nodes = Vec::new();
+        // Preorder without recursion: the depth comes from a message and must not decide on stack
+        // use.
         let mut levels = Vec::from([self.below.into_iter()]);
         while let Some(level) = levels.last_mut() {
             let Some((frame, one)) = level.next() else {
@@ -272,6 +286,7 @@ impl Tree {
             });
             levels.push(one.below.into_iter());
         }
+
         nodes
     }
 }

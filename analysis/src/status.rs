@@ -12,7 +12,7 @@ use invivo_proto::control::results::{
     JobStatus, NOTES_MAX, PauseStatus, RANKS_NAMED_MAX, RankStatus, RecordingStatus, WindowStatus,
 };
 
-/// Adds what `from` says of other ranks.
+/// Adds the status of other ranks.
 pub fn merge(into: &mut JobStatus, from: JobStatus) {
     for (into, from) in into.states.iter_mut().zip(from.states) {
         *into = into.saturating_add(from);
@@ -22,6 +22,7 @@ pub fn merge(into: &mut JobStatus, from: JobStatus) {
     into.pause = longest(into.pause, from.pause);
     into.observed_ns = into.observed_ns.max(from.observed_ns);
     into.notes.extend(from.notes);
+    // Several nodes may report the same; sorting makes the cut independent of the order.
     into.notes.sort_unstable();
     into.notes.dedup();
     into.notes.truncate(NOTES_MAX);
@@ -44,6 +45,7 @@ fn newest(a: Option<WindowStatus>, b: Option<WindowStatus>) -> Option<WindowStat
     let (Some(a), Some(b)) = (a, b) else {
         return a.or(b);
     };
+    // Windows of the same begin are told apart by their command.
     let order = |window: &WindowStatus| (window.from_ns, window.command, window.to_ns);
     Some(match order(&a).cmp(&order(&b)) {
         Ordering::Less => b,
@@ -58,6 +60,7 @@ fn newest(a: Option<WindowStatus>, b: Option<WindowStatus>) -> Option<WindowStat
 /// Sorts ranks worst first, that is most time in MPI first, names each once, and keeps as many as a
 /// status names. A place brings its own ranks into this form too.
 pub fn keep_worst(named: &mut Vec<RankStatus>) {
+    // `dedup_by_key` removes only neighbours.
     named.sort_unstable_by_key(|status| (status.rank, order(status)));
     named.dedup_by_key(|status| status.rank);
     named.sort_unstable_by_key(order);
@@ -77,7 +80,7 @@ fn order(status: &RankStatus) -> impl Ord + use<> {
     )
 }
 
-/// The job stands until its last rank goes on.
+/// The pause with the longest lease: the job is paused until its last rank goes on.
 fn longest(a: Option<PauseStatus>, b: Option<PauseStatus>) -> Option<PauseStatus> {
     a.into_iter()
         .chain(b)
@@ -197,6 +200,7 @@ pub(crate) mod tests {
         for (n, state) in flat.states.iter_mut().enumerate() {
             *state = all.iter().map(|status| status.states[n]).sum();
         }
+
         let ranks: std::collections::BTreeSet<Rank> =
             all.iter().flat_map(|s| &s.named).map(|r| r.rank).collect();
         let worst_of = |rank| {
@@ -205,6 +209,7 @@ pub(crate) mod tests {
                 .filter(move |r| r.rank == rank)
                 .min_by_key(|r| order(r))
         };
+
         flat.named = ranks.into_iter().filter_map(worst_of).cloned().collect();
         flat.named.sort_by_key(|r| (Reverse(r.mpi_ns), r.rank));
         flat.named.truncate(RANKS_NAMED_MAX);

@@ -144,10 +144,12 @@ pub fn all_groups() -> Groups {
         let runs = Runs(&bytes[..at]);
         groups::learn(&mut known, &Definition::Group { id, start: 0, runs }).expect("well-formed");
     };
+
     told(id(RANKS - 1, 1), RANKS - 1, -1, RANKS);
     for odd in [0, 1] {
         told(id(odd, 2), odd, 2, RANKS / 2);
         told(id(odd, 3), odd, 2, RANKS / 2);
     }
+
     known
 }

@@ -4,8 +4,8 @@
 use core::mem;
 use invivo_proto::control::timeline::Timeline;
 
-/// Takes over what `from` says, if it is the one who knows. Two who know are a fault of this
-/// program; then the one with more is believed.
+/// Keeps the page of the place that has the location. Two such pages are a fault of this program;
+/// then the one with more pieces is kept.
 pub fn merge(into: &mut Timeline, mut from: Timeline) {
     let weight = |last: &Timeline| {
         let rows = last
@@ -19,6 +19,7 @@ pub fn merge(into: &mut Timeline, mut from: Timeline) {
             last.pieces.first().map(|piece| piece.location),
         )
     };
+
     if weight(&from) > weight(into) {
         mem::swap(into, &mut from);
     }

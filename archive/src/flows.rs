@@ -84,6 +84,7 @@ impl Endpoints {
         let mut messages = Vec::new();
         for sides in self.channels.values() {
             let (mut sends, mut receives) = (sides.sends.clone(), sides.receives.clone());
+            // MPI matches in the order of posting, while calls lie in the order of their ends.
             sends.sort_by_key(|endpoint| endpoint.posted_ticks);
             receives.sort_by_key(|endpoint| endpoint.posted_ticks);
             if let Some(before) = before(of, &sends, &receives) {
@@ -100,11 +101,13 @@ impl Endpoints {
 fn before(of: &Observation, sends: &[Endpoint], receives: &[Endpoint]) -> Option<usize> {
     let begin = |endpoint: &Endpoint| call(of, endpoint).map_or(0, |call| call.begin_ns);
     let end = |endpoint: &Endpoint| call(of, endpoint).map_or(0, |call| call.end_ns);
+    // Both ends may be off by the error, in opposite directions.
     let error_ns = of.clock_error_ns.saturating_mul(2);
     let fits = |before: &usize| {
         let mut pairs = sends.iter().zip(receives.iter().skip(*before));
         pairs.all(|(send, receive)| begin(send) <= end(receive).saturating_add(error_ns))
     };
+    // More receives than sends: the surplus must have been sent before the observation.
     let least = receives.len().saturating_sub(sends.len());
     (least..=receives.len()).take(BEFORE_MAX).find(fits)
 }
@@ -155,6 +158,7 @@ mod tests {
                 }
             }
         }
+
         (of, endpoints)
     }
 
@@ -214,6 +218,7 @@ mod tests {
             };
             endpoints.receive(CHANNEL, endpoint);
         }
+
         let messages = endpoints.messages(&of);
         let found: Vec<_> = messages
             .iter()

@@ -180,12 +180,15 @@ impl Observation {
     /// The track of a location, made if it is new; tracks come in their order, a page may go on
     /// with the last one.
     pub fn track(&mut self, rank: u32, thread: u32) -> &mut Track {
+        // Pages come in order, so the last track is nearly always the one, or the new one goes
+        // behind it.
         let at = match self.tracks.last() {
             Some(last) if (last.rank, last.thread) < (rank, thread) => Err(self.tracks.len()),
             _ => self
                 .tracks
                 .binary_search_by_key(&(rank, thread), |track| (track.rank, track.thread)),
         };
+
         let at = at.unwrap_or_else(|at| {
             let track = Track {
                 rank,

@@ -53,6 +53,7 @@ pub fn write(of: &Observation, endpoints: &Endpoints, to: &mut impl Write) -> io
             to,
             sequence: number as u32 + 1,
             uuid: thread_uuid(of, track),
+            // Interned names belong to one sequence: each track begins with none.
             names: HashMap::new(),
             bytes: Vec::new(),
         };
@@ -102,11 +103,13 @@ fn process_uuid(track: &Track) -> u64 {
 
 fn thread_uuid(of: &Observation, track: &Track) -> u64 {
     let ranks = u64::from(of.ranks.max(track.rank + 1));
+    // Behind all processes: thread t of all ranks, then thread t + 1 of all ranks.
     process_uuid(track) + ranks * (u64::from(track.thread) + 1)
 }
 
 /// The number of a rank's process: 0 is none.
 fn pid(track: &Track) -> i32 {
+    // Process 0 stands for none, so the numbers begin at 1.
     i32::try_from(track.rank).unwrap_or(i32::MAX - 1) + 1
 }
 
@@ -122,6 +125,7 @@ struct Pen<'a, W> {
 impl<W: Write> Pen<'_, W> {
     /// The track and the names of arguments.
     fn begin(&mut self, of: &Observation, track: &Track) -> io::Result<()> {
+        // One descriptor per process: the thread that initialised MPI writes it.
         if track.thread == 0 {
             let dead = of.death(track.rank).map_or("", |_| " (died)");
             let process = ProcessDescriptor {
@@ -138,6 +142,7 @@ impl<W: Write> Pen<'_, W> {
                 None,
             )?;
         }
+
         let ranks = i64::from(of.ranks.max(track.rank + 1));
         let tid = i64::from(pid(track)) + ranks * i64::from(track.thread);
         let thread = ThreadDescriptor {
@@ -145,12 +150,14 @@ impl<W: Write> Pen<'_, W> {
             tid: Some(i32::try_from(tid).unwrap_or(i32::MAX)),
             thread_name: Some(format!("thread {}", track.thread)),
         };
+
         let names = (1..).zip(ARGUMENTS).map(|(iid, name)| Name {
             iid: Some(iid),
             name: Some(name.to_owned()),
         });
         let packet = TracePacket {
             trusted_packet_sequence_id: Some(self.sequence),
+            // The first packet of a sequence states that no interned names exist before it.
             sequence_flags: Some(CLEARED),
             interned_data: Some(InternedData {
                 debug_annotation_names: names.collect(),
@@ -164,12 +171,15 @@ impl<W: Write> Pen<'_, W> {
             })),
             ..TracePacket::default()
         };
+
         self.put(&packet)
     }
 
     fn events(&mut self, of: &Observation, track: &Track, arrows: &Arrows) -> io::Result<()> {
         let mut now_ns = self.gap(of, track)?;
         for (number, call) in track.calls.iter().enumerate() {
+            // Slices of a track must nest; rounding to job time may make neighbours overlap by some
+            // ns.
             let begin_ns = call.begin_ns.max(now_ns);
             now_ns = call.end_ns.max(begin_ns);
             let arrows = arrows.of((track.rank, track.thread), number);
@@ -177,14 +187,17 @@ impl<W: Write> Pen<'_, W> {
             self.slice(begin_ns, name, arguments(call), arrows)?;
             self.end(now_ns)?;
         }
+
         if let Some(open) = &track.open {
             now_ns = open.begin_ns.max(now_ns);
             let name = open
                 .function
                 .as_deref()
                 .unwrap_or("MPI (recording was off: nobody noted which call)");
+            // No end event: Perfetto draws such a slice to the end of the trace.
             self.slice(now_ns, name, Vec::new(), Ends::default())?;
         }
+
         if let Some(death) = of.death(track.rank).filter(|_| track.thread == 0) {
             let event = TrackEvent {
                 r#type: Some(INSTANT),
@@ -193,6 +206,7 @@ impl<W: Write> Pen<'_, W> {
             };
             self.event(now_ns, event, None)?;
         }
+
         Ok(())
     }
 
@@ -207,11 +221,14 @@ impl<W: Write> Pen<'_, W> {
         } else {
             return Ok(0);
         };
+
+        // Within the observation, whatever the clocks of the rank say.
         let until_ns = first_ns.min(of.to_ns).max(of.from_ns);
         let mut facts = vec![text("why", why.to_owned())];
         if track.gaps.left_out > 0 {
             facts.push(count("calls", track.gaps.left_out));
         }
+
         self.slice(of.from_ns, "(not kept)", facts, Ends::default())?;
         self.end(until_ns)?;
         Ok(until_ns)
@@ -224,6 +241,7 @@ impl<W: Write> Pen<'_, W> {
         debug_annotations: Vec<DebugAnnotation>,
         arrows: Ends,
     ) -> io::Result<()> {
+        // A name is written once per sequence, with the first event that uses it.
         let (iid, is_new) = match self.names.get(name) {
             Some(iid) => (*iid, false),
             None => {
@@ -232,6 +250,7 @@ impl<W: Write> Pen<'_, W> {
                 (iid, true)
             }
         };
+
         let interned = is_new.then(|| InternedData {
             event_names: vec![Name {
                 iid: Some(iid),
@@ -247,6 +266,7 @@ impl<W: Write> Pen<'_, W> {
             terminating_flow_ids: arrows.end,
             ..TrackEvent::default()
         };
+
         self.event(at_ns, event, interned)
     }
 
@@ -306,18 +326,21 @@ fn arguments(call: &Call) -> Vec<DebugAnnotation> {
     ) {
         all.push(count("collective", call.ordinal));
     }
+
     if matches!(
         call.facts.kind,
         CallKind::PostSend | CallKind::PostReceive | CallKind::PostCollective
     ) {
         all.push(count("request", call.request));
     }
+
     if call.is_clipped {
         all.push(argument("clipped", Value::Bool(true)));
     }
     for part in call.parts.iter().take(PARTS_SHOWN) {
         all.push(text("part", described(&part.function, &part.facts)));
     }
+
     if call.parts.len() > PARTS_SHOWN {
         all.push(count("parts", call.parts.len() as u64));
     }
@@ -330,10 +353,12 @@ fn of_facts(facts: &Facts) -> Vec<DebugAnnotation> {
         facts.kind,
         CallKind::Collective | CallKind::PostCollective | CallKind::CollectiveDone
     );
+    // Tags mean something for point-to-point operations only.
     let has_tag = !is_collective && !matches!(facts.kind, CallKind::Plain | CallKind::Ended);
     let who = if is_collective { "root" } else { "peer" };
     match facts.rank {
         Some(rank) => all.push(count(who, rank.into())),
+        // The rank of the job is unknown while the group has not been reported.
         None if facts.peer >= 0 && (has_tag || is_collective) => {
             all.push(argument(
                 "peer in the communicator",
@@ -342,6 +367,7 @@ fn of_facts(facts: &Facts) -> Vec<DebugAnnotation> {
         }
         None => {}
     }
+
     if has_tag {
         all.push(argument("tag", Value::Int(facts.tag.into())));
     }
@@ -353,6 +379,7 @@ fn of_facts(facts: &Facts) -> Vec<DebugAnnotation> {
             all.push(count(name, bytes));
         }
     }
+
     if let Some(comm) = facts.comm {
         all.push(text("communicator", communicator(comm)));
     }
@@ -375,10 +402,12 @@ fn described(function: &str, facts: &Facts) -> String {
         (None, peer) if peer >= 0 => Some(format!("{peer} of the communicator")),
         _ => None,
     };
+
     let (verb, bytes) = match facts.kind {
         CallKind::Send | CallKind::PostSend | CallKind::Sent => (" to ", facts.bytes_out),
         _ => (" from ", facts.bytes_in),
     };
+
     match (facts.kind, who) {
         (
             CallKind::Send

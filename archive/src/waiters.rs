@@ -1,7 +1,7 @@
-//! Who waits for whom at the end of an observation, as far as its calls tell: a rank that stands in
-//! MPI with a receive from another posted and not complete waits for that one; a rank in a
-//! collective waits for those that are not in it. What a blocking receive waits for is not in its
-//! record before it is complete, so such a rank waits for somebody unnamed.
+//! Finds the ranks that wait for another at the end of an observation, as far as its calls show: a
+//! rank that stands in MPI with a receive from another posted and not complete waits for that one;
+//! a rank in a collective waits for those that are not in it. What a blocking receive waits for is
+//! not in its record before it is complete, so such a rank waits for somebody unnamed.
 
 use crate::observation::{CallKind, Observation, Track};
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub fn waiters(of: &Observation, whom: u32) -> Vec<Waiter> {
         })
         .collect();
     waiters.sort_by_key(|waiter| (waiter.since_ns, waiter.rank));
+    // Only neighbours are removed: several threads of one rank that wait since different times may
+    // stay.
     waiters.dedup_by_key(|waiter| waiter.rank);
     waiters
 }
@@ -51,6 +53,8 @@ fn receives_from<'a>(of: &'a Observation, track: &'a Track) -> impl Iterator<Ite
             match facts.kind {
                 CallKind::PostReceive => {
                     if let Some(rank) = facts.rank {
+                        // Later completions remove it; calls come in the order of their ends, so a
+                        // posting precedes its completion.
                         posted.insert(request, rank);
                     }
                 }
@@ -61,6 +65,7 @@ fn receives_from<'a>(of: &'a Observation, track: &'a Track) -> impl Iterator<Ite
             }
         }
     }
+
     posted.into_values()
 }
 
@@ -68,11 +73,13 @@ fn receives_from<'a>(of: &'a Observation, track: &'a Track) -> impl Iterator<Ite
 /// one of the thread was.
 fn is_of_all(track: &Track, function: &str) -> bool {
     let mut before = track.calls.iter().rev();
+    // The open call has no record yet, so its communicator is taken from the last call of that
+    // function.
     let last = before.find(|call| call.function.as_deref() == Some(function));
     is_collective(function) && last.is_some_and(|call| call.facts.comm == Some(0))
 }
 
-/// Whether a rank stands in this function.
+/// Whether a rank is in this function.
 pub fn is_in(of: &Observation, rank: u32, function: &str) -> bool {
     let mut tracks = of.tracks.iter().filter(|track| track.rank == rank);
     tracks.any(|track| {
@@ -128,6 +135,7 @@ mod tests {
             rank: Some(from),
             ..Facts::default()
         };
+
         of.track(rank, 0).calls.push(Call {
             function: Some("MPI_Irecv".into()),
             begin_ns: 1,
@@ -179,6 +187,7 @@ mod tests {
             comm: Some(0),
             ..Facts::default()
         };
+
         post(&mut of, 3, 9, 1);
         let before = of.track(3, 0).calls.last_mut().expect("a call");
         (before.function, before.facts) = (Some("MPI_Allreduce".into()), world);

@@ -49,6 +49,7 @@ pub(crate) struct Arena {
 
 impl Arena {
     pub fn new(geometry: Geometry) -> Self {
+        // At first every bin is in the free list, in order.
         let info = (1..=geometry.bins)
             .map(|next| BinInfo {
                 next: (next < geometry.bins).then_some(BinId(next)),
@@ -57,6 +58,8 @@ impl Arena {
             .collect();
         Arena {
             geometry,
+            // Not zeros: `vec![0; n]` would be mapped lazily, and pages would fault while the
+            // application runs.
             bytes: vec![FILLER; geometry.arena_bytes()],
             info,
             free: (geometry.bins > 0).then_some(BinId(0)),
@@ -88,6 +91,7 @@ impl Arena {
         let bin = self.free?;
         self.free = self.info(bin).next;
         self.free_bins -= 1;
+        // The serial tells bins of a frozen view (taken before it) from later ones.
         *self.info_mut(bin) = BinInfo {
             serial: self.taken,
             ..BinInfo::default()
@@ -104,6 +108,7 @@ impl Arena {
     /// Gives the `bins` bins from `oldest` to `newest` back, whatever their number, at the cost of
     /// one.
     pub fn give_chain(&mut self, oldest: BinId, newest: BinId, bins: u32) {
+        // The chain's own links stay as they are: only its end is joined to the free list.
         self.info_mut(newest).next = self.free;
         self.free = Some(oldest);
         self.free_bins += bins;

@@ -63,9 +63,13 @@ impl Begins {
         {
             let (begin, end) = (record.head.begin(), record.head.end());
             self.held
+                // The end is inverted, so that of equal begins the outer (longer) record comes
+                // first.
                 .insert((begin, u64::MAX - end, self.arrived), record);
             self.arrived += 1;
         }
+
+        // An open region that began before everything held back comes first.
         let first = self.held.first_key_value().map(|((begin, ..), _)| *begin);
         if let Some(open) = self
             .open
@@ -73,6 +77,7 @@ impl Begins {
         {
             return Ok(Some(Begun::Open(open)));
         }
+
         let Some(((begin, ..), record)) = self.held.pop_first() else {
             return Ok(None);
         };

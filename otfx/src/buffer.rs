@@ -158,14 +158,18 @@ impl Buffer {
     /// is out). Levels that were closed open again; ordinals and numbers of iterations go on.
     pub fn reset(&mut self) {
         self.last = Last::Gone;
+        // Whole chains go back to the free list, so the cost does not depend on the number of
+        // records.
         for index in 0..self.former.len() {
             self.remove_former(index, Reason::Reset);
         }
+
         for index in 0..self.levels.len() {
             self.remove_level(index, Reason::Reset);
             self.levels[index].closed = false;
             self.levels[index].writer.restart();
         }
+
         self.halvings = 0;
         self.events_dropped_at = None;
         // The numbers of iterations go on, their summaries do not.

@@ -10,7 +10,7 @@ use invivo_proto::ids::RegionId;
 use invivo_proto::record::{Call, MAX_PARTS, Part, RecordError, RecordFault};
 use invivo_proto::varint::{self, VarintError, unzigzag};
 
-/// Where a reader stands in a bin. It does not hold the bytes, so that they may be those of a
+/// The position of a reader in a bin. It does not hold the bytes, so that they may be those of a
 /// buffer that is in use; it must be given the same ones each time.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor {
@@ -118,6 +118,8 @@ impl Input<'_> {
     /// A number of so many bytes, 8 at most.
     #[inline(always)]
     fn number(&mut self, bytes: usize) -> Result<u64, RecordError> {
+        // Eight bytes are read at once and masked; only near the end of the bin are they read one
+        // by one.
         if let Some(eight) = self
             .bytes
             .get(self.at..)
@@ -131,6 +133,7 @@ impl Input<'_> {
                 number & !(u64::MAX << (8 * bytes))
             });
         }
+
         Ok(word(self.take(bytes)?))
     }
 
@@ -181,11 +184,13 @@ fn record(
     into: &mut Contents,
 ) -> Result<(), RecordError> {
     let mut token = input.byte()?;
+    // The call's head is further up, or in the bin before, which may be gone.
     if token == CONTINUATION {
         into.head = Head::Rest { end: context.time };
         (into.depth, into.clipped, into.iteration) = (0, false, context.iteration);
         return more_parts(context, input, into);
     }
+
     if token == OPAQUE {
         return opaque(context, input, into);
     }
@@ -193,11 +198,14 @@ fn record(
         context.iteration = input.varint()?;
         token = input.byte()?;
     }
+
+    // A length has three bits, so numbers of eight bytes carry their highest one in front.
     let mut high = [0; 2];
     if token == WIDE {
         high = [input.byte()?, input.byte()?];
         token = input.byte()?;
     }
+
     let start = input.at;
     let key = facts(context, input, token)?;
     let Some(class) = class(key.kind()) else {
@@ -206,14 +214,17 @@ fn record(
             fault: RecordFault::UnknownKind(key.kind()),
         });
     };
+
     let lengths = input.byte()?;
     let third = if lengths & EXTENDED != 0 {
         input.byte()?
     } else {
         0
     };
+
     let first = input.number(usize::from(lengths & 7))? | u64::from(high[0]) << 56;
     let second = input.number(usize::from(lengths >> 4 & 7))? | u64::from(high[1]) << 56;
+    // Without overlap `first` ends at the record's begin, and its duration follows.
     let gap = if lengths & OVERLAP == 0 { second } else { 0 };
     let end = first
         .checked_add(gap)
@@ -221,6 +232,7 @@ fn record(
     let Some(end) = end else {
         return input.fail(RecordFault::Overflow);
     };
+
     context.time = end;
     let lasts = matches!(class, EventClass::Call | EventClass::Region);
     into.depth = if lasts { key.depth() } else { 0 };
@@ -296,15 +308,19 @@ fn facts(context: &mut Context, input: &mut Input<'_>, token: u8) -> Result<Key,
         }
         return Ok(key);
     }
+
     if token != LITERAL {
         return fault(offset, RecordFault::UnknownToken(token));
     }
     let (kind, present) = (input.byte()?, input.byte()?);
+    // Checked before anything is learned: the writer never puts an unknown kind into the
+    // dictionary.
     let known = kind <= invivo_proto::record::RecordKind::CompletedNothing as u8
         || matches!(kind, REGION | SAMPLE | METRIC);
     if !known || present >> 6 != 0 {
         return fault(offset, RecordFault::UnknownKind(kind));
     }
+
     let region = input.narrow()?;
     let comm = if present & 1 != 0 { input.narrow()? } else { 0 };
     let peer = if present & 2 != 0 { input.signed()? } else { 0 };
@@ -315,11 +331,13 @@ fn facts(context: &mut Context, input: &mut Input<'_>, token: u8) -> Result<Key,
     } else {
         0
     };
+
     let depth = if present & 32 != 0 {
         input.narrow()?
     } else {
         0
     };
+
     let mut key = Key::new(kind, region, comm, depth);
     key.0[1] = u64::from(peer as u32) << 32 | u64::from(tag as u32);
     (key.0[2], key.0[3]) = (out, back);
@@ -342,9 +360,11 @@ fn parts(
     into: &mut Contents,
     count: u64,
 ) -> Result<(), RecordError> {
+    // Before the loop: a damaged count must not make the reader allocate.
     if count > MAX_PARTS as u64 {
         return input.fail(RecordFault::TooManyParts(count));
     }
+
     for _ in 0..count {
         let token = input.byte()?;
         let key = facts(context, input, token)?;
@@ -371,6 +391,7 @@ fn parts(
         }
         into.parts.push(part);
     }
+
     Ok(())
 }
 
@@ -383,6 +404,7 @@ fn values(
     if count > VALUES_MAX {
         return input.fail(RecordFault::TooManyParts(count as u64));
     }
+
     let mut lengths = 0;
     for (index, before) in context.values[..count].iter_mut().enumerate() {
         lengths = if index % 2 == 0 {
@@ -394,6 +416,7 @@ fn values(
         *before = before.wrapping_add(unzigzag(input.number(length)?) as u64);
         into.values.push(*before);
     }
+
     Ok(())
 }
 
@@ -406,11 +429,14 @@ fn opaque(
     let Some(&class) = EventClass::ALL.get(usize::from(class)) else {
         return input.fail(RecordFault::UnknownKind(class));
     };
+
     let length = word(input.take(2)?) as usize;
     let (time, ordinal) = (word(input.take(8)?), word(input.take(8)?));
+    // Records of one level never end before the one in front of them.
     if length > OPAQUE_BYTES_MAX || time < context.time {
         return input.fail(RecordFault::Overflow);
     }
+
     into.bytes.extend_from_slice(input.take(length)?);
     context.time = time;
     into.head = Head::Opaque {
@@ -418,6 +444,7 @@ fn opaque(
         time,
         ordinal,
     };
+
     (into.depth, into.clipped, into.iteration) = (0, false, 0);
     Ok(())
 }

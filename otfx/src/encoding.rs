@@ -127,6 +127,7 @@ impl Key {
     #[inline(always)]
     pub fn slot(&self) -> u8 {
         let [head, ends, out, back] = self.0;
+        // A multiplicative hash; the high half is scaled to the number of slots without a division.
         let mixed = (head ^ back.rotate_left(17))
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .wrapping_add(ends ^ out.rotate_left(43))
@@ -207,6 +208,7 @@ impl Context {
         self.sample = 0;
         self.iteration = 0;
         self.values.fill(0);
+        // Every bin starts with an empty dictionary, so that it decodes alone.
         self.keys[..SLOTS].fill(Key::default());
     }
 
@@ -224,6 +226,7 @@ impl Context {
         if self.key(own).is(key) {
             return Some(own);
         }
+        // Slots are paired by their lowest bit: two entries, no probing.
         let beside = own ^ 1;
         self.key(beside).is(key).then_some(beside)
     }

@@ -84,15 +84,19 @@ impl Geometry {
         if bytes < bytes_min {
             return Err(Unfit::TooSmall { bytes, bytes_min });
         }
+
         let mut bin_bytes = BIN_BYTES_DEFAULT;
         while bin_bytes < BIN_BYTES_MAX
             && bytes / bin_bytes > SMALL_BUFFER_BYTES / BIN_BYTES_DEFAULT
         {
             bin_bytes *= 2;
         }
+
+        // Ends at BIN_BYTES_MIN at the latest, as `bytes_min` was checked above.
         while bytes / bin_bytes < BINS_PER_LEVEL_MIN * levels {
             bin_bytes /= 2;
         }
+
         Ok(Geometry::with_bins(bytes, bin_bytes))
     }
 

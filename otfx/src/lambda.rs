@@ -16,7 +16,7 @@ pub const fn lambda(ordinal: u64) -> u32 {
     ordinal.trailing_zeros()
 }
 
-/// The grid that a producer of samples keeps to: when the next one is due, on whatever counter.
+/// The grid of a producer of samples: when the next one is due, by any counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     interval: u64,
@@ -58,6 +58,7 @@ impl Grid {
     /// The sample that is due when the counter stands at `now`, or none. Of several that were
     /// missed, the last.
     pub fn take(&mut self, now: u64) -> Option<u64> {
+        // Rounded down to the grid, so late calls do not shift later samples.
         let reached = ((now / self.interval) >> self.halvings) << self.halvings;
         (reached > self.ordinal).then(|| {
             self.ordinal = reached;

@@ -63,9 +63,7 @@ pub struct Ledger {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     pub level: Label,
-    /// What they were.
     pub class: EventClass,
-    /// Why they are not there.
     pub reason: Reason,
     pub records: u64,
     /// The first of them ended no earlier than this, in ticks.

@@ -60,8 +60,8 @@ impl Chain {
         self.gone_until = self.gone_until.max(Some(end));
     }
 
-    /// The oldest bin leaves the chain; all bins must be closed. Which it is, and how many records
-    /// go with it.
+    /// The oldest bin leaves the chain; all bins must be closed. Returns the bin, and how many
+    /// records go with it.
     pub fn remove_oldest(&mut self, arena: &Arena, reason: Reason) -> Option<(BinId, u64)> {
         let bin = self.oldest?;
         let info = arena.info(bin);
@@ -69,6 +69,7 @@ impl Chain {
         if self.oldest.is_none() {
             self.newest = None;
         }
+
         self.bins -= 1;
         let mut records = 0;
         for (class, total) in EventClass::ALL.into_iter().zip(&mut self.counts) {
@@ -78,20 +79,23 @@ impl Chain {
             self.losses
                 .add(class, reason, count, info.first_end, info.last_end);
         }
+
         if records > 0 {
             self.gone_until = self.gone_until.max(Some(info.last_end));
         }
         Some((bin, records))
     }
 
-    /// All bins leave the chain, at the cost of one; they must be closed. Who they are, how many
-    /// records go with them.
+    /// All bins leave the chain, at the cost of one; they must be closed. Returns the oldest and
+    /// the newest bin, their number and that of the records.
     pub fn remove_all(
         &mut self,
         arena: &Arena,
         reason: Reason,
     ) -> Option<(BinId, BinId, u32, u64)> {
         let (oldest, newest) = (self.oldest.take()?, self.newest.take()?);
+        // Losses are stated for the whole span of the level: looking at each bin would cost time
+        // per bin.
         let first_end = arena.info(oldest).first_end;
         let mut records = 0;
         for (class, count) in EventClass::ALL
@@ -102,6 +106,7 @@ impl Chain {
             self.losses
                 .add(class, reason, count, first_end, self.last_end);
         }
+
         if records > 0 {
             self.gone_until = self.gone_until.max(Some(self.last_end));
         }
@@ -147,6 +152,7 @@ impl Level {
 
     /// Appends a bin, just taken from the arena, and opens it. The one before must be closed.
     pub fn append(&mut self, arena: &mut Arena, bin: BinId, base_time: u64, next_request: u64) {
+        // The links of the chain lie in the infos of the bins.
         match self.chain.newest {
             Some(newest) => arena.info_mut(newest).next = Some(bin),
             None => self.chain.oldest = Some(bin),
@@ -165,6 +171,7 @@ impl Level {
         for (total, count) in self.chain.counts.iter_mut().zip(self.writer.counts()) {
             *total += u64::from(*count);
         }
+        // Needed by `remove_all`, which does not look at the bins.
         self.chain.last_end = self.writer.last_end();
     }
 

@@ -50,28 +50,33 @@ impl Nesting {
         }
     }
 
-    /// It is left again: the record, and at which depth it stands. A leave that does not match the
+    /// A region is left: returns its record and its depth. A leave that does not match the
     /// innermost open region, or lies beyond [`DEPTH_MAX`], is counted and gives nothing.
     #[inline]
     pub fn leave(&mut self, region: RegionId, time: u64) -> Option<(Pass, Attributes)> {
+        // Innermost first: regions beyond the limit are left before those on the stack.
         if self.beyond > 0 {
             self.beyond -= 1;
             self.unmatched += 1;
             return None;
         }
+
         let Some(open) = self.open.pop_if(|open| open.region == region) else {
             self.unmatched += 1;
             return None;
         };
+
         let pass = Pass {
             region,
             end: time,
             duration: time.saturating_sub(open.begin),
         };
+
         let attributes = Attributes {
             depth: self.depth(),
             clipped: false,
         };
+
         Some((pass, attributes))
     }
 
@@ -117,6 +122,7 @@ mod tests {
                 attributes,
             ))
         };
+
         assert_eq!(nesting.leave(region(2), 15), pass(region(2), 15, 3, 1));
         assert_eq!(
             nesting.open(),
@@ -128,6 +134,7 @@ mod tests {
         for _ in 0..2 * DEPTH_MAX {
             nesting.enter(region(3), 20);
         }
+
         for _ in 0..2 * DEPTH_MAX {
             nesting.leave(region(3), 30);
         }

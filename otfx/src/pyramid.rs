@@ -28,7 +28,7 @@ impl Cell {
         max: 0,
     };
 
-    /// Both together.
+    /// Adds the values of another cell.
     pub fn merge(&mut self, other: &Cell) {
         self.count += other.count;
         self.sum += other.sum;
@@ -37,7 +37,7 @@ impl Cell {
     }
 }
 
-/// See the module's head. Times are ticks, or whatever else grows: iterations, for one.
+/// A series of cells over time. Times are ticks, or whatever else grows: iterations, for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pyramid {
     cells: Vec<Cell>,
@@ -147,6 +147,7 @@ impl Pyramid {
             }
             let earlier = (self.first - first) as usize;
             if earlier > 0 {
+                // The cells behind are empty; the rotation brings them in front of the used ones.
                 self.cells[..self.used + earlier].rotate_right(earlier);
             }
             self.first = first;
@@ -158,6 +159,7 @@ impl Pyramid {
     /// Merges bins in pairs.
     fn double(&mut self) {
         self.doublings += 1;
+        // On an odd grid number the first cell is the second half of its pair.
         let odd = (self.first & 1) as usize;
         self.first >>= 1;
         let used = core::mem::take(&mut self.used);
@@ -209,6 +211,7 @@ mod tests {
                 }
             }
         }
+
         cells
     }
 

@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where a reader stands in all levels. It does not hold the arena, so that writing may go on in
+/// The position of a reader in all levels. It does not hold the arena, so that writing may go on in
 /// between, as long as nobody gives its bins back.
 #[derive(Debug)]
 pub(crate) struct Merge {
@@ -75,6 +75,8 @@ impl Merge {
             Some(ChainReader {
                 bin: Some(chain.oldest()?),
                 newest: chain.newest()?,
+                // The open bin may grow while the reader lives; it is read as far as it was filled
+                // at this moment.
                 newest_used: open_used.unwrap_or(u32::MAX),
                 begun: false,
                 cursor: Cursor::new(),
@@ -82,31 +84,36 @@ impl Merge {
                 is_pending: false,
             })
         };
+
         Merge {
             chains: former.chain(levels).filter_map(reader).collect(),
             lent: None,
         }
     }
 
-    /// The next record; `passed` is told each bin that will not be looked at again.
+    /// The next record; `passed` is called with each bin that will not be read again.
     pub fn next(
         &mut self,
         arena: &Arena,
         mut passed: impl FnMut(BinId),
     ) -> Result<Option<&Contents>, BinError> {
         if let Some(lent) = self.lent.take() {
+            // The record that was lent last is no longer in use.
             self.chains[lent].is_pending = false;
         }
+
         let mut first: Option<(u64, usize)> = None;
         for (index, chain) in self.chains.iter_mut().enumerate() {
             if !chain.is_pending {
                 chain.advance(arena, &mut passed)?;
             }
             let end = chain.pending.head.end();
+            // Strictly less: of equal ends the lower level comes first.
             if chain.is_pending && first.is_none_or(|(least, _)| end < least) {
                 first = Some((end, index));
             }
         }
+
         self.lent = first.map(|(_, index)| index);
         Ok(self.lent.map(|index| &self.chains[index].pending))
     }
@@ -159,6 +166,7 @@ impl ChainReader {
         let read = self.read(arena, passed);
         if read.is_err() {
             self.is_pending = false;
+            // After an error the rest is skipped; a frozen view must still give its bins back.
             while let Some(bin) = self.bin {
                 self.bin = self.behind(arena, bin);
                 passed(bin);
@@ -177,6 +185,7 @@ impl ChainReader {
             if self.is_pending {
                 // More of the record may stand at the begin of this bin.
                 if !self.cursor.at_end(bytes) {
+                    // Another record begins: the pending one is whole.
                     if !self.cursor.at_continuation(bytes) {
                         return Ok(());
                     }
@@ -191,6 +200,7 @@ impl ChainReader {
             self.bin = self.behind(arena, bin);
             passed(bin);
         }
+
         Ok(())
     }
 }

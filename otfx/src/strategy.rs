@@ -195,6 +195,7 @@ impl Rule {
             return None;
         }
         let lasts = matches!(event.class, EventClass::Call | EventClass::Region);
+        // The first level goes first, so the deepest, shortest and most frequent come lowest.
         let levels = self.levels();
         match self.by {
             Dimension::Class => Some(0),
@@ -203,6 +204,7 @@ impl Rule {
                 (lasts && deeper > 0).then(|| levels - deeper.min(levels))
             }
             Dimension::Duration { kept_log2, .. } => {
+                // As many bits as the number has: the duration is below 2^bits.
                 let bits = u64::BITS - event.duration.leading_zeros();
                 let shorter = u32::from(kept_log2).checked_sub(bits)? as usize;
                 lasts.then(|| levels - 1 - shorter.min(levels - 1))
@@ -227,6 +229,7 @@ pub(crate) struct Sorter {
 impl Sorter {
     pub fn new(strategy: &Strategy) -> Self {
         let mut rest = 0;
+        // Level numbers run on through the rules, in the order in which levels go.
         let numbered = |rule: &Rule| {
             let first = rest;
             rest += rule.levels();
@@ -350,6 +353,7 @@ mod tests {
                 iteration,
             )
         };
+
         assert_eq!(of(EventClass::Metric, 0, 9, 1), 0);
         assert_eq!(of(EventClass::Sample, 1, 9, 1), 1);
         assert_eq!(of(EventClass::Sample, 64, 9, 1), 4);

@@ -107,6 +107,7 @@ impl Writer {
     ) -> bool {
         let (start, time) = (self.at, self.context.time);
         let (key, body) = record();
+        // A record that ends before its predecessor is stored as ending with it.
         let since = body.end.saturating_sub(time);
         self.context.time = time + since;
         let (first, overlap) = pieces::gap(since, body.second);
@@ -135,7 +136,9 @@ impl Writer {
         } else {
             self.context.sample
         };
+
         let second = ordinal.wrapping_sub(self.context.sample);
+        // Samples are stored as the difference from the ordinal before.
         self.context.sample = ordinal;
         let body = Body { second, ..body };
         let written = (self.usual(bin, key, &body, since, OVERLAP, 0)
@@ -153,8 +156,10 @@ impl Writer {
         else {
             return false;
         };
+
         (out[0], out[1]) = (OPAQUE, record.class as u8);
         out[2..4].copy_from_slice(&(record.bytes.len() as u16).to_le_bytes());
+        // Full width: opaque records are rare, and keep the size that they state.
         out[4..12].copy_from_slice(&end.to_le_bytes());
         out[12..20].copy_from_slice(&record.ordinal.to_le_bytes());
         out[OPAQUE_HEAD_BYTES..].copy_from_slice(record.bytes);
@@ -166,6 +171,7 @@ impl Writer {
 
     /// Writes as many of `parts` as surely fit, more parts of the call before; how many.
     pub fn continuation(&mut self, bin: &mut [u8], parts: &[Part]) -> usize {
+        // Four bytes for the token and the count of at most three bytes.
         let room = (bin.len() - self.at).saturating_sub(4);
         let fit = parts.len().min(MAX_PARTS).min(room / PART_MAX);
         if fit == 0 {
@@ -189,6 +195,7 @@ impl Writer {
     #[inline(always)]
     fn committed(&mut self, class: EventClass, start: usize, time: u64, written: bool) -> bool {
         if !written {
+            // The bytes behind `at` are never read; the dictionary is not restored (see `timed`).
             (self.at, self.context.time) = (start, time);
             return false;
         }
@@ -213,6 +220,8 @@ impl Writer {
         let Some(slot) = context.find(&key) else {
             return false;
         };
+
+        // Any of these needs a mark, a third byte with flags, or longer numbers.
         if (first | body.second) >> 56 != 0
             || body.iteration != context.iteration
             || body.clipped
@@ -223,19 +232,23 @@ impl Writer {
         {
             return false;
         }
+
         let mut ordinal = 0;
         if let Some(number) = body.ordinal {
             ordinal = zigzag(number.wrapping_sub(context.ordinal) as i64);
+            // The usual head has room for one byte of it.
             if ordinal >= 0x80 {
                 return false;
             }
         }
+
         let Some(out) = bin
             .get_mut(self.at..)
             .and_then(|rest| rest.first_chunk_mut::<USUAL_MAX>())
         else {
             return false;
         };
+
         // Both are at most 7; saying so spares checks.
         let (first_bytes, second_bytes) = (bytes_of(first) & 7, bytes_of(body.second) & 7);
         let third = usize::from(parts != 0);
@@ -244,6 +257,8 @@ impl Writer {
         debug_assert_eq!(EXTENDED, 1 << 7);
         out[2] = parts as u8;
         let mut at = 2 + third;
+        // Always eight bytes: the next piece overwrites the surplus, which is cheaper than a copy
+        // of variable length.
         out[at..at + 8].copy_from_slice(&first.to_le_bytes());
         at += first_bytes;
         out[at..at + 8].copy_from_slice(&body.second.to_le_bytes());
@@ -253,6 +268,7 @@ impl Writer {
             out[at] = ordinal as u8;
             at += 1;
         }
+
         context.next_request = context
             .next_request
             .wrapping_add(u64::from(body.request.is_some()));
@@ -307,20 +323,24 @@ impl Writer {
         let Some(slot) = context.find(&key) else {
             return false;
         };
+
         let request = zigzag(part.request.wrapping_sub(context.last_completed) as i64);
         let age = context.time.saturating_sub(part.posted);
         if !part.facts.kind.completes() || (request | age) >> 56 != 0 {
             return false;
         }
+
         let Some(out) = bin
             .get_mut(self.at..)
             .and_then(|rest| rest.first_chunk_mut::<USUAL_MAX>())
         else {
             return false;
         };
+
         let (request_bytes, age_bytes) = (bytes_of(request) & 7, bytes_of(age) & 7);
         out[0] = slot;
         out[1] = request_bytes as u8 | (age_bytes as u8) << 4;
+        // Eight bytes each; the second overwrites the surplus of the first.
         out[2..10].copy_from_slice(&request.to_le_bytes());
         out[2 + request_bytes..10 + request_bytes].copy_from_slice(&age.to_le_bytes());
         context.last_completed = part.request;
@@ -336,6 +356,7 @@ impl Writer {
         bin: &mut [u8],
         write: impl FnOnce(&mut Context, &mut [u8; MAX]) -> usize,
     ) -> bool {
+        // The encoder needs room for the longest possible piece; the actual one may still fit.
         let mut pad = None;
         let out = match bin
             .get_mut(self.at..)
@@ -344,6 +365,7 @@ impl Writer {
             Some(room) => room,
             None => pad.insert([0; MAX]),
         };
+
         let length = write(&mut self.context, out);
         if let Some(pad) = pad {
             let Some(room) = bin
@@ -354,6 +376,7 @@ impl Writer {
             };
             room.copy_from_slice(&pad[..length]);
         }
+
         self.at += length;
         true
     }

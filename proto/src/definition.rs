@@ -92,6 +92,7 @@ struct Out<'a> {
 
 impl Out<'_> {
     fn number(&mut self, value: u64) -> Option<()> {
+        // `varint::put` writes unchecked, so room for the longest number is required.
         let room = self.bytes.get_mut(self.at..self.at + varint::MAX_BYTES)?;
         // SAFETY: `room` has MAX_BYTES bytes.
         let end = unsafe { varint::put(room.as_mut_ptr(), value) };
@@ -147,6 +148,7 @@ impl<'a> Definition<'a> {
                 out.all(name)?;
             }
         }
+
         Some(out.at)
     }
 
@@ -161,6 +163,7 @@ impl<'a> Definition<'a> {
                 why: "longer than a definition may be",
             });
         }
+
         let mut at = 0;
         let kind: u8 = number(bytes, &mut at)?;
         let definition = match kind {
@@ -198,6 +201,7 @@ impl<'a> Definition<'a> {
                 let start = number(bytes, &mut at)?;
                 let runs = Runs(&bytes[at..]);
                 let offset = at;
+                // Checked once here, so that later iterations over the runs cannot fail.
                 for run in runs.iter() {
                     run.map_err(|e| DefinitionError {
                         offset: offset + e.offset,
@@ -217,6 +221,7 @@ impl<'a> Definition<'a> {
                 });
             }
         };
+
         Ok(definition)
     }
 }
@@ -253,6 +258,7 @@ impl<'a> Runs<'a> {
                         why: "stride too large",
                     })?;
                 let count: u32 = number(bytes, &mut at)?;
+                // In 64 bits: a stride times a count overflows 32.
                 let last = i64::from(first.0) + i64::from(stride) * (i64::from(count) - 1);
                 if count == 0 || u32::try_from(last).is_err() {
                     return Err(DefinitionError {
@@ -266,6 +272,7 @@ impl<'a> Runs<'a> {
                     count,
                 })
             })();
+            // Nothing behind an error can be trusted, and the iterator must end.
             if run.is_err() {
                 at = bytes.len();
             }

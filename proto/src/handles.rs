@@ -92,6 +92,7 @@ pub trait Readable: Sized {
 pub fn slot(bytes: &[u8]) -> Option<Option<(u64, u32)>> {
     let last = u32_at(bytes, offset_of!(Slot, last))?;
     let key = u64_at(bytes, offset_of!(Slot, key))?;
+    // Outer: the bytes are a slot; inner: the slot is taken.
     Some((last != NONE).then_some((key, last)))
 }
 
@@ -197,6 +198,7 @@ mod tests {
             persistent: true,
             active: false,
         };
+
         let lies = bytes(&Entry {
             value: posted,
             next: 42,
@@ -217,6 +219,7 @@ mod tests {
             inter: false,
             foreign: true,
         };
+
         let lies = bytes(&Entry {
             value: known,
             next: 1,

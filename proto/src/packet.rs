@@ -148,6 +148,7 @@ impl Header {
             out[at..at + bytes.len()].copy_from_slice(bytes);
             at += bytes.len();
         };
+
         put(&MAGIC.to_le_bytes());
         put(&VERSION.to_le_bytes());
         put(&(HEADER_BYTES as u16).to_le_bytes());
@@ -162,7 +163,9 @@ impl Header {
         for dropped in self.losses.dropped {
             put(&dropped.to_le_bytes());
         }
+
         put(&self.next_request.to_le_bytes());
+        // The checksum's own field is zero while the sum is taken.
         put(&0u32.to_le_bytes());
         put(&self.records.to_le_bytes());
         let sum = checksum(out, payload);
@@ -176,6 +179,7 @@ impl Header {
                 bytes: message.len(),
             });
         };
+
         if u32_at(head, 0) != MAGIC {
             return Err(PacketError::Magic(u32_at(head, 0)));
         }
@@ -183,12 +187,14 @@ impl Header {
         if version != VERSION {
             return Err(PacketError::Version(version));
         }
+
         if usize::from(u16::from_le_bytes([head[6], head[7]])) != HEADER_BYTES {
             return Err(PacketError::Field {
                 offset: 6,
                 why: "header length is not 96",
             });
         }
+
         let said = u32_at(head, 28) as usize;
         if said > PAYLOAD_BYTES {
             return Err(PacketError::Field {
@@ -196,22 +202,27 @@ impl Header {
                 why: "payload longer than 100 KiB",
             });
         }
+
         if said != payload.len() {
             return Err(PacketError::Length {
                 said,
                 bytes: payload.len(),
             });
         }
+
+        // The fields used up to here only decide how many bytes the checksum covers.
         let (said, found) = (u32_at(head, CHECKSUM_AT), checksum(head, payload));
         if said != found {
             return Err(PacketError::Checksum { said, found });
         }
+
         let Ok(thread) = u16::try_from(u32_at(head, 12)) else {
             return Err(PacketError::Field {
                 offset: 12,
                 why: "thread number above 65535",
             });
         };
+
         let header = Header {
             location: LocationId {
                 rank: Rank(u32_at(head, 8)),
@@ -229,12 +240,14 @@ impl Header {
             next_request: u64_at(head, 80),
             records: u32_at(head, 92),
         };
+
         if header.last_time < header.first_time {
             return Err(PacketError::Field {
                 offset: 40,
                 why: "last time before first time",
             });
         }
+
         Ok((header, payload))
     }
 }

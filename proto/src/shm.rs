@@ -101,7 +101,7 @@ pub mod owner {
     pub const PLACE: u32 = 3;
 }
 
-/// What the place tells the rank. Its own cache line: the hot path reads `gate` and `recording`
+/// Commands of the place to the rank. Its own cache line: the hot path reads `gate` and `recording`
 /// from it.
 #[repr(C, align(64))]
 pub struct Control {
@@ -199,7 +199,7 @@ pub struct Handles {
 }
 
 impl Handles {
-    /// Tells where the table lies now: slots and entries, each the address of the first and how
+    /// Publishes where the table lies now: slots and entries, each the address of the first and how
     /// many.
     pub fn lie(&self, slots: (u64, u64), entries: (u64, u64)) {
         self.slot_count.store(slots.1, Ordering::Relaxed);
@@ -251,7 +251,7 @@ pub struct Page {
     /// Code of `MPI_Abort`, while aborting.
     pub abort_code: AtomicU32,
     reserved: u32,
-    /// What its MPI library calls things.
+    /// The handles and constants of its MPI library.
     pub library: Library,
     /// What the place tells the rank.
     pub control: Control,
@@ -387,6 +387,7 @@ impl Region {
         page.control
             .recording
             .store(recording::word(0, true), Ordering::Relaxed);
+        // Last, with release order: who sees the magic number sees all of the identity.
         page.magic.store(MAGIC, Ordering::Release);
         region
     }
@@ -408,14 +409,19 @@ impl Region {
         if page.magic.load(Ordering::Acquire) != MAGIC {
             return Err(RegionError::Magic);
         }
+
         let version = page.version.load(Ordering::Relaxed);
         if version != VERSION {
             return Err(RegionError::Version(version));
         }
+
         let packets = page.packets.load(Ordering::Relaxed);
+        // One open packet and one on its way are the least with which a rank can go on.
         if !(2..=PACKETS_MAX).contains(&(packets as usize)) {
             return Err(RegionError::Packets(packets));
         }
+
+        // The count comes from the memory itself, so the mapping must really have room for it.
         if bytes < region_bytes(packets as usize) {
             return Err(RegionError::Short);
         }
@@ -461,6 +467,7 @@ impl SlotHeader {
     #[inline]
     pub fn pass(&self, from: u32, to: u32) -> bool {
         self.owner
+            // Acquire and release: the payload is handed over together with the owner word.
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }

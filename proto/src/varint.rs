@@ -45,6 +45,7 @@ pub fn get(bytes: &[u8], at: &mut usize) -> Result<u64, VarintError> {
             return Err(VarintError::Truncated);
         };
         let group = u64::from(byte & 0x7f);
+        // The tenth byte has room for bit 63 alone.
         if shift == 63 && group > 1 {
             return Err(VarintError::Overflow);
         }

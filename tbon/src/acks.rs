@@ -19,6 +19,7 @@ pub fn merge(into: &mut Acks, from: Acks) {
         complete_ns,
         clipped,
         open,
+        // Every field is named, so that a new one cannot be forgotten here.
     } = from;
     into.targets = into.targets.saturating_add(targets);
     into.done = into.done.saturating_add(done);
@@ -30,12 +31,15 @@ pub fn merge(into: &mut Acks, from: Acks) {
         })),
         (one, other) => one.or(other),
     };
+
     into.failures.extend(failures);
+    // The lowest of a union are among the lowest of its parts: any tree keeps the same.
     into.failures.sort_unstable();
     into.failures.truncate(FAILURES_MAX);
     missing::note(&mut into.missing, absent);
     into.from = merge_cuts(into.from, from_cut);
     into.to = merge_cuts(into.to, to);
+    // Complete on all ranks is complete on the last.
     into.complete_ns = into.complete_ns.max(complete_ns);
     into.clipped = into.clipped.saturating_add(clipped);
     into.open = into.open.saturating_add(open);

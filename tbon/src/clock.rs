@@ -28,8 +28,8 @@ pub const FIRST_ROUNDS: u32 = 8;
 /// Between two later measurements, in ns: an error grows by half a millisecond in that time, less
 /// than a round trip takes where tools and application share the cores.
 pub const ASK_NS: u64 = 1_000_000_000;
-/// How long a question that is due waits for a word of the parent, in ns: tool processes rest for
-/// up to a millisecond between polls, and one that has just spoken does not rest yet. Heartbeats
+/// How long a question that is due waits for a message of the parent, in ns: tool processes rest
+/// for up to a millisecond between polls, and one that has just sent does not rest yet. Heartbeats
 /// come within that time.
 pub const AWAKE_NS: u64 = HEARTBEAT_NS + HEARTBEAT_NS / 5;
 /// Before a parent that does not know the time itself is asked again, in ns.
@@ -112,11 +112,12 @@ impl JobClock {
         (!matches!(self.state, State::Exact)).then(|| self.next_ask_ns.saturating_add(patience_ns))
     }
 
-    /// Whether to ask the parent now, which has just spoken or has not. If so, the question is
-    /// taken to be on its way.
+    /// Whether to ask the parent now; `parent_spoke` if a message of it has just come. If so, the
+    /// question counts as sent.
     pub fn ask(&mut self, now_ns: u64, parent_spoke: bool) -> bool {
         let due = match self.next_ask_ns() {
             None => false,
+            // The first question does not use the occasion: it goes when it is due.
             Some(_) if parent_spoke => self.asked && now_ns >= self.next_ask_ns,
             Some(due_ns) => now_ns >= due_ns,
         };
@@ -134,12 +135,16 @@ impl JobClock {
             return false;
         }
         self.pending_ns = None;
+        // Rounded up: the bound must hold. The answer was given at an unknown moment of the round
+        // trip, at most half of it away from the middle.
         let half_ns = now_ns.saturating_sub(asked_ns).div_ceil(2);
         let measured = Measured {
             asked_ns,
             offset_ns: i128::from(job_ns) - i128::from(asked_ns) - i128::from(half_ns),
             error_ns: error_ns.saturating_add(half_ns),
         };
+
+        // The parent has no measurement of its own yet: its answer is of no use.
         let pause_ns = if error_ns == UNKNOWN_NS {
             ASK_AGAIN_NS
         } else {
@@ -152,6 +157,7 @@ impl JobClock {
                 ASK_NS
             }
         };
+
         self.next_ask_ns = now_ns.saturating_add(pause_ns);
         true
     }
@@ -165,6 +171,7 @@ impl JobClock {
             let apart_ns = old.offset_ns.abs_diff(new.offset_ns);
             // Both cannot be true when they do not even touch: a clock is slewed, or was set.
             let touch = apart_ns <= u128::from(old_error_ns) + u128::from(new_error_ns);
+            // The older one is still the narrower of the two, in spite of its age.
             if touch && old_error_ns < new_error_ns {
                 return;
             }
@@ -172,12 +179,14 @@ impl JobClock {
                 self.ran_apart(old, new, apart_ns);
             }
         }
+
         self.state = State::Known(new);
     }
 
     /// Lets errors grow as fast as the clocks can have run apart between two measurements.
     fn ran_apart(&mut self, old: Measured, new: Measured, apart_ns: u128) {
         let apart_ns_max = apart_ns + u128::from(old.error_ns) + u128::from(new.error_ns);
+        // At least 1, as it is a divisor.
         let between_ns = u128::from(new.asked_ns.saturating_sub(old.asked_ns)).max(1);
         let ppm = apart_ns_max.saturating_mul(1_000_000).div_ceil(between_ns);
         let ppm = u64::try_from(ppm).unwrap_or(u64::MAX);

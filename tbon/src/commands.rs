@@ -1,5 +1,5 @@
-//! Keeps commands: each is carried out once, however often it is given, and every rank acknowledges
-//! it or is named.
+//! Keeps commands: each is executed once, however often it is given, and acknowledged by all ranks
+//! or with the missing named.
 
 use crate::gather::{Answers, Gathers};
 use crate::members::Member;
@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use invivo_proto::control::tree::Acks;
 use invivo_proto::ids::CommandId;
 
-/// A command on its way.
+/// The acknowledgements of a command so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
     pub acks: Acks,
@@ -58,6 +58,7 @@ impl Commands {
                 .find(|(past, _)| *past == id)
                 .map(|(_, course)| Known::Past(course))
         };
+        // Under way first: an id is moved to the past only when its last member has answered.
         self.under_way
             .find(id)
             .map(|_| Known::UnderWay)

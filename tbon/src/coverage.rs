@@ -26,6 +26,7 @@ pub fn merge(into: &mut Coverage, from: &Coverage) {
     into.ranks = into.ranks.saturating_add(*ranks);
     into.ranks_reporting = into.ranks_reporting.saturating_add(*ranks_reporting);
     into.members_missing = into.members_missing.saturating_add(*members_missing);
+    // The answer is as old as its oldest part.
     into.lag_ns = into.lag_ns.max(*lag_ns);
     add(&mut into.ledger, ledger);
     sum(&mut into.overhead_ns, *overhead_ns);
@@ -70,7 +71,6 @@ fn sum(into: &mut u64, from: u64) {
 /// The conservation law does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Imbalance {
-    /// The books.
     pub ledger: Ledger,
     /// Open, in flight, kept, reduced, dropped and reset together.
     pub accounted: u64,
@@ -105,6 +105,7 @@ pub fn balance(ledger: &Ledger) -> Result<(), Imbalance> {
         reset,
     } = *ledger;
     let parts = [open, in_flight, kept, reduced, dropped_by_place, reset];
+    // Saturating: a damaged ledger gives an imbalance and no overflow.
     let accounted = parts
         .into_iter()
         .chain(dropped)
@@ -119,7 +120,7 @@ pub fn balance(ledger: &Ledger) -> Result<(), Imbalance> {
     }
 }
 
-/// The books of a member that is gone, from its last word: what it held or awaited counts as
+/// The ledger of a member that is gone, from its last answer: what it held or awaited counts as
 /// dropped.
 pub(crate) fn gone(last: &Ledger) -> Ledger {
     let Ledger {
@@ -132,6 +133,8 @@ pub(crate) fn gone(last: &Ledger) -> Ledger {
         dropped_by_place,
         reset,
     } = *last;
+    // Records that it held or that were on their way to it are lost with it; what it had counted as
+    // reduced or dropped stays so.
     let given_up = [open, in_flight, kept, dropped_by_place]
         .into_iter()
         .fold(0, u64::saturating_add);

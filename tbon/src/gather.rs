@@ -60,8 +60,11 @@ impl<K: Copy + PartialEq, T: Answers> Gathers<K, T> {
         if self.is_full()
             && let Some(oldest) = self.open.iter_mut().find(|gather| gather.deadline_ns != 0)
         {
+            // A deadline of 0 is overdue at the next step, whatever its time; `finish` tells it
+            // from a real time-out.
             oldest.deadline_ns = 0;
         }
+
         (0..members.len())
             .filter(|&index| !awaited.contains(index))
             .for_each(|index| tally.absent(members.get(index)));
@@ -94,6 +97,7 @@ impl<K: Copy + PartialEq, T: Answers> Gathers<K, T> {
     /// that had the whole time and did not answer are silent from now on.
     pub fn finish(&mut self, overdue_ns: u64, members: &mut Members) -> Vec<(K, T)> {
         self.open
+            // In the order in which they began, so that answers leave in that order as well.
             .extract_if(.., |gather| {
                 gather.left == 0 || gather.deadline_ns <= overdue_ns
             })
@@ -102,6 +106,8 @@ impl<K: Copy + PartialEq, T: Answers> Gathers<K, T> {
                     let member = members.get_mut(index);
                     gather.tally.absent(member);
                     // The node itself is there, whatever its ranks do.
+                    // A member whose gather was cut short for lack of room had no fair chance to
+                    // answer.
                     member.silent |= gather.deadline_ns != 0 && !member.local;
                 }
                 (gather.key, gather.tally)

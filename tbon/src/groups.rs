@@ -1,13 +1,13 @@
-//! Distributes the members of communicators: who is in which, for the places that ask.
+//! Distributes the members of communicators: places that met peers on a communicator request them.
 //!
-//! Groups are told once, by the place of the communicator's rank 0, and climb to the root; places
-//! that met peers on a communicator ask for its group. A node answers from what it has, and asks
-//! its parent for the rest, once for all members that want it.
+//! Groups are reported once, by the place of the communicator's rank 0, and climb to the root;
+//! places that met peers on a communicator ask for its group. A node answers from what it has, and
+//! asks its parent for the rest, once for all members that want it.
 //!
 //! Members repeat their questions while something is missing, because questions and answers can be
 //! lost: a message is refused, a group forgotten. A repeated question goes up again when it has
-//! brought nothing for a while. A member that repeats its own hears what is new as it comes, and
-//! everything again after pauses that grow.
+//! brought nothing for a while. A member that repeats its own is sent what is new as it comes, and
+//! everything again after growing pauses.
 //!
 //! Memory is bounded by the runs of all groups: beyond that the group that was wanted least
 //! recently is forgotten. At a node that costs a question to the parent; what the root forgets
@@ -17,7 +17,6 @@ use crate::limits::{ASK_GROUP_AGAIN_NS, GROUP_MESSAGE_RUNS_MAX, TELL_GROUP_AGAIN
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use invivo_proto::control::results::Group;
-use invivo_proto::definition::Run;
 use invivo_proto::ids::CommId;
 
 /// Groups by communicator, as messages carry them.
@@ -44,23 +43,27 @@ struct Asker {
 }
 
 impl Entry {
-    /// Whether a member that asks now is told all that is known.
+    /// Whether a member that asks now is sent all that is known.
     fn is_told_all(&mut self, now_ns: u64, member: usize) -> bool {
         let new = Asker {
             told_ns: now_ns,
             pause_ns: ASK_GROUP_AGAIN_NS,
         };
+
         let Some(asker) = self.askers.get_mut(&member) else {
             self.askers.insert(member, new);
             return true;
         };
+
         if now_ns.saturating_sub(asker.told_ns) < asker.pause_ns {
             return false;
         }
+        // The pause doubles: what never becomes complete costs less and less.
         *asker = Asker {
             told_ns: now_ns,
             pause_ns: (2 * asker.pause_ns).min(TELL_GROUP_AGAIN_NS_MAX),
         };
+
         true
     }
 
@@ -124,8 +127,8 @@ impl Groups {
         self.entries.get(&id).map(|entry| &entry.group)
     }
 
-    /// A member wants groups: what it is told of them now, and for which of them the parent is to
-    /// be asked.
+    /// Handles the request of a member: returns what is sent to it now, and the groups to request
+    /// from the parent.
     pub fn want(&mut self, now_ns: u64, member: usize, ids: Vec<CommId>) -> (Told, Vec<CommId>) {
         let mut told = Told::new();
         let mut up = Vec::new();
@@ -143,18 +146,20 @@ impl Groups {
         (told, up)
     }
 
-    /// Groups, or pieces of them, became known: what is new of them for whom.
+    /// Takes over groups, or pieces of them; returns what is new, by the member that wants it.
     pub fn learn(&mut self, told: &Told) -> BTreeMap<usize, Told> {
         let mut for_askers: BTreeMap<usize, Told> = BTreeMap::new();
         for (&id, group) in told {
+            // Nobody below asked for it; the root keeps it for those who will.
             if !self.keeps_all && !self.entries.contains_key(&id) {
                 continue;
             }
             let entry = self.touch(id);
             let before = entry.runs;
-            let new = add(&mut entry.group, group);
+            let new = entry.group.merge(group);
             entry.runs = runs(&entry.group);
             if !new.pieces.is_empty() {
+                // Only what is new: they were sent the rest when they asked.
                 for &member in entry.askers.keys() {
                     for_askers
                         .entry(member)
@@ -165,6 +170,7 @@ impl Groups {
             let after = entry.runs;
             self.runs = self.runs - before + after;
         }
+
         self.forget();
         for_askers
     }
@@ -174,6 +180,7 @@ impl Groups {
         let age = self.next_age;
         self.next_age += 1;
         let entry = self.entries.entry(id).or_default();
+        // The age is the key of the second index: the old one goes out before the new one goes in.
         self.by_age.remove(&(entry.age, id));
         self.by_age.insert((age, id));
         entry.age = age;
@@ -181,6 +188,7 @@ impl Groups {
     }
 
     fn forget(&mut self) {
+        // Also empty entries count: a member could ask for any number of ids.
         while self.runs > self.bounds.runs || self.entries.len() > self.bounds.groups {
             let Some((_, oldest)) = self.by_age.pop_first() else {
                 return;
@@ -191,21 +199,6 @@ impl Groups {
             }
         }
     }
-}
-
-/// Adds the pieces of `from`, and gives those that were new. Of two pieces at the same start the
-/// one that tells more stays.
-fn add(into: &mut Group, from: &Group) -> Group {
-    let members = |runs: &[Run]| runs.iter().map(|run| u64::from(run.count)).sum::<u64>();
-    let mut new = Group::default();
-    for (&start, runs) in &from.pieces {
-        let known = into.pieces.get(&start);
-        if known.is_none_or(|known| members(known) < members(runs)) {
-            into.pieces.insert(start, runs.clone());
-            new.pieces.insert(start, runs.clone());
-        }
-    }
-    new
 }
 
 /// What a group takes of the bound: its runs, and one for each piece, so that empty ones count as
@@ -221,6 +214,7 @@ pub(crate) fn messages(told: Told) -> Vec<Told> {
     for (id, group) in told {
         for (start, piece) in group.pieces {
             let own = piece.len() + 1;
+            // A piece longer than the limit goes alone rather than never.
             if length > 0 && length + own > GROUP_MESSAGE_RUNS_MAX {
                 messages.push(core::mem::take(&mut message));
                 length = 0;
@@ -229,6 +223,7 @@ pub(crate) fn messages(told: Told) -> Vec<Told> {
             message.entry(id).or_default().pieces.insert(start, piece);
         }
     }
+
     if length > 0 {
         messages.push(message);
     }
@@ -238,6 +233,7 @@ pub(crate) fn messages(told: Told) -> Vec<Told> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use invivo_proto::definition::Run;
     use invivo_proto::ids::Rank;
     use proptest::prelude::*;
     use std::vec;
@@ -294,7 +290,7 @@ mod tests {
 
     fn join(into: &mut Told, from: &Told) {
         for (&id, group) in from {
-            add(into.entry(id).or_default(), group);
+            into.entry(id).or_default().merge(group);
         }
     }
 
@@ -335,6 +331,7 @@ mod tests {
                     }
                 }
             }
+
             for member in 0..MEMBERS {
                 let all = there_is.iter().filter(|(id, _)| wanted[member].contains(id));
                 prop_assert_eq!(&heard[member], &all.map(|(id, group)| (*id, group.clone())).collect::<Told>());
@@ -380,6 +377,7 @@ mod tests {
             groups: 1,
             runs: 100,
         };
+
         let (mut root, mut node) = (Groups::new(true, MANY), Groups::new(false, narrow));
         root.learn(&told(1, 0, 3));
         root.learn(&told(2, 0, 3));
@@ -411,6 +409,7 @@ mod tests {
                 }
             }
         }
+
         assert_eq!(heard.len(), 2);
     }
 

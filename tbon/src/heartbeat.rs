@@ -1,9 +1,9 @@
-//! Watches the root's heartbeat, as heard from above.
+//! Detects the loss of the root by the silence of the parent.
 
 use crate::limits::{SILENCE_NS_MAX, START_NS_MAX};
 
-/// Listens to what comes from above: all of it begins at the root. Before its first word silence
-/// means nothing yet: the root may be slow to start, which has a patience of its own.
+/// The deadline for the next message from above: all of them originate at the root. Before the
+/// first one a longer deadline holds, because the root may be slow to start.
 #[derive(Clone, Debug)]
 pub(crate) struct Heartbeat {
     deadline_ns: u64,
@@ -30,6 +30,7 @@ impl Heartbeat {
     /// True once per silence that is too long.
     pub fn stops(&mut self, now_ns: u64) -> bool {
         let silent = now_ns >= self.deadline_ns;
+        // Reported once; the next message from above arms it again.
         silent && !core::mem::replace(&mut self.lost, true)
     }
 

@@ -1,7 +1,7 @@
-//! Computes which process of the job is what: rank, place, node or root.
+//! Computes the role of every process of the job: rank, place, node or root.
 //!
-//! A pure function of a few numbers that every process knows from its launcher, so that nobody has
-//! to be told.
+//! A pure function of a few numbers that every process knows from its launcher, so that the layout
+//! need not be sent.
 //!
 //! ```text
 //! policy tail, 8 ranks, fan-in 4,16        policy nodes=2, 8 ranks, fan-in 2,2
@@ -88,7 +88,7 @@ pub struct Layer {
     pub processes: u32,
 }
 
-/// Who is who in the job. As text, for tool processes: `8:4,16:tail`.
+/// The role of every process. As text, for tool processes: `8:4,16:tail`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     shape: Shape,
@@ -106,26 +106,32 @@ impl Layout {
         if app == 0 {
             return Err(LayoutError::NoRanks);
         }
+
         if hosts == 0 {
             return Err(LayoutError::NoHosts);
         }
         if !app.is_multiple_of(hosts) {
             return Err(LayoutError::Uneven { ranks: app, hosts });
         }
+
+        // Checked before the shape is made: its arithmetic is in 32 bits per host.
         if app > TOTAL_MAX {
             return Err(LayoutError::TooMany {
                 total: u64::from(app),
             });
         }
+
         let shape = Shape {
             hosts,
             ranks: app / hosts,
             fan_in,
         };
+
         let total = shape.total();
         if total > u64::from(TOTAL_MAX) {
             return Err(LayoutError::TooMany { total });
         }
+
         Ok(Layout { shape, policy })
     }
 
@@ -229,6 +235,7 @@ impl Layout {
     /// The host, from 0, that process `world` runs on; nothing beyond the last process.
     pub fn host_of(&self, world: WorldRank) -> Option<u32> {
         let block = world.0 / self.processes_per_host();
+        // The upper nodes run on the last host, behind its block.
         (world.0 < self.total()).then(|| block.min(self.hosts() - 1))
     }
 

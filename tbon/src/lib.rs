@@ -1,4 +1,4 @@
-//! The tree of tool processes: who is who in it, and what each of them does with a message.
+//! The tree of tool processes: its layout, and the state machines of node and root.
 //!
 //! Nothing here knows MPI, a clock, a socket or a file. Time is an argument in nanoseconds,
 //! messages come in, actions come out; the drivers in `tool-place` and `analysis-node` and the

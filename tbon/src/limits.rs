@@ -1,18 +1,18 @@
 //! Every limit of the tree: its name, its unit and its reason.
 
-/// How often the root says that it is alive, in ns. Six fit into [`SILENCE_NS_MAX`], so that a busy
+/// The interval of the root's heartbeat, in ns. Six fit into [`SILENCE_NS_MAX`], so that a busy
 /// machine may delay some of them.
 pub const HEARTBEAT_NS: u64 = 250_000_000;
 /// The longest silence from above before a node takes the root for lost, in ns: a pause that nobody
 /// can end must not outlive the root by more than the time at which a user grows impatient.
 pub const SILENCE_NS_MAX: u64 = 1_500_000_000;
-/// The longest that a node waits for the root's first word, in ns: launchers start processes one
+/// The longest that a node waits for the root's first message, in ns: launchers start processes one
 /// after the other and file systems are slow under all of them at once. As long as the gate of a
 /// rank that starts held stays closed by itself, so that a slow start lets nobody go.
 pub const START_NS_MAX: u64 = 60_000_000_000;
-/// The longest silence of a member before it is taken for gone, in ns. Whoever is alive asks for
-/// the time every second or so: thirty such questions have not come. Shorter stalls (a core that
-/// others use, a debugger's glance, memory that is swapped in) only make it silent.
+/// The longest silence of a member before it is taken for gone, in ns. A live member asks for the
+/// time every second or so: thirty such questions have not come. Shorter stalls (a core that others
+/// use, a debugger's glance, memory that is swapped in) only make it silent.
 pub const GONE_NS: u64 = 30_000_000_000;
 
 /// What a wave may take for each layer that it has below, in ns. A parent waits one such time

@@ -10,7 +10,7 @@ use fixedbitset::FixedBitSet;
 use invivo_proto::control::results::{Coverage, Ledger, NOTES_MAX};
 use invivo_proto::ids::WorldRank;
 
-/// One that answers.
+/// A child of a node, or the node itself.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub world: WorldRank,
@@ -18,16 +18,16 @@ pub(crate) struct Member {
     pub ranks: u32,
     /// The node itself, for the ranks that it serves directly.
     pub local: bool,
-    /// When it was heard last; it is taken to have spoken when the node began.
+    /// When its last message came; at first, when the node began.
     pub heard_ns: u64,
-    /// It missed a wave or a command, and has not been heard since: it is not asked, and commands
+    /// It missed a wave or a command, and has sent nothing since: it gets no queries, and commands
     /// do not wait for it.
     pub silent: bool,
     /// It has been silent for so long that what it held is given up. It may come back all the same.
     pub gone: bool,
     /// Messages of it that could not be read, or cannot be true.
     pub garbage: u64,
-    /// The books of its last answer.
+    /// The ledger of its last answer.
     pub last: Ledger,
 }
 
@@ -45,7 +45,7 @@ impl Member {
         }
     }
 
-    /// It says something: whatever it missed, it is there, and so are its books.
+    /// Notes a message of the member: whatever it missed, it is alive, and its ledger is valid.
     pub fn hear(&mut self, now_ns: u64) {
         self.heard_ns = now_ns;
         (self.silent, self.gone) = (false, false);
@@ -81,11 +81,12 @@ impl Member {
         } else {
             None
         };
+
         garbage.into_iter().chain(absence)
     }
 
     /// The coverage of its silence: its ranks count and do not report. What a member held that is
-    /// gone is dropped; a late one keeps its books to itself until it answers.
+    /// gone is dropped; the ledger of a late one is unknown until it answers.
     pub fn absence(&self) -> Coverage {
         let ledger = if self.gone {
             coverage::gone(&self.last)
@@ -133,6 +134,7 @@ impl Members {
         let mut gone = Vec::new();
         for (index, member) in self.0.iter_mut().enumerate() {
             if member.gone_ns().is_some_and(|gone_ns| gone_ns <= now_ns) {
+                // Its time-out is far longer than that of a wave, so it is silent in any case.
                 (member.silent, member.gone) = (true, true);
                 gone.push(index);
             }
@@ -170,6 +172,7 @@ impl Members {
 
     /// A list of those who are waited for: all who are not silent.
     pub fn roll_of_awake(&self) -> FixedBitSet {
+        // Waiting for a silent member would cost every question its whole time-out.
         (0..self.len())
             .filter(|&index| !self.0[index].silent)
             .collect()
@@ -181,7 +184,7 @@ impl Members {
     }
 }
 
-/// Something that every member says once, and the node once all have said it.
+/// A message that every member sends once, and the node once all have sent it.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     silent: FixedBitSet,
@@ -199,7 +202,7 @@ impl Tally {
         }
     }
 
-    /// A member has said it; saying it again changes nothing.
+    /// Notes the message of a member; a repetition changes nothing.
     pub fn tick_off(&mut self, member: usize) {
         if self.silent.contains(member) {
             self.silent.remove(member);

@@ -21,7 +21,7 @@
 //! time. Later questions leave a silent member out, until it is heard again; commands still go to
 //! it, and nobody waits for it. One that is not heard for [`GONE_NS`](crate::limits::GONE_NS) is
 //! gone: what it held counts as dropped. Members that are alive ask for the time every second or
-//! so, so that silence means something; and whoever comes back is what it was, books and all.
+//! so, so that silence means something; and a member that comes back is restored with its ledger.
 
 mod climb;
 mod descend;
@@ -46,7 +46,7 @@ use invivo_proto::control::results::{Group, NOTES_MAX};
 use invivo_proto::control::tree::Up;
 use invivo_proto::ids::{CommId, CommandId, WorldRank};
 
-/// The machine. `L` says how partial results are merged.
+/// The state machine. `M` merges partial results.
 #[derive(Clone, Debug)]
 pub struct Node<M> {
     merge: M,
@@ -87,6 +87,7 @@ impl<M: Merge> Node<M> {
             groups: ROOT_GROUPS_MAX,
             runs: ROOT_GROUP_RUNS_MAX,
         };
+
         let node = Node::with(
             now_ns,
             position,
@@ -108,6 +109,7 @@ impl<M: Merge> Node<M> {
             .children
             .into_iter()
             .map(|(child, ranks)| Member::new(now_ns, child, ranks, false));
+        // Sorted by world rank there: look-ups are by bisection.
         let members = Members::new(local.into_iter().chain(children).collect());
         Node {
             merge,
@@ -172,6 +174,7 @@ impl<M: Merge> Node<M> {
         let deadlines = [
             self.waves.next_deadline_ns(),
             self.commands.under_way.next_deadline_ns(),
+            // The root does not wait for itself.
             self.heartbeat.next_deadline_ns().filter(|_| !self.is_root),
             self.clock.next_ask_ns(),
             self.members.next_gone_ns(),
@@ -188,10 +191,12 @@ impl<M: Merge> Node<M> {
     pub fn step(&mut self, now_ns: u64, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
         if self.closed {
+            // Ticks go on after the shutdown and are no messages.
             let of_time = matches!(input, Input::Tick | Input::Backlog | Input::Enough);
             self.ignored.after_shutdown += u64::from(!of_time);
             return out;
         }
+
         // Only a tick makes late what has not come, because only then has everything been handed
         // in.
         let overdue_ns = match input {
@@ -199,6 +204,7 @@ impl<M: Merge> Node<M> {
             Input::Enough => u64::MAX,
             _ => 0,
         };
+
         match input {
             Input::Down(message) => {
                 self.descend(now_ns, message, &mut out);
@@ -206,6 +212,8 @@ impl<M: Merge> Node<M> {
             }
             Input::Up { from, message } => match self.members.child(from) {
                 Some(member) => {
+                    // Before the message is handled: the member answers, so it is neither silent
+                    // nor gone.
                     self.members.get_mut(member).hear(now_ns);
                     self.climb(now_ns, member, message, &mut out);
                 }
@@ -226,6 +234,8 @@ impl<M: Merge> Node<M> {
             Input::Backlog => self.pass_time(now_ns, &mut out),
             Input::Enough => {}
         }
+
+        // At the end, so that an answer that came with this input still counts.
         self.conclude(overdue_ns, &mut out);
         out
     }
@@ -250,6 +260,7 @@ impl<M: Merge> Node<M> {
 
     /// Waits no longer for members that have been silent for too long.
     fn give_up(&mut self, now_ns: u64) {
+        // Only waves and commands under way: later ones leave it out from their begin.
         for member in self.members.leave(now_ns) {
             self.waves.give_up(member, self.members.get(member));
             self.commands
@@ -268,9 +279,13 @@ impl<M: Merge> Node<M> {
                 ranks: self.ranks(),
             }));
         }
+
+        // Waves before commands and these before `Drained`: the parent gets the last results before
+        // it learns that nothing follows.
         for (wave, sum) in self.waves.finish(overdue_ns, &mut self.members) {
             out.push(Action::Up(sum.into_answer(wave, self.notes())));
         }
+
         for (command, course) in self
             .commands
             .under_way
@@ -282,6 +297,7 @@ impl<M: Merge> Node<M> {
             }));
             self.commands.remember(command, course);
         }
+
         if self.drained.complete() {
             out.push(Action::Up(Up::Drained));
         }
@@ -297,12 +313,12 @@ impl<M: Merge> Node<M> {
         self.commands.under_way.find(command).is_some()
     }
 
-    /// Whether another wave would push the oldest out.
+    /// Whether another wave would displace the oldest.
     pub(crate) fn waves_full(&self) -> bool {
         self.waves.is_full()
     }
 
-    /// Whether another command would push the oldest out.
+    /// Whether another command would displace the oldest.
     pub(crate) fn commands_full(&self) -> bool {
         self.commands.under_way.is_full()
     }

@@ -10,8 +10,8 @@ pub(crate) fn ahead_ns(height: u32) -> u64 {
     CUT_AHEAD_NS_PER_LAYER.saturating_mul(u64::from(height))
 }
 
-/// Counts the epochs of recording, in the order in which commands are given: places may come to
-/// know of a switch late, or of a window's end early, and would each count something else.
+/// Counts the epochs of recording, in the order in which commands are given: places may learn of a
+/// switch late, or of the end of a window early, and would count differently.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epochs {
     number: u32,
@@ -38,6 +38,7 @@ impl Epochs {
 
     /// The epoch from a switch on.
     fn switch(&mut self, on: bool) -> u32 {
+        // Switching on what is on begins no new epoch.
         self.number = self.number.saturating_add(u32::from(on && !self.on));
         self.on = on;
         self.number

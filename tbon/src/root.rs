@@ -35,7 +35,7 @@ pub enum Ask {
 /// What can happen to the root.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RootInput {
-    /// Tell everybody which job this is: the first message down.
+    /// The identity of the job: the first message down.
     Job(JobInfo),
     /// Somebody asks.
     Ask {
@@ -47,7 +47,7 @@ pub enum RootInput {
     Release,
     /// Let every tool process leave.
     Shutdown,
-    /// A child says something.
+    /// A message of a child.
     Up { from: WorldRank, message: Up },
     /// Time passes. Before a tick, hand in everything that has arrived.
     Tick,
@@ -231,10 +231,12 @@ impl<M: Merge> Root<M> {
     /// Lets something happen; what the driver then has to do, in order. `now_ns` never runs back.
     pub fn step(&mut self, now_ns: u64, input: RootInput) -> Vec<RootAction> {
         let mut out = Vec::new();
+        // With every input and not only with ticks: a busy root must not fall silent.
         if !self.closed && now_ns >= self.next_beat_ns {
             self.next_beat_ns = now_ns.saturating_add(HEARTBEAT_NS);
             self.pass(now_ns, Input::Down(Down::Heartbeat), &mut out);
         }
+
         match input {
             RootInput::Ask { ask, what } => {
                 if let Err(refusal) = self.ask(now_ns, ask, what, &mut out) {
@@ -254,6 +256,7 @@ impl<M: Merge> Root<M> {
             RootInput::Enough => self.pass(now_ns, Input::Enough, &mut out),
             RootInput::Garbage(child) => self.pass(now_ns, Input::Garbage(child), &mut out),
         }
+
         out
     }
 
@@ -267,6 +270,7 @@ impl<M: Merge> Root<M> {
         if self.closed {
             return Err(Refusal::ShutDown);
         }
+
         match what {
             Ask::Query(query) => {
                 if self.node.waves_full() {
@@ -274,6 +278,8 @@ impl<M: Merge> Root<M> {
                 }
                 let wave = WaveId(self.next_wave);
                 self.next_wave += 1;
+                // Before the node is asked: where no member is awake, the answer comes within this
+                // step.
                 self.waves.insert(wave, ask);
                 self.pass(now_ns, Input::Down(Down::Query { wave, query }), out);
             }
@@ -294,6 +300,7 @@ impl<M: Merge> Root<M> {
                 );
             }
         }
+
         Ok(())
     }
 
@@ -308,9 +315,12 @@ impl<M: Merge> Root<M> {
         if known && self.orders.is_taken(id, order) {
             return Err(Refusal::IdTaken { id });
         }
+
+        // Otherwise the node would cut the oldest command short.
         if !known && self.node.commands_full() {
             return Err(Refusal::TooManyCommands);
         }
+
         if !known {
             self.excludes(order)?;
         }
@@ -318,10 +328,13 @@ impl<M: Merge> Root<M> {
         if askers.len() >= ASKERS_MAX {
             return Err(Refusal::TooManyAskers { id });
         }
+
+        // A repeated id waits for the same acknowledgement as the first.
         askers.push(ask);
         if !known {
             self.orders.remember(id, order, |id| self.node.knows(id));
         }
+
         Ok(())
     }
 
@@ -332,6 +345,7 @@ impl<M: Merge> Root<M> {
                 .such(is_such)
                 .find(|&id| self.node.is_under_way(id))
         };
+
         let refusal = match order {
             Order::Reset | Order::Window { .. } => {
                 under_way(|order| matches!(order, Order::Window { .. }))
@@ -346,12 +360,14 @@ impl<M: Merge> Root<M> {
             | Order::Record { .. }
             | Order::Strategy { .. } => None,
         };
+
         refusal.map_or(Ok(()), Err)
     }
 
-    /// Whoever still waits is told so.
+    /// Refuses all askers that still wait.
     fn shut_down(&mut self, now_ns: u64, out: &mut Vec<RootAction>) {
         self.closed = true;
+        // The tree answers nothing after the shutdown, so nobody may be left waiting.
         let waves = core::mem::take(&mut self.waves).into_values();
         let commands = core::mem::take(&mut self.commands).into_values().flatten();
         out.extend(waves.chain(commands).map(|ask| RootAction::Refused {
@@ -367,7 +383,7 @@ impl<M: Merge> Root<M> {
             match action {
                 Action::Down { to, message } => out.push(RootAction::Down { to, message }),
                 Action::Up(message) => self.arrive(message, out),
-                // The root knows what it says itself, and hears itself.
+                // The root has no ranks of its own, and cannot lose itself.
                 Action::Local(_) | Action::RootLost => {}
             }
         }

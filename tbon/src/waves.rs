@@ -52,6 +52,7 @@ impl Wave {
         } else {
             merge.merge(&mut self.partial, partial)?;
         }
+
         self.empty = false;
         coverage::merge(&mut self.coverage, coverage);
         missing::note(&mut self.missing, missing);
@@ -60,6 +61,7 @@ impl Wave {
 
     /// The answer. A status says what is wrong with the members, too.
     pub fn into_answer(mut self, wave: WaveId, notes: impl Iterator<Item = String>) -> Up {
+        // Every node adds its own notes, so each trouble is reported by the one that saw it.
         if let Partial::Status(status) = &mut self.partial {
             status.notes.extend(notes);
             status.notes.sort_unstable();

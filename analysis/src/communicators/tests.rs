@@ -41,6 +41,7 @@ fn peers_on_an_intercommunicator_are_in_the_remote_group() {
         peers: THEIRS,
         rank: 1,
     };
+
     assert_eq!(known.membership(Rank(5), BRIDGE), Some(membership));
     assert_eq!(known.peer(Rank(5), BRIDGE, 1), None);
     known.meet(Rank(5), BRIDGE, 1);
@@ -65,6 +66,7 @@ fn a_group_of_our_own_is_known_at_once() {
         stride: -2,
         count: 3,
     };
+
     Runs::encode(run, &mut bytes, &mut at).expect("room");
     let definition = Definition::Communicator {
         local: BRIDGE,
@@ -73,12 +75,14 @@ fn a_group_of_our_own_is_known_at_once() {
         size: 3,
         remote: None,
     };
+
     known.define(Rank(8), &definition);
     let told = Definition::Group {
         id: OURS,
         start: 0,
         runs: Runs(&bytes[..at]),
     };
+
     known.define(Rank(8), &told);
     known.meet(Rank(8), BRIDGE, 2);
     assert_eq!(known.wanted(), []);
@@ -91,6 +95,7 @@ fn the_world_and_self_need_no_definition() {
     for comm in [CommLocal::WORLD, CommLocal::SELF, CommLocal::NONE] {
         known.meet(Rank(5), comm, 9);
     }
+
     assert_eq!(known.wanted(), []);
     assert_eq!(known.peer(Rank(5), CommLocal::WORLD, 9), Some(Rank(9)));
     assert_eq!(known.peer(Rank(5), CommLocal::SELF, 0), Some(Rank(5)));
@@ -101,6 +106,7 @@ fn the_world_and_self_need_no_definition() {
             .membership(Rank(rank), CommLocal::SELF)
             .map(|of| of.id)
     };
+
     assert_ne!(own(5), own(6));
 }
 
@@ -116,6 +122,7 @@ fn many_are_asked_for_in_turn() {
         leader: Rank(0),
         counter,
     };
+
     for counter in 0..many {
         let definition = Definition::Communicator {
             local: CommLocal(counter + 2),
@@ -132,10 +139,12 @@ fn many_are_asked_for_in_turn() {
             assert!(known.wanted().len() <= WANTED_MAX);
         }
     }
+
     let mut asked = Vec::new();
     for _ in 0..3 {
         asked.extend(known.wanted());
     }
+
     asked.sort_unstable();
     asked.dedup();
     assert_eq!(asked.len(), many as usize);

@@ -29,6 +29,7 @@ fn naive(all: &[Recorded], rank: Option<Rank>, region: RegionId) -> FunctionStat
             };
         }
     }
+
     row
 }
 
@@ -48,6 +49,7 @@ fn naive_rows(
             by_rank.insert((r.rank, facts.region), row);
         }
     }
+
     merged.retain(|_, row| there_is(row));
     by_rank.retain(|_, row| there_is(row));
     (merged, by_rank)
@@ -65,12 +67,14 @@ proptest! {
         for r in &all {
             functions.record(r.rank, &r.call, &r.parts, r.duration_ns, r.clipped);
         }
+
         let table = functions.to_partial(rank_rows_max);
         let (merged, by_rank) = naive_rows(&all);
         prop_assert!(table.rows.keys().eq(merged.keys()));
         for (key, row) in &table.rows {
             prop_assert!(same(row, &merged[key]), "{row:?} {:?}", merged[key]);
         }
+
         prop_assert_eq!(table.rank_rows_total, by_rank.len() as u64);
         let mut longest: Vec<_> = by_rank.iter().collect();
         longest.sort_by_key(|(key, row)| (Reverse(row.time.sum_ns), **key));
@@ -80,6 +84,7 @@ proptest! {
         for (row, (_, other)) in table.rank_rows.values().zip(longest) {
             prop_assert!(same(row, other), "{row:?} {other:?}");
         }
+
         functions.reset();
         prop_assert_eq!(functions.to_partial(0), FunctionTable::default());
     }
@@ -106,10 +111,12 @@ fn bytes_belong_to_the_operation() {
         facts,
         ..Call::default()
     };
+
     let part = |facts| Part {
         facts,
         ..Part::default()
     };
+
     functions.record(
         Rank(7),
         &call(facts(RecordKind::PostSend, ISEND, 100, 0)),
@@ -139,6 +146,7 @@ fn bytes_belong_to_the_operation() {
         let row = &rows[&region];
         (row.time.count, row.time.sum_ns, row.bytes_out, row.bytes_in)
     };
+
     assert_eq!((rows[&ISEND].clipped, rows[&IRECV].clipped), (0, 1));
     assert_eq!(row(ISEND), (1, 10, 100, 0));
     assert_eq!(row(IRECV), (1, 20, 0, 64));
@@ -153,6 +161,7 @@ fn messages_to_nobody_move_nothing() {
         peer: peer::NULL,
         ..facts(RecordKind::Send, ISEND, 100, 0)
     };
+
     functions.record(
         Rank(0),
         &Call {
@@ -182,6 +191,7 @@ fn the_largest_table_fits_into_a_message() {
         rank_rows: (0..RANK_ROWS_MAX).map(|n| (key(n), row)).collect(),
         ..FunctionTable::default()
     };
+
     let bytes = invivo_proto::control::encode(&table)
         .expect("it fits")
         .len();

@@ -28,6 +28,9 @@ pub fn stuck(nodes: &[Node]) -> Vec<bool> {
     let mut met: Vec<Vec<bool>> = vec![Vec::new(); nodes.len()];
     let mut can = vec![false; nodes.len()];
     let mut reached = VecDeque::new();
+
+    // Nodes that can go on at once start the queue; the others are entered with each of their
+    // targets.
     for (at, node) in nodes.iter().enumerate() {
         match node {
             Node::Free => reached.push_back(at),
@@ -35,6 +38,7 @@ pub fn stuck(nodes: &[Node]) -> Vec<bool> {
             Node::Waits(needs) => {
                 unmet[at] = needs.len();
                 met[at] = vec![false; needs.len()];
+                // An AND over nothing is met.
                 if needs.is_empty() {
                     reached.push_back(at);
                 }
@@ -46,9 +50,12 @@ pub fn stuck(nodes: &[Node]) -> Vec<bool> {
             }
         }
     }
+
+    // Each edge is visited once: its target is reached at most once.
     while let Some(at) = reached.pop_front() {
         can[at] = true;
         for (node, need) in core::mem::take(&mut helps[at]) {
+            // One need may list several targets; only the first of them that goes on counts.
             if !core::mem::replace(&mut met[node][need], true) {
                 unmet[node] -= 1;
                 if unmet[node] == 0 {
@@ -57,6 +64,7 @@ pub fn stuck(nodes: &[Node]) -> Vec<bool> {
             }
         }
     }
+
     nodes
         .iter()
         .zip(can)
@@ -92,6 +100,7 @@ pub fn cycle(nodes: &[Node], stuck: &[bool], skip: &[bool]) -> Option<Vec<usize>
         let targets = hopeless(nodes, stuck, at).flatten().copied();
         targets.filter(|&to| stuck[to] && !skip[to])
     };
+
     let mut best = any_cycle(nodes.len(), |at| stuck[at] && !skip[at], next)?;
     // Each turn makes it shorter.
     while let Some(shorter) = best
@@ -103,6 +112,8 @@ pub fn cycle(nodes: &[Node], stuck: &[bool], skip: &[bool]) -> Option<Vec<usize>
     {
         best = shorter;
     }
+
+    // The same cycle always begins with the same node, so that repeated answers agree.
     let lowest = best.iter().enumerate().min_by_key(|&(_, node)| node)?.0;
     best.rotate_left(lowest);
     Some(best)
@@ -120,6 +131,8 @@ fn any_cycle<I: Iterator<Item = usize>>(
         if seen[start] {
             continue;
         }
+        // A node seen before was searched to its end without finding a cycle, so it is never
+        // entered again.
         seen[start] = true;
         on_path[start] = true;
         let mut path = vec![(start, next(start))];
@@ -139,6 +152,7 @@ fn any_cycle<I: Iterator<Item = usize>>(
             }
         }
     }
+
     None
 }
 
@@ -166,6 +180,7 @@ fn shortest_through<I: Iterator<Item = usize>>(
             }
         }
     }
+
     None
 }
 
@@ -200,6 +215,7 @@ mod tests {
                     Node::Free | Node::Gone => false,
                 })
         };
+
         let union = (0..1usize << NODES)
             .filter(|&set| holds(set))
             .fold(0, |a, b| a | b);
@@ -212,6 +228,7 @@ mod tests {
             let targets = hopeless(nodes, stuck, from).flatten().copied();
             targets.filter(|&to| stuck[to]).collect()
         };
+
         (0..NODES)
             .filter(|&at| stuck[at])
             .filter_map(|at| {

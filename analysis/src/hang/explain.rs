@@ -10,14 +10,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use invivo_proto::control::hang::{Diagnosis, Doing, FINDINGS_MAX, Finding, Hang, Verdict};
 
-/// What is the matter.
+/// Returns the verdict, the findings and the sentence for a merged answer.
 pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
     let graph = WaitGraph::new(waits, around);
     let stuck = and_or_graph::stuck(&graph.nodes);
     let is_stuck = |at: &usize| stuck[*at];
     let mut findings = Vec::new();
+    // Pending calls are the first nodes; those behind them are helpers of the graph and no ranks.
     let all = (0..waits.pending.len()).filter(is_stuck).count() as u32;
     if all > 0 {
+        // The order matters: the first finding becomes the sentence.
         graph.mismatches(&stuck, &mut findings);
         graph.gone(&stuck, &mut findings);
         graph.cycles(&stuck, &mut findings);
@@ -25,6 +27,7 @@ pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
         graph.missing(&mut findings);
         graph.unmatched(&mut findings);
     }
+
     findings.truncate(FINDINGS_MAX);
     let waits_for_someone = findings.iter().any(is_for_somebody_at_work);
     let in_mpi = |doing: &Doing| {
@@ -33,6 +36,7 @@ pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
             Doing::InMpi(_) | Doing::Messages(_) | Doing::Collective(_) | Doing::Held
         )
     };
+
     let verdict = if all > 0 {
         Verdict::Deadlock
     } else if waits_for_someone {
@@ -42,6 +46,8 @@ pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
     } else {
         Verdict::Computing
     };
+
+    // A rank that has finished is quiet for ever and would say nothing about the others.
     let at_work = waits
         .classes
         .iter()
@@ -57,6 +63,7 @@ pub fn explain(waits: &Hang, around: &Surroundings<'_>) -> Diagnosis {
         findings,
         quiet_ns,
     };
+
     diagnosis.sentence = sentence::of(&diagnosis, waits);
     diagnosis
 }

@@ -31,6 +31,8 @@ pub fn paired(pending: &[Pending]) -> Vec<Vec<bool>> {
                 .filter(|&(_, recv)| fits(sender.rank, send, recv))
                 .map(|(m, recv)| (m, recv.side))
                 .collect();
+            // A probe is served by a message but does not consume it, so every fitting probe is
+            // paired.
             for (m, _) in fitting.iter().filter(|(_, side)| *side == Side::Probe) {
                 // It finds the message and leaves it there.
                 paired[to][*m] = true;
@@ -44,6 +46,7 @@ pub fn paired(pending: &[Pending]) -> Vec<Vec<bool>> {
             }
         }
     }
+
     paired
 }
 

@@ -15,7 +15,7 @@ const LISTED_MAX: usize = 6;
 /// Links of a cycle that a sentence spells out.
 const LINKS_SPELT_MAX: usize = 4;
 
-/// The sentence. It begins in lower case and has no full stop: it stands behind a prefix.
+/// The sentence. It begins in lower case and has no full stop, because it follows a prefix.
 pub fn of(diagnosis: &Diagnosis, waits: &Hang) -> String {
     let first = diagnosis
         .findings
@@ -110,11 +110,13 @@ fn waiting(link: &Link) -> String {
         Doing::Messages(region) | Doing::InMpi(region) => (region.0, mpi::peer::NONE),
         _ => (0, mpi::peer::NONE),
     };
+
     let what = match (&link.operation, link.waits_for) {
         (Some(operation), to) => message(operation, to),
         (None, Some(rank)) => format!(" for rank {rank}"),
         (None, None) => String::new(),
     };
+
     format!(
         "rank {} waits in {}{}{what}",
         link.rank,
@@ -128,12 +130,14 @@ fn message(operation: &Operation, to: Option<Rank>) -> String {
         ANY_TAG => "any tag".to_string(),
         tag => format!("tag {tag}"),
     };
+
     let whom = match (operation.peer, to) {
         (Partner::Any, Some(rank)) => format!("anybody, thus rank {rank}"),
         (Partner::Any, None) => "anybody".to_string(),
         (Partner::Rank(rank), _) | (_, Some(rank)) => format!("rank {rank}"),
         _ => "nobody".to_string(),
     };
+
     match operation.side {
         Side::Send => format!(" for {whom} to receive its message with {tag}"),
         Side::Recv | Side::Probe => format!(" for a message of {whom} with {tag}"),
@@ -208,7 +212,7 @@ fn does(doing: Doing, many: bool) -> String {
     }
 }
 
-/// Who does what, where nothing is the matter.
+/// Counts the ranks by what they do, where no finding is known.
 fn doing(waits: &Hang) -> String {
     let mut by: Vec<(u32, String)> = Vec::new();
     for (doing, class) in &waits.classes {
@@ -221,6 +225,7 @@ fn doing(waits: &Hang) -> String {
             ),
         ));
     }
+
     by.sort_by_key(|one| Reverse(one.0));
     let told: Vec<String> = by
         .into_iter()
@@ -230,5 +235,6 @@ fn doing(waits: &Hang) -> String {
     if told.is_empty() {
         return "no rank is known".to_string();
     }
+
     format!("nobody is known to wait in vain: {}", told.join(", "))
 }

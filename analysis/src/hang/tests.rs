@@ -155,6 +155,7 @@ fn a_mismatched_root() {
     for one in &mut all {
         one.passed = [(CommId::WORLD, 3)].into();
     }
+
     for rank in [2, 3] {
         let mut one = pending(
             rank,
@@ -163,6 +164,7 @@ fn a_mismatched_root() {
         one.passed = [(CommId::WORLD, 4)].into();
         all.push(one);
     }
+
     let waits = of(all, &[]);
     says(
         &waits,
@@ -320,6 +322,7 @@ pub fn hang_of(place: usize, said: &[(Doing, u64, bool, Option<u8>)]) -> Hang {
             add(&mut waits, rank, *doing, *since_ns);
         }
     }
+
     waits
 }
 
@@ -349,6 +352,7 @@ fn what_is_told_is_bounded() {
         add_pending(&mut next, one);
         merge(&mut all, next);
     }
+
     assert_eq!(
         (all.ranks, all.classes.len(), all.pending.len()),
         (3000, CLASSES_MAX, PENDING_MAX)

@@ -31,11 +31,11 @@ pub(super) struct WaitGraph<'a> {
 struct Communicator {
     /// How many members it has, where that is known.
     size: Option<u64>,
-    /// Who they are, where that is known and there are not too many.
+    /// The members, where they are known and not too many.
     members: Option<BTreeSet<Rank>>,
     /// Every rank of the job is one.
     is_world: bool,
-    /// By number, as far as they were told.
+    /// Members by number, as far as they were reported.
     told: Option<Members>,
 }
 
@@ -75,20 +75,27 @@ impl<'a> WaitGraph<'a> {
             communicators: BTreeMap::new(),
             nodes: Vec::new(),
         };
+
         graph.learn(around);
+
+        // One node for each collective and each part in it: all ranks with that part need the same.
         let mut collectives = BTreeMap::new();
         for one in pending {
             if let Doing::Collective(collective) = one.doing {
+                // Two helper nodes lie between calls and collectives: `free` and the one that is
+                // gone.
                 let next = pending.len() + 2 + collectives.len();
                 collectives
                     .entry((collective, graph.part(collective, one.rank)))
                     .or_insert(next);
             }
         }
+
         let mut nodes: Vec<Node> = pending
             .iter()
             .enumerate()
             .map(|(n, one)| match one.doing {
+                // The snapshot is not taken at one instant: a young call may be over already.
                 Doing::Messages(_) | Doing::Collective(_) if one.since_ns < SETTLED_NS => {
                     Node::Free
                 }
@@ -101,6 +108,8 @@ impl<'a> WaitGraph<'a> {
             })
             .collect();
         nodes.extend([Node::Free, Node::Gone]);
+
+        // The map is ordered by key, the nodes must be in the order of their numbers.
         let mut in_order: Vec<(usize, (CollectiveCall, CollectivePart))> =
             collectives.into_iter().map(|(what, n)| (n, what)).collect();
         in_order.sort_unstable();
@@ -113,7 +122,7 @@ impl<'a> WaitGraph<'a> {
         graph
     }
 
-    /// Takes over what is known of the communicators that come up.
+    /// Looks up the communicators of all pending operations.
     fn learn(&mut self, around: &Surroundings<'_>) {
         for one in &self.waits.pending {
             let of_calls = one.operations.iter().map(|operation| operation.comm);
@@ -124,6 +133,7 @@ impl<'a> WaitGraph<'a> {
             for comm in of_calls.chain(of_collective) {
                 self.communicators.entry(comm).or_insert_with(|| {
                     let is_world = comm == CommId::WORLD;
+                    // The world has no group of its own: rank and member are the same number.
                     let told = (around.members)(comm).filter(|_| !is_world);
                     let size = if is_world {
                         Some(u64::from(around.ranks))
@@ -174,25 +184,30 @@ impl<'a> WaitGraph<'a> {
                 }
             })
             .collect();
+        // MPI_Waitany and the like need any one of their requests: all targets become one need.
         if one.any {
             let mut targets = needs.concat();
+            // One of the requests that were cut may complete.
             if one.more_operations || needs.is_empty() {
                 targets.push(self.free());
             }
             needs = vec![targets];
         }
+
         Node::Waits(needs)
     }
 
-    /// Who can complete an operation whose other side is not there.
+    /// The nodes that can complete an operation without a partner.
     fn targets(&self, one: &Pending, operation: &Operation) -> Vec<usize> {
         let free = vec![self.free()];
-        // Of what a rank has posted beyond what it told, one may be the other side.
+        // A rank with more operations than it reported may have posted the partner.
         let of = |rank: Rank| match self.at.get(&rank) {
             Some(&at) if self.waits.pending[at].more_operations => self.free(),
             _ => self.node(rank),
         };
+
         match (operation.side, operation.peer) {
+            // Nothing is known of the other side: to claim a deadlock here would be a guess.
             (Side::Other, _) | (_, Partner::Nobody | Partner::Unknown) => free,
             (_, Partner::Rank(rank)) => vec![of(rank)],
             (_, Partner::Any) => {
@@ -235,6 +250,8 @@ impl<'a> WaitGraph<'a> {
         {
             return Node::Waits(vec![vec![node]]);
         }
+
+        // An AND: each rank that has not come is a need of its own.
         if part == CollectivePart::Everybody {
             let told = self
                 .waits
@@ -247,8 +264,9 @@ impl<'a> WaitGraph<'a> {
                 .filter_map(|rank| self.lacks(collective, rank));
             return Node::Waits(lacking.map(|node| vec![node]).collect());
         }
-        // Whoever still stands there needs at least one of those who have not come; nobody knows
-        // which. Where all have come it is on its way.
+
+        // A rank that is still in the call needs at least one of those who have not come; nobody
+        // knows which. Where all have come it is on its way.
         let members = comm.members.iter().flatten();
         let lacking: Vec<usize> = members
             .filter_map(|&rank| self.lacks(collective, rank))
@@ -263,6 +281,7 @@ impl<'a> WaitGraph<'a> {
             Some(&at) => match has_come(collective, &self.waits.pending[at]) {
                 Some(true) => None,
                 Some(false) => Some(at),
+                // Its position in this communicator is unknown, so it may have passed the call.
                 None => Some(self.free()),
             },
             // Out of a rooted one it may have gone long ago.
@@ -275,7 +294,7 @@ impl<'a> WaitGraph<'a> {
         }
     }
 
-    /// Members of a communicator whose calls are told in full.
+    /// Members of a communicator with a fully reported call.
     fn members_told(&self, comm: CommId) -> impl Iterator<Item = &'a Pending> {
         let comm = &self.communicators[&comm];
         self.waits
@@ -285,7 +304,7 @@ impl<'a> WaitGraph<'a> {
     }
 }
 
-/// Who needs whom in a collective.
+/// The dependencies between the ranks of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CollectiveShape {
     OneToAll,
@@ -305,6 +324,7 @@ enum CollectivePart {
 
 fn shape(collective: CollectiveCall) -> CollectiveShape {
     let name = mpi::name(collective.region);
+    // Large-count variants of MPI-4 synchronise like their originals.
     match name.strip_suffix("_c").unwrap_or(name) {
         "MPI_Bcast" | "MPI_Scatter" | "MPI_Scatterv" => CollectiveShape::OneToAll,
         "MPI_Gather" | "MPI_Gatherv" | "MPI_Reduce" => CollectiveShape::AllToOne,

@@ -18,6 +18,7 @@ fn naive(all: &[Recorded], side_max: u32) -> Matrix {
         block_ranks,
         ..Matrix::default()
     };
+
     for recorded in all {
         for facts in recorded.facts().filter(|facts| facts.peer >= 0) {
             let peer = peers_on(recorded.rank, facts.comm)
@@ -41,6 +42,7 @@ fn naive(all: &[Recorded], side_max: u32) -> Matrix {
             cell.bytes += bytes;
         }
     }
+
     matrix
 }
 
@@ -58,10 +60,12 @@ proptest! {
         for r in &all {
             leaf.record(r.rank, &r.call, &r.parts);
         }
+
         // Definitions and groups may come after the records that need them.
         for rank in 0..RANKS {
             define(&mut leaf, Rank(rank));
         }
+
         leaf.learn_groups(all_groups());
         let expected = naive(&all, side_max);
         prop_assert_eq!(leaf.to_partial(RANKS, side_max), expected.clone());
@@ -71,6 +75,7 @@ proptest! {
         for r in &all {
             leaf.record(r.rank, &r.call, &r.parts);
         }
+
         prop_assert_eq!(leaf.to_partial(RANKS, side_max), expected);
     }
 
@@ -80,6 +85,7 @@ proptest! {
         for rank in 0..RANKS {
             define(&mut leaf, Rank(rank));
         }
+
         for r in &all {
             leaf.record(r.rank, &r.call, &r.parts);
         }
@@ -96,6 +102,7 @@ proptest! {
             let facts = r.facts().filter(|f| (2..5).contains(&f.comm.0) && moves(f.kind));
             facts.filter(|f| f.peer >= peers_on(r.rank, f.comm).len() as i32).count()
         };
+
         prop_assert_eq!(leaf.wanted().is_empty(), all.iter().map(beyond).sum::<usize>() == 0);
     }
 }
@@ -117,10 +124,12 @@ fn startall_posts_in_parts_and_waitall_receives_in_parts() {
         bytes_in,
         ..Facts::default()
     };
+
     let part = |facts| Part {
         facts,
         ..Part::default()
     };
+
     let posts = [
         facts(RecordKind::PostSend, 1, 10, 0),
         facts(RecordKind::PostRecv, 1, 0, 99),
@@ -169,12 +178,14 @@ fn a_full_table_loses_names_but_no_messages() {
         },
         ..Call::default()
     };
+
     let peers = CELLS_MAX as u32 + 10;
     for _ in 0..2 {
         for peer in 0..peers {
             leaf.record(Rank(0), &send(peer as i32), &[]);
         }
     }
+
     assert!(leaf.cells.len() <= CELLS_MAX + 1);
     let matrix = leaf.to_partial(peers, u32::MAX);
     assert_eq!(matrix.block_ranks, peers.div_ceil(SIDE_MAX));
@@ -196,6 +207,7 @@ fn the_largest_matrix_fits_into_a_message() {
         messages: u64::MAX,
         bytes: u64::MAX,
     };
+
     let cells = || (0..SIDE_MAX * SIDE_MAX).map(|n| ((n / SIDE_MAX, n % SIDE_MAX), most));
     let matrix = Matrix {
         block_ranks: u32::MAX,
@@ -203,6 +215,7 @@ fn the_largest_matrix_fits_into_a_message() {
         received: cells().collect(),
         unresolved: most,
     };
+
     let bytes = invivo_proto::control::encode(&matrix)
         .expect("it fits")
         .len();

@@ -33,7 +33,7 @@ const NO_TRAFFIC: Traffic = Traffic {
 /// Why an endpoint will never be matched; see [`Unmatched`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnmatchedReason {
-    /// Nobody knows the peer.
+    /// The peer is unknown.
     Unresolved,
     /// No room.
     Limit,
@@ -51,7 +51,6 @@ pub struct Counters {
     pub reset_ns: u64,
     /// Pauses of the application, in job time.
     pub pauses: Pauses,
-    /// The sums.
     pub sums: Messages,
 }
 
@@ -66,15 +65,15 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Whether an endpoint is counted. Of one by another clock than job time its standing alone
-    /// tells.
+    /// Whether an endpoint is counted. An endpoint timed before job time was known counts by its
+    /// clipping alone.
     #[inline]
     pub fn counts(&self, endpoint: &Endpoint) -> bool {
         let is_behind = endpoint.error_ns == UNKNOWN_NS || endpoint.end_ns > self.reset_ns;
         endpoint.clipping != Clipping::Outside && is_behind
     }
 
-    /// A message was sent.
+    /// Counts a message that was sent.
     #[inline]
     pub fn sent(&mut self, endpoint: &Endpoint) {
         if self.counts(endpoint) {
@@ -82,7 +81,7 @@ impl Counters {
         }
     }
 
-    /// A message was received.
+    /// Counts a message that was received.
     #[inline]
     pub fn received(&mut self, endpoint: &Endpoint) {
         if self.counts(endpoint) {
@@ -90,7 +89,7 @@ impl Counters {
         }
     }
 
-    /// An endpoint will never be matched.
+    /// Counts an endpoint that will never be matched.
     pub fn unmatched(&mut self, endpoint: &Endpoint, reason: UnmatchedReason) {
         if self.counts(endpoint) {
             let unmatched = &mut self.sums.unmatched;
@@ -112,12 +111,15 @@ impl Counters {
             self.unmatched(receive, UnmatchedReason::Cut);
             return;
         }
+
         add(&mut self.sums.matched, one(send));
         // By a clock that is a little off a message may seem to come before it was sent.
         let end_ns = receive.end_ns.max(send.begin_ns);
         let clipped = [send, receive]
             .iter()
             .any(|endpoint| endpoint.clipping == Clipping::Clipped);
+        // A message that was under way during a pause took longer for that reason alone; it is
+        // counted and not timed.
         let pause = self.pauses.net(send.begin_ns.min(receive.begin_ns), end_ns);
         // Two endpoints of a time before job time was known are by the same clock, that of their
         // node.
@@ -126,11 +128,15 @@ impl Counters {
             self.sums.untimed += 1;
             return;
         }
+
         if send.error_ns != UNKNOWN_NS {
             let error_ns = u64::from(send.error_ns.max(receive.error_ns));
             self.sums.clock_error_ns = self.sums.clock_error_ns.max(error_ns);
         }
+
         moments::insert(&mut self.sums.transfer, end_ns - send.begin_ns, receiver);
+        // Late sender: the receiver waits from its own begin to the begin of the send, and not
+        // beyond its own end.
         if send.begin_ns > receive.begin_ns {
             let waited_ns = send.begin_ns.min(receive.end_ns) - receive.begin_ns;
             moments::insert(&mut self.sums.late_sender, waited_ns, receiver);
@@ -151,7 +157,7 @@ fn add(into: &mut Traffic, from: Traffic) {
     into.bytes = into.bytes.saturating_add(from.bytes);
 }
 
-/// Adds what `from` says of messages that others saw.
+/// Adds the counts of other places.
 pub fn merge(into: &mut Messages, from: &Messages) {
     add(&mut into.sent, from.sent);
     add(&mut into.received, from.received);
@@ -166,6 +172,7 @@ pub fn merge(into: &mut Messages, from: &Messages) {
     ] {
         *into = into.saturating_add(from);
     }
+
     moments::merge(&mut into.transfer, &from.transfer);
     moments::merge(&mut into.late_sender, &from.late_sender);
     into.clock_error_ns = into.clock_error_ns.max(from.clock_error_ns);

@@ -50,12 +50,17 @@ impl Matcher {
         lost_ns: u64,
         counters: &mut Counters,
     ) {
+        // Its receive may be among the lost records; to keep it would shift all later pairs of the
+        // channel.
         if side == Side::Send && endpoint.begin_ns <= lost_ns {
             return counters.unmatched(&endpoint, UnmatchedReason::Missing);
         }
+
+        // Its receive may have been given up for lack of room.
         if side == Side::Send && endpoint.begin_ns <= self.given_up_ns {
             return counters.unmatched(&endpoint, UnmatchedReason::Limit);
         }
+
         if self.waiting.len() >= WAITING_MAX || self.waiting.blocks() >= BLOCKS_MAX {
             self.make_room(counters);
         }
@@ -90,6 +95,7 @@ impl Matcher {
             .map(|(_, _, endpoint)| endpoint.end_ns)
             .collect();
         let middle = ends.len() / 2;
+        // The median in linear time. Half at once, so that the cost is spread over many endpoints.
         let until_ns = *ends.select_nth_unstable(middle).1;
         self.given_up_ns = self.given_up_ns.max(until_ns);
         self.waiting.drop_until(until_ns, |endpoint| {
@@ -109,6 +115,9 @@ fn impossible(
     if send.begin_ns <= lost_ns {
         return Some((Side::Send, UnmatchedReason::Missing));
     }
+
+    // Recording was off between them: the older one has its partner in the time that was not
+    // recorded.
     if send.epoch != receive.epoch {
         let older = if send.epoch < receive.epoch {
             Side::Send
@@ -117,7 +126,9 @@ fn impossible(
         };
         return Some((older, UnmatchedReason::Cut));
     }
+
     let error_ns = u64::from(send.error_ns) + u64::from(receive.error_ns);
+    // Only if both clocks together cannot explain it: a wrong verdict would shift all later pairs.
     let received_first = receive.end_ns.saturating_add(error_ns) < send.begin_ns;
     received_first.then_some((Side::Receive, UnmatchedReason::Missing))
 }
@@ -149,6 +160,7 @@ mod tests {
             };
             matcher.meet(channel, Side::Receive, endpoint, 0, &mut counters);
         }
+
         let waiting = matcher.waiting().len();
         assert!(
             waiting <= BLOCKS_MAX && waiting > BLOCKS_MAX / 3,

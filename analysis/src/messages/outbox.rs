@@ -58,6 +58,9 @@ impl Outbox {
                 taken.push((place, batch));
             }
         }
+
+        // Places without sends leave no empty queue behind, so the map stays as small as the
+        // traffic.
         self.by_place.retain(|_, sends| !sends.is_empty());
         taken
     }
@@ -86,13 +89,16 @@ pub fn open(send: &SendEndpoint, error_ns: u32) -> (Channel, Endpoint) {
         source: send.source,
         tag: send.tag,
     };
+
     let endpoint = Endpoint {
         begin_ns: send.begin_ns,
+        // The message comes from another process: an end before the begin must not underflow later.
         end_ns: send.end_ns.max(send.begin_ns),
         bytes: send.bytes,
         epoch: send.epoch,
         error_ns,
         clipping: send.clipping,
     };
+
     (channel, endpoint)
 }

@@ -47,7 +47,8 @@ struct Posted {
     pattern: Pattern,
 }
 
-/// See the module's head. `R` is what is known of a completed receive.
+/// Brings completed receives into the order of their posting. `R` is what is known of a completed
+/// receive.
 #[derive(Clone, Debug)]
 pub struct InOrder<R> {
     posted: VecDeque<Posted>,
@@ -80,6 +81,7 @@ impl<R> InOrder<R> {
     /// A receive was posted.
     #[inline]
     pub fn post(&mut self, request: u64, begin: u64, pattern: Pattern) {
+        // So many open receives mean lost completions: order is given up rather than memory.
         if self.posted.len() >= POSTED_MAX {
             self.posted.clear();
         }
@@ -132,7 +134,7 @@ impl<R> InOrder<R> {
         }
     }
 
-    /// What is open now will not be heard of again. Gives what was held back, in order.
+    /// What is open now will not complete. Gives what was held back, in order.
     pub fn forget(&mut self, out: &mut Vec<(Pattern, R)>) {
         self.posted.clear();
         out.extend(core::mem::take(&mut self.held).into_values());
@@ -168,6 +170,7 @@ impl<R> InOrder<R> {
             return;
         }
         self.held.insert(order, (channel, receive));
+        // What holds back so many will not complete any more.
         if self.held.len() > HELD_MAX {
             self.forget(out);
         }
@@ -178,6 +181,7 @@ impl<R> InOrder<R> {
         if self.held.is_empty() {
             return;
         }
+        // In posting order, as the map is ordered by it: MPI matches in that order.
         let free: Vec<u64> = self
             .held
             .iter()

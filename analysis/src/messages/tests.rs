@@ -50,6 +50,7 @@ impl Places {
         for begins in &begins[1..] {
             of_rank.push(of_rank[of_rank.len() - 1] + usize::from(*begins));
         }
+
         let count = of_rank[of_rank.len() - 1] + 1;
         let places = (0..count).map(|place| {
             let first = of_rank.iter().position(|p| *p == place).expect("a rank");
@@ -161,6 +162,7 @@ fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool, window: (u6
         (0..RANKS as usize).for_each(|rank| places.define(rank));
         places.learn();
     }
+
     let mut next: Vec<usize> = job.records.iter().map(|_| 0).collect();
     let mut picks = order.iter().copied().cycle();
     let mut pick = || picks.next().unwrap_or_default();
@@ -182,6 +184,7 @@ fn feed(places: &mut Places, job: &Job, order: &[usize], late: bool, window: (u6
             _ => {}
         }
     }
+
     (0..RANKS as usize).for_each(|rank| places.define(rank));
     places.learn();
     places.resolve();
@@ -198,10 +201,12 @@ fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums
         to.messages += 1;
         to.bytes += bytes;
     };
+
     for (span, bytes) in job.sends.iter().filter(|(span, _)| counts(span)) {
         let _ = span;
         add(&mut sums.sent, *bytes);
     }
+
     for (send, receive, rank) in &job.pairs {
         let (send, bytes) = &job.sends[*send];
         match (counts(send), counts(receive)) {
@@ -227,6 +232,7 @@ fn naive(job: &Job, from_ns: u64, to_ns: u64, pause: Option<(u64, u64)>) -> Sums
             moments::insert(&mut sums.late_sender, send_begin - receive_begin, *rank);
         }
     }
+
     sums
 }
 
@@ -268,6 +274,7 @@ proptest! {
             place.messages.pause(pause);
             place.messages.resume(pause + paused);
         }
+
         feed(&mut places, &job, &order, false, (from, from + length));
         let expected = naive(&job, from, from + length, Some((pause, pause + paused)));
         prop_assert!(same(&places.sums(), &expected), "{:#?}\n{expected:#?}", places.sums());
@@ -286,6 +293,7 @@ proptest! {
         for records in &mut job.records {
             records.retain(|_| keep.next().unwrap_or(true));
         }
+
         let mut places = Places::new(&begins);
         feed(&mut places, &job, &order, false, ALWAYS);
         let sums = places.sums();
@@ -296,6 +304,7 @@ proptest! {
             waiting += place.messages.matcher.waiting().len() as u64;
             held += place.messages.ranks.iter().map(|r| r.receives.held().count() as u64).sum::<u64>();
         }
+
         prop_assert_eq!(endpoints, 2 * sums.matched.messages + unmatched + waiting + held);
         prop_assert_eq!(sums.transfer.count, sums.matched.messages);
     }

@@ -18,11 +18,8 @@ pub type Key = (Rank, CommLocal, i32);
 /// One endpoint that waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Unresolved {
-    /// Which endpoint.
     pub side: Side,
-    /// Its tag.
     pub tag: i32,
-    /// The rest of it.
     pub endpoint: Endpoint,
 }
 
@@ -36,6 +33,7 @@ impl Unknown {
     /// Whether others wait already that must go first.
     #[inline]
     pub fn waits(&self, key: &Key) -> bool {
+        // Mostly nothing waits at all: that costs no hash.
         self.len != 0 && self.by_key.contains_key(key)
     }
 

@@ -21,7 +21,6 @@ pub struct Channel {
     pub comm: CommId,
     /// The sender's number in that communicator.
     pub source: u32,
-    /// The message's tag.
     pub tag: i32,
 }
 
@@ -32,7 +31,6 @@ pub struct Endpoint {
     pub begin_ns: u64,
     /// When that call was left.
     pub end_ns: u64,
-    /// Bytes of the message.
     pub bytes: u64,
     /// The epoch of recording.
     pub epoch: u32,
@@ -42,12 +40,10 @@ pub struct Endpoint {
     pub clipping: Clipping,
 }
 
-/// Which endpoint.
+/// The side of a message that an endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It was sent.
     Send,
-    /// It was received.
     Receive,
 }
 
@@ -124,6 +120,7 @@ impl Blocks {
 
     #[inline]
     fn first(&self, queue: &Queue) -> &Endpoint {
+        // The remainder is always the index itself; it spares a bounds check.
         &self.all[queue.head as usize].endpoints[usize::from(queue.first) % BLOCK]
     }
 
@@ -145,6 +142,7 @@ impl Blocks {
     #[inline]
     fn pop(&mut self, queue: &mut Queue) -> bool {
         queue.first += 1;
+        // The last block is released when it is empty, any other one when its last slot was taken.
         if queue.head == queue.tail {
             let is_left = queue.first < queue.end;
             if !is_left {
@@ -182,6 +180,7 @@ impl Blocks {
     fn release(&mut self, at: u32) -> u32 {
         self.used -= 1;
         let next = core::mem::replace(&mut self.all[at as usize].next, self.free);
+        // The released block heads the free list: it is the one most likely still in the cache.
         self.free = at + 1;
         next
     }
@@ -198,7 +197,6 @@ pub struct Waiting {
 const _: () = assert!(size_of::<Block>() == 328 && size_of::<(Channel, Queue)>() == 32);
 
 impl Waiting {
-    /// Endpoints that wait.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -223,6 +221,7 @@ impl Waiting {
             blocks,
             len,
         } = self;
+        // One look-up serves all that follows.
         let mut entry = match queues.entry(channel) {
             Entry::Vacant(entry) => {
                 entry.insert(blocks.begin(side, endpoint));
@@ -231,7 +230,9 @@ impl Waiting {
             }
             Entry::Occupied(entry) => entry,
         };
+
         let queue = entry.get_mut();
+        // Ends: each turn takes one endpoint out, or returns.
         while queue.side != side {
             let verdict = judge(blocks.first(queue));
             if verdict == Verdict::Leave {
@@ -246,6 +247,7 @@ impl Waiting {
                     return;
                 }
                 (_, true) => {}
+                // All of the other side were given up: the queue changes sides.
                 (_, false) => {
                     *queue = blocks.begin(side, endpoint);
                     *len += 1;
@@ -253,6 +255,7 @@ impl Waiting {
                 }
             }
         }
+
         blocks.push(queue, endpoint);
         *len += 1;
     }
@@ -278,7 +281,7 @@ impl Waiting {
 
     /// All endpoints, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Endpoint> {
-        // Free ones are among them: what they hold is nobody's.
+        // Free ones are among them: their content is not used.
         self.blocks
             .all
             .iter_mut()

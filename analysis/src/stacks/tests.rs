@@ -83,6 +83,7 @@ fn naive(nodes_max: usize, all: &[(Rank, Vec<Thread>)]) -> Vec<Node> {
     let frames = |path: &[(Frame, Option<String>)]| -> Vec<Frame> {
         path.iter().map(|(frame, _)| frame.clone()).collect()
     };
+
     let mut prefixes: Vec<Vec<Frame>> = paths
         .iter()
         .flat_map(|(_, path)| (1..=path.len()).map(|length| frames(&path[..length])))
@@ -118,6 +119,7 @@ fn naive(nodes_max: usize, all: &[(Rank, Vec<Thread>)]) -> Vec<Node> {
             lines: lines.into_iter().take(LINES_MAX).collect(),
         }
     };
+
     prefixes.into_iter().map(node).collect()
 }
 
@@ -177,6 +179,7 @@ proptest! {
                 node.ends + callees < node.threads
             })
         };
+
         prop_assert!(!is_cut(&whole));
         let cut = merged(nodes_max, all, &[]);
         prop_assert_eq!(cut.nodes.len(), whole.nodes.len().min(nodes_max));

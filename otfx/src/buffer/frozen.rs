@@ -54,6 +54,7 @@ impl Frozen {
     /// When memory does not hold what was written: a fault of this program, or another buffer than
     /// the view's.
     pub fn next(&mut self, buffer: &mut Buffer) -> Result<Option<&Contents>, BinError> {
+        // Collected first: the reader borrows the arena while it names the bins.
         let mut passed = Vec::new();
         let read = self.merge.next(&buffer.arena, |bin| passed.push(bin));
         for bin in passed {
@@ -76,11 +77,15 @@ impl Buffer {
         }
         let reserve = self.arena.geometry().bins / RESERVE_PART;
         while self.arena.free_bins() < reserve {
+            // Room is made as for the most valuable level: every other may give up bins.
             if self.make_room(self.sorter.rest(), false).is_err() {
                 break;
             }
         }
+
+        // After room was made: bins taken from now on are not part of the view.
         self.frozen_before = Some(self.arena.taken());
+        // Number 0 stands for "never read" in a bin's info, so it is left out on wrapping.
         self.views = self.views.wrapping_add(1).max(1);
         Ok(Frozen {
             merge: Merge::new(&self.former, &self.levels),
@@ -91,6 +96,7 @@ impl Buffer {
 
     /// Takes a view back.
     pub fn thaw(&mut self, frozen: Frozen) {
+        // Bins that the view never read are still held.
         let mut left = Vec::new();
         frozen.merge.left(&self.arena, |bin| left.push(bin));
         for bin in left {
@@ -102,6 +108,7 @@ impl Buffer {
     /// Whether the view that is out still needs a bin.
     pub(super) fn is_frozen(&self, bin: BinId) -> bool {
         let info = self.arena.info(bin);
+        // Taken before the view, and not yet read by it.
         self.frozen_before
             .is_some_and(|before| info.serial < before)
             && info.read_by != self.views
@@ -111,6 +118,7 @@ impl Buffer {
     fn pass(&mut self, bin: BinId) {
         let info = self.arena.info_mut(bin);
         info.read_by = self.views;
+        // Its level gave it up while the view held it; nobody else would free it.
         if info.detached {
             self.arena.give(bin);
         }

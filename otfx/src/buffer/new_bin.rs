@@ -26,10 +26,12 @@ impl Buffer {
             end: body.end,
             request: None,
         };
+
         if values.len() > VALUES_MAX {
             let gone = self.given_up();
             return self.give_up(&item, Reason::Refused, gone);
         }
+
         self.store_in_new_bin(&item, &|writer, bin| {
             writer.reading(bin, class, key, body, values)
         })
@@ -50,6 +52,7 @@ impl Buffer {
             end: pass.end,
             request: None,
         };
+
         self.store_in_new_bin(&item, &|writer, bin| {
             let record = || region_record(pass, attributes, iteration);
             writer.timed(bin, EventClass::Region, record, &[])
@@ -67,6 +70,7 @@ impl Buffer {
             Ok(bin) => bin,
             Err(reason) => return self.give_up(item, reason, gone),
         };
+
         let written = write(&mut self.levels[item.level].writer, self.arena.bin_mut(bin));
         assert!(
             written,
@@ -97,14 +101,18 @@ impl Buffer {
             end: call.end,
             request: record().1.request.or_else(|| first_posted(parts)),
         };
+
         let gone = self.given_up();
+        // A completion is only valid as a part of the call that completed it.
         if call.facts.kind.completes() {
             return self.give_up(&item, Reason::Refused, gone);
         }
+
         let bin = match self.open_bin(&item) {
             Ok(bin) => bin,
             Err(reason) => return self.give_up(&item, reason, gone),
         };
+
         let writer = &mut self.levels[level].writer;
         let (base_time, next_request) = (writer.last_end(), writer.next_request());
         let memory = self.arena.bin_mut(bin);
@@ -115,7 +123,9 @@ impl Buffer {
                 given_up: self.given_up() - gone,
             };
         }
+
         // More than a bin holds: the head takes what surely fits, continuations the rest.
+        // The failed attempt left its keys in the dictionary: the bin is begun again.
         writer.begin(memory, base_time, next_request);
         let (beside, rest) = parts.split_at(writer.certain(memory, parts.len()));
         let written = writer.timed(memory, EventClass::Call, record, beside);
@@ -129,6 +139,8 @@ impl Buffer {
         let kept = matches!(self.last, Last::Call { .. });
         Stored {
             kept: kept && self.parts_reduced == parts_reduced,
+            // The call itself may have been given up for its own parts; it is not one of the
+            // others.
             given_up: self.given_up() - gone - u64::from(!kept),
         }
     }

@@ -55,6 +55,7 @@ impl Buffer {
             stored: self.stored,
             kept: self.levels().flat_map(|level| level.kept).sum(),
             reduced: reduced.into_iter().map(gone).sum(),
+            // Held is not the strategy's choice, so it counts as dropped and not as reduced.
             dropped: gone(Reason::Held),
             reset: gone(Reason::Reset),
             parts_reduced: self.parts_reduced,
@@ -67,6 +68,7 @@ impl Buffer {
             kept: self.kept(class),
             ..Ledger::default()
         };
+
         if class == EventClass::Call {
             ledger.parts_reduced = self.parts_reduced;
         }
@@ -83,6 +85,7 @@ impl Buffer {
                 }
             }
         }
+
         ledger.stored = ledger.kept + ledger.reduced + ledger.dropped + ledger.reset;
         ledger
     }
@@ -111,6 +114,7 @@ impl Buffer {
             kept,
             gone_until: chain.gone_until,
         };
+
         let former = self
             .former
             .iter()
@@ -135,6 +139,7 @@ impl Buffer {
             bytes_used: 0,
             span: None,
         };
+
         let mut add = |records: u32, used: u64, first_end: u64, last_end: u64| {
             fill.bins_used += 1;
             fill.bytes_used += used;
@@ -143,8 +148,10 @@ impl Buffer {
                 fill.span = Some((first.min(first_end), last.max(last_end)));
             }
         };
+
         let levels = self.levels.iter().map(|level| (&level.chain, level.open));
         let former = self.former.iter().map(|chain| (chain, None));
+        // The info of an open bin is not up to date: its writer is asked below.
         for (chain, open) in former.chain(levels) {
             let behind = |bin: &_| self.arena.info(*bin).next;
             let closed = core::iter::successors(chain.oldest(), behind).take(chain.bins() as usize);
@@ -154,6 +161,7 @@ impl Buffer {
                 add(records, u64::from(info.used), info.first_end, info.last_end);
             }
         }
+
         for level in self.levels.iter().filter(|level| level.open.is_some()) {
             let writer = &level.writer;
             let records = writer.counts().iter().sum();
@@ -164,6 +172,7 @@ impl Buffer {
                 writer.last_end(),
             );
         }
+
         fill
     }
 

@@ -27,10 +27,13 @@ impl Buffer {
         if matches!(self.last, Last::Call { .. }) {
             self.last = Last::Over;
         }
+
         let labels = strategy.labels();
         for level in &mut self.levels {
             level.close(&mut self.arena);
         }
+
+        // Levels (with their 10 KiB dictionaries) are reused where both strategies have one.
         let old = labels.len().min(self.levels.len());
         let mut chains: alloc::vec::Vec<_> = self.levels[..old]
             .iter_mut()
@@ -61,9 +64,11 @@ impl Buffer {
                 surplus -= 1;
             }
         }
+
         let earlier = &mut self.earlier;
         self.former.retain(|chain| {
             if chain.bins() == 0 {
+                // The losses outlive the level, so that the ledger stays balanced.
                 earlier.merge(&chain.losses);
             }
             chain.bins() > 0
@@ -81,11 +86,14 @@ impl Buffer {
                 Reason::Cap
             });
         }
+
+        // Closed before room is made: its own oldest bin may be the one that goes.
         wanting.close(&mut self.arena);
         self.keep_to_cap(item)?;
         while self.arena.free_bins() == 0 {
             self.make_room(item.level, false)?;
         }
+
         let bin = self.arena.take().ok_or(Reason::Room)?;
         let level = &mut self.levels[item.level];
         let base_time = item.end.max(level.writer.last_end());
@@ -102,7 +110,9 @@ impl Buffer {
         if self.levels[item.level].samples {
             return Ok(());
         }
+
         let limit = u64::from(self.arena.geometry().bins) * u64::from(cap.bins_permille) / 1000;
+        // `>=`, because the bin about to be opened is not counted yet.
         while self.event_bins() >= limit {
             match cap.then {
                 AtCap::Oldest => self.make_room(item.level, true)?,
@@ -118,6 +128,7 @@ impl Buffer {
                 }
             }
         }
+
         Ok(())
     }
 
@@ -129,9 +140,12 @@ impl Buffer {
     /// Gives up the least valuable bin, or level of samples; or says why nothing may go for a bin
     /// of `wanting`.
     pub(super) fn make_room(&mut self, wanting: usize, events_only: bool) -> Result<(), Reason> {
+        // Levels of former strategies rank below all others.
         if !events_only && let Some(index) = self.former.iter().position(|chain| chain.bins() > 0) {
             return self.remove_oldest_former(index);
         }
+
+        // Only levels up to the one that wants room: a record never displaces a more valuable one.
         for index in 0..=wanting {
             let level = &self.levels[index];
             if level.closed || events_only && level.samples {
@@ -144,14 +158,18 @@ impl Buffer {
                 }
                 continue;
             }
+            // Checked first, as a level of samples goes as a whole or not at all.
             if level.chain.oldest().is_some_and(|bin| self.is_frozen(bin)) {
                 return Err(Reason::Held);
             }
+            // The producer learns the new frequency from this number; samples of this level would
+            // be refused from now on.
             if let Label::Ordinal(lambda) = level.chain.label {
                 self.halvings = u32::from(lambda) + 1;
             }
             self.remove_level(index, Reason::Room);
             self.levels[index].closed = true;
+            // The level gave up itself: the record has no level any more.
             if index == wanting {
                 return Err(Reason::Closed);
             }
@@ -159,6 +177,7 @@ impl Buffer {
                 return Ok(());
             }
         }
+
         Err(Reason::Room)
     }
 
@@ -193,6 +212,7 @@ impl Buffer {
         };
         self.gone[Reason::Room as usize] += records;
         self.reductions += 1;
+        // Parts that still come for a call in this bin have nowhere to go.
         if matches!(self.last, Last::Call { bin, .. } if bin == gone) {
             self.last = Last::Gone;
         }
@@ -225,6 +245,7 @@ impl Buffer {
             self.arena.give_chain(oldest, newest, bins);
             return;
         }
+
         // One by one: those of the frozen view stay until it is given back.
         let mut next = Some(oldest);
         for _ in 0..bins {

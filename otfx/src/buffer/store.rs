@@ -27,14 +27,18 @@ impl Buffer {
             duration: call.duration,
             ordinal: 0,
         };
+
         let level = self.begin_storing(&traits);
         if let Some(summaries) = &mut self.summaries
             && self.iteration != 0
         {
             summaries.record(call.duration, call.facts.bytes_out);
         }
+
         let iteration = self.iteration;
         let record = move || call_record(call, attributes, iteration);
+        // The writer tries without measuring; where the record does not fit, the bin is closed and
+        // the slow path writes it again.
         let Level { open, writer, .. } = &mut self.levels[level];
         if let Some(bin) = *open
             && !call.facts.kind.completes()
@@ -43,6 +47,7 @@ impl Buffer {
             self.last = Last::Call { level, bin };
             return KEPT;
         }
+
         self.store_call_in_new_bin(level, call, parts, attributes)
     }
 
@@ -55,6 +60,7 @@ impl Buffer {
             duration: pass.duration,
             ordinal: 0,
         };
+
         let level = self.begin_storing_no_call(&traits);
         let iteration = self.iteration;
         let record = move || region_record(pass, attributes, iteration);
@@ -64,6 +70,7 @@ impl Buffer {
         {
             return KEPT;
         }
+
         self.store_region_in_new_bin(level, pass, attributes)
     }
 
@@ -90,26 +97,32 @@ impl Buffer {
             duration: 0,
             ordinal: record.ordinal,
         };
+
         let item = Item {
             level: self.begin_storing_no_call(&traits),
             class: record.class,
             end: record.time,
             request: None,
         };
+
         if record.bytes.len() > OPAQUE_BYTES_MAX {
             let gone = self.given_up();
             return self.give_up(&item, Reason::Refused, gone);
         }
+
         let write = |writer: &mut Writer, bin: &mut [u8]| {
+            // Records of a level are in order of their ends.
             let end = record.time.max(writer.last_end());
             writer.opaque(bin, record, end)
         };
+
         let Level { open, writer, .. } = &mut self.levels[item.level];
         if let Some(bin) = *open
             && write(writer, self.arena.bin_mut(bin))
         {
             return KEPT;
         }
+
         self.store_in_new_bin(&item, &write)
     }
 
@@ -128,11 +141,14 @@ impl Buffer {
             let Level { open, writer, .. } = &mut self.levels[level];
             if let Some(bin) = *open {
                 let fit = writer.continuation(self.arena.bin_mut(bin), parts);
+                // A large call may need several bins; the rest goes on in the next turn.
                 if fit > 0 {
                     parts = &parts[fit..];
                     continue;
                 }
             }
+            // A new bin begins with the end of the record before, so the parts need no time of
+            // their own.
             let item = Item {
                 level,
                 class: EventClass::Call,
@@ -159,6 +175,7 @@ impl Buffer {
         if let Some(summaries) = &mut self.summaries
             && self.iteration != 0
         {
+            // It counts as a record of the iteration, but not as time in MPI.
             summaries.record(0, 0);
         }
         if let Last::Call { .. } = self.last {
@@ -184,20 +201,24 @@ impl Buffer {
             iteration: self.iteration,
             clipped: false,
         };
+
         let traits = Traits {
             class,
             depth: 0,
             duration: 0,
             ordinal,
         };
+
         let level = self.begin_storing_no_call(&traits);
         let Level { open, writer, .. } = &mut self.levels[level];
+        // Records with more values are refused in the slow path.
         if values.len() <= VALUES_MAX
             && let Some(bin) = *open
             && writer.reading(self.arena.bin_mut(bin), class, key, body, values)
         {
             return KEPT;
         }
+
         self.store_reading_in_new_bin(level, class, key, body, values)
     }
 }

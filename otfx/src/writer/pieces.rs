@@ -1,5 +1,4 @@
-//! Encodes the pieces of a record: heads, parts, values, numbers. Where they go is the writer's
-//! business.
+//! Encodes the pieces of a record: heads, parts, values, numbers. The writer decides where they go.
 
 use crate::encoding::{
     CLIPPED, Context, EXTENDED, GAP, HEAD_MAX, ITERATION, Key, LITERAL, OVERLAP, PART_MAX,
@@ -8,7 +7,7 @@ use crate::encoding::{
 use invivo_proto::record::Part;
 use invivo_proto::varint::zigzag;
 
-/// What stands in a record beside its key.
+/// The fields of a record beside its key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
     /// The record's end.
@@ -24,7 +23,7 @@ pub(crate) struct Body {
     pub clipped: bool,
 }
 
-/// Any head; how many bytes.
+/// Encodes any head; returns its bytes.
 #[inline]
 pub fn head(
     context: &mut Context,
@@ -37,12 +36,15 @@ pub fn head(
 ) -> usize {
     let mut at = 0;
     if body.iteration != context.iteration {
+        // Marks come first: they set the state for all records behind them.
         at = iteration(context, out, body.iteration);
     }
+
     if (first | body.second) >> 56 != 0 {
         out[at..at + 3].copy_from_slice(&[WIDE, (first >> 56) as u8, (body.second >> 56) as u8]);
         at += 3;
     }
+
     if let Some(slot) = context.find(&key) {
         out[at] = slot;
         at += 1;
@@ -50,6 +52,8 @@ pub fn head(
         context.learn(&key);
         at = literal(out, at, &key);
     }
+
+    // The highest bytes went into the WIDE mark.
     let (first, second) = (first & u64::MAX >> 8, body.second & u64::MAX >> 8);
     let (first_bytes, second_bytes) = (bytes_of(first), bytes_of(second));
     let gap = body
@@ -65,6 +69,7 @@ pub fn head(
         out[at] = count | clipped | if gap != 0 { GAP } else { 0 };
         at += 1;
     }
+
     out[at..at + 8].copy_from_slice(&first.to_le_bytes());
     at += first_bytes;
     out[at..at + 8].copy_from_slice(&second.to_le_bytes());
@@ -77,17 +82,19 @@ pub fn head(
         );
         context.ordinal = ordinal;
     }
+
     if gap != 0 {
         context.next_request = context.next_request.wrapping_add(gap);
         at = put_varint(out, at, zigzag(gap as i64));
     }
+
     if parts >= PARTS_BELOW {
         at = put_varint(out, at, parts as u64);
     }
     at
 }
 
-/// Any part; how many bytes.
+/// Encodes any part; returns its bytes.
 #[inline]
 pub fn part(context: &mut Context, out: &mut [u8; PART_MAX], part: &Part) -> usize {
     let key = Key::of(&part.facts, 0);
@@ -98,6 +105,7 @@ pub fn part(context: &mut Context, out: &mut [u8; PART_MAX], part: &Part) -> usi
         context.learn(&key);
         at = literal(out, 0, &key);
     }
+
     if part.facts.kind.completes() {
         let request = zigzag(part.request.wrapping_sub(context.last_completed) as i64);
         context.last_completed = part.request;
@@ -114,6 +122,7 @@ pub fn part(context: &mut Context, out: &mut [u8; PART_MAX], part: &Part) -> usi
         context.next_request = context.next_request.wrapping_add(gap);
         at = put_varint(out, at, zigzag(gap as i64));
     }
+
     at
 }
 
@@ -135,6 +144,7 @@ pub fn values(context: &mut Context, out: &mut [u8; VALUES_BYTES_MAX], values: &
             at += bytes;
         }
     }
+
     at
 }
 
@@ -166,6 +176,8 @@ fn literal(out: &mut [u8], at: usize, key: &Key) -> usize {
             end = put_varint(out, end, field);
         }
     }
+
+    // Known only now; its byte was left free above.
     out[at + 2] = present;
     end
 }

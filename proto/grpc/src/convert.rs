@@ -277,6 +277,7 @@ pub fn matrix_reply(
 }
 
 fn stddev_ns(of: &Moments) -> f64 {
+    // Divided by the count, not by one less: these are all the calls there were, not a sample.
     let variance = if of.count == 0 {
         0.0
     } else {

@@ -71,12 +71,15 @@ impl Unframe {
             return Ok(None);
         };
         let said = u32::from_le_bytes(*length) as usize;
+        // Refused by its length alone, before memory is spent on it.
         if said > self.bytes_max {
             return Err(TooLong {
                 said,
                 bytes_max: self.bytes_max,
             });
         }
+
+        // The rest of the message has not come yet.
         let Some(message) = rest.get(..said) else {
             return Ok(None);
         };
@@ -109,6 +112,7 @@ mod tests {
                 }
                 rest = behind;
             }
+
             prop_assert_eq!(came, messages);
         }
     }

@@ -130,6 +130,7 @@ impl Order {
             | Order::Shutdown
             | Order::Strategy { .. } => {}
         }
+
         Ok(self)
     }
 

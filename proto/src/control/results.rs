@@ -30,18 +30,22 @@ pub struct Moments {
     pub max_rank: Rank,
 }
 
+impl Moments {
+    /// The moments of no values: merging them into others changes nothing.
+    pub const EMPTY: Moments = Moments {
+        count: 0,
+        sum_ns: 0,
+        mean_ns: 0.0,
+        m2: 0.0,
+        min_ns: u64::MAX,
+        max_ns: 0,
+        max_rank: Rank(0),
+    };
+}
+
 impl Default for Moments {
-    /// Of no values.
     fn default() -> Self {
-        Moments {
-            count: 0,
-            sum_ns: 0,
-            mean_ns: 0.0,
-            m2: 0.0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-            max_rank: Rank(0),
-        }
+        Moments::EMPTY
     }
 }
 
@@ -140,6 +144,31 @@ pub struct Unmatched {
 pub struct Group {
     /// `start -> runs`.
     pub pieces: BTreeMap<u32, Vec<Run>>,
+}
+
+impl Group {
+    /// Adds the pieces of `from`, and returns those that were new.
+    ///
+    /// A piece that comes twice is one piece. Two different pieces with the same start cannot both
+    /// be true; the one with more members stays, so that the order of arrival makes no difference.
+    pub fn merge(&mut self, from: &Group) -> Group {
+        let mut new = Group::default();
+        for (&start, runs) in &from.pieces {
+            let known = self.pieces.get(&start);
+            if known.is_none_or(|known| weight(known) < weight(runs)) {
+                self.pieces.insert(start, runs.clone());
+                new.pieces.insert(start, runs.clone());
+            }
+        }
+        new
+    }
+}
+
+/// The members in some runs; of equally many, the runs themselves decide.
+fn weight(runs: &[Run]) -> (u64, impl Ord) {
+    let members: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+    let each = runs.iter().map(|run| (run.first, run.stride, run.count));
+    (members, each.collect::<Vec<_>>())
 }
 
 /// Where records are: **entered = open + in flight + kept + reduced + dropped + reset**.

@@ -130,6 +130,7 @@ impl Strategy {
                 "a strategy has at most {RULES_MAX} rules"
             )));
         }
+
         if cap_permille > 1000 {
             return Err(NoStrategy("a cap is a part of the buffer: cap=50%".into()));
         }
@@ -137,6 +138,7 @@ impl Strategy {
             cap_permille,
             ..Strategy::FLIGHT_RECORDER
         };
+
         for (index, rule) in rules.iter().enumerate() {
             check(rule)?;
             if rules[..index].contains(rule) {
@@ -146,12 +148,14 @@ impl Strategy {
             }
             strategy.rules[index] = Some(*rule);
         }
+
         if strategy.levels() > LEVELS_MAX {
             let levels = strategy.levels();
             return Err(NoStrategy(format!(
                 "{levels} levels are too many, at most {LEVELS_MAX} are possible: give fewer rules, or fewer iterations"
             )));
         }
+
         Ok(strategy)
     }
 

@@ -106,14 +106,18 @@ impl Decoder {
                 parts,
             });
         }
+
         let facts = self.facts(bytes, at, token & 0x7f)?;
+        // A completion is a part of the call that completed it, never a record of its own.
         if facts.kind.completes() {
             return Err(RecordError {
                 offset: start,
                 fault: RecordFault::UnknownKind(facts.kind as u8),
             });
         }
+
         let since = number(bytes, at)?;
+        // Times are differences: one damaged number would spoil all that follow.
         self.0.time = self.0.time.checked_add(since).ok_or(RecordError {
             offset: start,
             fault: RecordFault::Overflow,
@@ -125,6 +129,7 @@ impl Decoder {
             ordinal: 0,
             request: 0,
         };
+
         if facts.kind.has_ordinal() {
             self.0.ordinal = self
                 .0
@@ -132,6 +137,7 @@ impl Decoder {
                 .wrapping_add(unzigzag(number(bytes, at)?) as u64);
             call.ordinal = self.0.ordinal;
         }
+
         if facts.kind.posts() {
             call.request = self.take_request();
         }
@@ -140,6 +146,7 @@ impl Decoder {
         } else {
             0
         };
+
         Ok(Decoded::Call(call, parts))
     }
 
@@ -153,16 +160,19 @@ impl Decoder {
             request: 0,
             posted: 0,
         };
+
         if facts.kind.completes() {
             self.0.last_completed = self
                 .0
                 .last_completed
                 .wrapping_add(unzigzag(number(bytes, at)?) as u64);
             part.request = self.0.last_completed;
+            // The age counts from the end of the call that the part belongs to.
             part.posted = self.0.time.saturating_sub(number(bytes, at)?);
         } else if facts.kind.posts() {
             part.request = self.take_request();
         }
+
         Ok(part)
     }
 
@@ -175,6 +185,7 @@ impl Decoder {
     fn parts(&self, bytes: &[u8], at: &mut usize) -> Result<usize, RecordError> {
         let offset = *at;
         let parts = number(bytes, at)?;
+        // Callers make room by this number, so it is checked before they do.
         if parts > MAX_PARTS as u64 {
             return Err(RecordError {
                 offset,
@@ -198,12 +209,14 @@ impl Decoder {
             }
             return Ok(facts);
         }
+
         if token != TOKEN_LITERAL {
             return Err(RecordError {
                 offset,
                 fault: RecordFault::UnknownToken(token),
             });
         }
+
         let kind = next(bytes, at)?;
         let Some(&kind) = RecordKind::ALL.get(usize::from(kind)) else {
             return Err(RecordError {
@@ -211,6 +224,7 @@ impl Decoder {
                 fault: RecordFault::UnknownKind(kind),
             });
         };
+
         let facts = Facts {
             kind,
             region: RegionId(narrow(bytes, at)?),
@@ -220,6 +234,7 @@ impl Decoder {
             bytes_out: number(bytes, at)?,
             bytes_in: number(bytes, at)?,
         };
+
         self.0.dictionary[facts.slot() & (DICTIONARY_SLOTS - 1)] = facts;
         Ok(facts)
     }

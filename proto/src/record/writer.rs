@@ -16,6 +16,7 @@ impl Encoder {
     /// Begins the next packet in place, without moving the dictionary's two kilobytes.
     pub fn restart(&mut self, base_time: u64) {
         self.0.time = base_time;
+        // The reader of the packet begins with the same number from the packet's header.
         self.0.last_completed = self.0.next_request;
         self.0.ordinal = 0;
         self.0.dictionary.fill(Facts::default());
@@ -47,6 +48,8 @@ impl Encoder {
     /// [`MAX_CALL_BYTES`] bytes from `out` on must be writable.
     #[inline]
     pub unsafe fn call(&mut self, out: *mut u8, call: &Call, parts: usize) -> *mut u8 {
+        // A thread's calls end in order; if the clock stepped back, the record ends with its
+        // predecessor.
         let since = call.end.saturating_sub(self.0.time);
         self.0.time += since;
         // SAFETY: MAX_CALL_BYTES counts every field written here and in `facts`; the caller has

@@ -183,10 +183,12 @@ fn no_fit(
     if hosts > 1 {
         write!(f, " on {hosts} nodes")?;
     }
+
     write!(f, " no number of ranks needs {total}; start {below}")?;
     if let Some(above) = above {
         write!(f, " or {above}")?;
     }
+
     match app {
         Some(app) => write!(f, " processes, or keep {total} and say `--app {app}`"),
         None => f.write_str(" processes, or say how many ranks by `--app N`"),

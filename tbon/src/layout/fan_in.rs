@@ -31,15 +31,18 @@ impl FanIn {
     /// members: the tree would never come to a root.
     pub fn new(list: &[u32]) -> Result<FanIn, LayoutError> {
         let with_nodes = match *list {
+            // One number gives the ranks per place only.
             [ranks] => &[ranks, MEMBERS_PER_NODE_DEFAULT],
             _ => list,
         };
+
         let Some((&ranks, nodes)) = with_nodes.split_first() else {
             return Err(LayoutError::NoFanIn);
         };
         if ranks == 0 {
             return Err(LayoutError::NoFanIn);
         }
+
         if let Some(&members) = nodes.iter().find(|&&members| members < 2) {
             return Err(LayoutError::NarrowNodes { members });
         }
@@ -47,6 +50,7 @@ impl FanIn {
             list: [0; FAN_IN_LIST_MAX],
             length: with_nodes.len(),
         };
+
         match fan_in.list.get_mut(..with_nodes.len()) {
             Some(room) => room.copy_from_slice(with_nodes),
             None => {
@@ -55,6 +59,7 @@ impl FanIn {
                 });
             }
         }
+
         Ok(fan_in)
     }
 
@@ -74,6 +79,7 @@ impl FanIn {
 
     /// Members that report to each process of `layer` (1 the places), at most.
     pub fn of_layer(self, layer: u32) -> u32 {
+        // The last number repeats for all higher layers.
         self.list[(layer as usize).clamp(1, self.length) - 1]
     }
 
@@ -84,6 +90,7 @@ impl FanIn {
 
 impl Default for FanIn {
     fn default() -> FanIn {
+        // Unused numbers stay 0, so that equal fan-ins compare equal.
         let mut list = [0; FAN_IN_LIST_MAX];
         (list[0], list[1]) = (RANKS_PER_PLACE_DEFAULT, MEMBERS_PER_NODE_DEFAULT);
         FanIn { list, length: 2 }
@@ -107,6 +114,7 @@ impl FromStr for FanIn {
         let mut length = 0;
         for number in text.split(',') {
             let number = number.trim().parse().map_err(|_| LayoutError::FanInText)?;
+            // Numbers beyond the list are counted, so that the error can tell how many there were.
             if let Some(room) = list.get_mut(length) {
                 *room = number;
             }

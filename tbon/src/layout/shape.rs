@@ -46,6 +46,8 @@ impl Shape {
             count: self.ranks,
             upper: false,
         };
+
+        // Each layer follows from the one below, so that no table of layers is kept.
         core::iter::successors(Some(ranks), move |below| {
             let number = below.number + 1;
             let fan = self.fan_in.of_layer(number);
@@ -92,6 +94,7 @@ impl Shape {
     /// All members. Wider than a world rank, because what does not fit there is refused with its
     /// number.
     pub fn total(self) -> u64 {
+        // Saturating: sizes that MPI cannot number are refused with an error, not by an overflow.
         self.counts().fold(0, u64::saturating_add)
     }
 
@@ -122,6 +125,7 @@ impl Shape {
                 let below: u32 = below.map(|layer| layer.count).sum();
                 WorldRank(host * self.per_host() + below + index)
             }
+            // Upper nodes come last, behind the blocks of all hosts.
             _ => {
                 let upper = below.filter(|layer| layer.upper).map(|layer| layer.count);
                 WorldRank(self.hosts * self.per_host() + upper.sum::<u32>() + at.index)
@@ -133,11 +137,13 @@ impl Shape {
     pub fn at(self, world: WorldRank) -> Option<LayerIndex> {
         let (host, in_host) = (world.0 / self.per_host(), world.0 % self.per_host());
         let upper = host >= self.hosts;
+        // The index counts down through the layers of this part of the tree.
         let mut index = if upper {
             world.0 - self.hosts * self.per_host()
         } else {
             in_host
         };
+
         for layer in self.layers().filter(|layer| layer.upper == upper) {
             if index < layer.count {
                 let before = if upper { 0 } else { host * layer.count };
@@ -148,6 +154,7 @@ impl Shape {
             }
             index -= layer.count;
         }
+
         None
     }
 
@@ -174,10 +181,13 @@ impl Shape {
         let (Some(own), Some(below)) = (own, below) else {
             return 0..0;
         };
+
         let fan = u64::from(self.fan_in.of_layer(own.number));
+        // An upper node takes heads of several hosts, a host's node only members of its own host.
         if own.upper {
             return block(at.index, fan, self.count(below));
         }
+
         let (host, index) = (at.index / own.count, at.index % own.count);
         shifted(
             block(index, fan, u64::from(below.count)),
@@ -192,6 +202,7 @@ impl Shape {
         };
         let ranks = u64::from(self.ranks);
         if own.upper {
+            // An upper node has whole hosts below it.
             let hosts = block(at.index, self.width(own, true), u64::from(self.hosts));
             return hosts.start * self.ranks..hosts.end * self.ranks;
         }

@@ -1,5 +1,5 @@
-//! The layout as text, as tool processes are told it: `8:2,2:tail` is eight ranks, two per place,
-//! two members per node, on one host; `8:2,2:nodes=2` the same on two hosts.
+//! Writes and parses the layout as text, for tool processes: `8:2,2:tail` is eight ranks, two per
+//! place, two members per node, on one host; `8:2,2:nodes=2` the same on two hosts.
 
 use super::{Layout, LayoutError, Policy};
 use core::fmt;

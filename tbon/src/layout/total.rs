@@ -37,6 +37,7 @@ fn alone(total: u32, fan_in: FanIn, policy: Policy) -> Result<Layout, LayoutErro
         let ranks = u32::try_from(ranks).map_err(|_| LayoutError::TooMany { total: ranks })?;
         Layout::for_app(ranks, fan_in, policy)
     };
+
     let smallest = of(1)?;
     if total < smallest.total() {
         return Err(LayoutError::TooFew {
@@ -45,6 +46,7 @@ fn alone(total: u32, fan_in: FanIn, policy: Policy) -> Result<Layout, LayoutErro
             smallest: smallest.fit(),
         });
     }
+
     // Two places more than ranks there can be at most.
     let fits = |ranks: u32| of(ranks).is_ok_and(|layout| layout.total() <= total);
     let (below, above) = bisect(1, total.div_ceil(hosts) + 1, fits);
@@ -52,6 +54,9 @@ fn alone(total: u32, fan_in: FanIn, policy: Policy) -> Result<Layout, LayoutErro
     if layout.total() == total {
         return Ok(layout);
     }
+
+    // A neighbouring number of ranks may give this very total with another fan-in; offered as
+    // `--app`.
     let near = [below, above].map(|ranks| ranks.saturating_mul(hosts));
     Err(LayoutError::NoFit {
         total,
@@ -72,6 +77,7 @@ fn with_app(total: u32, fan_in: FanIn, policy: Policy, app: u32) -> Result<Layou
     if usual.total() == total {
         return Ok(usual);
     }
+
     let of = |ranks_per_place: u32| {
         Layout::for_app(app, fan_in.with_ranks_per_place(ranks_per_place)?, policy)
     };
@@ -81,14 +87,17 @@ fn with_app(total: u32, fan_in: FanIn, policy: Policy, app: u32) -> Result<Layou
         fan_in,
         usual: usual.total(),
     };
+
     let all_in_one = app.div_ceil(policy.hosts());
     let too_wide = |ranks: u32| of(ranks).is_ok_and(|layout| layout.total() <= total);
     let narrow = |ranks: u32| !too_wide(ranks);
+    // The least number of ranks per place that does not need more processes than there are.
     let smallest = if narrow(1) {
         bisect(1, all_in_one, narrow).1
     } else {
         1
     };
+
     let layout = of(smallest)?;
     if layout.total() == total {
         Ok(layout)
@@ -102,6 +111,7 @@ fn with_app(total: u32, fan_in: FanIn, policy: Policy, app: u32) -> Result<Layou
 fn bisect(has: u32, has_not: u32, property: impl Fn(u32) -> bool) -> (u32, u32) {
     let (mut has, mut has_not) = (has, has_not.max(has.saturating_add(1)));
     while has_not - has > 1 {
+        // Not the half of the sum, which could overflow.
         let middle = has + (has_not - has) / 2;
         if property(middle) {
             has = middle

@@ -11,7 +11,7 @@ use invivo_proto::control::tree::{Acks, Cut, Down, Up};
 use invivo_proto::ids::CommId;
 
 impl<M: Merge> Node<M> {
-    /// A member says something.
+    /// Handles a message of a member.
     pub(super) fn climb(&mut self, now_ns: u64, member: usize, message: Up, out: &mut Vec<Action>) {
         match message {
             Up::Hello { ranks } => {
@@ -30,6 +30,7 @@ impl<M: Merge> Node<M> {
                 missing,
             } => {
                 let member_is = self.members.get_mut(member);
+                // An answer about more ranks than the member has would spoil the totals of the job.
                 let plausible =
                     coverage.ranks <= member_is.ranks && coverage.ranks_reporting <= coverage.ranks;
                 if plausible {
@@ -39,6 +40,8 @@ impl<M: Merge> Node<M> {
                     self.ignored.late += 1;
                     return;
                 };
+                // The member did answer, so it is not silent; its ranks are missing from this
+                // answer only.
                 if !plausible || sum.add(&self.merge, partial, &coverage, missing).is_err() {
                     sum.absent(self.members.get(member));
                     self.garbage(member);
@@ -65,6 +68,7 @@ impl<M: Merge> Node<M> {
                 out.push(self.to_member(member, time));
             }
             Up::WantGroups(ids) => self.want_groups(now_ns, member, ids, out),
+            // Groups climb to the root; from there they go down to the members that asked.
             Up::Groups(told) if self.is_root => self.pass_groups(&told, out),
             Up::Groups(_) | Up::RankEnded(_) => out.push(Action::Up(message)),
         }
@@ -98,7 +102,7 @@ impl<M: Merge> Node<M> {
     }
 }
 
-/// Whether a member with `ranks` ranks can say so.
+/// Whether acknowledgements can be those of a member with `ranks` ranks.
 fn plausible(acks: &Acks, ranks: u32) -> bool {
     let in_order = |cut: &Option<Cut>| cut.is_none_or(|cut| cut.earliest_ns <= cut.latest_ns);
     acks.targets <= ranks

@@ -10,11 +10,11 @@ use alloc::vec::Vec;
 use invivo_proto::control::tree::{Command, Down, Up, Verb};
 
 impl<M: Merge> Node<M> {
-    /// The parent says something.
+    /// Handles a message of the parent.
     pub(super) fn descend(&mut self, now_ns: u64, message: Down, out: &mut Vec<Action>) {
         let mut for_all = true;
         match &message {
-            // These two come from the parent itself and do not tell that the root lives.
+            // These two come from the parent itself and do not prove that the root is alive.
             Down::Time {
                 asked_ns,
                 job_ns,
@@ -46,7 +46,10 @@ impl<M: Merge> Node<M> {
             }
             Down::Job(_) | Down::Heartbeat | Down::Release => self.heartbeat.hear(now_ns),
         }
+
         for child in self.members.children() {
+            // A silent child would not answer the question in time; a command or the shutdown must
+            // reach it all the same.
             if for_all || !child.silent {
                 out.push(Action::Down {
                     to: child.world,
@@ -54,6 +57,8 @@ impl<M: Merge> Node<M> {
                 });
             }
         }
+
+        // The driver of a node without ranks of its own has nothing to answer.
         let for_ranks = matches!(message, Down::Command(_) | Down::Query { .. });
         if !for_ranks || self.members.local().is_some() {
             out.push(Action::Local(message));
@@ -75,6 +80,7 @@ impl<M: Merge> Node<M> {
             None => {
                 let due_ns = self.due_ns(now_ns, &command.verb);
                 let deadline_ns = self.deadline_ns(due_ns, COMMAND_NS_PER_LAYER);
+                // The command itself also goes to silent members; only nobody waits for them.
                 let awake = self.members.roll_of_awake();
                 self.commands.under_way.begin(
                     command.id,
@@ -92,6 +98,8 @@ impl<M: Merge> Node<M> {
     fn due_ns(&self, now_ns: u64, verb: &Verb) -> u64 {
         let due_ns = match verb.due_ns() {
             0 => now_ns,
+            // Without job time the due time cannot be converted: the usual distance of a cut is
+            // assumed.
             _ if !self.clock.is_known() => {
                 now_ns.saturating_add(verb.due_after_ns(orders::ahead_ns(self.height + 1)))
             }

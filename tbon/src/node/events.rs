@@ -6,11 +6,11 @@ use invivo_proto::ids::WorldRank;
 /// What can happen to a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
-    /// The parent says something.
+    /// A message of the parent.
     Down(Down),
-    /// A child says something.
+    /// A message of a child.
     Up { from: WorldRank, message: Up },
-    /// The driver says something for the ranks that the node serves itself. Its first word is
+    /// A message of the driver for the ranks that the node serves itself. The first one is
     /// [`Up::Hello`], once it is ready for them.
     Local(Up),
     /// Time passes. Before a tick, hand in everything that has arrived: what waits unread is not

@@ -4,7 +4,7 @@ use crate::layout::Layout;
 use alloc::vec::Vec;
 use invivo_proto::ids::WorldRank;
 
-/// Where a node stands.
+/// The place of a node in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The node itself.

@@ -74,6 +74,7 @@ impl Case {
             0 => rng.u32(1..=160),
             _ => rng.u32(1..=32),
         };
+
         Case {
             seed,
             hosts,
@@ -182,6 +183,7 @@ impl Case {
                 cases.push(case);
             }
         }
+
         let me = *self;
         cases.into_iter().filter(move |case| *case != me)
     }
@@ -238,6 +240,7 @@ impl fmt::Display for Case {
         if self.root_dies {
             f.write_str(" --root-dies")?;
         }
+
         if self.held {
             f.write_str(" --held")?;
         }

@@ -23,6 +23,7 @@ pub fn violations(case: &Case, layout: &Layout, history: &History) -> Vec<String
         history,
         found: Vec::new(),
     };
+
     checker.asks();
     checker.everything_is_there_at_the_end();
     checker.commands_done_once();
@@ -44,6 +45,7 @@ pub fn hold(case: &Case) -> Result<(Layout, History), String> {
         let violations = violations(case, &layout, &history);
         Some((layout, history, violations))
     };
+
     match ran(case) {
         None => Err(format!("no tree: {case}")),
         Some((layout, history, violations)) if violations.is_empty() => Ok((layout, history)),

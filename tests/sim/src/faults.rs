@@ -66,6 +66,7 @@ pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
             });
         }
     };
+
     fault(case.deaths, |_, _| Ailment::Death);
     fault(case.stalls, |rng, at| Ailment::Stall {
         // One in eight is so long that what the process held is given up before it comes back.
@@ -86,5 +87,6 @@ pub fn plan(case: &Case, layout: &Layout) -> Vec<Fault> {
             what: Ailment::Death,
         });
     }
+
     faults
 }

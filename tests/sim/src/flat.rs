@@ -21,6 +21,7 @@ pub fn functions(fed: &[Fed], rank_rows_max: u32) -> FunctionTable {
         rows.entry(region).or_default().push(fed);
         by_rank.entry((fed.rank, region)).or_default().push(fed);
     }
+
     let mut rank_rows: Vec<_> = by_rank
         .into_iter()
         .map(|(key, calls)| (key, row(&calls)))
@@ -94,6 +95,7 @@ fn same_rows<K: PartialEq>(
             && near(a.time.mean_ns, b.time.mean_ns, scale)
             && near(a.time.m2, b.time.m2, scale * scale * a.time.count as f64)
     };
+
     one.len() == other.len()
         && one
             .iter()
@@ -111,6 +113,7 @@ pub fn matrix(in_hand: &[&InHand], ranks: u32, side_max: u32) -> Matrix {
         block_ranks: block,
         ..Matrix::default()
     };
+
     for (hand, fed) in in_hand
         .iter()
         .flat_map(|hand| hand.fed.iter().map(move |fed| (hand, fed)))
@@ -144,6 +147,7 @@ pub fn matrix(in_hand: &[&InHand], ranks: u32, side_max: u32) -> Matrix {
         cell.messages += 1;
         cell.bytes += bytes;
     }
+
     matrix
 }
 
@@ -154,6 +158,7 @@ pub fn acks(places: &[&Obeyed], absent: u32, missing: &[WorldRank]) -> Acks {
     let count = |is: fn(&Outcome) -> bool| {
         ranks.iter().filter(|(_, outcome, _)| is(outcome)).count() as u32
     };
+
     let failures = ranks.iter().filter_map(|(rank, outcome, _)| match outcome {
         Outcome::Failed(why) => Some((*rank, why.clone())),
         _ => None,

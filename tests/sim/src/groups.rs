@@ -63,5 +63,6 @@ pub fn told(leaders: impl Iterator<Item = Rank>, ranks: u32) -> BTreeMap<CommId,
             },
         )
     };
+
     leaders.map(group).collect()
 }

@@ -109,19 +109,23 @@ fn run_scale(ranks: Option<u32>, seed: u64) -> ExitCode {
             }
         }
     }
+
     if all.is_empty() {
         eprintln!("sim: sizes are {:?}", scale::SIZES.map(|(size, _)| size));
         return ExitCode::from(2);
     }
+
     if let Some(bytes) = scale::peak_resident_bytes() {
         println!(
             "# peak resident: {:.2} GiB",
             bytes as f64 / (1u64 << 30) as f64
         );
     }
+
     let violations = scale::compare(&all);
     for violation in &violations {
         println!("# does not hold: {violation}");
     }
+
     status(violations.is_empty())
 }

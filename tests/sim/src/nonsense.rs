@@ -82,5 +82,6 @@ pub fn garble(mut message: Up, nonsense: Option<Nonsense>) -> Vec<Vec<u8>> {
             _ => {}
         },
     }
+
     vec![encode(&message)]
 }

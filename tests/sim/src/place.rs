@@ -84,6 +84,7 @@ impl SimPlace {
                 0
             },
         };
+
         let job_ranks = case.ranks();
         let ranks: Vec<SimRank> = layout
             .ranks_of(world)
@@ -110,11 +111,13 @@ impl SimPlace {
             reset: 0,
             finished: 0,
         };
+
         for rank in place.ranks.iter().map(|rank| rank.rank) {
             for definition in groups::definitions(rank, job_ranks) {
                 place.matrix.learn(rank, &definition);
             }
         }
+
         let told = place.groups_told();
         place.learn_groups(told);
         place
@@ -235,6 +238,7 @@ impl SimPlace {
             self.dropped += 1;
             return;
         }
+
         self.stored_ever += 1;
         self.kept += 1;
         if self.kept > STORE_CALLS_MAX {

@@ -139,12 +139,15 @@ impl SimRank {
         if self.phase == Phase::Starting {
             self.phase = Phase::Running;
         }
+
         if local < self.control.gate_until {
             self.standing = Some(now);
             return (Deed::Stood, now);
         }
+
         let next = now + self.rng.u64(1..PACE_NS_MAX);
         let deed = match self.inside {
+            // Dies inside a call: that call stays open in the ledger.
             Some(_) if self.crashes && self.calls_left == 0 => self.finish(Phase::Ended),
             Some((facts, since, recorded)) => {
                 self.inside = None;
@@ -163,6 +166,7 @@ impl SimRank {
                 Deed::Nothing
             }
         };
+
         (deed, next)
     }
 
@@ -174,11 +178,13 @@ impl SimRank {
     /// A call entered while nothing was recorded begins where recording was switched on; one left
     /// while nothing is recorded any more is complete. One record in ten finds no room.
     fn leave(&mut self, facts: Facts, since: u64, local: u64, recorded: bool) {
+        // A call entered before recording was switched on begins at the switch for the tool.
         let begin = if recorded {
             since
         } else {
             self.control.recording_since
         };
+
         let ordinal = self.log.len() as u64;
         let is_recorded = recorded || self.control.recording;
         let dropped = is_recorded && self.rng.u32(..10) == 0;
@@ -187,6 +193,7 @@ impl SimRank {
             end: local,
             dropped,
         });
+        // Counted at the leave if it was not counted at the enter.
         self.entered += u64::from(is_recorded && !recorded);
         if dropped {
             self.dropped[self.rng.usize(..2)] += 1;
@@ -216,6 +223,7 @@ impl SimRank {
         } else {
             groups::size(self.ranks)
         };
+
         Facts {
             kind,
             region: RegionId(self.rng.u16(1..=5)),

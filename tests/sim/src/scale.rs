@@ -81,6 +81,7 @@ pub fn run(ranks: u32, fan_in: &str, seed: u64) -> Result<Measured, LayoutError>
         violations.extend(closed_form::check(&world, &layout, query, &wave));
         waves.note(wave);
     }
+
     let reset = tree.reset();
     violations.extend(closed_form::check_reset(&world, &reset));
     violations.extend(tree.nothing_is_left());
@@ -102,6 +103,7 @@ pub fn compare(all: &[Measured]) -> Vec<String> {
     let Some(smallest) = all.first() else {
         return violations;
     };
+
     let apart = |one: u64, other: u64| one as f64 / other as f64 - 1.0;
     for one in all {
         let ranks = one.layout.app();
@@ -121,11 +123,13 @@ pub fn compare(all: &[Measured]) -> Vec<String> {
             ));
         }
     }
+
     if let Some(bytes) = peak_resident_bytes().filter(|&bytes| bytes > RESIDENT_BYTES_MAX) {
         violations.push(format!(
             "{bytes} bytes were resident, at most {RESIDENT_BYTES_MAX} may"
         ));
     }
+
     violations
 }
 

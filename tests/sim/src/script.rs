@@ -33,6 +33,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
         };
         asks.push((rng.u64(..SCRIPT_NS), Ask::Query(query)));
     }
+
     if case.stalls > 0 {
         // When the longest of them is taken for gone.
         asks.push((
@@ -40,6 +41,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
             Ask::Query(Query::Status),
         ));
     }
+
     let mut given: Vec<(Time, CommandId, Order)> = Vec::new();
     for id in 0..case.commands {
         let mut within = SCRIPT_NS / 2;
@@ -68,6 +70,7 @@ pub fn plan(case: &Case) -> Vec<(Time, Ask)> {
         };
         given.push((after + rng.u64(..within), id, what));
     }
+
     asks.extend(
         given
             .into_iter()

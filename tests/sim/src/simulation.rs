@@ -102,6 +102,7 @@ impl Simulation {
             ended: false,
             print,
         };
+
         sim.plan();
         sim
     }
@@ -120,9 +121,11 @@ impl Simulation {
             self.agenda
                 .at(at, Event::Mail(self.layout.root(), Mail::Ask(index)));
         }
+
         for (index, fault) in self.history.faults.iter().enumerate() {
             self.agenda.at(fault.at, Event::Fault(index));
         }
+        // A death may leave the job without an end of its own, so the launcher's is simulated.
         if self
             .history
             .faults
@@ -131,6 +134,7 @@ impl Simulation {
         {
             self.agenda.at(ENDED_NS, Event::Ended);
         }
+
         let mut rng = stream(self.case.seed, "start");
         for place in self.places() {
             for rank in 0..self.layout.ranks_of(place).len() {
@@ -147,6 +151,7 @@ impl Simulation {
 
     fn run(mut self) -> History {
         for place in self.places() {
+            // Places are ready before the root speaks: the first message of a place is its hello.
             let (hello, groups) = (self.place(place).hello(), self.place(place).groups_told());
             self.local(place, hello);
             self.local(place, Up::Groups(groups));
@@ -154,6 +159,7 @@ impl Simulation {
                 self.watch_gates(place);
             }
         }
+
         for world in self.processes.keys().copied().collect::<Vec<_>>() {
             self.wind(world);
         }
@@ -168,18 +174,21 @@ impl Simulation {
             if self.is_over() {
                 break;
             }
+            // A protocol that never comes to an end is a finding of its own.
             if self.agenda.now() > END_NS || self.agenda.noted() > EVENTS_MAX {
                 self.history.endless = true;
                 break;
             }
             self.happen(event);
         }
+
         self.history.ended_at = self.agenda.now();
         for (world, process) in &self.processes {
             self.history
                 .ignored
                 .insert(*world, process.machine.ignored());
         }
+
         self.logs();
         self.history
     }
@@ -196,6 +205,7 @@ impl Simulation {
             Ailment::Stall { until } => until,
             Ailment::Death | Ailment::Garble(_) => fault.at,
         };
+        // Faults planned for later must still happen, so that their effects are checked.
         let last = self.history.faults.iter().map(ends).max().unwrap_or(0);
         self.agenda.now() > over.max(last) + AFTERMATH_NS
     }
@@ -236,6 +246,7 @@ impl Simulation {
                 let process = self.process(to);
                 match (process.alive, process.stalled) {
                     (true, false) => self.deliver(to, mail),
+                    // A stalled process reads its mail when it goes on, all at once.
                     (true, true) => process.inbox.push_back(mail),
                     (false, _) => self.say(|layout| format!("{} is dead", trace::name(layout, to))),
                 }
@@ -257,6 +268,7 @@ impl Simulation {
                 self.ended = true;
                 self.finish_if_done();
             }
+            // A later stall prolonged this one.
             Event::GoOn(world) if self.process(world).stalled_until > now => {}
             Event::GoOn(world) => {
                 self.say(|layout| format!("{} goes on", trace::name(layout, world)));

@@ -55,6 +55,7 @@ pub fn truth(done: &Done, cuts: &[Cut]) -> Truth {
     {
         return Truth::Tie;
     }
+
     // The switch before a time; before the first one everything is recorded.
     let switch = |at: u64| {
         cuts.iter()
@@ -62,6 +63,7 @@ pub fn truth(done: &Done, cuts: &[Cut]) -> Truth {
             .find(|cut| cut.at < at && matches!(cut.what, What::On | What::Off))
             .copied()
     };
+
     let is_on = |at: u64| switch(at).is_none_or(|cut| cut.what == What::On);
     let mut seen = match (is_on(done.begin), switch(done.end)) {
         (true, _) => Seen {
@@ -76,6 +78,7 @@ pub fn truth(done: &Done, cuts: &[Cut]) -> Truth {
         },
         (false, _) => return Truth::Nothing,
     };
+
     for cut in cuts {
         match cut.what {
             What::Forget if seen.end <= cut.at => return Truth::Nothing,
@@ -86,6 +89,7 @@ pub fn truth(done: &Done, cuts: &[Cut]) -> Truth {
             _ => {}
         }
     }
+
     Truth::Call(seen)
 }
 

@@ -78,6 +78,7 @@ fn programs(alike: bool) -> impl Strategy<Value = Vec<Process>> {
         let step = prop_oneof![1 => Just(Step::Compute), 4 => messages.clone(), 2 => collective];
         prop::collection::vec(prop::collection::vec(step, 0..4), RANKS)
     };
+
     let common = prop::collection::vec(collective.clone(), 4);
     (own(collective.boxed()), common).prop_map(move |(all, common)| {
         let of = |mut steps: Vec<Step>| {
@@ -173,6 +174,7 @@ fn moves(all: &[Process], come: &Come) -> Vec<Move> {
             possible.push(Move::Leave(rank));
         }
     }
+
     possible
 }
 
@@ -249,6 +251,7 @@ fn seen(all: &[Process], come: &Come) -> Hang {
         };
         add_pending(&mut waits, told);
     }
+
     waits
 }
 

@@ -32,6 +32,7 @@ impl WaitGraph<'_> {
                     .insert(collective);
             }
         }
+
         for collectives in by_place
             .into_values()
             .filter(|collectives| collectives.len() > 1)
@@ -40,6 +41,7 @@ impl WaitGraph<'_> {
                 .into_iter()
                 .map(|collective| self.called(collective))
                 .collect();
+            // The majority first: the minority is more likely the error.
             calls.sort_by_key(|called| (Reverse(called.ranks), called.named.first().copied()));
             findings.push(Finding::Mismatch { calls });
         }
@@ -72,6 +74,7 @@ impl WaitGraph<'_> {
         {
             let is_gone =
                 |targets: &[usize]| targets.iter().all(|&to| self.nodes[to] == Node::Gone);
+            // A collective call needs its collective's node, and only that one needs the ranks.
             let node = match one.doing {
                 Doing::Collective(_) => and_or_graph::hopeless(&self.nodes, stuck, n)
                     .flatten()
@@ -95,6 +98,8 @@ impl WaitGraph<'_> {
                 }
                 _ => self.blamed(n, one, |to| self.nodes[to] == Node::Gone),
             };
+            // Ranks that wait for the same in the same call are one finding, reported with the
+            // lowest rank.
             let key = (link.waits_for, one.doing);
             let entry = by_reason.entry(key).or_insert((link.clone(), 0));
             entry.1 += 1;
@@ -102,6 +107,7 @@ impl WaitGraph<'_> {
                 entry.0 = link;
             }
         }
+
         let mut found: Vec<(Link, u32)> = by_reason.into_values().collect();
         found.sort_by_key(|(link, ranks)| (Reverse(*ranks), link.rank));
         findings.extend(
@@ -134,9 +140,11 @@ impl WaitGraph<'_> {
         while findings.len() < FINDINGS_MAX
             && let Some(cycle) = and_or_graph::cycle(&self.nodes, stuck, &skip)
         {
+            // Every node belongs to one reported cycle only, so this ends.
             for &at in &cycle {
                 skip[at] = true;
             }
+            // Helper nodes and collectives are links of the cycle but no ranks.
             let mut ranks: Vec<usize> = cycle.into_iter().filter(|&at| at < self.free()).collect();
             let lowest = ranks
                 .iter()
@@ -176,6 +184,7 @@ impl WaitGraph<'_> {
             else {
                 continue;
             };
+            // Ranks that left the collective already (a root, for one) have come as well.
             let passed = self
                 .members_told(collective.comm)
                 .filter(|one| one.doing != *doing && has_come(collective, one) == Some(true));
@@ -195,6 +204,7 @@ impl WaitGraph<'_> {
             }
             absent.sort_by_key(|link| link.rank);
             absent.truncate(NAMED_MAX);
+            // Without a name for the absent the finding would accuse nobody; it is left out.
             if missing > 0 && !absent.is_empty() {
                 found.push(Finding::Missing {
                     called: self.called(collective),
@@ -203,6 +213,7 @@ impl WaitGraph<'_> {
                 });
             }
         }
+
         found.sort_by_key(|finding| match finding {
             Finding::Missing { called, .. } => Reverse(called.ranks),
             _ => Reverse(0),
@@ -219,6 +230,7 @@ impl WaitGraph<'_> {
                 Doing::Collective(_) | Doing::Messages(_) | Doing::Finished
             )
         };
+
         let others = self
             .waits
             .classes
@@ -267,6 +279,7 @@ impl WaitGraph<'_> {
                 to == self.free()
                     || (to < self.free() && self.waits.pending[to].doing == Doing::Computing)
             });
+            // A receive from any source accuses no single rank.
             let Some(culprit) = link.waits_for else {
                 continue;
             };
@@ -282,6 +295,7 @@ impl WaitGraph<'_> {
                 entry.0 = link;
             }
         }
+
         let mut found: Vec<(Link, u32)> = by_rank.into_values().collect();
         found.sort_by_key(|(link, ranks)| (Reverse(*ranks), link.rank));
         findings.extend(

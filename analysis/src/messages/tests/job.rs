@@ -131,6 +131,7 @@ impl Run {
         } else {
             RecordKind::PostSend
         };
+
         let facts = facts(kind, comm, to as i32, step.tag, bytes, 0);
         // A send of MPI_Sendrecv and of MPI_Startall is a part.
         if step.wild.1 {
@@ -142,6 +143,7 @@ impl Run {
         } else {
             self.record(step.rank, span, facts, 0, Vec::new());
         }
+
         let from = peers_on(destination, comm).iter().position(|r| *r == rank);
         let message = Message {
             send: self.job.sends.len(),
@@ -152,6 +154,7 @@ impl Run {
             },
             bytes,
         };
+
         self.job.sends.push((span, bytes));
         let at = destination.0 as usize;
         let mut open = self.open[at].iter_mut();
@@ -245,6 +248,7 @@ impl Run {
                 posted: open.begin,
             });
         }
+
         self.record(rank, span, plain(), 0, parts);
     }
 }
@@ -295,6 +299,7 @@ pub fn run(steps: &[Step]) -> Job {
         open: Vec::new(),
         requests: 0,
     };
+
     run.job.records.resize_with(ranks, Vec::new);
     run.unexpected.resize_with(ranks, Vec::new);
     run.open.resize_with(ranks, Vec::new);
@@ -308,6 +313,7 @@ pub fn run(steps: &[Step]) -> Job {
             _ => run.complete(step.rank, step, 1, true),
         }
     }
+
     let Some(last) = steps.last() else {
         return run.job;
     };
@@ -317,5 +323,6 @@ pub fn run(steps: &[Step]) -> Job {
             run.complete(rank, last, usize::MAX, cancel);
         }
     }
+
     run.job
 }

@@ -100,6 +100,7 @@ fn receives_are_matched_in_the_order_of_posting() {
         record.0.request = request;
         record
     };
+
     let done = |request, posted, at| {
         let part = Part {
             facts: facts(RecordKind::CompletedRecv, 0),
@@ -111,6 +112,7 @@ fn receives_are_matched_in_the_order_of_posting() {
             Vec::from([part]),
         )
     };
+
     // One that takes anything, then one for this channel; the second is completed first.
     places.record(1, &post(7, peer::ANY, ANY_TAG, 10), 0, ALWAYS);
     places.record(1, &post(8, 0, 0, 20), 0, ALWAYS);
@@ -142,6 +144,7 @@ fn a_cancelled_receive_lets_those_behind_it_go() {
         request: 7,
         posted: 10,
     };
+
     let record = (
         call(facts(RecordKind::Plain, peer::NONE), 30, 31).0,
         Vec::from([part]),
@@ -240,6 +243,7 @@ fn clocks_that_are_off_do_not_part_a_pair() {
         epoch: 0,
         clipping: Clipping::Whole,
     };
+
     // The error told is that of the clock that is off the most, where it was used.
     for (ahead_ns, matched, told_ns) in [(400, 1, 300), (600, 0, 0)] {
         let mut places = two_places();
@@ -271,6 +275,7 @@ fn records_before_job_time_was_known_get_it_later() {
     for place in &mut places.places {
         place.messages.set_clock_error(u64::MAX);
     }
+
     // One pair by the node's own clock, one send that waits here, and one that waits for its way.
     send(&mut places, 1, 10, 20, 0);
     receive(&mut places, 1, 30, 40, 0);
@@ -280,6 +285,7 @@ fn records_before_job_time_was_known_get_it_later() {
         place.messages.learn_time(ahead_ns, 100);
         place.messages.set_clock_error(100);
     }
+
     let endpoint = |begin| Endpoint {
         begin_ns: job_ns(begin) + ahead_ns as u64,
         end_ns: job_ns(begin + 10) + ahead_ns as u64,
@@ -288,6 +294,7 @@ fn records_before_job_time_was_known_get_it_later() {
         error_ns: 100,
         clipping: Clipping::Whole,
     };
+
     let first: Vec<Endpoint> = places.places[0]
         .messages
         .matcher
@@ -326,6 +333,7 @@ fn messages_of_other_versions_or_for_others_are_refused() {
         epoch: 0,
         clipping: Clipping::Whole,
     };
+
     let endpoints = Endpoints::new(WorldRank(101), 0, Vec::from([endpoint; 2]));
     assert_eq!(messages.arrive(&endpoints), Err(Refused::Foreign(2)));
     let endpoints = Endpoints::new(WorldRank(101), 0, Vec::from([endpoint; ENDPOINTS_MAX + 1]));
@@ -345,6 +353,7 @@ fn every_queue_is_bounded_and_counts_its_losses() {
     for at in 1..=total {
         receive(&mut places, 1, 10 * at, 10 * at + 5, 0);
     }
+
     let sums = places.sums();
     let waiting = places.places[0].messages.matcher.waiting().len() as u64;
     assert!(waiting <= WAITING_MAX as u64 && waiting > WAITING_MAX as u64 / 3);
@@ -360,6 +369,7 @@ fn every_queue_is_bounded_and_counts_its_losses() {
     for at in 1..=(OUTBOX_MAX + more) as u64 {
         send(&mut places, 2, 10 * at, 10 * at + 5, 0);
     }
+
     assert_eq!(places.sums().unmatched.limit, more as u64);
     let mut credit = 3;
     let batches = places.places[0].messages.take_batches(WorldRank(5), |_| {
@@ -379,6 +389,7 @@ fn every_queue_is_bounded_and_counts_its_losses() {
         comm: CommLocal(5),
         ..facts(RecordKind::Send, 1)
     };
+
     for at in 1..=(UNRESOLVED_MAX + more) as u64 {
         places.record(0, &call(unknown, 10 * at, 10 * at + 5), 0, ALWAYS);
     }
@@ -398,11 +409,13 @@ fn every_queue_is_bounded_and_counts_its_losses() {
         post.0.request = request;
         places.record(1, &post, 0, ALWAYS);
     }
+
     for at in 1..=(HELD_MAX + more) as u64 {
         let at = 10 * (at + 100_000);
         send(&mut places, 1, at, at + 1, 0);
         receive(&mut places, 1, at + 2, at + 3, 0);
     }
+
     let held = places.places[0].messages.ranks[1].receives.held().count();
     assert!(held <= HELD_MAX);
     assert_eq!(
@@ -420,6 +433,7 @@ fn a_reset_forgets_sums_and_keeps_the_order() {
     for place in &mut places.places {
         place.messages.reset(job_ns(100));
     }
+
     assert_eq!(places.sums(), EMPTY);
     // The second message was sent before the cut; the third pair is whole.
     receive(&mut places, 1, 110, 120, 0);
@@ -453,11 +467,13 @@ proptest! {
             moments::insert(&mut sums.late_sender, n[2].into(), Rank(n[3].into()));
             sums
         };
+
         let join = |all: &[[u16; 8]]| {
             let mut sums = EMPTY;
             all.iter().for_each(|n| merge(&mut sums, &of(n)));
             sums
         };
+
         let mut turned = numbers.clone();
         turned.rotate_left(rotate % numbers.len());
         let (a, b) = turned.split_at(rotate / 2 % numbers.len());

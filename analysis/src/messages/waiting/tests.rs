@@ -29,6 +29,7 @@ impl Naive {
                 return;
             }
         }
+
         *of = Some(side);
         queue.push_back(endpoint);
     }

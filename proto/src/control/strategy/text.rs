@@ -16,6 +16,8 @@ impl fmt::Display for Rule {
             Rule::Duration { kept_ns } => {
                 let (unit_ns, unit) = UNITS
                     .into_iter()
+                    // The largest unit without a fraction, so that the text reads back as the same
+                    // rule.
                     .find(|(unit_ns, _)| kept_ns.is_multiple_of(*unit_ns))
                     .unwrap_or((1, "ns"));
                 write!(f, "duration:{}{unit}", kept_ns / unit_ns)
@@ -58,6 +60,7 @@ impl FromStr for Strategy {
     /// Reads what a user gives, and refuses what would have no effect.
     fn from_str(text: &str) -> Result<Strategy, NoStrategy> {
         let strategy = Strategy::parse(text)?;
+        // Users are refused what would do nothing; `parse` itself takes every rule.
         match without_effect(&strategy) {
             Some(refusal) => Err(refusal),
             None => Ok(strategy),
@@ -90,6 +93,7 @@ fn without_effect(strategy: &Strategy) -> Option<NoStrategy> {
             ))
         })
     };
+
     of_rule.or_else(of_cap)
 }
 
@@ -104,6 +108,7 @@ impl Strategy {
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Strategy, NoStrategy> {
         let mut rules = [Rule::Samples; RULES_MAX];
+        // A cap of 0 stands for none: `permille` never returns it.
         let (mut count, mut cap_permille, mut is_complete) = (0, 0, false);
         for word in text.split(',').map(str::trim) {
             if let Some(part) = word.strip_prefix("cap=") {
@@ -129,6 +134,7 @@ impl Strategy {
                 rule;
             count += 1;
         }
+
         Strategy::new(&rules[..count], cap_permille)
     }
 }
@@ -224,6 +230,7 @@ fn permille(part: &str) -> Result<u16, NoStrategy> {
             .checked_mul(10)?
             .checked_add(tenths.parse().ok()?)
     };
+
     number()
         .filter(|permille| (1..=1000).contains(permille))
         .ok_or_else(|| {

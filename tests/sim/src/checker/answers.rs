@@ -26,6 +26,7 @@ impl Checker<'_> {
             };
             let bound = bound + TICK_NS_LATE_MAX + self.slack_ns();
             let times = asked.delivered.len();
+            // Nobody answers for a root that died before the answer was due.
             let silenced = root_died.is_some_and(|died| died <= bound);
             self.require(times == 1 || times == 0 && silenced, || {
                 format!("ask {index} was answered {times} times")
@@ -86,6 +87,7 @@ impl Checker<'_> {
             self.truly_in_hand(index, *place, hand);
             self.windows_are_whole(index, *place, hand);
         }
+
         let in_hand: Vec<&InHand> = in_hand.into_iter().map(|(_, hand)| hand).collect();
         self.coverage(index, coverage, missing, &in_hand);
 
@@ -101,6 +103,8 @@ impl Checker<'_> {
             (Query::Matrix { side_max }, Partial::Matrix(matrix)) => {
                 *matrix == flat::matrix(&in_hand, ranks, side_max)
             }
+            // Lists are cut to the worst ranks, so only the truth of each row is checked, not that
+            // all are there.
             (Query::Status, Partial::Status(status)) => {
                 let states: Vec<(Rank, RankState)> = in_hand
                     .iter()
@@ -123,6 +127,7 @@ impl Checker<'_> {
             }
             _ => false,
         };
+
         self.require(right, || {
             format!(
                 "ask {index}: the answer to {query:?} is not the flat computation's: {partial:?}"
@@ -145,8 +150,10 @@ impl Checker<'_> {
                 .get(&fed.rank)
                 .and_then(|log| log.get(fed.call.ordinal as usize));
             let expected = done.map(|done| truth(done, cuts));
+            // A call that ended at the very tick of a cut may be on either side of it.
             let right =
                 matches!(expected, Some(Truth::Tie)) || expected == Some(Truth::Call(fed.seen()));
+            // A record that is counted twice is as wrong as a lost one.
             let once = seen.insert((fed.rank, fed.call.ordinal));
             self.require(right && once, || {
                 format!(
@@ -174,6 +181,7 @@ impl Checker<'_> {
         let Some(last) = closed.next_back().filter(|_| all_whole) else {
             return;
         };
+
         let fed: BTreeSet<(Rank, u64)> = hand
             .fed
             .iter()
@@ -182,6 +190,8 @@ impl Checker<'_> {
         for rank in self.layout.ranks_of(place).map(Rank) {
             let log = history.logs.get(&rank).map_or(&[][..], Vec::as_slice);
             for (done, number) in log.iter().zip(0..).filter(|(done, _)| done.end < last.at) {
+                // Dropped by the rank or refused by the place: both are counted as losses and may
+                // be missing.
                 let lost = done.dropped || history.refused.contains(&(rank, number));
                 let due = matches!(truth(done, cuts), Truth::Call(_)) && !lost;
                 self.require(!due || fed.contains(&(rank, number)), || {
@@ -204,6 +214,7 @@ impl Checker<'_> {
         let Some(wave) = last.and_then(|asked| asked.wave) else {
             return;
         };
+
         for place in (0..self.layout.places()).map(|index| self.layout.place(index)) {
             let Some(hand) = history.in_hand.get(&(wave, place)) else {
                 continue;
@@ -234,6 +245,7 @@ impl Checker<'_> {
 
     /// In a job in which nothing goes wrong, every place comes to know who its peers are.
     fn groups_are_known(&mut self, place: WorldRank, hand: &InHand) {
+        // Up to the root and down again, with the delay of each link.
         let way =
             2 * (self.height() + 1) * (Time::from(self.case.delay_us) * 1000) + self.slack_ns();
         let (faultless, ranks) = (self.case.is_faultless(), self.case.ranks());
@@ -269,6 +281,7 @@ impl Checker<'_> {
             let rest = note.strip_prefix("tool process ")?;
             rest.split(' ').next()?.parse().ok().map(WorldRank)
         };
+
         for note in notes {
             // What was wrong once is told on: garbage for ever, silence until the process is heard.
             let troubled = about(note).is_some_and(|who| {
@@ -280,10 +293,12 @@ impl Checker<'_> {
                 format!("ask {index}: the note {note:?} is not true")
             });
         }
+
         // Who came back meanwhile is missing in this answer and not silent any more.
         let away = |who: &&WorldRank| {
             self.history.died(**who).is_some() || self.history.stalled(**who, to, to)
         };
+
         for who in missing.iter().filter(away) {
             let told = notes.iter().any(|note| about(note) == Some(*who));
             self.require(told, || {
@@ -303,6 +318,7 @@ impl Checker<'_> {
         if let Err(imbalance) = coverage::balance(&merged.ledger) {
             self.found.push(format!("ask {index}: {imbalance}"));
         }
+
         let mut expected = flat::coverage(in_hand.iter().map(|hand| &hand.coverage));
         expected.ranks = self.case.ranks();
         expected.members_missing = missing.len() as u32;
@@ -328,6 +344,8 @@ impl Checker<'_> {
                 )
             }),
         }
+
+        // Checked above; what follows compares the other fields.
         expected.ledger = merged.ledger;
         self.require(*merged == expected, || {
             format!("ask {index}: coverage {merged:?} instead of {expected:?}")

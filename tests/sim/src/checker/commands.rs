@@ -37,6 +37,7 @@ impl Checker<'_> {
                 }
                 _ => None,
             });
+        // A command that was refused does not take its id.
         same.min_by_key(|(asked, _)| asked.at)
     }
 
@@ -74,6 +75,7 @@ impl Checker<'_> {
             }
             _ => false,
         };
+
         self.require(rightly, || {
             format!("ask {index}: {order:?} was refused by {refusal:?}, {id} is {first:?}")
         });
@@ -94,6 +96,7 @@ impl Checker<'_> {
         else {
             return;
         };
+
         let excluding = self.excluding(first_at, first_order);
         self.require(excluding.is_none(), || {
             format!("ask {index}: {order:?} was done as {id} beside {excluding:?}")
@@ -125,6 +128,8 @@ impl Checker<'_> {
     /// No rank does a command twice, and all in the order in which they were given.
     pub(super) fn commands_done_once(&mut self) {
         for (rank, done) in &self.history.done {
+            // One iterator for all: a command done twice, or before an earlier one, finds no match
+            // behind.
             let mut given = self.history.given.iter();
             let in_order = done
                 .iter()
@@ -147,9 +152,11 @@ impl Checker<'_> {
             .given
             .iter()
             .any(|(_, verb)| *verb == Verb::Shutdown);
+        // With faults places may miss commands; then they differ rightly.
         if !self.case.is_faultless() || shut_down {
             return;
         }
+
         let epochs: BTreeSet<u32> = history.epochs.values().copied().collect();
         self.require(epochs.len() <= 1, || {
             format!(
@@ -157,9 +164,11 @@ impl Checker<'_> {
                 history.epochs, history.given
             )
         });
+        // A late cut lies where the place was by then, and no longer where the others made it.
         if history.cuts_made.iter().any(|cut| !cut.in_time) {
             return;
         }
+
         let since_forgotten = |cuts: &Vec<Cut>| {
             let last = cuts
                 .iter()
@@ -167,6 +176,7 @@ impl Checker<'_> {
                 .unwrap_or(0);
             cuts[last..].iter().map(|cut| cut.what).collect::<Vec<_>>()
         };
+
         let mut made = history.cuts.values().map(since_forgotten);
         let first = made.next().unwrap_or_default();
         let other = made.find(|other| *other != first);

@@ -60,6 +60,7 @@ impl Checker<'_> {
                 .iter()
                 .any(|f| f.who == who && matches!(f.what, Ailment::Stall { .. }))
         };
+
         for &world in history
             .ignored
             .keys()
@@ -102,6 +103,7 @@ impl Checker<'_> {
             );
             self.nothing_was_ignored();
         }
+
         if history.died(self.layout.root()).is_some() {
             return;
         }

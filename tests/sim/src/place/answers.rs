@@ -36,6 +36,7 @@ impl SimPlace {
             Query::Hang { .. } => Partial::Hang(Default::default()),
             Query::Stacks { .. } => Partial::Stacks(Default::default()),
         };
+
         (
             partial,
             InHand {
@@ -82,6 +83,7 @@ impl SimPlace {
                 mpi_ns: rank.entered,
             });
         }
+
         status::keep_worst(&mut status.named);
         status.recording.on = self.recorded();
         status.recording.off = self.ranks.len() as u32 - self.recorded();
@@ -116,6 +118,7 @@ impl SimPlace {
             reset: self.reset,
             ..Ledger::default()
         };
+
         for rank in &self.ranks {
             books.entered += rank.entered;
             books.open += rank.open();
@@ -126,6 +129,7 @@ impl SimPlace {
                 .zip(rank.dropped)
                 .for_each(|(sum, dropped)| *sum += dropped);
         }
+
         books
     }
 }

@@ -44,6 +44,7 @@ impl SimPlace {
         loop {
             let unknown = now.error_ns == u64::MAX;
             let due = self.steering.due.iter().enumerate();
+            // In the order of job time, and of arrival where that is equal.
             let next = due.min_by_key(|(at, due)| (due.at_ns, *at));
             let Some(at) = next
                 .filter(|(_, due)| due.at_ns <= now.job_ns || unknown && due.edge != Edge::To)
@@ -52,6 +53,7 @@ impl SimPlace {
                 return (replies, made);
             };
             let due = self.steering.due.remove(at);
+            // A late cut is stated where it really lay.
             let late = unknown || now.job_ns - due.at_ns > LATE_NS;
             let stated = if late { now.job_ns } else { due.at_ns };
             let cut = tree::Cut {
@@ -73,6 +75,7 @@ impl SimPlace {
             .count() as u64;
         match due.edge {
             Edge::Reset => {
+                // A reset inside a window would take calls out of it.
                 if let Some(why) = self.busy() {
                     return vec![self.refused_all(due.command, &why)];
                 }
@@ -143,6 +146,8 @@ impl SimPlace {
         command: CommandId,
         arrived: Time,
     ) -> Vec<Reply> {
+        // Packets that are still open are taken from the ranks, so that the window ends without
+        // their help.
         for index in 0..self.ranks.len() {
             self.take(index, now.time);
         }
@@ -159,6 +164,7 @@ impl SimPlace {
         let (received, early) = (&self.received, self.plant == Some(Plant::AckEarly));
         let is_here = |taking: &mut Taking| {
             let mut packets = taking.packets.iter().zip(received);
+            // The cut is complete when every packet sent before it has come.
             early || packets.all(|(sent, here)| here >= sent)
         };
         let here: Vec<Taking> = self.steering.taking.extract_if(.., is_here).collect();
@@ -183,6 +189,7 @@ impl SimPlace {
 
     /// A window does not come to its end.
     pub(super) fn end_window(&mut self, by: CommandId) -> Vec<Reply> {
+        // Its own cut may still be due, or its packets on their way: neither may end it again.
         let Some(window) = self.steering.window.take() else {
             return Vec::new();
         };

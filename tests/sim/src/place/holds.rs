@@ -15,10 +15,12 @@ impl SimPlace {
         if !starting.is_empty() {
             self.close(starting.iter().copied(), now.local, lease_ns);
         }
+
         let past = |(index, rank): (usize, &SimRank)| {
             let why = Outcome::Failed("past MPI_Init; use pause".to_owned());
             (!starting.contains(&index)).then_some((rank.rank, why, 0))
         };
+
         let ranks = self.ranks.iter().enumerate().filter_map(past).collect();
         self.steering.holds.push(Hold {
             command: id,
@@ -46,6 +48,7 @@ impl SimPlace {
             hold.obeyed.ranks.extend(stood);
             hold.awaited = awaited;
         }
+
         let done: Vec<Hold> = self
             .steering
             .holds

@@ -26,10 +26,12 @@ impl SimPlace {
             };
             (rank.rank, outcome, rng.u64(..=after))
         };
+
         let obeyed = Obeyed {
             ranks: self.ranks.iter().map(outcome).collect(),
             ..Obeyed::default()
         };
+
         self.reply(id, obeyed, after)
     }
 
@@ -75,6 +77,7 @@ impl SimPlace {
             open: obeyed.open,
             ..Acks::default()
         };
+
         for (rank, outcome, ns) in &obeyed.ranks {
             match outcome {
                 Outcome::Failed(_) if self.plant == Some(Plant::AckFailure) => acks.done += 1,
@@ -92,6 +95,7 @@ impl SimPlace {
                 acks.slowest = Some((*rank, *ns));
             }
         }
+
         Reply {
             command,
             obeyed,

@@ -123,6 +123,7 @@ impl Steering {
                 _ => {}
             }
         }
+
         let duration = end - begin;
         Some((
             Call {
@@ -143,6 +144,7 @@ impl SimPlace {
         } else {
             1
         };
+
         for rank in &mut self.ranks {
             rank.obeyed.extend(std::iter::repeat_n(command.id, times));
         }

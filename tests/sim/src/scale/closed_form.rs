@@ -27,18 +27,21 @@ pub fn check(world: &World, layout: &Layout, query: Query, wave: &Wave) -> Vec<S
         (Query::Messages, Partial::Messages(answer)) => same_messages(answer, world),
         _ => false,
     };
+
     let ranks = world.ranks;
     if !right {
         violations.push(format!(
             "{ranks} ranks: the answer to {query:?} is not the closed form's"
         ));
     }
+
     if wave.coverage != covered(world) || !wave.missing.is_empty() {
         violations.push(format!(
             "{ranks} ranks: {query:?} covers {:?}, missing {:?}",
             wave.coverage, wave.missing
         ));
     }
+
     if let Err(imbalance) = coverage::balance(&wave.coverage.ledger) {
         violations.push(format!("{ranks} ranks: {imbalance}"));
     }
@@ -55,6 +58,7 @@ pub fn check(world: &World, layout: &Layout, query: Query, wave: &Wave) -> Vec<S
             wave.messages_max
         ));
     }
+
     violations
 }
 
@@ -92,6 +96,7 @@ fn row(world: &World, function: u16) -> FunctionStats {
         let longest = world.base_ns(function) + world.step_ns(source) * last + SWING_NS;
         slowest.push((longest, Reverse(rank)));
     }
+
     let (max_ns, Reverse(max_rank)) = slowest.into_iter().max().unwrap_or_default();
     let (bytes_out, bytes_in) = world.bytes(function);
     FunctionStats {
@@ -125,6 +130,7 @@ fn rank_rows(world: &World, rank_rows_max: u32) -> BTreeMap<(Rank, RegionId), Fu
             }
         }
     }
+
     candidates.sort_by_key(|(key, row)| (Reverse(row.time.sum_ns), *key));
     candidates
         .into_iter()
@@ -145,6 +151,7 @@ pub fn matrix(world: &World, side_max: u32) -> Matrix {
         block_ranks: block,
         ..Matrix::default()
     };
+
     for source in 0..blocks {
         let messages_of = |block_of: u32| -> u64 {
             let of = |source| {
@@ -173,6 +180,7 @@ pub fn matrix(world: &World, side_max: u32) -> Matrix {
             );
         }
     }
+
     matrix
 }
 
@@ -229,6 +237,7 @@ fn covered(world: &World) -> Coverage {
         };
         coverage::add(&mut ledger, &all);
     }
+
     Coverage {
         ranks: world.ranks,
         ranks_reporting: world.ranks,
@@ -251,6 +260,7 @@ pub fn check_reset(world: &World, acks: &Acks) -> Vec<String> {
         from: acks.from,
         ..Acks::default()
     };
+
     let one_cut = acks
         .from
         .is_some_and(|cut| cut.earliest_ns == cut.latest_ns);

@@ -94,6 +94,7 @@ impl Leaf {
     }
 
     fn generated(&self) -> impl Iterator<Item = Rank> {
+        // After a reset nothing generated is left; fed ranks forgot theirs in the analyses.
         let ranks = if self.forgotten {
             0..0
         } else {
@@ -115,10 +116,12 @@ impl Leaf {
     fn traffic(&self, world: &World, side_max: u32) -> Matrix {
         let mut sum = self.matrix.to_partial(world.ranks, side_max);
         let block = sum.block_ranks;
+        // Merged as a partial of its own, so that the real merge is part of the test.
         let mut generated = Matrix {
             block_ranks: block,
             ..Matrix::default()
         };
+
         for rank in self.generated() {
             let messages = world.messages(Source::Generated);
             let traffic = Traffic {
@@ -142,6 +145,7 @@ impl Leaf {
                 add(received, traffic);
             }
         }
+
         matrix::merge(&mut sum, generated).expect("the same blocks");
         sum
     }
@@ -166,6 +170,7 @@ impl Leaf {
         } else {
             self.ranks.clone()
         };
+
         for rank in ranks.map(Rank) {
             let row = row(world, rank, 0);
             let sent = Traffic {
@@ -181,6 +186,7 @@ impl Leaf {
             };
             messages::merge(&mut sum, &of_rank);
         }
+
         sum
     }
 
@@ -273,6 +279,7 @@ pub fn ledger(world: &World, source: Source) -> Ledger {
     let entered: u64 = (0..FUNCTIONS)
         .map(|function| world.calls(source, function))
         .sum();
+    // One call is open and two are dropped; the rest is split into kept and reduced.
     let kept = KEPT.min(entered - 3);
     Ledger {
         entered,

@@ -28,6 +28,7 @@ pub fn encode(rank: Rank, calls: impl Iterator<Item = Call>) -> Vec<Vec<u8>> {
         }
         header.records += 1;
     }
+
     if !payload.is_empty() {
         packets.push(closed(&mut header, &mut payload, encoder.time()));
     }
@@ -79,6 +80,7 @@ pub fn feed(packets: &[Vec<u8>], functions: &mut Functions, matrix: &mut MatrixL
             }
         }
     }
+
     calls
 }
 

@@ -89,6 +89,7 @@ impl Tree {
                 received: 0,
             }
         };
+
         Tree {
             processes: (layout.app()..layout.total()).map(process).collect(),
             layout,
@@ -113,6 +114,7 @@ impl Tree {
             }
             self.wind(at);
         }
+
         self.root(RootInput::Job(JobInfo::default()));
         self.run(WARM_UP_NS, |tree| {
             !tree.present.is_empty() && tree.agenda.now() >= WARM_UP_NS

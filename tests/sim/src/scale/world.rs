@@ -114,6 +114,7 @@ impl World {
         let (index, others) = (index as u32, FED_EVERY - 1);
         match source {
             Source::Fed => Rank(index * FED_EVERY),
+            // The inverse of `below`: every block of FED_EVERY ranks begins with a fed one.
             Source::Generated => Rank(index / others * FED_EVERY + index % others + 1),
         }
     }
@@ -176,6 +177,7 @@ impl World {
     /// A rank's partner: whom it sends to, or (the other way round) receives from.
     pub fn partner(&self, rank: Rank, number: u32, sends: bool) -> Rank {
         let stride = self.ranks / PARTNERS * (number % PARTNERS);
+        // Receivers walk the ring backwards, so that each send has its receive.
         let forward = if sends { stride } else { self.ranks - stride };
         Rank((rank.0 + forward % self.ranks) % self.ranks)
     }
@@ -188,6 +190,8 @@ impl World {
             let mean_ns = self.mean_ns(rank, function);
             let mut calls = Vec::new();
             for number in 0..self.calls(source, function) {
+                // Alternately above and below the mean: the variance is then exactly SWING_NS
+                // squared.
                 let duration = if number % 2 == 0 {
                     mean_ns + SWING_NS
                 } else {
@@ -213,12 +217,14 @@ impl World {
             _ if bytes_out > 0 => RecordKind::Collective,
             _ => RecordKind::Plain,
         };
+
         let peer = if function < 2 {
             let number = (number % u64::from(PARTNERS)) as u32;
             self.partner(rank, number, function == 0).0 as i32
         } else {
             peer::NONE
         };
+
         Facts {
             kind,
             region: self.region(function),
@@ -265,6 +271,7 @@ mod tests {
                 assert_eq!(world.below(rank.0, source) as usize, index);
             }
         }
+
         assert_eq!(
             world.count(Source::Fed) + world.count(Source::Generated),
             1024

@@ -80,6 +80,7 @@ impl Simulation {
                 }
             },
         }
+
         self.compare_clock(world);
         self.wind(world);
     }
@@ -98,6 +99,7 @@ impl Simulation {
         if error == UNKNOWN_NS {
             return;
         }
+
         self.history.clocks_compared += 1;
         if idea.abs_diff(job) > error && self.history.clocks_wrong.len() < WRONG_CLOCKS_TOLD {
             let wrong = format!("{world} takes {job} ns of job time for {idea}, within {error}");
@@ -185,12 +187,14 @@ impl Simulation {
         {
             return;
         }
+
         let answer = matches!(message, Up::Partial { .. } | Up::Ack { .. });
         let garbled = if answer {
             self.process(from).nonsense.take()
         } else {
             None
         };
+
         self.say(|layout| {
             let garbled =
                 garbled.map_or_else(String::new, |garbled| format!("as nonsense: {garbled:?}"));

@@ -40,6 +40,7 @@ impl Simulation {
                     .at(now, Event::Mail(place, Mail::Finished(index)));
             }
         }
+
         self.agenda.at(next, Event::Act(place, index));
     }
 
@@ -64,6 +65,7 @@ impl Simulation {
             let wakes = now + self.jitter.u64(..WAKE_NS_MAX);
             self.agenda.at(wakes, Event::Act(place, index));
         }
+
         let all_open = self
             .place(place)
             .closed_until()
@@ -136,10 +138,12 @@ impl Simulation {
                 in_time,
             });
         }
+
         self.reply(place, replies);
         let Some(next_ns) = self.place(place).next_due_ns() else {
             return;
         };
+
         let own_time = self.case.plant == Some(Plant::OwnTime);
         let process = self.process(place);
         let local = if own_time {
@@ -147,6 +151,7 @@ impl Simulation {
         } else {
             process.machine.from_job(next_ns)
         };
+
         // Job time may become better known meanwhile: then it is waited again, or was too long.
         let at = process.clock.time_of(local).max(moment.time + 1);
         let at = at.min(moment.time + 50 * MS);
@@ -199,6 +204,7 @@ impl Simulation {
             }
             self.history.refused.extend(place.refused().iter().copied());
         }
+
         let epochs = self
             .processes
             .iter()

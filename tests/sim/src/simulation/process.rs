@@ -73,6 +73,7 @@ impl Process {
         } else {
             Machine::Node(Node::new(now, position, merge))
         };
+
         Process {
             machine,
             clock,

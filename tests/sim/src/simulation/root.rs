@@ -32,6 +32,7 @@ impl Simulation {
             Machine::Root(machine) => machine.step(local, input),
             Machine::Node(_) => unreachable!("the last process is the root"),
         };
+
         for action in actions {
             match action {
                 RootAction::Down { to, message } => {
@@ -66,6 +67,7 @@ impl Simulation {
                 }
             }
         }
+
         self.wind(root);
     }
 
@@ -107,6 +109,7 @@ impl Simulation {
             Ask::Command { order, .. } => Some(order),
             Ask::Query(_) => None,
         };
+
         if matches!(
             (order, delivery),
             (Some(Order::Window { .. }), Delivery::Acks(_))
@@ -133,6 +136,7 @@ impl Simulation {
         {
             return;
         }
+
         let last = Ask::Query(LAST_QUERY);
         let asked = self
             .history

@@ -70,11 +70,13 @@ impl Tree {
                 .agenda
                 .at(due.max(now + 1), Event::Due(at, command, at_ns));
         }
+
         let cut = Cut {
             earliest_ns: at_ns,
             latest_ns: at_ns,
             error_ns: process.machine.clock_error_ns(local),
         };
+
         let leaf = process
             .leaf
             .as_mut()
@@ -98,6 +100,7 @@ impl Tree {
                 other => unreachable!("the root has neither parent nor ranks: {other:?}"),
             },
         }
+
         self.wind(at);
     }
 
@@ -143,6 +146,7 @@ impl Tree {
         let Machine::Root(root) = &mut process.machine else {
             unreachable!("the last process is the root");
         };
+
         for action in root.step(local, input) {
             match action {
                 RootAction::Down { to, message } => {
@@ -159,6 +163,7 @@ impl Tree {
                 other => unreachable!("nobody asked for {other:?}"),
             }
         }
+
         self.wind(at);
     }
 
@@ -174,11 +179,13 @@ impl Tree {
             Partial::Hang(waits) => Answer::Hang(Box::new((Default::default(), *waits)), coverage),
             Partial::Stacks(stacks) => Answer::Stacks(stacks, coverage),
         };
+
         let response = Response {
             id: self.asks,
             answer,
             missing: missing.clone(),
         };
+
         let handed_out = control::encode(&response).expect("short").len() as u64;
         self.given = Some(Given::Answer(Wave {
             partial,
