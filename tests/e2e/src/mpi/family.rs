@@ -86,6 +86,7 @@ impl Family {
             Family::Mpich5 | Family::Abi5 => "mpich5",
             Family::Impi => "impi",
         };
+        // Asserted here, so that a missing MPI is one clear message instead of failing starts.
         let prefix = paths::root().join("target/mpi").join(name);
         assert!(
             prefix.exists(),
@@ -110,6 +111,7 @@ impl Family {
     pub fn compiler(self, name: &str) -> Command {
         match self.prefix() {
             Some(_) if self == Family::Impi => Family::Mpich5.compiler(name),
+
             None => Command::new(format!("{name}.{}", self.debian_name())),
             Some(prefix) if self == Family::Abi5 => {
                 Command::new(prefix.join(format!("bin/{name}_abi")))
@@ -130,9 +132,11 @@ impl Family {
     /// in files in `output`. `-n` comes last.
     pub fn launcher_arguments(self, processes: u32, output: &Path) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
+
         match self {
             Family::Ompi => {
                 let mut files = output.as_os_str().to_owned();
+                // `nocopy`: the outputs are not repeated on the launcher's own.
                 files.push(":nocopy");
                 arguments.extend(["--oversubscribe".into(), "--output-filename".into(), files]);
             }
@@ -154,11 +158,13 @@ impl Family {
                 }
             }
         }
+        // Last: the caller inserts options before the last two words.
         arguments.extend(["-n".into(), processes.to_string().into()]);
         arguments
     }
 
     /// The file with `stream` (`stdout` or `stderr`) of one process of a job of `processes`.
+
     pub fn output_file(self, output: &Path, process: u32, processes: u32, stream: &str) -> PathBuf {
         match self {
             // All numbers have as many digits as the last one.
