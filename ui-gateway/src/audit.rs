@@ -98,7 +98,6 @@ impl Audit {
     }
 
     /// Logs the outcome of a command.
-
     pub fn end(&self, open: &OpenEntry, event: &Event) {
         let OpenEntry {
             sequence,

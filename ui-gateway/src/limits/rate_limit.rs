@@ -50,7 +50,6 @@ impl RateLimit {
     ///
     /// # Errors
     /// The time to wait if the limit is reached; the event is not counted then.
-
     pub fn take(&mut self, now: Instant) -> Result<(), Duration> {
         // Each event moves the time of the full burst one interval ahead; an idle limit starts at
         // `now`.

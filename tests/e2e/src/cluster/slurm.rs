@@ -62,7 +62,6 @@ impl Slurm {
             .tempdir_in("/tmp")
             .expect("a directory for Slurm");
         let at = directory.path();
-        // pass.
         std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o755)).expect("its mode");
 
         let write =

@@ -107,7 +107,6 @@ impl Job {
             }
         }
         // Before `-n`, which comes last.
-
         let at = words.len() - 2;
         words.splice(at..at, self.launcher_options.iter().cloned());
         words

@@ -164,7 +164,6 @@ impl Family {
     }
 
     /// The file with `stream` (`stdout` or `stderr`) of one process of a job of `processes`.
-
     pub fn output_file(self, output: &Path, process: u32, processes: u32, stream: &str) -> PathBuf {
         match self {
             // All numbers have as many digits as the last one.
