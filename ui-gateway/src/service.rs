@@ -448,11 +448,11 @@ impl v1::invivo_server::Invivo for Service {
         request: Request<v1::RedeemRequest>,
     ) -> Result<Response<v1::RedeemReply>, Status> {
         let connection = connection(&request)?;
-        // A wrong secret counts like a call without a token, since it is an attempt to guess.
         let key = connection.peer().key();
         let reply = self
             .invitations
             .redeem(&request.get_ref().secret, key, Instant::now())
+            // A wrong secret counts like a call without a token, since it is an attempt to guess.
             .inspect_err(|_| connection.count_refusal())?;
         tracing::info!(peer = %connection.peer(), scope = reply.scope, "invitation used");
         Ok(Response::new(reply))

@@ -27,8 +27,8 @@ pub struct Feature {
 }
 
 impl Feature {
-    // The usual case is not listed: only exceptions are.
     pub fn support(&self, family: Family) -> Support {
+        // The usual case is not listed: only exceptions are.
         let exception = self.exceptions.iter().find(|(other, _)| *other == family);
         exception.map_or(Support::Same, |(_, support)| *support)
     }

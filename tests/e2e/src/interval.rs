@@ -141,8 +141,8 @@ impl Interval {
     }
 
     /// The time that a logged call lies inside for certain, in ns.
-    // The narrowest interval that the edges allow.
     fn surely_inside_ns(&self, call: &Call) -> u64 {
+        // The narrowest interval that the edges allow.
         let end = self
             .to
             .map_or(call.end_ns, |to| call.end_ns.min(to.earliest_ns));

@@ -32,8 +32,8 @@ impl Process {
 /// Resident memory of a process; 0 of one that has ended.
 pub fn resident_bytes(process: &Process) -> u64 {
     let status =
-        // A kernel thread and a zombie have no such line.
         std::fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap_or_default();
+    // A zombie has no such line.
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     kib.unwrap_or(0) * 1024
@@ -70,8 +70,8 @@ pub fn marked(mark: &str) -> Vec<Process> {
             let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
             let name = program.file_name()?.to_string_lossy().into_owned();
             let state = state(pid, pid)?;
-            (state != 'Z').then_some(Process { pid, name, state })
             // A zombie has ended; only its parent has not asked yet.
+            (state != 'Z').then_some(Process { pid, name, state })
         })
         .collect()
 }

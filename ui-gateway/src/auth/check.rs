@@ -30,8 +30,8 @@ impl Auth {
         request: &Request<B>,
         state: &ConnectionState,
     ) -> Result<Option<Caller>, Status> {
-        // Before the token is looked at: whoever redeems an invitation has none yet.
         let path = request.uri().path();
+        // Before the token is looked at: whoever redeems an invitation has none yet.
         if path == OPEN_METHOD {
             return Ok(None);
         }

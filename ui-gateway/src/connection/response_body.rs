@@ -92,8 +92,8 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ChunkedBody<B> {
 }
 
 impl<B> Drop for ChunkedBody<B> {
-    // A cancelled call must not count as unread for ever.
     fn drop(&mut self) {
+        // A cancelled call must not count as unread for ever.
         self.state.chunk_consumed(self.answer);
     }
 }

@@ -155,8 +155,8 @@ impl WatcherEntry {
 }
 
 impl Drop for WatcherEntry {
-    // The poller notices the change, and slows down or stops if this was the fastest watcher.
     fn drop(&mut self) {
+        // The poller notices the change, and slows down or stops if this was the fastest watcher.
         self.watchers.send_modify(|all| {
             all.options.remove(&self.id);
         });

@@ -110,10 +110,10 @@ impl Hosts {
     }
 
     /// Starts the process of a host, which makes a network, a name and a `/tmp` for itself.
-    // The project and the job's directory are bound below the new `/tmp` before it covers the old
-    // one. The file `made-NAME` is the sign of readiness; `sleep` keeps the namespaces, and ends
-    // should the test be killed.
     fn start(&self, host: u32) -> Child {
+        // The project and the job's directory are bound below the new `/tmp` before it covers the
+        // old one. The file `made-NAME` is the sign of readiness; `sleep` keeps the namespaces, and
+        // ends should the test be killed.
         let script = r#"
             set -e
             dir=$1; name=$2; tmp=$dir/tmp-$name

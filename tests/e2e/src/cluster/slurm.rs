@@ -181,7 +181,6 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // Before the kill: the logs are in a directory that goes with it.
         if std::thread::panicking() {
             eprintln!("{}", self.logs());
         }

@@ -16,7 +16,6 @@ impl Job {
             return (self.all_ranks(), self.all_ranks() / self.hosts);
         }
         let mut plan = Command::new(paths::invivo());
-
         plan.args(["plan", "--json", "--fan-in", self.fan_in])
             .args([
                 "-n",
@@ -45,7 +44,6 @@ impl Job {
         );
 
         let mut words = self.launcher_words(directory, (total, each), hosts);
-
         let ours = self.invivo_options(directory);
         match self.started_by {
             StartedBy::Launcher => {}

@@ -95,7 +95,7 @@ impl Marks {
 }
 
 fn numbers(bytes: &[u8]) -> Vec<i64> {
-    // The rest of a file that is just being written.
+    // A file that is not whole may end within a number, which is left out.
     let whole = bytes.as_chunks::<8>().0;
     whole
         .iter()

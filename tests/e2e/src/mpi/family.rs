@@ -86,8 +86,8 @@ impl Family {
             Family::Mpich5 | Family::Abi5 => "mpich5",
             Family::Impi => "impi",
         };
-        // Asserted here, so that a missing MPI is one clear message instead of failing starts.
         let prefix = paths::root().join("target/mpi").join(name);
+        // Asserted here, so that a missing MPI is one clear message instead of failing starts.
         assert!(
             prefix.exists(),
             "{} is missing: run `cargo xtask setup` first",
@@ -111,7 +111,6 @@ impl Family {
     pub fn compiler(self, name: &str) -> Command {
         match self.prefix() {
             Some(_) if self == Family::Impi => Family::Mpich5.compiler(name),
-
             None => Command::new(format!("{name}.{}", self.debian_name())),
             Some(prefix) if self == Family::Abi5 => {
                 Command::new(prefix.join(format!("bin/{name}_abi")))

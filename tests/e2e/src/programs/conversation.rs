@@ -60,7 +60,6 @@ fn cpp(family: Family) -> OsString {
         let common = sources().join("common");
         let object = target.with_extension("counting.o");
         let mut counting = family.compiler("mpicc");
-
         counting
             .args(C_FLAGS)
             .arg("-c")

@@ -53,7 +53,6 @@ fn folder() -> PathBuf {
 
 fn c(family: Family, name: &str, files: &[PathBuf]) -> PathBuf {
     let mut watched = files.to_vec();
-
     watched.extend(in_folder("mpi_features/c", "h"));
     build(family, name, &watched, |target| {
         let mut compile = family.compiler("mpicc");
