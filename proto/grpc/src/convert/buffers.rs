@@ -237,7 +237,7 @@ pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
 
 pub(super) fn call(row: &Row) -> v1::CallRecord {
     v1::CallRecord {
-        // Records that a buffer no longer tells apart have no function.
+        // The call itself was given up and only parts of it are kept: its function is unknown.
         function: if row.is_rest {
             String::new()
         } else {
