@@ -82,6 +82,7 @@ impl Audit {
         command_id: u64,
         arguments: String,
     ) -> OpenEntry {
+        // The entry gets its sequence number first: the line in the file refers to it.
         let entry = entry(verb, &caller, command_id, arguments.clone());
         let sequence = self.add(entry);
         let event = Event::Sent {
@@ -103,6 +104,7 @@ impl Audit {
             verb,
             caller,
         } = open;
+        // Kept in memory first: the call Audit does not wait for the file.
         self.ring
             .send_modify(|ring| ring.end(*sequence, event.outcome()));
         self.write(verb, caller, *sequence, event);
@@ -114,7 +116,10 @@ impl Audit {
         if denials.take(Instant::now()).is_err() {
             return;
         }
+
+        // Released before the entry is written, which takes other locks.
         drop(denials);
+
         let mut entry = entry(verb, caller, 0, String::new());
         entry.outcome = Event::Denied.outcome();
         let sequence = self.add(entry);
@@ -145,6 +150,7 @@ impl Audit {
             ?event,
             "control command"
         );
+
         let line = Line {
             unix_ns: unix_ns(),
             sequence,
@@ -156,6 +162,8 @@ impl Audit {
             scope: scope.name(),
             event,
         };
+
+        // Never waits for the disk: a command must not be delayed by its log.
         let queued = serde_json::to_string(&line).is_ok_and(|line| self.file.append(line));
         if !queued {
             tracing::error!(
@@ -185,6 +193,7 @@ fn entry(verb: &str, caller: &Caller, command_id: u64, arguments: String) -> Aud
 fn user(peer: &Peer) -> (Option<u32>, Option<i32>) {
     match peer {
         Peer::Unix { uid, pid } => (Some(*uid), *pid),
+        // TCP gives no user of the peer; the token alone identifies the caller.
         Peer::Tcp(_) => (None, None),
     }
 }

@@ -24,6 +24,7 @@ pub enum Tls {
 /// # Errors
 /// If it cannot be read or written.
 pub fn publish(path: &Path, tls: &Tls) -> std::io::Result<()> {
+    // Read anew, so that fields written by others meanwhile are kept.
     let mut connect: Value = serde_json::from_slice(&std::fs::read(path)?)?;
     let (url, authority, trouble) = match tls {
         Tls::At { url, authority } => (Some(url), Some(authority), None),
@@ -36,6 +37,7 @@ pub fn publish(path: &Path, tls: &Tls) -> std::io::Result<()> {
     ] {
         connect[field] = value.cloned().into();
     }
+
     // Only one gateway writes here at a time: the one that has the job's socket.
     let new = path.with_extension("json.new");
     let mut file = File::options()
@@ -44,6 +46,7 @@ pub fn publish(path: &Path, tls: &Tls) -> std::io::Result<()> {
         .truncate(true)
         .mode(0o600)
         .open(&new)?;
+
     file.write_all(&serde_json::to_vec(&connect)?)?;
     let put = exchange(&new, path);
     // After an exchange this is the old file; without one, the new file that was not put in place.

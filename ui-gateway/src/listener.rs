@@ -23,6 +23,7 @@ pub async fn serve_unix(listener: unix::Listener, context: ConnectionContext) {
     let mut accepts = AcceptLimit::new(context.log.clone());
     loop {
         let accepted = accepts.next(|| listener.accept()).await;
+        // Checked in addition to the socket's mode, which root for example passes.
         let peer = match accepted.peer_cred() {
             Ok(peer) if peer.uid() == listener.uid => Peer::Unix {
                 uid: peer.uid(),
@@ -42,6 +43,8 @@ pub async fn serve_unix(listener: unix::Listener, context: ConnectionContext) {
                 continue;
             }
         };
+
+        // Counted before it is served: the limit holds from the first byte.
         let state = admit(&context, peer);
         context
             .tasks
@@ -58,8 +61,10 @@ pub async fn serve_tcp(
     let mut accepts = AcceptLimit::new(context.log.clone());
     loop {
         let (stream, address) = accepts.next(|| listener.accept()).await;
+        // Counted before the handshake, which is the expensive part of a flood.
         let state = admit(&context, Peer::Tcp(address));
         let (tls, context) = (tls.clone(), context.clone());
+        // In its own task: a slow handshake must not delay the next connection.
         context.clone().tasks.spawn(async move {
             if let Some(stream) = handshake(stream, &tls, &state, &context).await {
                 serve::serve(stream, state, context).await;
@@ -125,6 +130,8 @@ impl AcceptLimit {
         F: Future<Output = io::Result<T>>,
     {
         loop {
+            // Before `accept`: what is beyond the rate waits in the kernel's queue and costs
+            // nothing.
             while let Err(wait) = self.bucket.take(Instant::now()) {
                 tokio::time::sleep(wait).await;
             }

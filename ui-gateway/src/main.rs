@@ -51,6 +51,8 @@ fn run(args: Args) -> anyhow::Result<()> {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .init();
+
+    // After the subscriber is there: a failure is logged.
     private_log();
     let options = Options {
         listen: args.listen,
@@ -65,7 +67,10 @@ fn run(args: Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+
     runtime.block_on(async {
+        // Both handlers are installed before the sockets appear, so that a SIGTERM from then on
+        // ends in order.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let end = async move {
@@ -82,8 +87,10 @@ fn run(args: Args) -> anyhow::Result<()> {
 /// opened it for us.
 fn private_log() {
     use rustix::fs::{FileType, Mode, fchmod, fstat};
+
     let log = std::io::stderr();
     let Ok(stat) = fstat(&log) else { return };
+    // Only a regular file: a terminal or a pipe must keep its mode.
     let ours = stat.st_uid == rustix::process::geteuid().as_raw();
     if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
         && ours

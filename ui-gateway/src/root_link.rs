@@ -27,6 +27,7 @@ impl RootLink {
     /// Starts to connect to the socket at `path`.
     pub fn open(path: PathBuf) -> RootLink {
         let (requests, received) = mpsc::channel(limits::PENDING_REQUESTS_MAX);
+
         let (state, root) = watch::channel(RootState::Disconnected("not connected yet".into()));
         tokio::spawn(keep_connected(path, received, state));
         RootLink { requests, root }
@@ -47,8 +48,10 @@ impl RootLink {
         self.requests
             .try_send(PendingRequest { ask, reply })
             .map_err(|_| LinkError::Busy(limits::PENDING_REQUESTS_MAX))?;
+
         match tokio::time::timeout(time_max, answer).await {
             Err(_) => Err(LinkError::TimedOut(time_max)),
+            // The other end of the reply was dropped, with the link's task.
             Ok(Err(_)) => Err(LinkError::Disconnected("the gateway is ending".into())),
             Ok(Ok(Ok(Reply {
                 answer: Answer::Refused(why),

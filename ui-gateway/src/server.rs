@@ -73,10 +73,14 @@ pub async fn serve_with(
         .connect
         .parent()
         .context("connect.json has no directory")?;
+
+    // Before the socket: no command is accepted without its log.
     let audit = Audit::open(dir).context("cannot start the audit log")?;
     let capacity = Capacity::within(descriptors()).map_err(anyhow::Error::msg)?;
+
     let on_unix = unix::Listener::bind(&config.socket).await?;
     tracing::info!(socket = %config.socket.display(), job = connect.job, ?capacity, "serving");
+
     let on_tcp = match &options.listen {
         None => None,
         Some(address) => {
@@ -93,18 +97,22 @@ pub async fn serve_with(
     };
 
     let link = RootLink::open(config.link);
+    // True once the gateway ends: streams then finish by themselves instead of being cut.
     let (close, closing) = watch::channel(false);
     let tokens = Tokens {
         view: connect.view.clone(),
         control: connect.control.clone(),
     };
+
     let url = on_tcp.as_ref().and_then(|(_, _, tls)| match tls {
         Tls::At { url, .. } => Some(url.clone()),
         Tls::Trouble(_) => None,
     });
+
     let invitations = Invitations::new(tokens.clone(), url, options.times.invite);
     let log = RateLimitedLog::default();
     let auth = Auth::new(tokens, audit.clone());
+
     let routes = routes(link, audit.clone(), invitations, closing.clone())?;
     let context = ConnectionContext {
         admission: Admission::new(capacity),
@@ -116,6 +124,7 @@ pub async fn serve_with(
         log,
     };
     let tcp = match on_tcp {
+        // Never completes: without TCP the other branches decide.
         None => Either::Left(std::future::pending()),
         Some((listener, acceptor, _)) => {
             Either::Right(listener::serve_tcp(listener, acceptor, context.clone()))
@@ -138,7 +147,9 @@ pub async fn serve_with(
     {
         tracing::info!("calls under way were cut off");
     }
+    // Cuts what has not finished in time; tasks see it at their next poll.
     context.cut.cancel();
+    // Last: commands that finished meanwhile have logged their outcomes.
     if !audit.flush(limits::SHUTDOWN_TIME_MAX) {
         tracing::error!("the audit log could not be written to its end");
     }
@@ -194,10 +205,12 @@ fn routes(
     closing: watch::Receiver<bool>,
 ) -> anyhow::Result<Routes> {
     let (health, health_service) = tonic_health::server::health_reporter();
+    // Ends when the link's last handle is dropped.
     tokio::spawn(report_health(health, link.root()));
     let service = InvivoServer::new(Service::new(link, audit, invitations, closing))
         .max_decoding_message_size(limits::REQUEST_BYTES_MAX)
         .max_encoding_message_size(limits::ANSWER_BYTES_MAX);
+
     let reflection = || {
         tonic_reflection::server::Builder::configure()
             .register_encoded_file_descriptor_set(DESCRIPTORS)
@@ -213,6 +226,7 @@ fn routes(
 /// Completes when the supervisor that started this gateway has died without ending it.
 async fn job_gone(connect: &Connect) {
     loop {
+        // Asked first after one interval: at the start the supervisor is certainly there.
         tokio::time::sleep(limits::LIVENESS_INTERVAL).await;
         if connect.liveness() == Liveness::Stale {
             return;

@@ -95,6 +95,7 @@ impl Service {
     ) -> Result<Response<v1::CommandReply>, Status> {
         let caller = caller(&request)?;
         let request = request.into_inner();
+        // `order` checks the arguments before anything is logged or sent.
         let reply = self
             .commands
             .carry_out(caller, request.command_id(), request.order()?);
@@ -150,6 +151,8 @@ impl v1::invivo_server::Invivo for Service {
             "hello"
         );
 
+        // The borrow ends within the statement: it would block the link's task if it lived across
+        // an await.
         let job = match &*self.link.root().borrow() {
             RootState::Connected(job) => Some(v1::Job::from(&**job)),
             RootState::Disconnected(_) => None,
@@ -449,6 +452,7 @@ impl v1::invivo_server::Invivo for Service {
         let reply = self
             .invitations
             .redeem(&request.get_ref().secret, key, Instant::now())
+            // A wrong secret counts like a call without a token, since it is an attempt to guess.
             .inspect_err(|_| connection.count_refusal())?;
         tracing::info!(peer = %connection.peer(), scope = reply.scope, "invitation used");
         Ok(Response::new(reply))

@@ -1,7 +1,9 @@
-//! `cargo xtask bench`: figures beside a baseline measured in the same run. Each goes to
-//! target/bench/NAME.json with name, value, unit, baseline, ratio (value / baseline), and a
-//! paragraph about what was measured; or, where there are many of a kind, a table does, with the
-//! machine, and how busy others kept it.
+//! Runs the benches of `cargo xtask bench` and lists them by name.
+//!
+//! Each figure is measured beside a baseline in the same run, and goes to target/bench/NAME.json
+//! with name, value, unit, baseline, ratio (value / baseline) and a paragraph on what was measured.
+//! Where there are many of a kind they go to a table, with the machine, and how busy others kept
+//! it.
 
 mod apps;
 mod bytes;
@@ -23,9 +25,9 @@ mod tree;
 use anyhow::Result;
 use results::folder;
 
-/// A bench by its name, with the function that runs it; the argument asks for a full run.
+/// A bench by its name, with the function that runs it; the argument is true for a full run.
 type Bench = (&'static str, fn(bool) -> Result<()>);
-/// All of them.
+/// All benches, in the order in which they run.
 const BENCHES: [Bench; 10] = [
     ("shim", shim::run),
     ("steer", |_| steer::run()),
@@ -39,10 +41,11 @@ const BENCHES: [Bench; 10] = [
     // The last: it shows what the others measured.
     ("page", |_| page::write()),
 ];
-/// Their names.
+/// The names of all benches, for the command line.
 pub const NAMES: [&str; BENCHES.len()] = {
     let mut names = [""; BENCHES.len()];
     let mut at = 0;
+    // A loop, because iterators cannot run in constants.
     while at < names.len() {
         names[at] = BENCHES[at].0;
         at += 1;
@@ -56,7 +59,7 @@ pub fn needs_tree(name: Option<&str>) -> bool {
     !name.is_some_and(|name| name.starts_with("otfx") || ["place", "page"].contains(&name))
 }
 
-/// Runs one, or all; in full, or for a minute or two each.
+/// Runs one bench, or all; in full, or for a minute or two each.
 pub fn run(name: Option<&str>, full: bool) -> Result<()> {
     std::fs::create_dir_all(folder())?;
     let chosen = BENCHES

@@ -35,12 +35,13 @@ impl Built {
     }
 }
 
-/// Installs what `purpose` needs, and builds the tree for one family or for all.
+/// Prepares the machine for `purpose`, and builds the tree for one family or for all.
 pub fn run(family: Option<&str>, linked: Linked, purpose: Purpose<'_>, json: bool) -> Result<()> {
     let families: Vec<Family> = FAMILIES
         .into_iter()
         .filter(|one| family.is_none_or(|name| name == one.name))
         .collect();
+
     let mut built = match linked {
         Linked::Here => side_by_side(&families, purpose)?,
         Linked::Widely => {
@@ -48,6 +49,7 @@ pub fn run(family: Option<&str>, linked: Linked, purpose: Purpose<'_>, json: boo
             one_after_the_other(&families)?
         }
     };
+
     built.compiled.sort_by(|a, b| a.folder.cmp(&b.folder));
     print_table(&built.compiled);
     if json {
@@ -61,6 +63,8 @@ pub fn run(family: Option<&str>, linked: Linked, purpose: Purpose<'_>, json: boo
     Ok(())
 }
 
+/// Builds the shims, the programs, and the other families' tools at the same time.
+///
 /// Shims need no package, and their one link-time optimisation keeps one core busy: they are built
 /// while packages are installed. Families have target directories of their own, so that the others'
 /// tool processes can be built beside the programs.
@@ -73,7 +77,9 @@ fn side_by_side(families: &[Family], purpose: Purpose<'_>) -> Result<Built> {
             }
             Ok::<_, anyhow::Error>(built)
         });
+
         let prepared = setup::run(purpose, false);
+        // Only now, because the bindings to MPI need the packages.
         let rest = prepared.and_then(|()| {
             let others = scope.spawn(|| {
                 let mut built = Built::default();
@@ -86,13 +92,16 @@ fn side_by_side(families: &[Family], purpose: Purpose<'_>) -> Result<Built> {
             built.add(others.join().expect("it does not panic")?);
             Ok(built)
         });
+
+        // The shims are waited for even if the rest has failed: a thread of this scope.
         let mut built = shims.join().expect("it does not panic")?;
         built.add(rest?);
         Ok(built)
     })
 }
 
-/// The linker for older systems is not to be started twice at a time.
+/// Builds one part after the other, because the linker for older systems must not run twice at a
+/// time.
 fn one_after_the_other(families: &[Family]) -> Result<Built> {
     let mut built = programs(families, Linked::Widely)?;
     for family in families {
@@ -114,17 +123,20 @@ fn programs(families: &[Family], linked: Linked) -> Result<Built> {
         ""
     };
     let step = Step::begin(format!("building invivo, its client, ui-gateway{with}"));
+
     let target = root().join("target");
     let mut build = linked.build()?;
     for (_, package, _) in PROGRAMS {
         build.args(["-p", package]);
     }
+    // For other families `tools` builds them, in their own target directories.
     if let Some(compiler) = first.and_then(|family| family.compiler) {
         build.env("MPICC", compiler);
         for (_, package) in TOOLS {
             build.args(["-p", package]);
         }
     }
+
     let compiled = compile(build, &target, "release", "programs, and tools on Open MPI");
     let mut built = Built {
         files: Vec::new(),
@@ -137,6 +149,7 @@ fn programs(families: &[Family], linked: Linked) -> Result<Built> {
     if let Some(family) = first {
         built.files.extend(install_tools(family, linked)?);
     }
+    // Last: the installed `invivo` writes its own manual pages.
     built.files.extend(share(&dist())?);
     Ok(built)
 }
@@ -162,7 +175,7 @@ fn shim(family: Family, linked: Linked) -> Result<Built> {
     })
 }
 
-/// What calls the family's MPI, where it has one of its own.
+/// The tool processes of a family that has an MPI of its own.
 fn tools(family: Family, linked: Linked) -> Result<Built> {
     let Some(compiler) = family.compiler else {
         return Ok(Built::default());
@@ -171,11 +184,13 @@ fn tools(family: Family, linked: Linked) -> Result<Built> {
         "building tool-place and analysis-node for {}",
         family.name
     ));
+
     let mut build = linked.build()?;
     build.env("MPICC", compiler);
     for (_, package) in TOOLS {
         build.args(["-p", package]);
     }
+
     let compiled = compile(
         build,
         &family.target(),
@@ -197,6 +212,7 @@ fn install_tools(family: Family, linked: Linked) -> Result<Vec<PathBuf>> {
         let built = linked.results(&family.target(), "release").join(name);
         files.push(install(&without_mpi(&built)?, &family.place(name))?);
     }
+
     if let Some(compiler) = family.compiler {
         // The program of `invivo doctor` is compiled here: where it runs there may be no compiler,
         // and the MPI library may have another name.

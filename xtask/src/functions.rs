@@ -1,6 +1,8 @@
-//! The manual's table of functions and MPIs, `docs/manual/reference/functions.md`: what becomes of
-//! a function is the table's word, what was tested is what the end-to-end tests saw (`target/seen`,
-//! see `tests/e2e/src/tested_functions.rs`).
+//! Writes and checks the manual's table of functions and MPIs,
+//! `docs/manual/reference/functions.md`.
+//!
+//! The treatment of a function comes from the function table; what was tested comes from what the
+//! end-to-end tests noted in `target/seen` (see `tests/e2e/src/tested_functions.rs`).
 
 use crate::generate::{TABLE, parse};
 use anyhow::{Context, Result, ensure};
@@ -80,15 +82,16 @@ const IMPOSSIBLE: [(&[&str], &[&str], &str); 4] = [
     ),
 ];
 
-/// Whether this MPI cannot do it.
+/// Whether this MPI declares a function and cannot execute it.
 fn is_impossible(name: &str, mpi: &str) -> bool {
     IMPOSSIBLE.iter().any(|(starts, mpis, _)| {
         mpis.contains(&mpi) && starts.iter().any(|start| name.starts_with(start))
     })
 }
 
-/// What becomes of a function.
+/// The treatment of a function by Invivo, as the page's second column has it.
 fn fate(name: &str, role: &str) -> &'static str {
+    // Two names first: their roles would put them elsewhere.
     match (name, role) {
         ("MPI_Pcontrol", _) => "variadic",
         ("MPI_Wtime" | "MPI_Wtick", _) => "clock",
@@ -99,7 +102,7 @@ fn fate(name: &str, role: &str) -> &'static str {
     }
 }
 
-/// What the tests saw of one MPI.
+/// The notes of the end-to-end tests on one MPI.
 struct Seen {
     mpi: String,
     called: BTreeSet<String>,
@@ -126,6 +129,7 @@ impl Seen {
     }
 
     fn cell(&self, name: &str, fate: &str) -> &'static str {
+        // The order matters: what was tested is tested, also where bare runs once failed.
         if !self.declared.contains(name) {
             "-"
         } else if self.called.contains(name) {
@@ -145,6 +149,7 @@ pub fn run(root: &Path) -> Result<()> {
     let folder = root.join("target/seen");
     let seen = MPIS.map(|(mpi, _)| Seen::read(&folder, mpi));
     let seen = seen.into_iter().collect::<Result<Vec<_>>>()?;
+
     let mut page = INTRODUCTION.to_owned();
     let titles = MPIS.map(|(_, title)| title).join(" | ");
     let _ = writeln!(
@@ -152,10 +157,12 @@ pub fn run(root: &Path) -> Result<()> {
         "| function | | {titles} |\n|---|---|{}",
         "---|".repeat(MPIS.len())
     );
+
     for (name, fate) in rows(root)? {
         let cells: Vec<&str> = seen.iter().map(|seen| seen.cell(&name, fate)).collect();
         let _ = writeln!(page, "| `{name}` | {fate} | {} |", cells.join(" | "));
     }
+
     page.push_str("\n## What an MPI cannot\n\n| functions | MPI | what happens |\n|---|---|---|\n");
     for (starts, mpis, why) in IMPOSSIBLE {
         let titles = MPIS.iter().filter(|(mpi, _)| mpis.contains(mpi));
@@ -167,6 +174,7 @@ pub fn run(root: &Path) -> Result<()> {
             titles.join(", ")
         );
     }
+
     std::fs::write(root.join(PAGE), page).with_context(|| format!("writing {PAGE}"))?;
     println!("wrote {PAGE}");
     Ok(())
@@ -178,6 +186,7 @@ pub fn check(root: &Path) -> Result<()> {
         std::fs::read_to_string(root.join(PAGE)).with_context(|| format!("reading {PAGE}"))?;
     for (name, fate) in rows(root)? {
         ensure!(
+            // The cells behind are not compared: they need the notes of a full test run.
             page.contains(&format!("\n| `{name}` | {fate} | ")),
             "{PAGE} has no row for {name} ({fate}): run `cargo xtask functions` and commit the \
              result"
@@ -190,6 +199,7 @@ pub fn check(root: &Path) -> Result<()> {
 fn rows(root: &Path) -> Result<Vec<(String, &'static str)>> {
     let table =
         std::fs::read_to_string(root.join(TABLE)).with_context(|| format!("reading {TABLE}"))?;
+
     let functions = parse(&table)?.into_iter();
     let mut rows: Vec<(String, &str)> = functions
         .map(|function| {

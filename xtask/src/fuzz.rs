@@ -36,6 +36,7 @@ pub fn run(seconds: u32) -> Result<()> {
     build
         .env("CARGO_TARGET_DIR", &target)
         .env("RUSTFLAGS", INSTRUMENTATION);
+
     // The options come by RUSTFLAGS alone: this variable would hide them.
     build.env_remove("CARGO_ENCODED_RUSTFLAGS");
     check(build.args([
@@ -82,6 +83,7 @@ fn tell(name: &str, output: &Output) -> Result<()> {
     if !output.status.success() {
         bail!("fuzz target {name} failed; inputs are in target/fuzz/work/{name}\n{log}");
     }
+    // libFuzzer prints its progress line by line; the last one has the final coverage.
     let last = log
         .lines()
         .rev()
@@ -92,10 +94,12 @@ fn tell(name: &str, output: &Output) -> Result<()> {
         .nth(1)
         .and_then(|rest| rest.split(' ').next())
         .unwrap_or("?");
+
     let done = log
         .lines()
         .find(|line| line.starts_with("Done "))
         .unwrap_or_default();
+
     eprintln!("xtask: fuzz {name}: {done}, {coverage} edges");
     Ok(())
 }
@@ -105,11 +109,13 @@ fn once(programs: &Path, name: &str, seconds: u32) -> Result<Output> {
     let work: PathBuf = root().join("target/fuzz/work").join(name);
     let corpus = work.join("corpus");
     std::fs::create_dir_all(&corpus)?;
+
     if name == "canary" {
         // It must be found from nothing each time.
         std::fs::remove_dir_all(&corpus)?;
         std::fs::create_dir_all(&corpus)?;
     }
+
     Command::new(programs.join(format!("fuzz-{name}")))
         .current_dir(&work)
         .arg(format!("-max_total_time={seconds}"))
@@ -122,6 +128,7 @@ fn once(programs: &Path, name: &str, seconds: u32) -> Result<Output> {
             "-len_control=20",
         ])
         .arg(&corpus)
+        // The golden bytes are read, and new inputs go to the first folder only.
         .args((name != "canary").then(|| root().join("proto/tests/golden")))
         .output()
         .with_context(|| format!("cannot start fuzz-{name}"))

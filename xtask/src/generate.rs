@@ -45,6 +45,7 @@ pub fn check(root: &Path) -> Result<()> {
 fn made(root: &Path) -> Result<[(&'static str, String); 2]> {
     let table =
         std::fs::read_to_string(root.join(TABLE)).with_context(|| format!("reading {TABLE}"))?;
+
     let functions = parse(&table)?;
     Ok([
         (LIST, list(&functions)),
@@ -61,6 +62,7 @@ fn list(functions: &[Function]) -> String {
     let mut out = String::from(
         "// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n[\n",
     );
+    // Number 0 stands for no function: records name functions by their index in this list.
     out.push_str(
         "    Function { name: \"no function\", recorded: false, needs: Needs::Nothing },\n",
     );

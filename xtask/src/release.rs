@@ -52,13 +52,15 @@ fn pack() -> Result<()> {
         "--numeric-owner",
         "--mtime=@0",
     ]);
-    // Of the installed tree nothing that this program did not put there.
+    // Only these folders: whatever else lies in the installed tree is left out.
     tar.arg(format!("--transform=s,^,{}/,", name()))
         .arg("--file")
         .arg(&beside);
     tar.arg("--directory")
         .arg(dist())
         .args(["bin", "lib", "share"]);
+
     check(tar.arg("--directory").arg(root()).args(BESIDE))?;
+    // Renamed when complete: an interrupted run leaves no half tarball under the name.
     std::fs::rename(&beside, tarball()).context("putting the tarball in place")
 }

@@ -102,14 +102,14 @@ pub fn allow_root(command: &mut Command) -> &mut Command {
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
 }
 
-/// Says what begins; the guard's end says how long it took.
+/// Prints what begins; its end prints how long it took.
 pub struct Step {
     what: String,
     begun: Instant,
 }
 
 impl Step {
-    /// Begins.
+    /// Prints the first line.
     pub fn begin(what: impl Into<String>) -> Step {
         let step = Step {
             what: what.into(),
@@ -149,7 +149,9 @@ pub fn beside(series: Vec<Vec<Command>>) -> Result<()> {
         for mut commands in series {
             running.push(scope.spawn(move || commands.iter_mut().try_for_each(check)));
         }
+
         let mut ended = Ok(());
+        // All are waited for, and the first error is the one that is reported.
         for one in running {
             ended = ended.and(one.join().expect("it does not panic"));
         }
@@ -157,7 +159,7 @@ pub fn beside(series: Vec<Vec<Command>>) -> Result<()> {
     })
 }
 
-/// Runs to the end and returns its stdout.
+/// Runs to the end and returns its standard output.
 pub fn output(command: &mut Command) -> Result<String> {
     let output = command
         .output()
@@ -177,6 +179,7 @@ pub fn output(command: &mut Command) -> Result<String> {
 pub fn show(command: &Command) -> String {
     let mut words: Vec<String> = command
         .get_envs()
+        // A variable that is removed has no value and is left out.
         .filter_map(|(key, value)| {
             Some(format!(
                 "{}={}",
@@ -185,6 +188,7 @@ pub fn show(command: &Command) -> String {
             ))
         })
         .collect();
+
     words.push(quote(&command.get_program().to_string_lossy()));
     words.extend(
         command

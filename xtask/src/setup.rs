@@ -46,13 +46,15 @@ impl Purpose<'_> {
     }
 }
 
-/// Installs what is missing.
+/// Installs what is missing for a purpose.
 pub fn run(purpose: Purpose<'_>, json: bool) -> Result<()> {
     let installed = packages::ensure(purpose.uses())?;
+    // Packages first: the Python environments are made with Debian's interpreter.
     let mut fresh = false;
     if purpose.uses().contains(&Use::Python) {
         fresh = python::environment()?;
     }
+
     match purpose {
         Purpose::Release => python::zig()?,
         Purpose::Bench => python::for_tests(false)?,
@@ -65,6 +67,7 @@ pub fn run(purpose: Purpose<'_>, json: bool) -> Result<()> {
         }
         Purpose::Build(_) | Purpose::Demo => {}
     }
+
     if json {
         let report = serde_json::json!({
             "packages_installed": installed, "python_installed": fresh

@@ -73,16 +73,19 @@ struct Finding {
 pub fn check(root: &Path) -> Result<()> {
     let tree = Tree::read(root)?;
     let findings = findings(&tree)?;
+    // Exceptions are by crate: other crates keep to the rule meanwhile.
     let is_allowed = |finding: &Finding| {
         ALLOWED
             .iter()
             .any(|(rule, place)| *rule == finding.rule && *place == finding.place)
     };
+
     let broken: Vec<String> = findings
         .iter()
         .filter(|finding| !is_allowed(finding))
         .map(|finding| format!("{:?}: {}", finding.rule, finding.text))
         .collect();
+
     ensure!(
         broken.is_empty(),
         "{} findings\n{}",
@@ -104,6 +107,7 @@ pub fn print(root: &Path) -> Result<()> {
 
 fn findings(tree: &Tree) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
+    // Circles are looked for within each crate: between crates cargo allows none.
     for folder in &tree.crates {
         for circle in circles::circles(&tree.root.join(folder))? {
             let root = format!("{}/", tree.root.display());
@@ -119,6 +123,7 @@ fn findings(tree: &Tree) -> Result<Vec<Finding>> {
             });
         }
     }
+
     for text in edges::differences(tree) {
         found.push(Finding {
             rule: Rule::CrateEdge,
@@ -126,6 +131,7 @@ fn findings(tree: &Tree) -> Result<Vec<Finding>> {
             text,
         });
     }
+
     let limited = [
         (Rule::FileLength, limits::long_files(tree)),
         (Rule::LineWidth, limits::wide_lines(tree)),

@@ -17,13 +17,13 @@ use std::process::Command;
 
 /// One check.
 pub struct Check {
-    /// As `--only` takes it.
+    /// Its name for `--only`.
     pub name: &'static str,
     /// What it holds.
     pub about: &'static str,
     /// Another check without whose success it makes no sense.
     pub needs: Option<&'static str>,
-    /// Runs it; the argument asks for the long campaigns.
+    /// Runs it; the argument is true for the long campaigns.
     pub run: fn(all: bool) -> Result<Ended>,
 }
 
@@ -67,8 +67,8 @@ const ON_MPI: [&str; 3] = [
     "invivo-tool-place",
     "invivo-analysis-node",
 ];
-/// What of them is tested and linted with an MPI. Only the link calls one, so that the others are
-/// looked at once.
+/// The crates that are tested and linted with this MPI. Only the link calls MPI, so that the others
+/// are checked with one of them.
 fn on(compiler: &str, all: bool) -> &'static [&'static str] {
     let first = FAMILIES.iter().find_map(|family| family.compiler);
     if all || first == Some(compiler) {
@@ -197,16 +197,20 @@ fn plain(all: bool) -> Result<Ended> {
         test.args(which);
         vec![test]
     };
+    // Built before they run side by side, so that no build counts as the time of a test.
     check(
         bounded("1500")
             .args(["test", "--tests", "--no-run"])
             .args(packages(&ALONE)),
     )?;
+
     let halves = [
         &["--lib", "--bins", "--test", "[a-o]*"][..],
         &["--test", "[!a-o]*"],
     ];
+
     beside(halves.map(alone).into())?;
+
     passed(check(cargo().args([
         "test",
         "-p",
@@ -231,18 +235,22 @@ fn lints(all: bool) -> Result<Ended> {
         clippy.args(["--all-targets", "--", "-D", "warnings"]);
         clippy
     };
+
     let clippy = |names: &[&str], more: &[&str]| {
         let mut clippy = cargo();
         clippy.arg("clippy").args(packages(names)).args(more);
         strict(clippy)
     };
+
     let outside = vec![
         clippy(&PLAIN, &PLAIN_FEATURES),
         clippy(&ALONE, &[]),
         clippy(&["invivo-proto-fuzz"], &[]),
         clippy(&["invivo-e2e"], &[]),
     ];
+
     let mut of_families = Vec::new();
+    // Each family in the target directory of its tree: what was built for that is not built again.
     for family in FAMILIES {
         let mut shim = cargo();
         shim.env("CARGO_TARGET_DIR", family.target());
@@ -251,10 +259,12 @@ fn lints(all: bool) -> Result<Ended> {
         of_families.push(strict(shim));
         of_families.extend(on_mpi(family, "clippy", all).map(strict));
     }
+
     passed(beside(vec![outside, of_families]))
 }
 
-/// Built with the tool processes of a family, whose crates it shares, and which are wanted next.
+/// Builds the simulation beside the tool processes of a family, whose crates it shares, and which
+/// are wanted next; then runs it.
 fn scale() -> Result<Ended> {
     let Some((family, compiler)) = FAMILIES
         .iter()
@@ -262,12 +272,14 @@ fn scale() -> Result<Ended> {
     else {
         return Ok(Ended::Skipped("no family has tool processes".into()));
     };
+
     let mut build = cargo();
     build
         .env("CARGO_TARGET_DIR", family.target())
         .env("MPICC", compiler);
     build.args(["build", "--release", "-p", "invivo-sim"]);
     check(build.args(packages(&ON_MPI[1..])))?;
+
     let mut run = Command::new("timeout");
     run.args(["--kill-after=20", "600"])
         .arg(family.target().join("release/sim"));
@@ -287,18 +299,21 @@ fn on_mpi(family: Family, what: &str, all: bool) -> Option<Command> {
     Some(command)
 }
 
-/// Built beside each other, and run one after the other.
+/// Builds the tests of all MPIs beside each other, then runs them one after the other.
 fn mpi(all: bool) -> Result<Ended> {
     let tests = || {
         FAMILIES
             .into_iter()
             .filter_map(|family| on_mpi(family, "test", all))
     };
+
     let build = |mut test: Command| {
         test.arg("--no-run");
         vec![test]
     };
+
     beside(tests().map(build).collect())?;
+    // Not side by side: each test starts processes that want the cores.
     for mut test in tests() {
         check(allow_root(&mut test))?;
     }
@@ -321,15 +336,18 @@ fn end_to_end(all: bool) -> Result<Ended> {
         "invivo-e2e",
         "--",
     ]);
+
     if all {
         test.arg("--include-ignored");
         test.env("INVIVO_TARBALL", release::tarball());
     }
     // One after the other: each job has more processes than there are cores.
     test.arg("--test-threads=1");
+
     test.env("INVIVO_DIST", dist())
         .env("INVIVO_DIST_HOOKS", dist_hooks())
         .env("INVIVO_PYTHON", python().join("bin/python"));
+
     passed(check(allow_root(&mut test)))
 }
 

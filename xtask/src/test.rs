@@ -47,15 +47,19 @@ pub fn run(options: &Options) -> Result<()> {
             "no check is called {name}; `cargo xtask test --list` names them"
         );
     }
+
     let begun = Instant::now();
     setup::run(Purpose::Test { all: options.all }, false)?;
+
     let mut lines: Vec<Line> = Vec::new();
     for check in CHECKS {
         if options.only.is_empty() || options.only.iter().any(|name| name == check.name) {
             lines.push(one(check, options.all, &lines));
         }
     }
+
     summary(&lines, begun.elapsed().as_secs_f64(), options.json);
+
     let failed: Vec<&str> = lines
         .iter()
         .filter(|line| line.result == "failed")
@@ -72,11 +76,13 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 fn one(check: &Check, all: bool, before: &[Line]) -> Line {
+    // A check that was not chosen counts as passed, since it is taken to be done.
     let broken = check.needs.filter(|need| {
         before
             .iter()
             .any(|l| l.name == *need && l.result != "passed")
     });
+
     if let Some(need) = broken {
         return Line {
             name: check.name,
@@ -85,6 +91,7 @@ fn one(check: &Check, all: bool, before: &[Line]) -> Line {
             note: format!("not run without {need}"),
         };
     }
+
     eprintln!("xtask: ---- {}: {}", check.name, check.about);
     let begun = Instant::now();
     let ended = (check.run)(all);
@@ -95,6 +102,7 @@ fn one(check: &Check, all: bool, before: &[Line]) -> Line {
         Ok(Ended::Skipped(why)) => ("skipped", why),
         Err(error) => ("failed", format!("{error:#}")),
     };
+
     eprintln!(
         "xtask: ---- {} {result} after {seconds:.1} s {note}",
         check.name
@@ -121,6 +129,7 @@ fn summary(lines: &[Line], seconds: f64, json: bool) {
             serde_json::json!({ "seconds": seconds, "checks": checks })
         );
     }
+
     eprintln!();
     for line in lines {
         let note = line.note.lines().next().unwrap_or_default();

@@ -22,8 +22,10 @@ pub fn home() -> PathBuf {
 /// The compiler itself.
 fn zig() -> Result<PathBuf> {
     let mut python = Command::new(run::python().join("bin/python"));
+    // The version is a part of the folder's name.
     let version = "import sys; print('python%d.%d' % sys.version_info[:2])";
     let version = output(python.args(["-c", version]))?;
+
     let zig = home()
         .join("lib")
         .join(version.trim())

@@ -37,6 +37,7 @@ impl Way {
     pub fn to(connect: &Connect) -> Way {
         let here = connect.host.is_empty() || connect.host == host();
         match (&connect.url, &connect.authority) {
+            // Also on the job's own host where the socket's file does not exist.
             (Some(url), Some(authority)) if !here || !connect.socket.exists() => Way::Tls {
                 url: url.clone(),
                 authority: authority.clone(),
@@ -79,12 +80,14 @@ fn unix(socket: &Path) -> Channel {
 
 fn tls(url: &str, authority: &str) -> Result<Channel, NoChannel> {
     let trust = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority));
+
     let endpoint = Endpoint::from_shared(url.to_owned()).and_then(|endpoint| {
         endpoint
             .connect_timeout(CONNECT_TIME_MAX)
             .tcp_nodelay(true)
             .tls_config(trust)
     });
+
     let endpoint = endpoint.map_err(|source| NoChannel {
         url: url.to_owned(),
         source,

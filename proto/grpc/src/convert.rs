@@ -195,6 +195,7 @@ fn function_row(rank: Option<Rank>, region: RegionId, stats: &FunctionStats) -> 
         time_ns: time.sum_ns,
         mean_ns: time.mean_ns,
         stddev_ns: stddev_ns(time),
+        // Of no calls the minimum is the greatest number: 0 for clients.
         min_ns: if time.count == 0 { 0 } else { time.min_ns },
         max_ns: time.max_ns,
         max_rank: time.max_rank.0,
@@ -244,7 +245,9 @@ pub fn matrix_reply(
 ) -> v1::MatrixReply {
     // The matrix of nobody has blocks of nothing.
     let given_ranks = matrix.block_ranks.max(1);
+    // Blocks are merged in whole numbers, so that each cell is still a square of ranks.
     let folded = ranks.div_ceil(given_ranks).div_ceil(side_max.max(1)).max(1);
+
     let mut cells = BTreeMap::<(u32, u32), (Traffic, Traffic)>::new();
     let mut add = |ends: &(u32, u32), traffic: &Traffic, received: bool| {
         let cell = cells.entry((ends.0 / folded, ends.1 / folded)).or_default();
@@ -252,6 +255,7 @@ pub fn matrix_reply(
         sum.messages += traffic.messages;
         sum.bytes += traffic.bytes;
     };
+
     matrix
         .sent
         .iter()
@@ -260,6 +264,7 @@ pub fn matrix_reply(
         .received
         .iter()
         .for_each(|(ends, traffic)| add(ends, traffic, true));
+
     let cell =
         |((source, destination), (sent, received)): (_, (Traffic, Traffic))| v1::MatrixCell {
             source,
@@ -267,6 +272,7 @@ pub fn matrix_reply(
             sent: Some(sent.into()),
             received: Some(received.into()),
         };
+
     v1::MatrixReply {
         coverage: Some(coverage.into()),
         ranks,
@@ -283,6 +289,7 @@ fn stddev_ns(of: &Moments) -> f64 {
     } else {
         of.m2 / of.count as f64
     };
+    // Rounding may make a sum of squares negative.
     variance.max(0.0).sqrt()
 }
 

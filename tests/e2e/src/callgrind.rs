@@ -11,6 +11,7 @@ use std::path::Path;
 /// The command line of a program under callgrind, which writes its profiles to `folder`.
 pub fn counted(program: &[OsString], folder: &Path) -> Vec<OsString> {
     let mut out = OsString::from("--callgrind-out-file=");
+    // callgrind puts each process's number there.
     out.push(folder.join("profile.%p"));
     let mut command = vec![
         "valgrind".into(),
@@ -31,6 +32,7 @@ pub fn in_object(folder: &Path, object: &str) -> BTreeMap<String, u64> {
             std::fs::read_to_string(file.expect("a profile").path()).expect("a profile's text")
         })
         .filter_map(|profile| {
+            // The dump at the end of the process has another trigger, and no name.
             let name = profile
                 .lines()
                 .find_map(|line| line.strip_prefix("desc: Trigger: Client Request: "))?;
@@ -50,15 +52,20 @@ fn of_object(profile: &str, object: &str) -> u64 {
             if !name.is_empty() {
                 names.insert(number, name);
             }
+            // `cob=` names the object of a callee: it is remembered, and costs still belong to the
+            // caller.
             if line.starts_with("ob=") {
                 current = names[number];
             }
         } else if line.starts_with("calls=") {
+            // The next line has the callee's inclusive cost, which is counted in the callee's own
+            // lines.
             of_callee = true;
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first))
             && !std::mem::take(&mut of_callee)
             && current.contains(object)
         {
+            // The first field is the line number, the second the count of the only event, `Ir`.
             let cost = line
                 .split(' ')
                 .nth(1)

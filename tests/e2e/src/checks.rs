@@ -33,16 +33,20 @@ pub fn conserved(report: &Report, ranks: u32) {
         coverage.packets_refused, 0,
         "packets were refused: {coverage:?}"
     );
+
     let ledger = &coverage.ledger;
     assert_eq!(
         ledger.entered,
         ledger.placed(),
         "entered = open + in flight + kept + reduced + dropped + reset: {ledger:?}"
     );
+
+    // By rank and merged in the tree: two ways to the same number.
     let rows: u64 = report.functions.iter().map(|row| row.calls).sum();
     let totals: u64 = report.totals.iter().map(|row| row.calls).sum();
     assert_eq!(rows, totals, "calls by rank and of all ranks");
     same_totals(report);
+
     let elsewhere = ledger.dropped.all() + ledger.open + ledger.in_flight + ledger.reset;
     // A record that a place drops was analysed before (no room to keep it) or was not (it could not
     // be read).
@@ -56,6 +60,7 @@ pub fn conserved(report: &Report, ranks: u32) {
 /// The totals, which were merged in the tree, are the sums of the rows by rank: whole numbers
 /// exactly, times to the nanosecond, standard deviations within the error of floating point.
 fn same_totals(report: &Report) {
+    // Seconds in the report were whole nanoseconds before: rounding gives them back exactly.
     let ns = |seconds: f64| (seconds * 1e9).round() as u64;
     let exact = |row: &FunctionRow| {
         let times = [row.seconds, row.min_seconds, row.max_seconds].map(ns);
@@ -64,6 +69,7 @@ fn same_totals(report: &Report) {
             (times, row.calls, row.bytes_out, row.bytes_in, row.clipped),
         )
     };
+
     let folded = report.folded();
     let (expected, found) = (folded.iter().map(exact), report.totals.iter().map(exact));
     same(
@@ -71,18 +77,22 @@ fn same_totals(report: &Report) {
         &expected.collect(),
         &found.collect(),
     );
+
+    // Equality is not possible here: the order of merging changes the last bits.
     for expected in &folded {
         let found = report
             .totals
             .iter()
             .find(|row| row.function == expected.function)
             .expect("the same functions");
+
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 + 1e-6 * expected.max_seconds;
         assert!(
             near(found.mean_seconds, expected.mean_seconds)
                 && near(found.stddev_seconds, expected.stddev_seconds),
             "{found:?} and {expected:?}"
         );
+
         let longest = report.functions.iter().find(|row| {
             (row.rank, &row.function) == (Some(found.max_rank), &found.function)
                 && row.max_seconds == found.max_seconds
@@ -188,12 +198,14 @@ pub fn same_but_for_drops(report: &Report, ranks: u32, counts: &Counts) {
         report.ended
     );
     let dropped = report.coverage.ledger.dropped.all();
+    // Without drops the strict comparison holds, and nothing weaker is accepted.
     if dropped == 0 {
         complete(report, ranks);
         same_calls(report, &counts.calls);
         same_traffic(report, counts);
         return;
     }
+
     let (counted, reported) = (recorded(&counts.calls), report.calls());
     for (key, calls) in &reported {
         assert!(
@@ -201,13 +213,18 @@ pub fn same_but_for_drops(report: &Report, ranks: u32, counts: &Counts) {
             "{key:?}: {calls} reported, fewer counted"
         );
     }
+
+    // Only the sums can be compared: drops are counted without their function.
     let missing = counted.values().sum::<u64>() - reported.values().sum::<u64>();
     assert_eq!(
         missing, dropped,
         "calls that are missing and calls that were dropped"
     );
+
     let found = traffic(&report.matrix.sent);
     for (between, (messages, bytes)) in &found {
+        // Which messages were dropped is not counted, so that the program's counts are upper
+        // bounds.
         let (all_messages, all_bytes) = counts.sent.get(between).copied().unwrap_or_default();
         assert!(
             *messages <= all_messages && *bytes <= all_bytes,
@@ -230,6 +247,7 @@ pub fn same<K: Ord + Debug, V: PartialEq + Debug>(
 ) {
     let mut differences = String::new();
     let mut number = 0;
+    // Keys of both tables, each once: a row that only the report has is a difference as well.
     for key in counted
         .keys()
         .chain(reported.keys().filter(|key| !counted.contains_key(key)))

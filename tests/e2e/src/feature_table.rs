@@ -28,6 +28,7 @@ pub struct Feature {
 
 impl Feature {
     pub fn support(&self, family: Family) -> Support {
+        // The usual case is not listed: only exceptions are.
         let exception = self.exceptions.iter().find(|(other, _)| *other == family);
         exception.map_or(Support::Same, |(_, support)| *support)
     }
@@ -163,11 +164,13 @@ const MPIS: [(Family, &str); 2] = [(Family::Ompi, "Open MPI 4.1"), (Family::Mpic
 /// The table as the manual has it, in Markdown.
 pub fn markdown() -> String {
     let titles = MPIS.map(|(_, title)| title).join(" | ");
+
     let mut text = format!(
         "| | C | Fortran | {titles} |\n|---|---|---|{}\n",
         "---|".repeat(MPIS.len())
     );
     let section = |name: Option<&str>| name.map_or(String::new(), |name| format!("`{name}`"));
+
     for row in FEATURES {
         let cells = MPIS.map(|(family, _)| match row.support(family) {
             Support::Same => "same".to_owned(),

@@ -49,6 +49,7 @@ impl Edge {
     pub fn of(reply: &Value, pointer: &str, straddling: Straddling) -> Edge {
         let part = |name: &str| number(reply, &format!("{pointer}/{name}"));
         let (earliest_ns, latest_ns) = (part("earliest_ns"), part("latest_ns"));
+
         let error_ns = part("error_ns");
         assert!(
             error_ns < ERROR_NS_MAX && latest_ns - earliest_ns < APART_NS_MAX,
@@ -69,6 +70,8 @@ impl Edge {
 
     /// The first and the last index at which the edge may cut a log.
     fn cuts(&self, calls: &[Call]) -> (usize, usize) {
+        // Both bounds include calls that touch the edge: whether they are inside is for
+        // `has_exactly` to find out.
         let before = calls.partition_point(|call| call.end_ns < self.earliest_ns);
         let not_after = calls.partition_point(|call| call.begin_ns <= self.latest_ns);
         (before, not_after)
@@ -106,6 +109,7 @@ pub fn table(answer: &Value) -> Table {
         rows.len() as u64,
         "every row is there"
     );
+
     let row = |row: &Value| {
         let key = (
             number(row, "/rank") as u32,
@@ -138,6 +142,7 @@ impl Interval {
 
     /// The time that a logged call lies inside for certain, in ns.
     fn surely_inside_ns(&self, call: &Call) -> u64 {
+        // The narrowest interval that the edges allow.
         let end = self
             .to
             .map_or(call.end_ns, |to| call.end_ns.min(to.earliest_ns));
@@ -151,8 +156,12 @@ impl Interval {
             let rows: BTreeMap<&str, TableRow> = of_rank
                 .map(|((_, function), row)| (function.as_str(), *row))
                 .collect();
+
             let calls = rows.values().map(|row| row.calls).sum::<u64>() as usize;
             assert!(calls > 0, "nothing was recorded of rank {rank} in {self:?}");
+
+            // The table does not say where its calls lie in the log: every piece of their number
+            // that begins where the edge may lie is tried.
             let (first, last) = self.from.cuts(&log.calls);
             let mut why = Vec::new();
             let held = (first..=last).any(|begin| {
@@ -161,6 +170,7 @@ impl Interval {
                     .and_then(|piece| piece.has_exactly(&rows));
                 tried.map_err(|error| why.push(error)).is_ok()
             });
+
             assert!(
                 held,
                 "rank {rank}: no piece of its log is what the table has in {self:?}; \
@@ -180,6 +190,7 @@ impl Interval {
         let (first_end, last_end) = self
             .to
             .map_or((calls.len(), calls.len()), |to| to.cuts(calls));
+
         if end < first_end || end > last_end {
             return Err(format!(
                 "the table has {length} calls, the log {} to {}",
@@ -211,6 +222,7 @@ impl Piece<'_> {
     /// and many of its calls wait for others.
     fn has_exactly(&self, rows: &BTreeMap<&str, TableRow>) -> Result<(), String> {
         let from = self.interval.from;
+        // A call across an edge must be in the piece whatever the edge's exact place.
         if self.before.is_some_and(|call| from.surely_straddled(call)) {
             return Err("a call that straddles the beginning is missing".to_owned());
         }
@@ -222,20 +234,24 @@ impl Piece<'_> {
         {
             return Err("a call that straddles the end is missing".to_owned());
         }
+
         let mut own: BTreeMap<&str, (TableRow, u64)> = BTreeMap::new();
         for call in self.calls {
             let (row, clipped_max) = own.entry(call.function.as_str()).or_default();
             row.calls += 1;
             row.bytes += call.bytes;
             row.time_ns += self.interval.inside_ns(call);
+
             let edges = [Some(from), self.interval.to];
             let clips = |edge: &Edge| edge.straddling == Straddling::Clipped;
             let clipping = || edges.into_iter().flatten().filter(clips);
+
             let touches =
                 |edge: Edge| call.begin_ns <= edge.latest_ns && call.end_ns >= edge.earliest_ns;
             row.clipped += u64::from(clipping().any(|edge| edge.surely_straddled(call)));
             *clipped_max += u64::from(clipping().any(touches));
         }
+
         let functions: BTreeSet<&str> = own.keys().chain(rows.keys()).copied().collect();
         for function in functions {
             let (log, clipped_max) = own.get(function).copied().unwrap_or_default();
@@ -245,6 +261,7 @@ impl Piece<'_> {
                     "{function}: the log has {log:?}, the table {row:?}"
                 ));
             }
+            // Whether an edge cuts a call near it is not known: clipped calls have only bounds.
             if row.clipped < log.clipped || row.clipped > clipped_max {
                 return Err(format!(
                     "{function}: {} to {clipped_max} calls are clipped, the table has {}",
@@ -258,11 +275,13 @@ impl Piece<'_> {
                 ));
             }
         }
+
         let inside_ns: u64 = self
             .calls
             .iter()
             .map(|call| self.interval.surely_inside_ns(call))
             .sum();
+
         let time_ns: u64 = rows.values().map(|row| row.time_ns).sum();
         if 2 * time_ns < inside_ns {
             return Err(format!(

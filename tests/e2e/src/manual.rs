@@ -47,10 +47,12 @@ pub fn same_column(column: &Column<'_>) {
             column.page, column.rows, column.name
         )
     });
+
     if is_to_be_written() {
         std::fs::write(&path, found).expect("the manual is written");
         return;
     }
+
     let lines = |of: &str, not_in: &str, who: &str| -> String {
         of.lines()
             .filter(|line| !not_in.lines().any(|other| other == *line))
@@ -61,6 +63,7 @@ pub fn same_column(column: &Column<'_>) {
         lines(&text, &found, "the manual:"),
         lines(&found, &text, "found:     "),
     ];
+
     assert!(
         text == found,
         "{}, column {:?} (INVIVO_BLESS=1 writes it):\n{}",
@@ -74,16 +77,20 @@ pub fn same_column(column: &Column<'_>) {
 /// end, rows that were not found stay as they are.
 fn with_column(text: &str, column: &Column<'_>) -> Option<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+
     let head = lines
         .iter()
         .position(|line| fields(line).is_some_and(|fields| fields[0] == column.rows))?;
+
     let titles = fields(&lines[head])?;
     let at = titles.iter().position(|title| *title == column.name)?;
     let width = titles.len();
+    // Behind the head comes the line of dashes.
     let mut end = head + 2;
     while lines.get(end).is_some_and(|line| fields(line).is_some()) {
         end += 1;
     }
+
     for (row, cell) in column.cells {
         let line = (head + 2..end)
             .find(|line| fields(&lines[*line]).is_some_and(|fields| fields[0] == *row));
@@ -97,9 +104,11 @@ fn with_column(text: &str, column: &Column<'_>) -> Option<String> {
                     .collect()
             },
         );
+        // A line with too few cells must not make the next one panic.
         cells.resize(width, String::new());
         cells[0] = (*row).to_owned();
         cells[at].clone_from(cell);
+
         let written = format!("| {} |", cells.join(" | "));
         match line {
             Some(line) => lines[line] = written,

@@ -33,6 +33,7 @@ impl Process {
 pub fn resident_bytes(process: &Process) -> u64 {
     let status =
         std::fs::read_to_string(format!("/proc/{}/status", process.pid)).unwrap_or_default();
+    // A zombie has no such line.
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib: Option<u64> = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     kib.unwrap_or(0) * 1024
@@ -40,7 +41,9 @@ pub fn resident_bytes(process: &Process) -> u64 {
 
 /// A variable of the environment with which a process was started.
 pub fn variable(process: &Process, name: &str) -> Option<String> {
+    // As of its `execve`: later changes by the program itself do not show.
     let environment = std::fs::read(format!("/proc/{}/environ", process.pid)).ok()?;
+
     let mut variables = environment.split(|byte| *byte == 0);
     let value = variables
         .find_map(|variable| variable.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
@@ -67,6 +70,7 @@ pub fn marked(mark: &str) -> Vec<Process> {
             let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
             let name = program.file_name()?.to_string_lossy().into_owned();
             let state = state(pid, pid)?;
+            // A zombie has ended; only its parent has not asked yet.
             (state != 'Z').then_some(Process { pid, name, state })
         })
         .collect()
@@ -123,6 +127,7 @@ pub fn signal_group(leader: u32, signal: Signal) {
 pub fn kill_marked(mark: &str) {
     // Killed launchers' daemons may still have been starting something.
     for _ in 0..50 {
+        // Looked for anew in each round.
         let left = marked(mark);
         if left.is_empty() {
             return;
@@ -136,6 +141,7 @@ pub fn kill_marked(mark: &str) {
 pub fn left_after(mark: &str, limit: Duration) -> Vec<Process> {
     let begun = Instant::now();
     loop {
+        // Without a wait first: mostly nothing is left.
         let left = marked(mark);
         if left.is_empty() || begun.elapsed() > limit {
             return left;

@@ -13,12 +13,14 @@ use std::collections::BTreeSet;
 pub fn note(family: Family, calls: &Calls) {
     let folder = root().join("target/seen");
     std::fs::create_dir_all(&folder).expect("a directory for the notes");
+
     let called: BTreeSet<String> = calls.keys().map(|(_, name)| name.clone()).collect();
     for (kind, mut names) in [
         ("called", called),
         ("declared", functions::declared(family)),
     ] {
         let file = folder.join(format!("{}.{kind}", family.name()));
+        // Notes are added to those of earlier tests: no single test calls all functions.
         let before = std::fs::read_to_string(&file).unwrap_or_default();
         names.extend(before.lines().map(str::to_owned));
         let text: String = names.iter().map(|name| format!("{name}\n")).collect();

@@ -19,21 +19,25 @@ fn six_languages_print_the_same_and_count_right() {
             let ended = Job::bare(family, RANKS, &conversation.command(family))
                 .env("LD_PRELOAD", counter(family, Counter::Deep))
                 .run();
+
             assert_eq!(ended.code(), 0, "{conversation:?} on {family:?}");
             let printed: Vec<String> = ended
                 .stdout()
                 .iter()
                 .map(|text| {
                     text.lines()
+                        // A section that only Python has.
                         .filter(|line| !line.starts_with("objects "))
                         .map(|l| format!("{l}\n"))
                         .collect()
                 })
                 .collect();
+
             match &expected {
                 None => expected = Some(printed),
                 Some(expected) => assert_eq!(expected, &printed, "{conversation:?} on {family:?}"),
             }
+
             let (own, counted) = (ended.own_counts(), ended.counter_counts());
             if conversation == Conversation::Python {
                 // mpi4py calls more by itself.

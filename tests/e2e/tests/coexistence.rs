@@ -56,6 +56,7 @@ fn a_pmpi_layer_before_changes_nothing(family: Family) {
     let bare = job(false, family, &command).run();
     let observed = job(true, family, &command).run();
     checks::same_for_the_user(&bare, &observed);
+
     let (report, own) = (observed.report(), observed.own_counts());
     let counted = observed.counter_counts();
     checks::same(
@@ -73,6 +74,7 @@ fn a_pmpi_layer_before_changes_nothing(family: Family) {
 /// behind EZTrace, whose calls count as the program's.
 fn eztrace_records_beside(family: Family) {
     let with = |job: Job| job.env("LD_PRELOAD", eztrace(family));
+
     let bare = with(job(false, family, &known_program(family))).run();
     let observed = with(job(true, family, &known_program(family))).run();
     assert_eq!(
@@ -80,9 +82,11 @@ fn eztrace_records_beside(family: Family) {
         (observed.code(), observed.stdout()),
         "{family:?}"
     );
+
     let report = observed.report();
     checks::complete(&report, RANKS);
     let reported = report.calls();
+    // EZTrace makes calls of its own: at least those of the program must be there.
     for (call, number) in known_calls() {
         let found = reported.get(&call).copied().unwrap_or_default();
         assert!(
@@ -90,6 +94,7 @@ fn eztrace_records_beside(family: Family) {
             "{family:?}, {call:?}: {found} reported, {number} made"
         );
     }
+
     for ended in [&bare, &observed] {
         let trace = ended
             .directory()
@@ -101,6 +106,7 @@ fn eztrace_records_beside(family: Family) {
 fn another_allocator_is_no_trouble(family: Family) {
     let command = known_program(family);
     same_as_bare(|observed| job(observed, family, &command).env("LD_PRELOAD", jemalloc()));
+    // The same library behind Invivo's start, in front of everything else.
     let before = behind(&jemalloc(), &command);
     same_as_bare(|observed| job(observed, family, &before));
 }
@@ -147,6 +153,7 @@ fn debug(pid: i32, what: &str) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-p", &pid.to_string(), "-ex", what]);
     let output = gdb
+        // gdb itself must not be observed.
         .env_remove("LD_PRELOAD")
         .output()
         .expect("gdb is installed");
@@ -160,19 +167,23 @@ fn a_debugger_may_attach(family: Family) {
     let mut running = job(true, family, &program(family, "logged_rounds", [])).start();
     running.wait_for_answers();
     running.wait_for_notes("begun");
+
     let (client, rank) = (running.client(), running.member("logged_rounds", 1).pid);
     let seen = debug(rank, "bt");
     assert!(
         seen.contains("main"),
         "{family:?}: a stack of the program: {seen}"
     );
+    // A process that is stopped can be attached to as well.
     client.pause(RANKS, "1m");
     debug(rank, "info threads");
     client.resume(RANKS);
+
     let before = client.entered();
     running.until("the job to go on", |job| {
         (job.client().entered() > before + 100).then_some(())
     });
+
     running.tell("stop");
     let ended = running.end();
     ended.assert_printed(|rank| format!("rank {rank}: 0 wrong, computed\n"));

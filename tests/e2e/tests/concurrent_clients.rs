@@ -66,6 +66,7 @@ fn command_ids_are_idempotent(client: &Client) {
     let ask = |method: &str, request: &str| client.python(method, request, "control");
     let first = ask("Pause", pause).messages();
     assert_eq!(number(&first[0], "/done"), u64::from(RANKS), "{first:?}");
+    // Resumed before the repetition: a pause that was carried out again would show.
     client.resume(RANKS);
     let again = ask("Pause", pause).messages();
     assert_eq!(
@@ -73,12 +74,14 @@ fn command_ids_are_idempotent(client: &Client) {
         u64::from(RANKS),
         "answered like the first: {again:?}"
     );
+
     let status = client.json(&["status"]);
     assert_eq!(
         number(&status, "/status/ranks/paused"),
         0,
         "and not done again: {status}"
     );
+
     let other = ask("Reset", r#"{"command_id": "4711"}"#);
     assert!(
         !other.answered,
@@ -101,6 +104,7 @@ fn two_clients_command_at_once(client: &Client) {
     for one in both {
         one.join().expect("every command was done on every rank");
     }
+    // The last of the interleaved commands may have been a pause.
     client.resume(RANKS);
     let status = client.json(&["status"]);
     assert_eq!(number(&status, "/status/ranks/paused"), 0, "{status}");
@@ -125,6 +129,7 @@ fn commands_are_audited(client: &Client) {
             u64::from(rustix::process::geteuid().as_raw()),
             "{entry}"
         );
+        // Every command has ended by now.
         let outcome = entry["outcome"].as_str().unwrap_or_default();
         assert!(!outcome.is_empty(), "how it went: {entry}");
     }
@@ -151,6 +156,7 @@ fn sessions_run(client: &Client) {
 
 /// The number before ` calls` in the status bar of the screen.
 fn calls_on(screen: &str) -> Option<u64> {
+    // Behind the number come words, and before it other columns.
     let before = screen.split(" calls").next()?;
     let number = before
         .rsplit(|c: char| !c.is_ascii_digit() && c != ',')
@@ -170,10 +176,12 @@ fn the_screen_is_live(client: &Client) {
     let first = screen.until("calls", |text| {
         text.contains("LIVE") && calls_on(text).is_some()
     });
+
     let before = calls_on(&first).expect("calls");
     screen.until("more calls", |text| {
         calls_on(text).is_some_and(|calls| calls > before)
     });
+
     for (page, says) in [
         ("2", "2 of 2 ranks, the most time in MPI first"),
         ("3", "MPI_Isend"),
@@ -189,6 +197,7 @@ fn the_screen_is_live(client: &Client) {
             text.contains(says) && below_the_bar(text) != below_the_bar(&first)
         });
     }
+
     screen.press("1P");
     screen.until_it_says("y/n");
     assert_eq!(
@@ -203,12 +212,14 @@ fn the_screen_is_live(client: &Client) {
         number(&status, "/status/pause/lease_left_ns") > 0,
         "{status}"
     );
+
     client.resume(RANKS);
 
     let recording = |what: &str| {
         let status = client.json(&["status"]);
         number(&status, &format!("/status/recording/{what}"))
     };
+
     screen.press("Ry");
     screen.until_it_says("switched recording off for 2 of 2 ranks");
     assert_eq!(recording("off"), u64::from(RANKS));
@@ -247,6 +258,7 @@ fn a_job_with_many_clients_ends_as_one_alone() {
         );
         running.tell("stop");
         let ended = running.end();
+        // The watchers are still connected when the job ends.
         drop(stalled);
         ended.assert_printed(|rank| format!("rank {rank}: 0 wrong, computed\n"));
         checks::conserved(&ended.report(), RANKS);
@@ -268,8 +280,10 @@ fn misbehaving_clients_change_neither_the_gateway_nor_the_job() {
         let files_before = open_files(&gateway);
 
         let misbehaving = MisbehavingClients::connect(&running.connect_file());
+
         let (mut bytes_max, mut files_max) = (0, 0);
         while !(misbehaving.attacked(ATTACKS) && misbehaving.served() == WATCHERS) {
+            // Others are served meanwhile, in commands as in queries.
             let asked = Instant::now();
             client.pause(RANKS, "1m");
             client.resume(RANKS);
@@ -284,10 +298,12 @@ fn misbehaving_clients_change_neither_the_gateway_nor_the_job() {
                 "{family:?}: {:?}",
                 asked.elapsed()
             );
+
             bytes_max = bytes_max.max(resident_bytes(&gateway));
             files_max = files_max.max(open_files(&gateway));
             assert!(running.runs(), "{family:?}: the job is still there");
         }
+
         assert!(
             bytes_max > 0 && bytes_max < GATEWAY_BYTES_MAX,
             "{family:?}: the gateway takes {bytes_max} bytes"
@@ -296,6 +312,7 @@ fn misbehaving_clients_change_neither_the_gateway_nor_the_job() {
             files_max > WATCHERS && files_max < GATEWAY_FILES_MAX,
             "{family:?}: it has {files_max} files open"
         );
+
         drop(misbehaving);
         running.until("the files of these clients to be closed", |_| {
             (open_files(&gateway) <= files_before + FILES_LATE).then_some(())

@@ -38,17 +38,20 @@ fn costs(invivo: PathBuf, recording: &'static str) -> Costs {
         .options(["--recording", recording])
         .run();
     assert_eq!(ended.code(), 0);
+
     let made: BTreeMap<String, f64> = ended.stdout()[0]
         .lines()
         .filter_map(|line| line.split_once(' '))
         .map(|(kind, calls)| (kind.to_owned(), calls.parse().expect("a number of calls")))
         .collect();
+
     let report = ended.report();
     checks::conserved(&report, 1);
     // Each kind is called as often before it is counted.
     let probes = report.calls().get(&(0, "MPI_Iprobe".into())).copied();
     let called = (recording == "on").then_some(2 * made["probe"] as u64);
     assert_eq!(probes, called, "recorded calls of MPI_Iprobe");
+
     let executed = in_object(folder.path(), "libinvivo_shim");
     assert_eq!(executed.len(), made.len(), "{executed:?} of {made:?}");
     executed
@@ -90,10 +93,12 @@ fn a_tenth_more_is_noticed() {
     build.args(["build", "--profile", "shim", "-p", "invivo-app-shim"]);
     build.args(["--features", "family-ompi,ballast"]);
     assert!(build.status().expect("cargo").success());
+
     let tree = tempfile::tempdir().expect("a folder");
     let mut copy = Command::new("cp");
     copy.arg("-a").arg(paths::dist().join(".")).arg(tree.path());
     assert!(copy.status().expect("cp").success());
+
     let shim = tree.path().join("lib/invivo/ompi/libinvivo_shim.so");
     std::fs::copy(target.join("shim/libinvivo_shim.so"), shim).expect("another shim in the tree");
     let dearer = dearer(&costs(tree.path().join("bin/invivo"), "on"), |kind| kind.1);

@@ -29,6 +29,7 @@ fn calls_of_a_killed_rank_are_reported() {
             (Some(11), None),
             "{family:?}: {dead:?}"
         );
+
         let calls = report.calls();
         let of = |rank: u32, function: &str| {
             calls
@@ -41,6 +42,7 @@ fn calls_of_a_killed_rank_are_reported() {
             (50, 50, 1),
             "{family:?}: {calls:?}"
         );
+
         let lines = observed.our_lines();
         assert!(
             lines.iter().any(|line| line.contains("rank 1")),

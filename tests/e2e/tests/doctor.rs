@@ -17,6 +17,7 @@ fn doctor(dir: &Path, arguments: &[&str]) -> (Output, Vec<Value>) {
     command
         .env("XDG_STATE_HOME", dir.join("state"))
         .env_remove("XDG_RUNTIME_DIR");
+
     let output = command.output().expect("the doctor runs");
     let answer: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {output:?}"));
@@ -38,6 +39,7 @@ fn a_machine_on_which_jobs_run_passes() {
     let app = program(Family::Mpich, "host_names", []);
     let (output, findings) = doctor(dir.path(), &[&app[0].to_string_lossy()]);
     assert_eq!(output.status.code(), Some(0), "{findings:#?}");
+
     let tested = of(&findings, "self-test");
     assert_eq!(tested.len(), Family::ALL.len(), "{findings:#?}");
     for finding in tested {
@@ -62,11 +64,13 @@ fn a_machine_on_which_jobs_run_passes() {
 fn obstacles_are_named_with_advice() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().expect("a directory");
+
     let (source, app) = (dir.path().join("app.c"), dir.path().join("app"));
     std::fs::write(&source, "int main(void) { return 0; }\n").expect("written");
     let mut compile = Command::new("gcc");
     compile.arg("-static").arg(&source).arg("-o").arg(&app);
     assert!(compile.status().expect("gcc runs").success());
+
     let jobs = dir.path().join("state/invivo/jobs");
     std::fs::create_dir_all(&jobs).expect("made");
     std::fs::set_permissions(&jobs, std::fs::Permissions::from_mode(0o777)).expect("mode set");

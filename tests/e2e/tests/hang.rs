@@ -39,11 +39,13 @@ fn hung(family: Family, language: Language, way: &str) -> (Running, String, Valu
         let hang = job.client().try_json(&["hang", "--older", "500ms"])?;
         (hang["verdict"] != "computing").then(Instant::now)
     });
+
     let alarm = |job: &Running| {
         let lines = job.our_lines();
         lines.into_iter().find(|line| line.contains("no progress"))
     };
     let first = running.until("the watchdog's line", alarm);
+
     let took = hangs_since.elapsed();
     assert!(took < AFTER + SOON, "{family:?} {way}: it took {took:?}");
     let hang = running.client().json(&["hang"]);
@@ -58,6 +60,7 @@ fn ranks_of(finding: &Value) -> Vec<u64> {
 /// Two sends that wait for each other.
 fn head_to_head(family: Family) {
     let (mut running, alarm_line, hang) = hung(family, Language::C, "ssend");
+
     let finding = &hang["findings"][0];
     assert_eq!(
         (&hang["verdict"], &finding["kind"]),
@@ -65,6 +68,7 @@ fn head_to_head(family: Family) {
         "{hang}"
     );
     assert_eq!(ranks_of(finding), [0, 1], "{hang}");
+
     for rank in 0..2 {
         let one = &finding["ranks"][rank];
         assert_eq!(one["site"], line(Language::C, "ssend 0 1"), "{hang}");
@@ -73,6 +77,7 @@ fn head_to_head(family: Family) {
             (1 - rank as u64, 7)
         );
     }
+
     assert!(
         alarm_line.contains("deadlock: rank 0 waits in MPI_Ssend"),
         "{alarm_line}"
@@ -128,6 +133,7 @@ fn different_roots(family: Family) {
             )
         })
         .collect();
+    // The order of the calls in a finding is not fixed.
     calls.sort_unstable_by_key(|(root, ..)| *root);
     let site = Value::from(line(Language::C, "root 0 1"));
     assert_eq!(calls, [(0, 0, &site), (1, 1, &site)], "{hang}");
@@ -237,11 +243,13 @@ fn a_job_that_computes_for_long_is_healthy() {
         let command = in_language(family, "hang", Language::C, &["compute", "4"]);
         let mut running = watched(family, &command, AFTER).start();
         running.wait_for_answers();
+        // Quiet for longer than the watchdog's time, and yet no hang: the ranks compute.
         let hang = running.until("ranks that compute", |job| {
             let hang = job.client().try_json(&["hang"])?;
             (number(&hang, "/quiet_ns") > 2 * AFTER.as_nanos() as u64).then_some(hang)
         });
         assert_eq!(hang["verdict"], "computing", "{hang}");
+
         let ended = running.end();
         assert_eq!(ended.code(), 0);
         let lines = ended.our_lines();
@@ -264,6 +272,7 @@ fn is_healthy_at_any_moment(family: Family) {
     }
     running.tell("stop");
     let ended = running.end();
+
     assert_eq!(ended.code(), 0);
     let lines = ended.our_lines();
     assert_eq!(alarms(&lines), 0, "{family:?}: {lines:?}");

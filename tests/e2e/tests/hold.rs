@@ -30,22 +30,26 @@ fn no_statement_behind_init_is_executed_while_held() {
             running.wait_for_answers();
             let client = running.client();
             client.all_do(RANKS, &["hold"]);
+
             let status = client.json(&["status"]);
             assert_eq!(
                 number(&status, "/status/ranks/held"),
                 u64::from(RANKS),
                 "{status}"
             );
+            // Long enough for a rank that is not held to go on.
             std::thread::sleep(Duration::from_millis(300));
             assert_eq!(
                 begun_so_far(&running),
                 0,
                 "{family:?}, {language}: a rank went on"
             );
+
             client.resume(RANKS);
             running.until("the ranks to go on", |job| {
                 (begun_so_far(job) == RANKS as usize).then_some(())
             });
+
             let ended = running.end();
             assert_eq!(ended.code(), 0, "{family:?}, {language}");
             checks::complete(&ended.report(), RANKS);
@@ -63,17 +67,21 @@ fn settings_apply_from_the_first_event() {
             .start();
         running.wait_for_answers();
         let client = running.client();
+        // A second hold is acknowledged only when every rank is held: nothing is set too early.
         client.all_do(RANKS, &["hold"]);
         client.all_do(RANKS, &["strategy", STRATEGY]);
         client.all_do(RANKS, &["record", "on"]);
+
         let status = client.json(&["status"]);
         let of = |name: &str| number(&status, &format!("/coverage/ledger/{name}"));
         // A rank may have recorded its MPI_Init before recording was switched off.
         assert_eq!(of("entered"), of("reset"), "{status}");
+
         client.resume(RANKS);
         running.wait_for_notes("done");
         let strategy = client.json(&["strategy"]);
         assert!(strategy.to_string().contains(STRATEGY), "{strategy}");
+
         running.tell("stop");
         let ended = running.end();
         assert_eq!(ended.code(), 0);
@@ -81,6 +89,7 @@ fn settings_apply_from_the_first_event() {
         checks::conserved(&report, RANKS);
         let ledger = report.coverage.ledger;
         assert_eq!(ledger.kept + ledger.reduced + ledger.reset, ledger.entered);
+        // `MPI_Init` itself begins before the settings.
         let mut counted = ended.own_counts().calls;
         counted.retain(|(_, function), _| function != "MPI_Init");
         checks::same_calls(&report, &counted);

@@ -28,6 +28,7 @@ fn suite(name: &str, arguments: &[&str]) {
     let binary = Family::Impi.prefix().expect("pip's").join("bin").join(name);
     let mut command: Vec<OsString> = vec![binary.into()];
     command.extend(arguments.iter().map(OsString::from));
+
     for ranks in [2, 4] {
         let bare = Job::bare(Family::Impi, ranks, &command).limit(LIMIT).run();
         let observed = Job::observed(Family::Impi, ranks, &command)
@@ -38,6 +39,7 @@ fn suite(name: &str, arguments: &[&str]) {
             (0, 0),
             "exit status of {name}"
         );
+
         let (expected, found) = (benchmarks(&bare), benchmarks(&observed));
         assert!(
             expected.len() > 4,

@@ -212,6 +212,7 @@ fn output_before_the_end() -> Vec<String> {
 fn test_end(end: &End, family: Family, language: Language) -> String {
     let what = format!("{}, {family:?}, {language:?}", end.title);
     let command = in_language(family, "ends", language, end.way);
+    // A bare run has no tool place: only the promises of the observed one are checked.
     if end.title == PLACE_KILLED {
         let (observed, took) = run(
             Job::observed(family, RANKS, &command).at_the_same_time(),
@@ -269,6 +270,7 @@ fn test_end(end: &End, family: Family, language: Language) -> String {
         assert_eq!(bare.code(), observed.code(), "{what}: exit status");
         return check_results(end, &what, &observed, &bare.code().to_string());
     };
+    // A launcher that hung was killed by `run`: its status means nothing.
     let hung = end.way[0] == "hang" && bare.code() == 128 + killed();
     assert!(
         hung || statuses.contains(&bare.code()),

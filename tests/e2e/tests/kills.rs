@@ -48,12 +48,14 @@ fn outcomes(cases: Vec<Case>) -> Vec<(Case, Option<Outcome>)> {
     let worker = || {
         while let Some(case) = next() {
             let begun = Instant::now();
+            // A case that breaks a promise panics; the campaign goes on and counts it.
             let outcome = catch_unwind(AssertUnwindSafe(|| run::run(&case))).ok();
             let words = outcome.map_or_else(|| "BROKEN".to_owned(), |outcome| outcome.to_string());
             println!("{case}: {words} ({:.1} s)", begun.elapsed().as_secs_f64());
             ended.lock().expect("the outcomes").push((case, outcome));
         }
     };
+
     scope(|scope| {
         for _ in 0..workers {
             scope.spawn(worker);
@@ -78,6 +80,7 @@ fn campaign(number: usize) {
             Case::campaign(seed, &families).take(number).collect()
         }
     };
+
     let ended = outcomes(cases);
     let is_late =
         |(case, outcome): &&(Case, Option<Outcome>)| outcome.is_some_and(|it| it.is_late(case));
@@ -87,6 +90,7 @@ fn campaign(number: usize) {
         "{late} of {} reports of a rank's death have a part",
         ended.len()
     );
+
     let (mut table, mut broken) = (OutcomeTable::default(), Vec::new());
     for (case, outcome) in &ended {
         match outcome {
@@ -94,6 +98,7 @@ fn campaign(number: usize) {
             None => broken.push(format!("cargo xtask kills {case}\n")),
         }
     }
+
     for family in families {
         let cells = table.column(family);
         for (kind, cell) in &cells {
@@ -112,6 +117,8 @@ fn campaign(number: usize) {
             });
         }
     }
+
+    // Last, so that the table of a campaign with broken cases is printed all the same.
     assert!(
         broken.is_empty(),
         "{} of {} cases broke a promise:\n{}",

@@ -37,12 +37,14 @@ fn melt_computes_the_same_and_every_call_is_recorded() {
     let observed = Job::observed(Family::Ompi, RANKS, &command())
         .env("LD_PRELOAD", counter(Family::Ompi, Counter::Shallow))
         .run();
+
     assert_eq!((bare.code(), observed.code()), (0, 0));
     assert_eq!(
         thermodynamics(&bare.stdout()[0]),
         thermodynamics(&observed.stdout()[0])
     );
     assert_eq!(bare.stderr(), observed.stderr());
+    // Rank 0 prints times; the others print nothing that varies.
     for rank in 1..RANKS as usize {
         assert_eq!(bare.stdout()[rank], observed.stdout()[rank], "rank {rank}");
     }
@@ -55,6 +57,7 @@ fn melt_computes_the_same_and_every_call_is_recorded() {
             (sum.0 + cell.messages, sum.1 + cell.bytes)
         })
     };
+
     let (sent, received) = (
         messages(&report.matrix.sent),
         messages(&report.matrix.received),

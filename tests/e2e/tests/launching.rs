@@ -23,6 +23,7 @@ fn environments(ended: &Ended, ranks: u32) -> Vec<RankEnvironment> {
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         text.lines()
             .map(|line| {
+                // A value may contain the separator: only the first one counts.
                 let at = line.find(['=', ':']).unwrap_or(line.len());
                 (line[..at].to_owned(), line[at..].to_owned())
             })
@@ -55,6 +56,7 @@ fn allowed() -> BTreeSet<String> {
         .split("### What differs\n")
         .nth(1)
         .expect("the list of what differs");
+
     let section = section.split("\n#").next().unwrap_or_default();
     let names = section
         .lines()
@@ -80,11 +82,13 @@ struct Bare {
 
 impl Bare {
     fn run(what: &str, job: impl Fn() -> Job + Sync) -> Bare {
+        // Two bare runs show what varies by itself.
         let [first, second] = std::thread::scope(|scope| {
             [(); 2]
                 .map(|()| scope.spawn(|| job().at_the_same_time().run()))
                 .map(|run| run.join().expect("a bare run"))
         });
+
         assert_eq!(first.code(), 0, "{what}: the bare run");
         let ranks = first.stdout().len() as u32;
         let of_first = environments(&first, ranks);
@@ -101,6 +105,7 @@ impl Bare {
         let ranks = self.environments.len() as u32;
         assert_eq!(ended.code(), 0, "{what}");
         assert_eq!(ended.stdout(), self.stdout, "{what}: standard outputs");
+
         let concerns = |name: &str| !allowed.contains(name) && !OF_THE_TESTS.contains(&name);
         let observed = environments(&ended, ranks);
         for (rank, (bare, observed)) in self.environments.iter().zip(&observed).enumerate() {
@@ -118,6 +123,7 @@ impl Bare {
                 &of(observed),
             );
         }
+
         let report = ended.report();
         checks::complete(&report, ranks);
         checks::same_calls(&report, &ended.own_counts().calls);
@@ -136,6 +142,7 @@ fn a_rank_has_the_environment_of_a_bare_run() {
             Job::bare(family, RANKS, &command).stdin(INPUT)
         });
         let observed = Job::run_by_invivo(family, RANKS, &command).stdin(INPUT);
+
         bare.same(&format!("{family:?}, invivo run"), observed);
         // With `invivo exec`, Open MPI chooses the binding by the total number of processes, unless
         // the line says which.
@@ -167,6 +174,7 @@ fn several_programs_are_one_job() {
         let observed = Job::run_by_invivo(family, 1, &one)
             .and(2, &other)
             .stdin(INPUT);
+
         let ended = bare.same(&what, observed);
         let programs: Vec<String> = environments(&ended, 3)
             .iter()
@@ -185,9 +193,11 @@ fn a_host_file_is_left_to_the_launcher() {
             true => ("--hostfile", "localhost slots=16\n"),
             false => ("-f", "localhost:16\n"),
         };
+
         std::fs::write(hosts.path(), line).expect("written");
         let file = hosts.path().to_str().expect("text");
         let command = program(family, "rank_environment", []);
+
         let with = |job: Job| job.launcher_options([option, file]).stdin(INPUT);
         let what = format!("{family:?}, a file of hosts");
         let bare = Bare::run(&what, || with(Job::bare(family, RANKS, &command)));
@@ -227,6 +237,7 @@ fn packets_arrive_without_copies_between_processes() {
     let observed = without(Job::observed(family, RANKS, &command)).run();
     assert_eq!((bare.code(), observed.code()), (0, 0));
     assert_eq!(bare.stdout(), observed.stdout());
+
     let (report, own) = (observed.report(), observed.own_counts());
     assert_eq!(report.job.ranks, RANKS);
     checks::same_but_for_drops(&report, RANKS, &own);
@@ -248,9 +259,11 @@ fn a_script_may_start_the_program() {
                 .into_iter()
                 .chain(program(family, "init_finalize", ["3"]))
                 .collect();
+
             let observed = Job::observed(family, RANKS, &command).run();
             assert_eq!(observed.code(), 3, "{family:?}: {script}");
             let stderr = observed.stderr().concat();
+            // The loader complains of a preloaded library that is gone.
             assert!(!stderr.contains("ld.so"), "{stderr}");
             checks::complete(&observed.report(), RANKS);
             observed.assert_nothing_left();
@@ -269,8 +282,10 @@ fn a_starter_may_close_inherited_descriptors() {
         .into_iter()
         .chain(program(Family::Ompi, "init_finalize", ["3"]))
         .collect();
+
     let bare = Job::bare(Family::Ompi, RANKS, &command).run();
     assert_eq!(bare.code(), 3);
+
     let observed = Job::observed(Family::Ompi, RANKS, &command).run();
     assert_eq!(observed.code(), 3);
     assert_eq!(bare.stdout(), observed.stdout());
@@ -335,9 +350,11 @@ fn wrong_lines_are_answered() {
                 lines.iter().any(|line| line.contains(says)),
                 "{family:?}, {what}: {lines:?}"
             );
+
             if what == "no MPI program" {
                 assert_eq!(ended.stdout(), ["hello\n", "hello\n"], "{family:?}");
             }
+
             assert!(
                 runs || ended.stdout().concat().is_empty(),
                 "{family:?}, {what}"

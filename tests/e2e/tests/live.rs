@@ -58,10 +58,12 @@ fn timeline_of_the_last_seconds(client: &Client, ranks: u32) {
     ]);
     let why = String::from_utf8_lossy(&picture.stderr);
     assert!(picture.status.success(), "{why}");
+
     let picture = String::from_utf8_lossy(&picture.stdout).into_owned();
     for rank in 0..ranks {
         assert!(picture.contains(&format!("\nrank {rank} |")), "{picture}");
     }
+
     let found = timeline::read(&path);
     assert_eq!(found.len(), ranks as usize);
     assert!(found.values().all(|rank| rank.calls > 10), "{found:?}");
@@ -76,6 +78,7 @@ fn a_running_job_answers_all_questions() {
         // comes to the question.
         let job = Job::observed(family, ranks, &program(family, "message_loop", []));
         let mut running = job.options(["--buffer", LARGE_BUFFER]).limit(LIMIT).start();
+
         let client = running.client();
         let status = running.until("calls", |job| {
             let status = job.client().try_json(&["status"])?;
@@ -106,6 +109,7 @@ fn a_running_job_answers_all_questions() {
         ] {
             assert!(names.contains(name), "{name} is missing: {functions}");
         }
+
         let by_rank = functions["rank_rows"].as_array().expect("rows per rank");
         let calls = |rows: &[Value]| rows.iter().map(|row| number(row, "/calls")).sum::<u64>();
         assert_eq!(calls(rows), calls(by_rank), "{functions}");

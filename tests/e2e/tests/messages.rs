@@ -20,6 +20,7 @@ fn pairs<'a>(sender: &'a CallLog, receiver: &'a CallLog) -> Vec<(&'a Call, &'a C
         .iter()
         .filter(|call| call.function == "MPI_Send");
     let completed = |call: &&Call| matches!(call.function.as_str(), "MPI_Recv" | "MPI_Wait");
+
     let mut receives: Vec<&Call> = receiver.calls.iter().filter(completed).collect();
     assert_eq!(receives.len(), 4 * ROUNDS);
     // In each round the receive that was posted last is waited for first.
@@ -48,6 +49,7 @@ impl Expected {
 
 fn expected(logs: &[CallLog]) -> Expected {
     let (senders, receivers) = logs.split_at(logs.len() / 2);
+
     let pairs = senders.iter().zip(receivers).flat_map(|(s, r)| pairs(s, r));
     let mut sum = Expected {
         messages: 0,
@@ -56,8 +58,10 @@ fn expected(logs: &[CallLog]) -> Expected {
         transfer_ns: 0,
         apart_ns: Vec::new(),
     };
+
     for (send, receive) in pairs {
         sum.messages += 1;
+        // In either direction: near ties are looked for below.
         sum.apart_ns.push(send.begin_ns.abs_diff(receive.begin_ns));
         sum.late += u64::from(send.begin_ns > receive.begin_ns);
         sum.late_ns += send
@@ -78,10 +82,12 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
     let command = program(family, "late_sender", [&ROUNDS.to_string()]);
     // Held until all tool processes know the job's time: messages that begin before have no times.
     let job = Job::observed(family, ranks, &command).fan_in(fan_in);
+
     let mut running = job.options(["--hold"]).start();
     running.wait_for_answers();
     running.client().resume(ranks);
     running.wait_for_notes("done");
+
     let expected = expected(&CallLog::read_all(&running.logs(), ranks));
     assert_eq!(expected.messages, u64::from(ranks / 2) * 4 * ROUNDS as u64);
     // Places answer one after the other: a message may be counted as sent and not matched yet.
@@ -92,6 +98,7 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
     let answer = running.until("all messages to be matched", |job| {
         job.client().try_json(&["messages"]).filter(all)
     });
+
     for side in ["sent", "received", "matched"] {
         let sum = |what| number(&answer, &format!("/{side}/{what}"));
         assert_eq!(
@@ -100,6 +107,7 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
             "{answer}"
         );
     }
+
     for reason in ["unresolved", "limit", "cut", "missing"] {
         assert_eq!(
             number(&answer, &format!("/unmatched/{reason}")),
@@ -107,6 +115,7 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
             "{answer}"
         );
     }
+
     let untimed = number(&answer, "/untimed");
     assert_eq!(
         number(&answer, "/transfer/count") + untimed,
@@ -114,6 +123,7 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
         "{answer}"
     );
     assert!(untimed <= 4, "{answer}");
+
     let late = number(&answer, "/late_sender/count");
     // Which side was first is unknown where they are nearer together than the error of the clocks.
     let ties = expected.ties(2 * number(&answer, "/clock_error_ns") + READING_NS);
@@ -122,18 +132,21 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
         "{} late, {ties} ties: {answer}",
         expected.late
     );
+
     let late_ns = number(&answer, "/late_sender/sum_ns");
     assert!(
         is_near(late_ns, expected.late_ns),
         "{} ns late: {answer}",
         expected.late_ns
     );
+
     let transfer_ns = number(&answer, "/transfer/sum_ns");
     assert!(
         is_near(transfer_ns, expected.transfer_ns),
         "{} ns: {answer}",
         expected.transfer_ns
     );
+
     assert!(
         number(&answer, "/late_sender/max_rank") >= u64::from(ranks / 2),
         "a receiver: {answer}"
@@ -150,6 +163,7 @@ fn matched(family: Family, ranks: u32, fan_in: &'static str) {
         (0, 0),
         "{answer}"
     );
+
     running.tell("stop");
     let ended = running.end();
     assert_eq!(ended.code(), 0);

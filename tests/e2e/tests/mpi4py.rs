@@ -38,6 +38,7 @@ fn command(family: Family, ranks: u32, only: &[&str]) -> Vec<OsString> {
     {
         command.extend(["-e".into(), name.into()]);
     }
+
     for name in only {
         match name.strip_prefix("-k ") {
             Some(test) => command.extend(["-k".into(), test.into()]),
@@ -78,16 +79,19 @@ fn failures(outcomes: &[Outcomes]) -> usize {
 /// Runs the suite bare and observed, and compares: the tests' outcomes, and the calls.
 fn suite(family: Family, ranks: u32, only: &[&str]) {
     let command = command(family, ranks, only);
+
     let limit = if only.is_empty() { LIMIT } else { LIMIT / 10 };
     let run = |job: Job| {
         let begun = Instant::now();
         let ended = job.limit(limit).env("MPI4PY_TEST_SPAWN", "0").run();
         (outcomes(&ended, ranks), ended, begun.elapsed())
     };
+
     let (expected, bare, bare_time) = run(Job::bare(family, ranks, &command));
     let counter = counter(family, Counter::Shallow);
     let (found, observed, observed_time) =
         run(Job::observed(family, ranks, &command).env("LD_PRELOAD", counter));
+
     println!(
         "{family:?}, {ranks} ranks: {} tests on each, failed {} bare and {} observed, \
          in {bare_time:.0?} and {observed_time:.0?}",
@@ -107,6 +111,7 @@ fn suite(family: Family, ranks: u32, only: &[&str]) {
             found,
         );
     }
+
     assert_eq!(bare.code(), observed.code(), "exit status");
     let report = observed.report();
     checks::complete(&report, ranks);

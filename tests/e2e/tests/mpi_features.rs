@@ -45,6 +45,7 @@ fn same_output(what: &str, bare: &[String], observed: &[String]) {
             if expected == found {
                 continue;
             }
+
             let (expected, found) = (
                 expected.cloned().unwrap_or_default(),
                 found.cloned().unwrap_or_default(),
@@ -54,6 +55,7 @@ fn same_output(what: &str, bare: &[String], observed: &[String]) {
                 .zip(&found)
                 .take_while(|(one, other)| one == other)
                 .count();
+            // Only the first line that differs is shown: the others mostly follow from it.
             differences.push_str(&format!(
                 "  {name}: rank {rank}, line {at}: bare {:?}, observed {:?}\n",
                 expected.get(at),
@@ -100,13 +102,16 @@ fn compare_but_for(
         }
         job
     };
+
     let bare = with(Job::bare(family, RANKS, command)).run();
     let observed = with(Job::observed(family, RANKS, command))
         .env("LD_PRELOAD", counter(family, Counter::Shallow))
         .run();
+
     same_for_the_user(&bare, &observed);
     let (report, mut counted) = (observed.report(), observed.counter_counts().calls);
     checks::complete(&report, RANKS);
+    // The notes for the manual have only what the counter saw.
     let called = counted.clone();
     counted.extend((0..RANKS).flat_map(|rank| {
         unseen
@@ -152,6 +157,7 @@ fn sections_in_c(families: &[Family]) {
             "around_main",
             "dlopen",
         ];
+
         for (rank, output) in bare.stdout().iter().enumerate() {
             let printed = sections(output);
             for section in FEATURES.iter().filter_map(|row| row.c) {
@@ -185,6 +191,7 @@ fn sections_in_fortran_print_the_same() {
                 .env("LD_PRELOAD", counter(family, Counter::Deep))
                 .run();
             assert_eq!(bare.code(), 0, "{family:?}, {binding}");
+
             let observed = Job::observed(family, RANKS, &command).run();
             same_for_the_user(&bare, &observed);
             for (rank, output) in bare.stdout().iter().enumerate() {
@@ -196,6 +203,7 @@ fn sections_in_fortran_print_the_same() {
                     );
                 }
             }
+
             let report = observed.report();
             checks::complete(&report, RANKS);
             let mut counted = bare.counter_counts().calls;
@@ -221,6 +229,7 @@ fn spawned_processes_are_not_observed() {
             &command(FeatureProgram::Single("spawn"), family, []),
             &[],
         );
+
         let works = bare.stdout()[0].contains("2 children");
         assert_eq!(
             works,
@@ -301,6 +310,7 @@ fn threads_beyond_the_limit_communicate() {
         let bare = Job::bare(family, RANKS, &program).run();
         let observed = Job::observed(family, RANKS, &program).run();
         same_for_the_user(&bare, &observed);
+
         assert!(bare.stdout()[0].contains("value 10, sum 30"), "{family:?}");
         let report = observed.report();
         checks::conserved(&report, RANKS);
@@ -318,6 +328,7 @@ fn threads_that_end_return_their_packets() {
         let short_threads = program(family, "short_threads", ["40", "5000"]);
         let observed = Job::observed(family, 1, &short_threads)
             .options(["--back-pressure", "block"])
+            // Blocked ranks would wait for a packet for ever, and run into the job's time limit.
             .run();
         assert_eq!(observed.code(), 0, "{family:?}");
         checks::complete(&observed.report(), 1);
@@ -370,6 +381,7 @@ fn programs_that_load_mpi_at_run_time_are_observed() {
             ],
             _ => ["libmpich.so.12", "libmpich.so"],
         };
+
         for (library, scope) in [(library, "local"), (library, "global"), (link, "local")] {
             let program = command(FeatureProgram::Dlopen, family, [library, scope]);
             let bare = Job::bare(family, RANKS, &program).run();
@@ -377,9 +389,11 @@ fn programs_that_load_mpi_at_run_time_are_observed() {
                 bare.stdout()[1],
                 "a plug-in has found 1, gone 1\n1 of 3, sum 3, from the left 0\n"
             );
+
             let observed = Job::observed(family, RANKS, &program).run();
             same_for_the_user(&bare, &observed);
             checks::complete(&observed.report(), RANKS);
+
             let functions = [
                 "MPI_Init",
                 "MPI_Allreduce",
@@ -399,6 +413,7 @@ fn programs_that_load_an_unexpected_mpi_are_refused() {
     let prefix = Family::Abi5.prefix().expect("an MPI from pip");
     let library = prefix.join("lib/libmpi_abi.so.1");
     let library = library.to_str().expect("UTF-8");
+
     let program = command(FeatureProgram::Dlopen, Family::Abi5, [library, "local"]);
     let ended = Job::observed(Family::Abi5, RANKS, &program).run();
     let lines = ended.our_lines().join("\n");
@@ -414,9 +429,11 @@ fn the_manual_has_the_table() {
         "<!-- table: made by tests/e2e/tests/mpi_features.rs -->\n",
         "<!-- end of the table -->\n",
     ];
+
     let page = manual::text(MPI_FEATURES);
     let (before, rest) = page.split_once(MARKS[0]).expect("the table's begin");
     let (found, after) = rest.split_once(MARKS[1]).expect("the table's end");
+
     let expected = markdown();
     if manual::is_to_be_written() {
         let page = format!("{before}{}{expected}{}{after}", MARKS[0], MARKS[1]);

@@ -17,17 +17,20 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Compares output, status and counts of a program with and without Invivo.
 fn conversation(program: Conversation, family: Family) {
     let command = program.command(family);
+
     let bare = Job::bare(family, RANKS, &command).run();
     assert_eq!(bare.code(), 0, "the bare run on {family:?}");
     let observed = Job::observed(family, RANKS, &command)
         .env("LD_PRELOAD", counter(family, Counter::Shallow))
         .run();
+
     checks::same_for_the_user(&bare, &observed);
     let (report, own, counted) = (
         observed.report(),
         observed.own_counts(),
         observed.counter_counts(),
     );
+
     assert_eq!(report.job.family, family.interface());
     checks::complete(&report, RANKS);
     checks::same_calls(&report, &counted.calls);
@@ -83,6 +86,7 @@ fn a_newer_library_than_expected_has_all_its_functions() {
         );
         observed.assert_nothing_left();
         checks::complete(&observed.report(), RANKS);
+        // Also the function that the expected library does not have.
         let counted = observed.counter_counts().calls;
         assert_eq!(counted.get(&(0, "MPI_Barrier_init".to_owned())), Some(&2));
         checks::same_calls(&observed.report(), &counted);

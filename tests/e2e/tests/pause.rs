@@ -31,6 +31,7 @@ fn computing(family: Family) {
     let mut running = Job::observed(family, ranks, &command)
         .limit(Duration::from_secs(120))
         .start();
+
     wait_for_ticks(&mut running, 0..ranks, 50);
     running.wait_for_answers();
     let client = running.client();
@@ -41,6 +42,7 @@ fn computing(family: Family) {
     let before = ticks(&running);
     let programs = running.named("compute");
     assert_eq!(programs.len(), ranks as usize);
+    // `T`: stopped; every thread of the process, not the first alone.
     for process in &programs {
         let states = thread_states(process.pid);
         assert!(
@@ -48,6 +50,7 @@ fn computing(family: Family) {
             "{process:?}: {states:?}"
         );
     }
+
     std::thread::sleep(Duration::from_secs(2));
     let status = client.json(&["status"]);
     assert_eq!(
@@ -64,6 +67,7 @@ fn computing(family: Family) {
         ticks(&running),
         "no rank has computed meanwhile: {reply}"
     );
+    // By the clock of this test, which began after the acknowledgement: a lower bound.
     let lasted = paused.elapsed();
     client.resume(ranks);
 
@@ -80,6 +84,7 @@ fn computing(family: Family) {
             gap < lasted + Duration::from_secs(2),
             "rank {rank} stood {gap:?} for a pause of {lasted:?}"
         );
+        // A gap before the command would be the machine's, not the pause's.
         assert!(
             begun + 100_000_000 > asked,
             "rank {rank} stood before it was asked to"
@@ -90,6 +95,7 @@ fn computing(family: Family) {
             "rank {rank} did all its work"
         );
     }
+
     let bare = Job::bare(family, ranks, &command).limit(Duration::from_secs(120));
     assert_eq!(ended.stdout(), bare.run().stdout());
     let report = ended.report();
@@ -115,19 +121,23 @@ fn ranks_in_a_receive_go_on_after_a_pause() {
         let ranks = ranks(family);
         let mut running =
             Job::observed(family, ranks, &program(family, "recv_blocked", [])).start();
+        // Rank 0 computes; the others tick once and then wait.
         wait_for_ticks(&mut running, 0..1, 50);
         wait_for_ticks(&mut running, 1..ranks, 1);
         running.wait_for_answers();
         let client = running.client();
+
         let reply = client.pause(ranks, "1m");
         assert_eq!(
             number(&reply, "/held_in_mpi"),
             u64::from(ranks) - 1,
             "all but rank 0 wait in MPI_Recv: {reply}"
         );
+
         let before = ticks(&running);
         std::thread::sleep(Duration::from_secs(2));
         assert_eq!(before, ticks(&running), "{family:?}: nobody went on");
+
         let resumed = now_ns();
         client.resume(ranks);
         running.tell("stop");
@@ -170,12 +180,14 @@ fn a_job_that_only_communicates_is_paused() {
         running.until("calls", |job| (job.client().entered() > 1000).then_some(()));
         client.pause(ranks, "1m");
         let begun = client.entered();
+
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(
             begun,
             client.entered(),
             "{family:?}: calls began during the pause"
         );
+
         client.resume(ranks);
         running.until("more calls", |job| {
             (job.client().entered() > begun + 1000).then_some(())
@@ -206,6 +218,8 @@ fn a_pause_ends_with_its_lease() {
         let ranks = ranks(family);
         let running = paused(family, "1s");
         let client = running.client();
+
+        // More than twice the lease: the job goes on by itself in the middle.
         std::thread::sleep(Duration::from_millis(2500));
         let status = client.json(&["status"]);
         assert!(
@@ -219,6 +233,7 @@ fn a_pause_ends_with_its_lease() {
             0,
             "{family:?}: {status}"
         );
+
         running.tell("stop");
 
         let ended = running.end();
@@ -265,6 +280,7 @@ fn a_pause_ends_when_the_root_is_lost() {
                     .filter(|ns| *ns > killed)
                     .min()
             });
+
             let stood = Duration::from_nanos(first - killed);
             assert!(
                 stood < Duration::from_secs(3),

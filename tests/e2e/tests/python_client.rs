@@ -14,6 +14,7 @@ const RANKS: u32 = 2;
 fn computing(family: Family) -> Running {
     let mut running = Job::observed(family, RANKS, &program(family, "compute", [])).start();
     wait_for_ticks(&mut running, 0..RANKS, 50);
+
     running.until("an answer", |job| job.client().try_json(&["status"]));
     running
 }
@@ -40,6 +41,7 @@ fn a_client_by_reflection_pauses_and_resumes() {
             (u64::from(RANKS), u64::from(RANKS)),
             "{paused:?}"
         );
+
         let before = ticks(&running);
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(before, ticks(&running), "{family:?}");
@@ -49,6 +51,7 @@ fn a_client_by_reflection_pauses_and_resumes() {
             u64::from(RANKS),
             "{status:?}"
         );
+
         let resumed = client.python("Resume", "{}", "control").messages();
         assert_eq!(
             number(&resumed[0], "/done"),
@@ -109,6 +112,7 @@ fn a_pause_needs_the_control_token() {
             "reflection with {token}: {reflection:?}"
         );
     }
+
     let connect = running.connect_file();
     let mode = connect
         .metadata()

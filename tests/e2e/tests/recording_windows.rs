@@ -32,16 +32,19 @@ fn window_across_receives(client: &Client, ranks: u32) -> Value {
 /// Exactly one clipped receive of every rank but 0, as long as the window within the clocks' error.
 fn assert_one_receive_each(reply: &Value, rows: &Table, ranks: u32) {
     let at = |pointer: &str| number(reply, pointer);
+    // The length of the window by the places' own clocks, each with an error.
     let length_ns = at("/to/latest_ns") - at("/from/latest_ns");
     let apart_ns = |edge: &str| {
         let of = |name: &str| at(&format!("/{edge}/{name}"));
         of("latest_ns") - of("earliest_ns") + of("error_ns")
     };
+
     let error_ns = apart_ns("from") + apart_ns("to");
     assert!(
         error_ns < length_ns / 4,
         "the clocks are too far apart: {reply}"
     );
+
     let counted: BTreeMap<_, _> = rows
         .iter()
         .map(|((rank, function), row)| ((*rank, function.as_str()), (row.calls, row.clipped)))
@@ -52,6 +55,7 @@ fn assert_one_receive_each(reply: &Value, rows: &Table, ranks: u32) {
         expected.collect(),
         "calls and clipped calls: {reply}"
     );
+
     for (key, row) in rows {
         assert!(
             row.time_ns.abs_diff(length_ns) <= error_ns + 1000,
@@ -103,10 +107,12 @@ fn a_call_across_a_window_counts_with_its_length() {
         running.tell("again");
         wait_for_receives(&mut running, 1, ranks - 1);
         let reply = window_across_receives(&client, ranks);
+
         running.tell("send.1");
         let ended = running.end();
         ended.assert_printed(|rank| format!("rank {rank} has 1\n"));
         let report = ended.report();
+
         invivo_e2e::checks::conserved(&report, ranks);
         let rows = report.functions.iter().map(|row| {
             let key = (row.rank.expect("a row by rank"), row.function.clone());

@@ -95,6 +95,7 @@ fn files(below: &Path, into: &mut Vec<PathBuf>) {
 fn programs(tree: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     files(tree, &mut all);
+    // Programs and libraries begin with ELF's magic bytes.
     all.retain(|path| std::fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"\x7fELF")));
     assert!(all.len() > 8, "{all:?}");
     all
@@ -111,6 +112,7 @@ fn objdump(option: &str, path: &Path) -> String {
 /// The newest glibc that a program needs, by the versions of its symbols.
 fn glibc_of(path: &Path) -> Option<(u32, u32)> {
     let text = objdump("-T", path);
+    // One symbol for each line, with the version that it needs.
     let versions = text.split("GLIBC_").skip(1).filter_map(|rest| {
         let number = rest
             .split(|c: char| !c.is_ascii_digit() && c != '.')
@@ -167,6 +169,7 @@ fn programs_need_the_glibc_of_the_readme() {
 fn path_without_compilers(dir: &Path) -> PathBuf {
     let bin = dir.join("bin");
     std::fs::create_dir(&bin).expect("a directory");
+
     for entry in ["/usr/bin", "/bin"]
         .into_iter()
         .flat_map(|from| std::fs::read_dir(from).expect("programs"))
@@ -194,8 +197,10 @@ fn the_release_runs_without_a_compiler() {
         tempfile::tempdir().expect("a directory"),
         tempfile::tempdir().expect("a directory"),
     );
+
     let tree = unpack(unpacked.path());
     let path = path_without_compilers(dir.path());
+
     let invivo = |arguments: &[OsString]| -> Output {
         let mut command = Command::new("timeout");
         command
@@ -203,6 +208,7 @@ fn the_release_runs_without_a_compiler() {
             .arg(tree.join("bin/invivo"))
             .args(arguments)
             .current_dir(dir.path());
+        // Without the variables of this shell: the release must need none of them.
         command
             .env_clear()
             .env("PATH", &path)
@@ -218,6 +224,7 @@ fn the_release_runs_without_a_compiler() {
     let doctor = invivo(&["doctor".into(), "--json".into()]);
     assert_eq!(doctor.status.code(), Some(0), "{doctor:?}");
     let answer: Value = serde_json::from_slice(&doctor.stdout).expect("the answer of the doctor");
+
     let tests = answer["findings"].as_array().expect("findings").iter();
     let well = tests
         .filter(|finding| finding["check"] == "self-test" && finding["level"] == "ok")
@@ -232,6 +239,7 @@ fn the_release_runs_without_a_compiler() {
         "none",
     ]
     .map(OsString::from);
+
     let programs = [
         (Family::Ompi, melt.to_vec()),
         (Family::Mpich, program(Family::Mpich, "init_finalize", [])),
@@ -249,6 +257,7 @@ fn the_release_runs_without_a_compiler() {
             "2".into(),
         ]);
         line.extend(program);
+
         let ran = invivo(&line);
         assert_eq!(ran.status.code(), Some(0), "{family:?}: {ran:?}");
         let report = Report::read(&report);

@@ -22,15 +22,18 @@ fn same_values(family: Family, sections: &[&str]) {
     // Over UCX, Open MPI 5 puts the PID into its messages about windows; within one host it would
     // not use UCX anyway.
     let with = |job: Job| job.env("OMPI_MCA_osc", "^ucx").limit(LIMIT);
+
     let bare = with(Job::bare(family, RANKS, &command)).run();
     assert_eq!(bare.code(), 0, "the bare run on {family:?}");
     let observed = with(Job::observed(family, RANKS, &command))
         .env("LD_PRELOAD", counter(family, Counter::Shallow))
         .run();
+
     checks::same_for_the_user(&bare, &observed);
     let (report, counted) = (observed.report(), observed.counter_counts().calls);
     checks::complete(&report, RANKS);
     checks::same_calls(&report, &counted);
+    // For the manual's table of functions.
     tested_functions::note(family, &counted);
 }
 
@@ -71,6 +74,7 @@ fn an_abort_ends_the_job_on_every_mpi() {
                 ended.code()
             );
         }
+
         observed.assert_nothing_left();
         let report = observed.report();
         checks::conserved(&report, RANKS);

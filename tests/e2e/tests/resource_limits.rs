@@ -51,15 +51,19 @@ fn with_stopped_place(
     running.wait_for_answers();
     running.wait_for_notes("ready");
     let place = running.only("tool-place");
+    // Stopped before the rank begins: no packet is taken meanwhile.
     signal(&place, Signal::STOP);
     running.tell("go");
+
     if let Some(time) = stopped {
         std::thread::sleep(time);
         signal(&place, Signal::CONT);
     }
+
     running.wait_for_notes("done");
     signal(&place, Signal::CONT);
     running.tell("end");
+    // Three numbers in microseconds.
     let text =
         std::fs::read_to_string(running.logs().join("0.measured")).expect("what it measured");
     let mut times = text
@@ -71,6 +75,7 @@ fn with_stopped_place(
         longest: next(),
         slept: next(),
     };
+
     let ended = running.end();
     assert_eq!(ended.code(), 0, "{family:?}, {policy}");
     assert_eq!(
@@ -88,6 +93,7 @@ fn with_stopped_place(
 fn a_rank_waits_no_longer_than_its_bound() {
     for family in Family::ALL {
         let (measured, ended) = with_stopped_place(family, "bounded", None);
+
         let report = ended.report();
         checks::conserved(&report, 1);
         let counted: u64 = recorded(&ended.own_counts().calls).values().sum();
@@ -99,6 +105,7 @@ fn a_rank_waits_no_longer_than_its_bound() {
             report.coverage.ledger.dropped.all() > 0,
             "{family:?}: no record was dropped"
         );
+
         let Measured {
             run,
             longest,
@@ -108,6 +115,7 @@ fn a_rank_waits_no_longer_than_its_bound() {
             longest < WAIT_PER_CALL_MAX + SLACK,
             "{family:?}: one call took {longest:?}"
         );
+        // One wait may begin just before the part is used up.
         let allowed = run.mul_f64(WAIT_PART_MAX) + WAIT_PER_CALL_MAX;
         assert!(slept < allowed, "{family:?}: {slept:?} of {run:?}");
     }
@@ -123,6 +131,7 @@ fn a_rank_that_blocks_loses_nothing() {
         "one call took {:?}",
         measured.longest
     );
+
     let report = ended.report();
     checks::complete(&report, 1);
     checks::same_calls(&report, &ended.own_counts().calls);
@@ -162,6 +171,7 @@ fn open_mpi_runs_with_too_little_dev_shm() {
         let observed = Job::observed(family, RANKS, &command)
             .behind_mounts(&script)
             .run();
+
         assert_eq!((bare.code(), observed.code()), (3, 3), "{size}");
         assert_eq!(bare.stdout(), observed.stdout(), "{size}");
         assert_eq!(warnings(&observed), 1, "{size}: {:?}", observed.our_lines());
@@ -187,6 +197,7 @@ fn mpich_fails_with_a_warning_about_dev_shm() {
         let observed = Job::observed(family, RANKS, &command)
             .behind_mounts(&script)
             .run();
+
         assert!(
             bare_code.is_none_or(|code| bare.code() == code),
             "{size}: {}",
@@ -224,6 +235,7 @@ fn too_few_slots_are_explained() {
         command.args(&words[1..]).envs(environment(family));
         command.output().expect("a launcher")
     };
+
     let invivo: [OsString; 3] = [paths::invivo().into(), "run".into(), "--".into()];
     let our_lines = |output: &Output| -> Vec<String> {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -232,8 +244,10 @@ fn too_few_slots_are_explained() {
             .map(str::to_owned)
             .collect()
     };
+    // The launcher's own refusal, for comparison.
     let refused = launch(&[], 3);
     assert_ne!(refused.status.code(), Some(0), "{refused:?}");
+    // Two ranks would fit alone; with the tool processes neither job does.
     for ranks in [2, 3] {
         let observed = launch(&invivo, ranks);
         assert_eq!(
@@ -266,6 +280,7 @@ fn address_limits_are_kept_or_refused() {
         let command = program(family, "init_finalize", ["3"]);
         let limited =
             |job: Job, kib: u32| job.behind(&format!("ulimit -v {kib}; exec \"$@\"")).run();
+        // Enough for MPI and for the tool processes.
         let bare = limited(Job::bare(family, RANKS, &command), 400_000);
         let observed = limited(Job::observed(family, RANKS, &command), 400_000);
         assert_eq!((bare.code(), observed.code()), (3, 3), "{family:?}");
@@ -273,6 +288,7 @@ fn address_limits_are_kept_or_refused() {
         checks::complete(&observed.report(), RANKS);
         observed.assert_nothing_left();
 
+        // Not enough for a tool process: 120,000 KiB are 117 MiB.
         let refused = limited(Job::observed(family, RANKS, &command), 120_000);
         let lines = refused.our_lines();
         assert_eq!(refused.code(), 2, "{family:?}: {lines:?}");
@@ -306,9 +322,11 @@ fn a_memory_limit_is_kept_or_ends_the_job() {
                 return;
             };
             let limited = |job: Job| job.behind(&format!("{}; exec \"$@\"", group.join())).run();
+
             let bare = limited(Job::bare(family, RANKS, &command));
             let observed = limited(Job::observed(family, RANKS, &command));
             assert_eq!(bare.code(), 3, "{family:?}: the bare run");
+
             if fits {
                 assert_eq!(observed.code(), 3, "{family:?}");
                 assert_eq!(bare.stdout(), observed.stdout(), "{family:?}");

@@ -31,6 +31,7 @@ fn a_job_runs_on_without_its_measurement() {
             (!job.connect_file().exists()).then_some(())
         });
         assert!(running.runs(), "{family:?}: the job goes on");
+
         let tools: Vec<Process> = ["tool-place", "analysis-node"]
             .into_iter()
             .flat_map(|name| running.named(name))
@@ -40,6 +41,7 @@ fn a_job_runs_on_without_its_measurement() {
             running.named("ui-gateway").is_empty(),
             "no client can connect any more"
         );
+
         let before: Vec<Duration> = tools.iter().map(cpu_time).collect();
         std::thread::sleep(Duration::from_secs(1));
         for (tool, before) in tools.iter().zip(before) {
@@ -53,11 +55,13 @@ fn a_job_runs_on_without_its_measurement() {
         running.tell("stop");
         let ended = running.end();
         ended.assert_printed(|rank| format!("rank {rank}: 0 wrong, computed\n"));
+
         let lines = ended.our_lines();
         assert!(
             lines.len() == 1 && lines[0].contains("shut down"),
             "{family:?}: one line, at the end: {lines:?}"
         );
+
         let report = ended.report();
         checks::conserved(&report, ranks);
         assert!(report.shut_down, "{family:?}");
@@ -70,12 +74,15 @@ fn a_job_runs_on_without_its_measurement() {
             let reported: BTreeMap<String, u64> = of_rank
                 .map(|((_, function), calls)| (function, calls))
                 .collect();
+            // The calls that were reported are the first of the log: their number says where the
+            // measurement ended.
             let until = reported.values().sum::<u64>() as usize;
             assert!(
                 until > 0 && until < log.calls.len(),
                 "{family:?}: {until} of {}",
                 log.calls.len()
             );
+
             let mut first: BTreeMap<String, u64> = BTreeMap::new();
             for call in &log.calls[..until] {
                 *first.entry(call.function.clone()).or_default() += 1;

@@ -20,6 +20,7 @@ fn jobs_of_srun_are_observed_or_refused() {
     if !possible() {
         return;
     }
+    // One Slurm for all: its start takes longest.
     let slurm = Slurm::start();
     jobs_with_the_right_pmi_are_observed(&slurm);
     a_program_saves_after_a_time_limit(&slurm);
@@ -32,6 +33,7 @@ fn jobs_with_the_right_pmi_are_observed(slurm: &Slurm) {
     for (family, mpi) in [(Family::Ompi, "pmix"), (Family::Mpich, "pmi2")] {
         let mut command = Conversation::C.command(family);
         command.push(STATUS.to_string().into());
+
         let bare = yielding(Job::bare(family, RANKS, &command).in_slurm(slurm, mpi)).run();
         assert_eq!(bare.code(), STATUS, "{family:?}: the bare run");
         for job in [
@@ -45,6 +47,7 @@ fn jobs_with_the_right_pmi_are_observed(slurm: &Slurm) {
                 bare.stdout(),
                 "{family:?}: standard outputs"
             );
+
             let (report, own) = (observed.report(), observed.own_counts());
             assert_eq!(
                 (report.job.ranks, report.job.places),
@@ -68,18 +71,21 @@ fn a_program_saves_after_a_time_limit(slurm: &Slurm) {
             Job::bare(family, RANKS, &command),
             Job::observed(family, RANKS, &command),
         ];
+
         let [bare, observed] = ends.map(|job| {
             let mut running = yielding(job.in_slurm(slurm, mpi)).start();
             running.wait_for_notes("ready");
             slurm.terminate_steps();
             running.end()
         });
+
         assert_eq!(observed.code(), bare.code(), "{family:?}");
         assert_eq!(
             observed.stdout(),
             bare.stdout(),
             "{family:?}: standard outputs"
         );
+
         let saved = |rank| format!("rank {rank}: saved");
         let output = observed.stdout().concat();
         assert!(

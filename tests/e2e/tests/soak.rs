@@ -41,6 +41,7 @@ const JUDGED: usize = 2 * RANKS as usize + 3 + 3 + 1;
 const FIRST_LIVES: f64 = 1.0 / 3.0;
 
 fn soak(family: Family, run: Duration, seed: u64) {
+    // The program runs a little longer than it is observed: it is ended by a file.
     let seconds = (run + Duration::from_secs(120)).as_secs().to_string();
     let mut job = Job::observed(
         family,
@@ -55,6 +56,7 @@ fn soak(family: Family, run: Duration, seed: u64) {
             .into_iter()
             .fold(job, |job, (name, value)| job.env(name, value));
     }
+
     let mut running = job.start();
     running.wait_for_answers();
     let begun = Instant::now();
@@ -63,18 +65,22 @@ fn soak(family: Family, run: Duration, seed: u64) {
     let (mut killed, mut gateways) = (begun, 0);
     while begun.elapsed() < run {
         assert!(running.runs(), "the job has ended");
+        // For a moment after a kill commands may fail.
         clients.act(killed != begun && killed.elapsed() < REPLACED_WITHIN);
+        // Only after the first gateway has lived long enough to be judged.
         if killed.elapsed() >= GATEWAY_LIVES && begun.elapsed() >= run.mul_f64(FIRST_LIVES) {
             killed = Instant::now();
             running.named("ui-gateway").iter().for_each(kill);
             gateways += 1;
         }
     }
+    // Before the end: a process that ends gives its memory back.
     let usages = sampler.stop();
     std::thread::sleep(REPLACED_WITHIN);
     clients.leave();
     running.tell("stop");
     let ended = running.end();
+
     let (answered, refused) = clients.done();
     println!(
         "{family:?}, {run:?}, seed {seed}: {answered} commands answered, {} not, \
@@ -83,6 +89,7 @@ fn soak(family: Family, run: Duration, seed: u64) {
         clients.text(),
         usages.text(run)
     );
+
     ended.assert_printed(|rank| format!("rank {rank}: 0 wrong\n"));
     ended.assert_nothing_left();
     let report = ended.report();
@@ -91,6 +98,7 @@ fn soak(family: Family, run: Duration, seed: u64) {
         "{:?}",
         report.coverage
     );
+
     let counted: u64 = recorded(&ended.own_counts().calls).values().sum();
     let ledger = report.coverage.ledger;
     // Tables begin anew with each reset and window; the ledger never does.
@@ -100,6 +108,7 @@ fn soak(family: Family, run: Duration, seed: u64) {
         0 < entered && entered <= counted,
         "{entered} calls entered while they were recorded, {counted} made"
     );
+
     assert!(
         refused.len() as u32 * ANSWERED_PER_REFUSED <= answered,
         "{refused:#?}"

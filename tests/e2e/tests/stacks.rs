@@ -28,8 +28,10 @@ fn paths_of(stacks: &Value, functions: &[&str]) -> Vec<(String, String, Vec<Stri
     let mut path: Vec<&str> = Vec::new();
     let mut found = Vec::new();
     for node in stacks["nodes"].as_array().expect("nodes") {
+        // Nodes come in depth-first order, each with its depth: the path is a stack.
         path.truncate(number(node, "/depth") as usize);
         path.push(function(node));
+        // Other frames, such as those of libraries, are left out.
         let own: Vec<&str> = path
             .iter()
             .copied()
@@ -71,6 +73,7 @@ fn known_functions(family: Family) {
             && is_at(stacks, "rest", 1)
             && stacks["threads_unnamed"] == 0
     });
+
     let functions = [
         "main", "step", "compute", "inner", "exchange", "MPI_Recv", "rest",
     ];
@@ -83,6 +86,7 @@ fn known_functions(family: Family) {
         ("main step exchange", "1-2", vec![line("exchange")]),
         ("main step rest", "3", vec![line("rest")]),
     ];
+
     let found = paths_of(&stacks, &functions);
     for (path, which, mut lines) in expected {
         lines.sort();
@@ -106,11 +110,13 @@ fn known_functions(family: Family) {
         inner.1 == "0" && inner.2[0].starts_with("stacks.c:"),
         "{found:?}"
     );
+
     let recv = found
         .iter()
         .find(|one| one.0 == "main step exchange MPI_Recv")
         .expect("a call");
     assert_eq!(recv.1, "1-2", "{found:?}");
+
     assert_eq!(number(&stacks, "/ranks"), u64::from(RANKS));
     let ways: Vec<(&Value, u64)> = stacks["ways"]
         .as_array()
@@ -137,6 +143,7 @@ fn known_functions(family: Family) {
         has(&text, "    2  1-2    main (") && has(&text, "MPI_Recv") && !has(&text, "compute"),
         "{text}"
     );
+
     job.tell("stop");
     assert_eq!(job.end().code(), 0);
 }
@@ -153,6 +160,7 @@ fn known_subroutines(family: Family) {
     let stacks = stacks_when(&mut job, |stacks| {
         is_at(stacks, "inner", 1) && is_at(stacks, "exchange", 1) && stacks["threads_unnamed"] == 0
     });
+
     let found = paths_of(&stacks, &["stacks", "compute", "inner", "exchange"]);
     let line = |mark: &str| vec![line(Language::Fortran, mark)];
     for (path, which, lines) in [
@@ -188,8 +196,10 @@ fn threads_are_not_disturbed(family: Family) {
     let command = program(family, "sleeping_threads", []);
     let mut job = Job::observed(family, 1, &command).start();
     job.wait_for_answers();
+
     let mut ways: Vec<String> = Vec::new();
     let mut most = 0;
+    // Often enough for every thread to be met in its system call.
     for _ in 0..25 {
         let stacks = job.client().json(&["stacks", "--threads"]);
         for way in stacks["ways"].as_array().expect("ways") {
@@ -197,6 +207,7 @@ fn threads_are_not_disturbed(family: Family) {
             ways.push(way["way"].as_str().expect("a way").to_owned());
         }
     }
+
     assert!(
         most >= 5,
         "{family:?}: threads that sleep in calls that begin again"
@@ -207,9 +218,11 @@ fn threads_are_not_disturbed(family: Family) {
             "{family:?}: no thread was {way}: {ways:?}"
         );
     }
+
     job.tell("stop");
     let ended = job.end();
     assert_eq!(ended.code(), 0);
+
     let text = ended.stdout().concat();
     let calls = text
         .lines()

@@ -65,6 +65,7 @@ impl Steered {
             let answer = self.client.json(&["functions", "--per-rank"]);
             let part = |name: &str| number(&answer, &format!("/coverage/ledger/{name}"));
             if part("in_flight") == 0 && part("open") == 0 {
+                // With nothing under way both sides of the ledger must be equal.
                 assert_conserved(&answer);
                 return answer;
             }
@@ -90,8 +91,10 @@ impl Steered {
     /// Checks that nothing is recorded for a second, though the program works.
     fn assert_not_recorded(&mut self) {
         self.assert_recording(0);
+
         let (from, before) = (now_ns(), self.record_counts());
         std::thread::sleep(Duration::from_secs(1));
+
         assert_eq!(
             before,
             self.record_counts(),
@@ -103,14 +106,17 @@ impl Steered {
     /// No rank executes a statement behind its `MPI_Init` until the job is resumed.
     fn held_behind_init(&mut self) {
         let reply = self.client.all_do(self.ranks, &["hold"]);
+
         let status = self.client.json(&["status"]);
         assert_eq!(
             number(&status, "/status/ranks/held"),
             u64::from(self.ranks),
             "{status}"
         );
+        // Long enough for a rank that is not held to go on.
         std::thread::sleep(Duration::from_millis(500));
         assert_eq!(self.running.notes("begun"), 0, "a rank went on: {reply}");
+
         self.client.resume(self.ranks);
         self.running.wait_for_notes("begun");
     }
@@ -124,17 +130,21 @@ impl Steered {
             "nothing was recorded since the start"
         );
         self.assert_not_recorded();
+
         let on = self.client.all_do(self.ranks, &["record", "on"]);
         self.assert_recording(self.ranks);
         std::thread::sleep(Duration::from_secs(1));
         let off = self.client.all_do(self.ranks, &["record", "off"]);
         let answer = self.settled();
+        // The end is an edge at which calls count as a whole: they had begun while recording was
+        // on.
         let interval = Interval {
             from: Edge::of(&on, "/from", Straddling::Clipped),
             to: Some(Edge::of(&off, "/from", Straddling::Whole)),
         };
         self.cut_out.push(("on and off", interval, table(&answer)));
         self.assert_not_recorded();
+
         let before = self.record_counts();
         self.client.all_do(self.ranks, &["record", "on"]);
         let client = self.client.clone();
@@ -153,6 +163,7 @@ impl Steered {
                 .filter_map(|row| row["function"].as_str().map(str::to_owned));
             names.collect::<Vec<String>>()
         };
+
         let before = names(&self.client.json(&["functions"]));
         for function in FIRST_HALF {
             assert!(
@@ -160,9 +171,11 @@ impl Steered {
                 "{function} is not in {before:?}"
             );
         }
+
         self.running.tell("second");
         self.running.wait_for_notes("second");
         let reset = self.client.all_do(self.ranks, &["reset"]);
+        // Several times: records that were under way at the reset arrive later.
         for _ in 0..5 {
             let after = names(&self.client.json(&["functions"]));
             for function in FIRST_HALF {
@@ -173,11 +186,13 @@ impl Steered {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
+
         let off = self.client.all_do(self.ranks, &["record", "off"]);
         let answer = self.settled();
         assert!(number(&answer, "/coverage/ledger/reset") > 0, "{answer}");
         self.buffers_begin_at(&reset);
         self.matrix_is_that_of(&answer);
+
         let interval = Interval {
             from: Edge::of(&reset, "/from", Straddling::Clipped),
             to: Some(Edge::of(&off, "/from", Straddling::Whole)),
@@ -188,6 +203,7 @@ impl Steered {
     /// The buffers have no call that ended before a reset.
     fn buffers_begin_at(&self, reset: &Value) {
         let from = |name: &str| number(reset, &format!("/from/{name}"));
+
         let earliest_ns = from("earliest_ns") - from("error_ns");
         for rank in 0..self.ranks {
             let pages = self.client.json_stream(&["records", &rank.to_string()]);
@@ -216,6 +232,7 @@ impl Steered {
             });
             of_rank.map(|row| number(row, &format!("/{what}"))).sum()
         };
+
         let receiving = ["MPI_Irecv", "MPI_Waitall"];
         let matrix = self.client.json(&["matrix"]);
         let cells = matrix["cells"].as_array().expect("cells");
@@ -228,6 +245,7 @@ impl Steered {
             );
             assert_eq!(destination, (source + 1) % self.ranks, "{cell}");
             let of = |name: &str| number(cell, &format!("/{name}"));
+            // The sender's calls and the receiver's bytes: two ranks counted each cell.
             assert_eq!(
                 (of("sent/messages"), of("sent/bytes"), of("received/bytes")),
                 (
@@ -250,12 +268,14 @@ impl Steered {
     fn window(&mut self) {
         let client = self.client.clone();
         let recorded = std::thread::spawn(move || client.json(&["record", "--for", "1s"]));
+        // In the middle of the window.
         std::thread::sleep(Duration::from_millis(500));
         let refused = self.client.run(&["reset", "--json"]);
         assert_eq!(refused.status.code(), Some(1), "{refused:?}");
         let said = [refused.stdout, refused.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(said.contains("window"), "{said}");
+
         let reply = recorded.join().expect("the window was recorded");
         assert_eq!(number(&reply, "/done"), u64::from(self.ranks), "{reply}");
 
@@ -266,17 +286,20 @@ impl Steered {
             number(&reply, "/complete_ns") >= number(&reply, "/to/latest_ns"),
             "{reply}"
         );
+
         let status = self.assert_recording(0);
         assert_eq!(
             number(&status, "/status/recording/window/complete"),
             u64::from(self.ranks),
             "{status}"
         );
+
         let answer = self.settled();
         let interval = Interval {
             from: Edge::of(&reply, "/from", Straddling::Clipped),
             to: Some(Edge::of(&reply, "/to", Straddling::Clipped)),
         };
+
         let table = table(&answer);
         let calls: u64 = table.values().map(|row| row.calls).sum();
         let clipped: u64 = table.values().map(|row| row.clipped).sum();
@@ -296,11 +319,13 @@ impl Steered {
         self.running.tell("stop");
         let ended = self.running.end();
         ended.assert_printed(|rank| format!("rank {rank}: 0 wrong, computed\n"));
+
         let logs = CallLog::read_all(&ended.logs(), self.ranks);
         for (what, interval, table) in &self.cut_out {
             eprintln!("comparing: {what}");
             interval.assert_matches(table, &logs);
         }
+        // Without calls in that time the comparison would prove nothing.
         for (from, to) in self.not_recorded {
             let busy = |log: &CallLog| {
                 log.calls

@@ -60,6 +60,7 @@ fn a_panic_disturbs_no_other_process() {
                 report.notes
             );
         }
+
         let ledger = &report.coverage.ledger;
         let lost = ledger.dropped_by_place;
         assert!(lost > 0 && lost < ledger.entered, "{family:?}: {ledger:?}");

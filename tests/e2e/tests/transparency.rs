@@ -32,8 +32,10 @@ fn conversation(program: Conversation, family: Family) {
     let ranks = ranks(family);
     let mut command = program.command(family);
     command.push(STATUS.to_string().into());
+
     let bare = Job::bare(family, ranks, &command).run();
     assert_eq!(bare.code(), STATUS, "the bare run");
+
     let mut job = Job::observed(family, ranks, &command);
     if program == Conversation::Python {
         // mpi4py makes calls of its own; a PMPI counter counts them all.
@@ -114,6 +116,7 @@ fn two_places_have_the_results_of_one() {
         let observed = Job::observed(family, 3, &Conversation::C.command(family))
             .fan_in("2")
             .run();
+
         assert_eq!(observed.code(), 0);
         let (report, own) = (observed.report(), observed.own_counts());
         assert_eq!(report.job.places, 2);
@@ -132,6 +135,7 @@ fn invivo_run_adds_its_processes_to_the_launchers_line() {
         command.push(STATUS.to_string().into());
         let bare = Job::bare(family, ranks, &command).run();
         let observed = Job::run_by_invivo(family, ranks, &command).run();
+
         same_but_for_one_line(&bare, &observed);
         let (report, own) = (observed.report(), observed.own_counts());
         checks::complete(&report, ranks);
@@ -163,6 +167,7 @@ fn a_program_that_only_begins_and_ends_is_observed() {
             let command = program(family, "init_finalize", [status]);
             let bare = Job::bare(family, ranks, &command).run();
             assert_eq!(bare.code().to_string(), status);
+
             let observed = Job::observed(family, ranks, &command).run();
             same_but_for_one_line(&bare, &observed);
             let report = observed.report();

@@ -16,6 +16,7 @@ fn three_layers_give_what_the_program_counted() {
         assert_eq!(job.processes(), 8 + 4 + 2 + 1);
         let ended = job.end();
         assert_eq!(ended.code(), 0);
+
         let (report, own) = (ended.report(), ended.own_counts());
         assert_eq!((report.job.places, report.job.nodes), (4, 3), "{family:?}");
         checks::complete(&report, ranks);

@@ -51,6 +51,7 @@ impl Shape {
 
     fn start(&self, job: Job) -> Running {
         let mut running = job.start();
+        // Ranks, places, two inner nodes, the root.
         assert_eq!(running.processes(), self.ranks + Shape::PLACES + 2 + 1);
         running.wait_for_answers();
         running.wait_for_notes("begun");
@@ -89,6 +90,7 @@ fn wait_until_whole(running: &mut Running) {
 /// Waits until this member alone is missing, with so many ranks; returns the status that says so.
 fn wait_until_named(running: &mut Running, member: u32, without: u32) -> Value {
     let reporting = u64::from(running.ranks() - without);
+    // The member is named only after its silence was noticed: answers before that wait for it.
     running.until("the member to be named", |job| {
         let answer = job.client().try_json(&["status"])?;
         let named = missing(&answer["coverage"]);
@@ -102,6 +104,7 @@ fn wait_until_named(running: &mut Running, member: u32, without: u32) -> Value {
 /// names the missing member.
 fn the_rest_goes_on(running: &Running, member: u32, without: u32) {
     let client = running.client();
+    // Lazy: the questions are asked one after the other, below.
     let took = (0..3).map(|_| {
         let begun = Instant::now();
         let answer = client.json(&["functions"]);
@@ -126,6 +129,7 @@ fn the_rest_goes_on(running: &Running, member: u32, without: u32) {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let reply: Value = serde_json::from_slice(&output.stdout).expect("an answer");
     assert_eq!(missing(&reply), [u64::from(member)], "{reply}");
+
     let (targets, done) = (number(&reply, "/targets"), number(&reply, "/done"));
     let ranks = u64::from(running.ranks());
     assert_eq!(
@@ -140,9 +144,11 @@ fn end(running: Running) {
     let ranks = running.ranks();
     running.tell("stop");
     let ended = running.end();
+
     ended.assert_printed(|rank| format!("rank {rank}: 0 wrong, computed\n"));
     let report = ended.report();
     checks::conserved(&report, ranks);
+
     let counted: u64 = recorded(&ended.own_counts().calls).values().sum();
     assert_eq!(
         report.coverage.ledger.entered, counted,
@@ -157,9 +163,12 @@ fn a_stopped_member_is_left_out_until_it_continues() {
     for family in Family::ALL {
         let shape = shape(family);
         let mut running = shape.start(shape.job(family));
+
         let place = (shape.place(1), "tool-place", shape.ranks_per_place);
         let node = (shape.node(1), "analysis-node", 2 * shape.ranks_per_place);
         for (member, name, without) in [place, node] {
+            // The member of the round before must have come back: its ranks would be missing as
+            // well.
             wait_until_whole(&mut running);
             let stalled = running.member(name, member);
             signal(&stalled, Signal::STOP);
@@ -186,17 +195,20 @@ fn installation_with_garbage_sender(directory: &Path, family: Family) -> PathBuf
         for entry in std::fs::read_dir(paths::dist().join(folder)).expect("programs") {
             let entry = entry.expect("a program");
             let name = entry.file_name();
+            // These two are replaced below.
             if name != "tool-place" && name != "invivo" {
                 symlink(entry.path(), directory.join(folder).join(name)).expect("a program");
             }
         }
     }
+
     let (preload, real) = (garbage_sender(family), from.join("tool-place"));
     let script = format!(
         "#!/bin/sh\nLD_PRELOAD={}${{LD_PRELOAD:+:$LD_PRELOAD}} exec {} \"$@\"\n",
         preload.display(),
         real.display()
     );
+
     let place = to.join("tool-place");
     std::fs::write(&place, script).expect("the script");
     std::fs::set_permissions(&place, std::fs::Permissions::from_mode(0o755)).expect("its mode");
@@ -217,11 +229,13 @@ fn a_place_that_sends_garbage_is_left_out() {
             .job(family)
             .by(installation_with_garbage_sender(directory.path(), family))
             .env("GARBAGE_SENDER", member.to_string());
+
         let mut running = shape.start(job);
         wait_until_whole(&mut running);
         running.tell("send-garbage");
         wait_until_named(&mut running, member, shape.ranks_per_place);
         the_rest_goes_on(&running, member, shape.ranks_per_place);
+
         let expected = format!("tool process {member} sent garbage");
         running.until("a note about the garbage", |job| {
             let status = job.client().try_json(&["status"])?;
@@ -249,6 +263,7 @@ fn a_killed_place_ends_the_job() {
         let client = running.client();
         let jobs = |what: &str| client.json(&["list"]).as_array().expect(what).len();
         assert_eq!(jobs("the job"), 1, "{family:?}");
+
         kill(&running.member("tool-place", shape.place(1)));
         let ended = running.end();
         assert_ne!(ended.code(), 0, "{family:?}: the job has failed");

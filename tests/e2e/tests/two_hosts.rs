@@ -27,6 +27,7 @@ fn a_program_finds_its_hosts() {
         let command = program(family, "host_names", []);
         let bare = Job::bare(family, RANKS, &command).on_hosts().run();
         assert_eq!(bare.code(), 0);
+
         let on: Vec<String> = (0..RANKS)
             .map(|rank| {
                 format!(
@@ -91,17 +92,20 @@ fn commands_and_cuts_span_the_hosts() {
             error_ns > 0 && error_ns < CLOCK_ERROR_NS_MAX,
             "{family:?}: {reply}"
         );
+
         let status = client.json(&["status"]);
         assert!(
             number(&status, "/status/recording/clock_error_ns") > 0,
             "{status}"
         );
+
         let answer = running.until("the window to be taken", |job| {
             let answer = job.client().try_json(&["functions", "--per-rank"])?;
             let open = number(&answer, "/coverage/ledger/open")
                 + number(&answer, "/coverage/ledger/in_flight");
             (open == 0).then_some(answer)
         });
+        // Each host has sockets of its own, below its own `/tmp`.
         for host in 0..hosts::HOSTS {
             let files = running.hosts().expect("hosts").runtime_files(host);
             assert!(
@@ -114,12 +118,14 @@ fn commands_and_cuts_span_the_hosts() {
         running.tell("stop");
         let ended = running.end();
         assert_eq!(ended.code(), 0);
+
         let logs = CallLog::read_all(&ended.logs(), RANKS);
         let interval = Interval {
             from: Edge::of(&reply, "/from", Straddling::Clipped),
             to: Some(Edge::of(&reply, "/to", Straddling::Clipped)),
         };
         interval.assert_matches(&table(&answer), &logs);
+        // The program's own clock: no call begins between the two moments.
         for (rank, log) in logs.iter().enumerate() {
             let began = log
                 .calls
@@ -135,6 +141,7 @@ fn commands_and_cuts_span_the_hosts() {
                 "{family:?}: and went on"
             );
         }
+
         checks::conserved(&ended.report(), RANKS);
         ended.assert_nothing_left();
         for host in 0..hosts::HOSTS {

@@ -34,6 +34,7 @@ impl LogFile {
     /// If no thread can be started.
     pub fn open(dir: &Path) -> std::io::Result<LogFile> {
         let path = dir.join(FILE_NAME);
+        // Bounded: a disk that hangs must not let the queue grow.
         let (entries, queue) = mpsc::sync_channel(limits::AUDIT_QUEUE_MAX);
         std::thread::Builder::new()
             .name("audit".to_owned())
@@ -79,11 +80,14 @@ fn append(path: &Path, line: &str, bytes_max: u64) -> std::io::Result<()> {
             .mode(0o600)
             .open(path)
     };
+
     let mut file = open()?;
+    // Renamed before the write, so that no line is split between the two files.
     if file.metadata()?.len() + line.len() as u64 > bytes_max {
         std::fs::rename(path, rotated(path))?;
         file = open()?;
     }
+
     file.write_all(line.as_bytes())
 }
 

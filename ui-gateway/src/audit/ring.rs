@@ -25,9 +25,12 @@ impl Ring {
     pub fn begin(&mut self, entry: AuditEntry) -> u64 {
         self.last_sequence += 1;
         self.last_revision += 1;
+        // The oldest entry makes room, even one whose command is still in progress: `end` finds
+        // nothing then.
         if self.entries.len() >= limits::AUDIT_ENTRIES_MAX {
             self.entries.pop_front();
         }
+
         self.entries.push_back(Kept {
             revision: self.last_revision,
             entry: AuditEntry {
@@ -40,6 +43,8 @@ impl Ring {
 
     /// Sets the outcome of an entry, if it is still kept.
     pub fn end(&mut self, sequence: u64, outcome: String) {
+        // Counted also where the entry is gone, which costs nothing: readers compare only revisions
+        // of entries that are kept.
         self.last_revision += 1;
         let revision = self.last_revision;
         if let Some(kept) = self
@@ -89,9 +94,12 @@ impl Reader {
             }
             *self = Reader::Following { revision };
         }
+
         let Reader::Following { revision } = self else {
             return None;
         };
+        // By revision, not by position: an old entry whose outcome has just come is the newest
+        // change.
         let newer = ring.entries.iter().filter(|kept| kept.revision > *revision);
         let kept = newer.min_by_key(|kept| kept.revision)?;
         *revision = kept.revision;

@@ -31,12 +31,14 @@ impl Auth {
         state: &ConnectionState,
     ) -> Result<Option<Caller>, Status> {
         let path = request.uri().path();
+        // Before the token is looked at: whoever redeems an invitation has none yet.
         if path == OPEN_METHOD {
             return Ok(None);
         }
 
         let header = request.headers().get(header::AUTHORIZATION);
         let token = header.and_then(|header| header.as_bytes().strip_prefix(b"Bearer "));
+        // A call without a token takes the same path with an empty one, which equals no token.
         let Some(scope) = self.tokens.scope(token.unwrap_or_default()) else {
             state.count_refusal();
             return Err(Status::unauthenticated(if header.is_none() {

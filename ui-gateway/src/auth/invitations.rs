@@ -75,6 +75,7 @@ impl Invitations {
                  \"control\" of the job's connect.json",
             ));
         }
+
         let mut open = self.open(now);
         if open.invites.len() >= limits::INVITES_MAX {
             return Err(Status::resource_exhausted(format!(
@@ -83,9 +84,13 @@ impl Invitations {
                 self.valid
             )));
         }
+
         let secret = random::token().map_err(|error| {
             Status::internal(format!("the system has no random numbers: {error}"))
         })?;
+
+        // Behind `#`: a browser sends the fragment to no server, so the secret is in no log of
+        // requests.
         let url = self
             .url
             .as_ref()
@@ -114,16 +119,20 @@ impl Invitations {
         now: Instant,
     ) -> Result<v1::RedeemReply, Status> {
         let mut open = self.open(now);
+        // Counted before the search: failed attempts are what is to be limited.
         open.attempts.take(peer, now).map_err(|wait| {
             let seconds = wait.as_secs() + 1;
             Status::resource_exhausted(format!("too many attempts: try again in {seconds} s"))
         })?;
+
         let Some(at) = find(&open.invites, secret) else {
             return Err(Status::permission_denied(format!(
                 "no such invitation: each can be used once, and within {:?}; ask for another one",
                 self.valid
             )));
         };
+
+        // Removed at once, while the lock is held: two redeemers of one secret cannot both succeed.
         let invite = open.invites.swap_remove(at);
         Ok(v1::RedeemReply {
             token: self.tokens.of(invite.scope).to_owned(),
@@ -135,6 +144,7 @@ impl Invitations {
 /// Index of the invitation with this secret. All secrets are compared completely, so that the time
 /// of the search reveals nothing about them.
 fn find(invites: &[Invite], secret: &str) -> Option<usize> {
+    // No early return: the position of a match would show in the time.
     let (mut found, mut at) = (Choice::from(0), 0u64);
     for (index, invite) in (0u64..).zip(invites) {
         let same = invite.secret.as_bytes().ct_eq(secret.as_bytes());

@@ -42,6 +42,7 @@ impl AuthMiddleware {
         let state = request.extensions().get::<Arc<ConnectionState>>().cloned();
         let state = state.ok_or_else(|| Status::internal("a call without a connection"))?;
 
+        // The user agent is a name until the client gives a better one in Hello.
         if let Some(agent) = request.headers().get(header::USER_AGENT) {
             state.set_client_name(&String::from_utf8_lossy(agent.as_bytes()), false);
         }
@@ -86,7 +87,9 @@ impl Service<Request<Body>> for AuthMiddleware {
             Ok(state) => state,
             Err(status) => return Box::pin(std::future::ready(Ok(status.into_http()))),
         };
+        // Read before the request is consumed by the services.
         let time_max = deadline(request.headers());
+
         let answer = self.routes.call(request);
         Box::pin(async move {
             let answer = match time_max {
@@ -96,6 +99,9 @@ impl Service<Request<Body>> for AuthMiddleware {
                     Err(_) => return Ok(too_late(time_max).into_http()),
                 },
             };
+
+            // The share of the budget moves from the message into the body, so that it is returned
+            // when the last chunk is sent, not when the answer is ready.
             let (mut parts, body) = answer.into_parts();
             let share = parts.extensions.remove::<BudgetShare>();
             Ok(Response::from_parts(
@@ -121,6 +127,8 @@ fn deadline(headers: &HeaderMap) -> Option<Duration> {
     if digits.is_empty() || digits.len() > 8 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
+
+    // At most eight digits: no product below can overflow.
     let count: u64 = digits.parse().ok()?;
     Some(match unit {
         "H" => Duration::from_secs(count * 3600),

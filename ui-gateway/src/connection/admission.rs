@@ -26,7 +26,9 @@ impl Capacity {
     /// # Errors
     /// If that is too few to begin, as a sentence.
     pub fn within(descriptors: usize) -> Result<Capacity, String> {
+        // What the gateway needs for itself is not available to connections.
         let connections = descriptors.saturating_sub(limits::DESCRIPTORS_RESERVE);
+
         if connections < limits::CONNECTIONS_MIN {
             return Err(format!(
                 "at most {descriptors} files may be open, and the gateway needs {}: raise the \
@@ -34,6 +36,7 @@ impl Capacity {
                 limits::DESCRIPTORS_RESERVE + limits::CONNECTIONS_MIN
             ));
         }
+
         let unauthenticated =
             (connections / 3).clamp(limits::UNAUTHENTICATED_MIN, limits::UNAUTHENTICATED_MAX);
         Ok(Capacity {
@@ -112,6 +115,9 @@ impl Admission {
     /// Counts a new, unauthenticated connection. True if another one is closed for it.
     pub fn accept(&self, peer: &Peer) -> (AdmissionSlot, bool) {
         let mut open = self.open();
+
+        // The candidate is searched before the new connection is entered: it can never evict
+        // itself.
         let is_full = open.unauthenticated.len() >= self.capacity.unauthenticated;
         let evicted = open.eviction_candidate().filter(|_| is_full);
         if let Some((_, close)) = evicted.and_then(|id| open.unauthenticated.remove(&id)) {
@@ -175,6 +181,7 @@ impl AdmissionSlot {
 
 impl Drop for AdmissionSlot {
     fn drop(&mut self) {
+        // In one of the two maps, or in none after an eviction.
         let mut open = self.admission.open();
         open.unauthenticated.remove(&self.id);
         open.clients.remove(&self.id);

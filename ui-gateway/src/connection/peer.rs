@@ -33,6 +33,8 @@ impl Peer {
     pub fn key(&self) -> PeerKey {
         match self {
             Peer::Unix { uid, .. } => PeerKey::User(*uid),
+            // An IPv4 address in IPv6 form (::ffff:a.b.c.d) counts as IPv4: its /64 would be all of
+            // IPv4.
             Peer::Tcp(address) => PeerKey::Address(match address.ip().to_canonical() {
                 IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX)).into(),
                 ip => ip,
@@ -41,6 +43,8 @@ impl Peer {
     }
 
     pub fn source(&self) -> Source {
+        // By process, so that a runaway script evicts its own connections and not those of the
+        // user's other programs.
         let pid = match self {
             Peer::Unix { pid, .. } => *pid,
             Peer::Tcp(_) => None,

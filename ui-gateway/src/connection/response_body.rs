@@ -59,11 +59,14 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ChunkedBody<B> {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        // HTTP/2 asks for the next frame only when it has space: the client has read what came
+        // before.
         self.state.chunk_consumed(self.answer);
         if self.rest.is_empty() {
             match ready!(Pin::new(&mut self.inner).poll_frame(context)) {
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => self.rest = data,
+                    // Trailers: passed on as they are, and never cut into chunks.
                     Err(frame) => return Poll::Ready(Some(Ok(frame))),
                 },
                 other => return Poll::Ready(other),
@@ -90,6 +93,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for ChunkedBody<B> {
 
 impl<B> Drop for ChunkedBody<B> {
     fn drop(&mut self) {
+        // A cancelled call must not count as unread for ever.
         self.state.chunk_consumed(self.answer);
     }
 }

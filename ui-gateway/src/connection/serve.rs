@@ -49,8 +49,10 @@ where
         log,
         ..
     } = context;
+
     let of_calls = state.clone();
     let calls = hyper::service::service_fn(move |request: Request<Incoming>| {
+        // How the services behind find the state of their connection.
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(of_calls.clone());
         services.clone().oneshot(request)
@@ -80,9 +82,12 @@ where
                 Ok(()) => return,
                 Err(error) => break error.to_string(),
             },
+            // The time for calls to finish is over: dropping the connection cuts it.
             () = cut.cancelled() => return,
             () = state.close_requested() => break "it has to leave".to_owned(),
             () = &mut token_due, if unauthenticated => {
+                // The token may have come without waking this loop; the deadline is checked once
+                // and then disabled.
                 if state.is_unauthenticated() {
                     break format!("no call with a token within {:?}", times.unauthenticated_max);
                 }
@@ -93,6 +98,8 @@ where
             },
             // An error means that the gateway is gone: ending as well.
             _ = closing.wait_for(|closing| *closing), if !ending => {
+                // Sends GOAWAY: calls in progress finish, new ones are refused, and the loop goes
+                // on until the connection ends.
                 connection.as_mut().graceful_shutdown();
                 ending = true;
             }

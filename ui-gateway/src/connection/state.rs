@@ -59,6 +59,7 @@ impl ConnectionState {
 
     /// Counts a call without a valid token; too many close the connection.
     pub fn count_refusal(&self) {
+        // Relaxed: only a count, and a call more or less changes nothing.
         if self.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= limits::REFUSALS_PER_CONNECTION_MAX
         {
             self.slot.close.cancel();
@@ -80,6 +81,7 @@ impl ConnectionState {
                 .filter(|char| !char.is_control())
                 .collect::<String>()
                 .clone_into(&mut client.name);
+            // Cut at a character boundary: `truncate` panics within one.
             let end = client
                 .name
                 .floor_char_boundary(limits::CLIENT_NAME_BYTES_MAX);

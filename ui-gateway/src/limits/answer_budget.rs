@@ -33,6 +33,7 @@ impl AnswerBudget {
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if the budget is used up.
     pub fn share(&self, bytes: usize) -> Result<BudgetShare, Status> {
+        // Rounded up, so that the sum of shares never exceeds the budget.
         let kib = u32::try_from(bytes.div_ceil(1024)).unwrap_or(u32::MAX);
         let full = |_| {
             Status::resource_exhausted(format!(
@@ -41,6 +42,7 @@ impl AnswerBudget {
                 limits::LARGE_ANSWER_BYTES_TOTAL_MAX / (1024 * 1024)
             ))
         };
+        // Not waiting for permits: the caller is told to ask for less instead of queueing.
         let permit = Arc::clone(&self.free)
             .try_acquire_many_owned(kib)
             .map_err(full)?;

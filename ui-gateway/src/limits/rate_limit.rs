@@ -51,9 +51,12 @@ impl RateLimit {
     /// # Errors
     /// The time to wait if the limit is reached; the event is not counted then.
     pub fn take(&mut self, now: Instant) -> Result<(), Duration> {
+        // Each event moves the time of the full burst one interval ahead; an idle limit starts at
+        // `now`.
         let full_at = self.full_at.map_or(now, |at| at.max(now)) + self.rate.interval;
         let ahead = full_at - now;
         let room = self.rate.interval * self.rate.burst.max(1);
+        // Further ahead than the burst allows: the difference is exactly the time to wait.
         if ahead > room {
             return Err(ahead - room);
         }
@@ -92,6 +95,7 @@ impl<K: Ord> KeyedRateLimit<K> {
     /// The time to wait if the limit is reached.
     pub fn take(&mut self, key: K, now: Instant) -> Result<(), Duration> {
         if !self.limits.contains_key(&key) && self.limits.len() >= self.keys_max {
+            // Only when full: in most calls nothing has to be searched.
             self.limits.retain(|_, limit| !limit.is_idle(now));
             if self.limits.len() >= self.keys_max {
                 return Err(self.rate.interval);

@@ -42,6 +42,7 @@ impl RateLimitedLog {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let rate =
             const { Rate::per_minute(limits::LOG_LINES_PER_MINUTE, limits::LOG_LINES_PER_MINUTE) };
+
         let lines = kinds.entry(kind).or_insert_with(|| Lines {
             rate_limit: RateLimit::new(rate),
             suppressed: 0,

@@ -38,10 +38,12 @@ impl FromStr for ListenAddress {
             text: text.to_owned(),
             why,
         };
+        // From the right: an IPv6 address in brackets contains colons.
         let (host, port) = text.rsplit_once(':').ok_or_else(|| bad("it has no port"))?;
         let port = port
             .parse()
             .map_err(|_| bad("its port is no number up to 65535"))?;
+
         let bracketed = host
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'));
@@ -53,11 +55,13 @@ impl FromStr for ListenAddress {
                 Host::Ip(IpAddr::V6(ip))
             }
             (None, Ok(ip @ IpAddr::V4(_))) => Host::Ip(ip),
+            // Without brackets it is ambiguous which group is the port.
             (None, Ok(IpAddr::V6(_))) => return Err(bad("an IPv6 address stands in brackets")),
             (None, Err(_)) if host.is_empty() => return Err(bad("it has no host")),
             (None, Err(_)) if is_name(host) => Host::Name(host.to_owned()),
             (None, Err(_)) => return Err(bad("its host is neither an address nor a name")),
         };
+
         Ok(ListenAddress { host, port })
     }
 }

@@ -14,7 +14,10 @@ pub async fn bind(address: &ListenAddress) -> io::Result<TcpListener> {
     match &address.host {
         Host::Ip(ip) => listen((*ip, address.port).into()),
         Host::Name(name) => {
+            // A name may have several addresses: the first that works is taken, and the last error
+            // is reported.
             let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+
             for resolved in tokio::net::lookup_host((name.as_str(), address.port)).await? {
                 match listen(resolved) {
                     Ok(listener) => return Ok(listener),
@@ -50,17 +53,21 @@ pub struct Names {
 /// The names of a listener that was requested as `asked` and is bound to `bound`. A listener on all
 /// addresses is named after the host, and its certificate covers all of them.
 pub fn names(asked: &ListenAddress, bound: SocketAddr, host: &str) -> Names {
+    // 0.0.0.0 is no address to connect to: clients get the host's name instead.
     let url_host = match &asked.host {
         Host::Ip(ip) if ip.is_unspecified() => host.to_owned(),
         Host::Ip(IpAddr::V6(ip)) => format!("[{ip}]"),
         Host::Ip(ip) => ip.to_string(),
         Host::Name(name) => name.clone(),
     };
+
+    // The port as bound: the requested one may be 0.
     let url = format!("https://{url_host}:{}", bound.port());
     let mut certified = match &asked.host {
         Host::Name(name) => vec![name.clone()],
         Host::Ip(_) => Vec::new(),
     };
+
     if asked.is_wildcard() {
         certified.push(host.to_owned());
         certified.extend(interface_addresses().iter().map(IpAddr::to_string));
@@ -70,6 +77,7 @@ pub fn names(asked: &ListenAddress, bound: SocketAddr, host: &str) -> Names {
     if asked.is_wildcard() || bound.ip().is_loopback() {
         certified.push("localhost".to_owned());
     }
+
     certified.sort();
     certified.dedup();
     Names { url, certified }
@@ -82,6 +90,7 @@ fn interface_addresses() -> Vec<IpAddr> {
     };
     interfaces
         .filter_map(|interface| {
+            // Other families, such as packet sockets, are no addresses to connect to.
             let address = interface.address?;
             let v4 = address
                 .as_sockaddr_in()

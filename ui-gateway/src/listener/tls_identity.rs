@@ -48,7 +48,9 @@ pub fn identity(job: &str, names: &[String]) -> Result<Identity, NoTls> {
         params.not_after = now + VALID;
         Ok::<_, rcgen::Error>(params)
     };
+
     let mut authority = params(&[], format!("Invivo authority of job {job}"))?;
+    // Path length 0: the authority can sign no further authority.
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
@@ -57,6 +59,7 @@ pub fn identity(job: &str, names: &[String]) -> Result<Identity, NoTls> {
     server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     server.use_authority_key_identifier_extension = true;
+
     let key = KeyPair::generate()?;
     let certificate = server.signed_by(&key, &authority)?;
 
@@ -66,6 +69,7 @@ pub fn identity(job: &str, names: &[String]) -> Result<Identity, NoTls> {
         .with_no_client_auth()
         .with_single_cert(vec![certificate.der().clone()], key)?;
     config.alpn_protocols = vec![b"h2".to_vec()];
+
     // No session is resumed: every connection negotiates keys of its own.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

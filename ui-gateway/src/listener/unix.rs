@@ -37,7 +37,10 @@ impl Listener {
             path: path.to_owned(),
             source,
         };
+        // Checked first: in a directory that others can write to, the socket's file could be
+        // exchanged.
         invivo_jobdir::check_dir(path.parent().unwrap_or(path))?;
+        // Not `metadata`: a symbolic link is refused, not followed.
         match std::fs::symlink_metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
@@ -46,6 +49,8 @@ impl Listener {
                     path: path.to_owned(),
                 });
             }
+            // Only a connection shows whether a gateway still serves the socket: the file outlives
+            // its process.
             Ok(_) => match UnixStream::connect(path).await {
                 Ok(_) => {
                     return Err(ListenError::Served {
@@ -62,7 +67,9 @@ impl Listener {
                 Err(error) => return Err(failed(error)),
             },
         }
+
         let inner = UnixListener::bind(path).map_err(failed)?;
+        // The directory is private already, so that nobody can connect between `bind` and this.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
         let uid = rustix::process::geteuid().as_raw();
         Ok(Listener {

@@ -46,7 +46,10 @@ impl PendingReplies {
             let _ = pending.reply.send(Err(LinkError::Busy(self.replies.len())));
             return None;
         }
+
         self.last_id += 1;
+        // Ids are of this connection only: an answer of an earlier one can never be taken for this
+        // request's.
         match control::encode(&Request {
             id: self.last_id,
             ask: pending.ask,
@@ -106,8 +109,10 @@ pub(super) async fn exchange_until_lost(
             }
         }
     });
+
     let mut pending_replies = PendingReplies::default();
     let lost = exchange(&mut reader, &out, requests, &mut pending_replies, state).await;
+    // The writer may be blocked in a write to a root that does not read.
     writing.abort();
     pending_replies.fail_all(&lost.why);
     lost
@@ -129,6 +134,7 @@ async fn connect(path: &Path) -> Result<UnixStream, Lost> {
     let peer = stream
         .peer_cred()
         .map_err(|error| format!("cannot tell who listens: {error}"))?;
+    // Commands must not go to another user's process.
     if peer.uid() != rustix::process::geteuid().as_raw() {
         return Err(format!(
             "{} is served by another user ({})",
@@ -148,6 +154,7 @@ async fn exchange(
     pending_replies: &mut PendingReplies,
     state: &watch::Sender<RootState>,
 ) -> Lost {
+    // The job goes first: Hello needs it, and a root that cannot tell it is of no use.
     let (reply, mut job) = oneshot::channel();
     let mut job_pending = true;
     if let Some(bytes) = pending_replies.register(PendingRequest {
@@ -181,6 +188,8 @@ async fn exchange(
                     state.send_replace(RootState::Connected(Arc::new(job)));
                     job_pending = false;
                 }
+                // A refusal, an error, or another kind of answer: the connection is given up and
+                // made anew.
                 _ => return "it did not say which job it has".to_owned().into(),
             },
             () = &mut job_deadline, if job_pending => {
@@ -190,6 +199,7 @@ async fn exchange(
             // until the deadline above.
             pending = requests.recv(), if !job_pending => match pending {
                 None => {
+                    // All handles are dropped, which happens only when the gateway ends.
                     let why = "the gateway is ending".to_owned();
                     return Lost { why, unused: true };
                 }

@@ -19,9 +19,11 @@ pub(super) async fn keep_connected(
     let mut logged = String::new();
     loop {
         let lost = connection::exchange_until_lost(&path, &mut requests, &state).await;
+        // A connection that has worked resets the pause; one that failed at once makes it grow.
         if matches!(*state.borrow(), RootState::Connected(_)) {
             backoff = limits::BACKOFF_MIN;
         }
+
         // One line per reason: a root that is away for long must not fill the log.
         if lost.why != logged {
             tracing::info!(why = lost.why, "the root is not connected");
@@ -33,6 +35,7 @@ pub(super) async fn keep_connected(
         if lost.unused || !refuse_until(Instant::now() + backoff, &mut requests, &why).await {
             return;
         }
+
         backoff = (backoff * 2).min(limits::BACKOFF_MAX);
     }
 }
@@ -45,6 +48,7 @@ async fn refuse_until(
 ) -> bool {
     loop {
         tokio::select! {
+            // `sleep_until` in a loop: refused requests do not extend the pause.
             () = tokio::time::sleep_until(deadline) => return true,
             pending = requests.recv() => match pending {
                 // The caller may have given up already.

@@ -39,15 +39,19 @@ impl AuditStreams {
                 limits::FOLLOWERS_MAX
             ))
         };
+
         let permit = Arc::clone(&self.free).try_acquire_owned().map_err(full)?;
         let ring = self.audit.ring();
         let reader = Reader::begin(&ring.borrow());
         let begun = (reader, ring, closing, permit);
+        // The permit is part of the stream's state: it is returned when the client goes away.
         Ok(futures_util::stream::unfold(
             begun,
             move |mut state| async move {
                 let (reader, ring, closing, _) = &mut state;
                 loop {
+                    // The borrow marks the ring as seen: a change from here on wakes `changed`
+                    // below.
                     let entry = reader.next(&ring.borrow_and_update());
                     if let Some(entry) = entry {
                         return Some((Ok(entry), state));

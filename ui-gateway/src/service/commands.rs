@@ -77,6 +77,7 @@ impl Commands {
             })?,
             id => id,
         };
+
         let mut outcome = self.begin(caller, id, order)?;
         // The task with the other end always sends an outcome.
         let ended = outcome.wait_for(Option::is_some).await;
@@ -92,6 +93,7 @@ impl Commands {
         order: Order,
     ) -> Result<watch::Receiver<Outcome>, Status> {
         let mut known = self.known();
+        // The same id: the client repeats a call whose answer it did not get.
         if let Some(remembered) = known.commands.get(&id) {
             if remembered.order != order {
                 return Err(Status::invalid_argument(format!(
@@ -109,12 +111,15 @@ impl Commands {
             )));
         }
 
+        // Inserted under the same lock as the look-up: two calls with one id start one command.
         let (sender, outcome) = watch::channel(None);
         let remembered = Remembered {
             order,
             outcome: outcome.clone(),
         };
+
         known.commands.insert(id, remembered);
+        // Not held across the audit log's own locks.
         drop(known);
         let entry = self
             .audit
@@ -137,7 +142,9 @@ impl Commands {
             id: CommandId(id),
             order,
         };
+        // Some orders take effect at a later time, for which the root waits too.
         let time_max = limits::COMMAND_TIME_MAX + Duration::from_nanos(order.extra_time_ns());
+
         let acks: Result<Acks, LinkError> = match self.link.ask(ask, time_max).await {
             Ok(reply) => match reply.answer {
                 Answer::Command(acks) => Ok(acks),
@@ -145,7 +152,9 @@ impl Commands {
             },
             Err(error) => Err(error),
         };
+
         let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+
         let (event, outcome) = match acks {
             Ok(acks) => {
                 let reply = v1::CommandReply {
@@ -169,6 +178,9 @@ impl Commands {
                 (event, Err(error))
             }
         };
+
+        // First known as done, then logged, then answered: whoever has the answer finds it in the
+        // log.
         self.known().ended(id, outcome.is_ok());
         self.audit.end(&entry, &event);
         outcome_sender.send_replace(Some(outcome));
@@ -188,6 +200,7 @@ impl Known {
 
     /// Forgets the command that was done first; false if all are in progress.
     fn forget_one(&mut self) -> bool {
+        // Commands in progress are never forgotten: their ids protect against doing them twice.
         let oldest = self.done.pop_front();
         oldest.is_some_and(|id| self.commands.remove(&id).is_some())
     }

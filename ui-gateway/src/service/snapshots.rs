@@ -95,7 +95,9 @@ impl SnapshotFeed {
             .snapshot
             .as_ref()
             .is_some_and(|taken| taken.at.elapsed() < options.interval);
+        // One less than the newest: the stream then sends that one at once.
         let seen = self.newest.borrow().sequence - u64::from(fresh);
+
         let watcher = Watcher {
             options,
             seen,
@@ -138,6 +140,7 @@ impl WatcherEntry {
                 id = Some(all.last);
             }
         });
+
         let most = limits::WATCHERS_MAX;
         let full = || {
             Status::resource_exhausted(format!(
@@ -153,6 +156,7 @@ impl WatcherEntry {
 
 impl Drop for WatcherEntry {
     fn drop(&mut self) {
+        // The poller notices the change, and slows down or stops if this was the fastest watcher.
         self.watchers.send_modify(|all| {
             all.options.remove(&self.id);
         });
@@ -188,11 +192,13 @@ impl Watcher {
                 .ok()
                 .and_then(|newest| newest.snapshot.clone())
         };
+
         let taken = tokio::select! {
             // An error means that the server is gone: closing as well.
             _ = self.closing.wait_for(|closing| *closing) => return None,
             taken = tokio::time::timeout(silence, ready) => taken,
         };
+
         let Ok(taken) = taken else {
             let why = self
                 .newest
@@ -202,12 +208,15 @@ impl Watcher {
                 .unwrap_or_else(|| "no snapshot came".into());
             return Some(Err(Status::unavailable(why.to_string())));
         };
+
         let taken = taken?;
         self.seen = taken.message.sequence;
         // Counted from when the snapshot was taken, not from when the client took it, so that equal
         // intervals do not drift apart; somewhat early, so that a snapshot that comes a little
         // sooner than the interval is not skipped.
         self.due = taken.at + self.options.interval.mul_f64(0.9);
+
+        // The poller takes functions if any watcher wants them; the others do not get them.
         let mut message = v1::Snapshot::clone(&taken.message);
         if !self.options.functions {
             message.functions.clear();
@@ -225,6 +234,7 @@ async fn poll(
 ) {
     let mut sequence = 0;
     let mut last = None::<(Instant, WatchOptions)>;
+
     loop {
         let options = watchers
             .borrow_and_update()
@@ -232,6 +242,7 @@ async fn poll(
             .values()
             .copied()
             .reduce(WatchOptions::and);
+
         let due = match (options, last) {
             (Some(options), Some((begun, had))) if had.functions || !options.functions => {
                 begun + options.interval
@@ -248,7 +259,9 @@ async fn poll(
             },
         };
         let Some(options) = options else { continue };
+        // Counted from the start of the poll: its duration must not add to the interval.
         last = Some((Instant::now(), options));
+        // A failed attempt uses up no number, so that errors leave no gaps.
         match take(&link, options, sequence + 1).await {
             Ok(taken) => {
                 sequence += 1;
@@ -280,15 +293,19 @@ async fn take(
             Ok(None)
         }
     };
+
+    // Both at once: the moments that they show lie closer together.
     let (status, functions) = tokio::try_join!(ask(Query::Status), functions)?;
     let Answer::Status(job, coverage) = status.answer else {
         return Err(LinkError::Mismatched);
     };
+
     let rows = match functions.map(|reply| reply.answer) {
         None => Vec::new(),
         Some(Answer::Functions(table, _)) => convert::function_rows(&table).0,
         Some(_) => return Err(LinkError::Mismatched),
     };
+
     let unix = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

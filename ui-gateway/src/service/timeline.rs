@@ -93,6 +93,8 @@ impl Pages {
         let Answer::Timeline(last, _) = reply.answer else {
             return Err(LinkError::Mismatched.into());
         };
+
+        // `behind` never goes back: a faulty answer cannot make the stream loop.
         self.next = from.behind(&last, self.ranks);
         let page = TimelinePage {
             from_ns: self.from_ns,

@@ -1,7 +1,9 @@
-//! What whole programs pay: each bare and under Invivo, in pairs one after the other, with the same
-//! answers. Kernels of our own with the patterns of the NAS benchmarks, in C and Fortran, at rates
-//! of calls that follow from what they compute between two exchanges; and real programs: LAMMPS,
-//! and in a full run the HPC Challenge benchmark.
+//! Benches whole programs: each bare and under Invivo, in pairs one after the other, with the same
+//! answers.
+//!
+//! They are kernels of our own with the patterns of the NAS benchmarks, in C and Fortran, whose
+//! call rates follow from the work between two exchanges, and real programs: LAMMPS, and in a full
+//! run the HPC Challenge benchmark.
 
 mod app;
 mod programs;
@@ -18,9 +20,10 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
 
-/// Pairs of runs, and of a full run.
+/// Pairs of runs in a short and in a full bench.
 const PAIRS: (usize, usize) = (3, 10);
-/// Measures, prints and writes one table.
+
+/// Measures all programs, prints and writes one table.
 pub fn run(full: bool) -> Result<()> {
     let pairs = if full { PAIRS.1 } else { PAIRS.0 };
     let beside = Beside::begin();
@@ -30,11 +33,13 @@ pub fn run(full: bool) -> Result<()> {
         "{:<16}{:>6}{:>11}{:>11}{:>10}  {:<18}{:>12}{:>11}",
         "program", "ranks", "calls/s/rk", "KiB/s/rk", "slower", "bounds", "bare s", "tool CPU"
     );
+
     for app in &apps {
         let row = measure(app, pairs)?;
         print(&row);
         rows.push(row);
     }
+
     let about = "Main loops bare and under Invivo, on Open MPI, in pairs one after the other, \
         answers compared and every call \
                  found in the report; in both, waiting ranks yield the processor. Slowdown is that \
@@ -45,12 +50,14 @@ pub fn run(full: bool) -> Result<()> {
     write_table("apps", about, full, &beside, &rows)
 }
 
-/// Bare and observed, so many times, the order changing.
+/// Measures one program bare and observed in so many pairs.
 fn measure(app: &App, pairs: usize) -> Result<Value> {
     let mut seconds = Vec::new();
     let (mut rates, mut bytes, mut shares, mut sizes) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+
     for pair in 0..pairs {
+        // The order changes: what warms up in the first run of a pair must not favour one side.
         let (bare, with) = if pair % 2 == 0 {
             let bare = app.run(false)?;
             (bare, app.run(true)?)
@@ -58,6 +65,7 @@ fn measure(app: &App, pairs: usize) -> Result<Value> {
             let with = app.run(true)?;
             (app.run(false)?, with)
         };
+
         ensure!(
             bare.said.answer == with.said.answer,
             "{}: {} bare, and {} under Invivo",
@@ -65,16 +73,19 @@ fn measure(app: &App, pairs: usize) -> Result<Value> {
             bare.said.answer,
             with.said.answer
         );
+
         let report = with.report.context("a report")?;
         let took = |ran: &Said| ran.seconds.context("a time");
         let (bare_s, with_s) = (took(&bare.said)?, took(&with.said)?);
         let per_rank = f64::from(app.ranks) * with_s;
+        // Calls of one rank per second of the observed run.
         rates.push(report.entered()? as f64 / per_rank);
         bytes.push(report.payload_bytes()? as f64 / per_rank);
         sizes.push(report.payload_bytes()? as f64 / report.entered()? as f64);
         shares.push(report.tool_cpu_ns()? as f64 / 1e9 / bare.cpu_s);
         seconds.push((bare_s, with_s));
     }
+
     let slower: Vec<f64> = seconds
         .iter()
         .map(|(bare, with)| 100.0 * (with / bare - 1.0))
@@ -91,7 +102,7 @@ fn measure(app: &App, pairs: usize) -> Result<Value> {
     }))
 }
 
-/// One run.
+/// One run of a program.
 struct Ran {
     said: Said,
     report: Option<Report>,
@@ -108,16 +119,24 @@ impl App {
         } else {
             ranks
         });
+        // Yielding in both runs: otherwise the tools' mere presence would switch it on and change
+        // the figure.
         OPEN_MPI.yielding(&mut launch, true);
+
         launch.current_dir(&self.folder);
         if is_observed {
             observed(&mut launch, &file, &[]);
         }
+
+        // CPU time of all processes of the job, children of this one: read before and after.
         let (before, begun) = (own_s(), Instant::now());
         let text = output(launch.arg(&self.program).args(&self.arguments))?;
         let (cpu_s, seconds) = (own_s() - before, begun.elapsed().as_secs_f64());
+
         let mut said = (self.read)(&text, &self.folder).with_context(|| self.name.clone())?;
+        // A program that does not time its own loop is timed as a whole.
         said.seconds = said.seconds.or(Some(seconds));
+
         let report = is_observed
             .then(|| self.checked(&file, &said))
             .transpose()?;
@@ -133,6 +152,7 @@ impl App {
         report
             .is_complete(self.ranks)
             .with_context(|| self.name.clone())?;
+
         // Of real programs nobody says what they call: but recording was on when they began, and
         // when they ended.
         let ends = ["MPI_Init", "MPI_Finalize"].map(|name| (name, u64::from(self.ranks)));
@@ -151,6 +171,7 @@ impl App {
 
 fn print(row: &Value) {
     let of = |what: &str, name: &str| row[what][name].as_f64().unwrap_or(0.0);
+
     let bounds = format!(
         "{:+.1} .. {:+.1} %",
         of("slower_percent", "low"),

@@ -1,14 +1,14 @@
-//! Where and beside what something was measured.
+//! Describes the machine of a bench, and how busy others kept it meanwhile.
 
 use crate::run::{output, root};
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Instant;
 
-/// The kernel's unit of CPU time, in seconds: the interface has always said hundredths.
+/// The kernel's unit of CPU time in /proc, in seconds: always a hundredth at this interface.
 const TICK_S: f64 = 0.01;
 
-/// The machine and the programs.
+/// The machine, and the versions of the programs.
 pub fn machine() -> Value {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let after = |text: &str, key: &str| {
@@ -16,10 +16,12 @@ pub fn machine() -> Value {
         let value = lines.find_map(|line| line.strip_prefix(key));
         value.map(|value| value.trim_start_matches([' ', '\t', ':']).trim().to_owned())
     };
+
     let cpu = read("/proc/cpuinfo");
     let kib = after(&read("/proc/meminfo"), "MemTotal:");
     let kib = kib.and_then(|kib| kib.split(' ').next()?.parse::<f64>().ok());
     let release = read("/etc/os-release");
+
     let says = |program: &str, arguments: &[&str]| {
         let said = output(Command::new(program).args(arguments).current_dir(root()));
         said.unwrap_or_default()
@@ -29,6 +31,7 @@ pub fn machine() -> Value {
             .trim()
             .to_owned()
     };
+
     json!({
         "cpu": after(&cpu, "model name"),
         "is_virtual": cpu.contains(" hypervisor"),
@@ -42,7 +45,7 @@ pub fn machine() -> Value {
     })
 }
 
-/// Looks how busy others keep the machine while something is measured.
+/// Measures how busy others keep the machine while something is measured.
 pub struct Beside {
     begun: Instant,
     busy_s: f64,
@@ -50,7 +53,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// From now on.
+    /// Begins now.
     pub fn begin() -> Beside {
         Beside {
             begun: Instant::now(),
@@ -59,9 +62,10 @@ impl Beside {
         }
     }
 
-    /// Until now: how many cores others used on the average, and for how long.
+    /// Ends now: the cores that others used on average, and the seconds.
     pub fn json(&self) -> Value {
         let seconds = self.begun.elapsed().as_secs_f64();
+        // Own time counts only children that have ended: those of a bench have.
         let others_s = (busy_s() - self.busy_s) - (own_s() - self.own_s);
         json!({ "seconds": seconds, "cores_used_by_others": (others_s / seconds).max(0.0) })
     }
@@ -82,6 +86,7 @@ fn busy_ticks(stat: &str) -> f64 {
         .split_whitespace()
         .skip(1);
     let ticks: Vec<f64> = words.filter_map(|word| word.parse().ok()).take(8).collect();
+    // Idle and iowait are the two that are not busy.
     let idle: f64 = ticks.iter().skip(3).take(2).sum();
     ticks.iter().sum::<f64>() - idle
 }

@@ -1,5 +1,5 @@
-//! Debian's two MPIs: compiling for them, launching with them, and jobs under Invivo, which must
-//! have recorded everything.
+//! Compiles for Debian's two MPIs, launches jobs with them, and checks reports of observed jobs:
+//! they must have recorded everything.
 
 use super::programs::invivo;
 use super::results::folder;
@@ -9,21 +9,20 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// One of them.
+/// An MPI of the benches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mpi {
-    /// As results name it.
+    /// Its name in results.
     pub title: &'static str,
-    /// As Debian's alternatives are called.
+    /// Its name in Debian's alternatives.
     name: &'static str,
 }
 
-/// Open MPI.
 pub const OPEN_MPI: Mpi = Mpi {
     title: "Open MPI",
     name: "openmpi",
 };
-/// Both.
+/// Both MPIs.
 pub const MPIS: [Mpi; 2] = [
     OPEN_MPI,
     Mpi {
@@ -31,10 +30,10 @@ pub const MPIS: [Mpi; 2] = [
         name: "mpich",
     },
 ];
-/// Of the calls of a job, what may go unrecorded before a run counts as none: a machine that others
-/// use may keep a place from taking packets for a moment.
+/// The part of a job's calls that may go unrecorded before its run is refused: a machine that
+/// others use may keep a place from taking packets for a moment.
 const DROPPED_MAX: f64 = 0.01;
-/// The least that a record takes: what, since when, and how long.
+/// The least bytes of a record: function, begin and length.
 const RECORD_BYTES_MIN: u64 = 3;
 
 impl Mpi {
@@ -82,7 +81,7 @@ impl Mpi {
         }
     }
 
-    /// Puts a library before the program's own.
+    /// Preloads a library into the processes of a launch.
     pub fn preload(self, launch: &mut Command, library: &Path) {
         let library = library.display().to_string();
         if self == OPEN_MPI {
@@ -99,8 +98,9 @@ impl Mpi {
     }
 }
 
-/// The words that put a program under Invivo; its report goes to that file.
+/// Adds the words that put the program under Invivo, with its report in that file.
 pub fn observed(launch: &mut Command, report: &Path, options: &[&str]) {
+    // A report of an earlier run must not be taken for this one's.
     let _ = std::fs::remove_file(report);
     launch.arg(invivo());
     launch
@@ -114,11 +114,11 @@ pub fn with_tools(ranks: u32) -> u32 {
     ranks + 2
 }
 
-/// What a job's report says.
+/// The report of an observed job.
 pub struct Report(Value);
 
 impl Report {
-    /// Reads it.
+    /// Reads a report from its file.
     pub fn read(path: &Path) -> Result<Report> {
         let text = std::fs::read(path).with_context(|| format!("the report {}", path.display()))?;
         Ok(Report(serde_json::from_slice(&text)?))
@@ -180,7 +180,7 @@ impl Report {
         row.filter_map(|row| row["calls"].as_u64()).sum()
     }
 
-    /// Fails unless all these ranks were observed, the books balance, and next to nothing was
+    /// Fails unless all these ranks were observed, the ledger balances, and next to nothing was
     /// dropped.
     pub fn is_complete(&self, ranks: u32) -> Result<()> {
         ensure!(
@@ -189,6 +189,7 @@ impl Report {
             "not all ranks were observed: {}",
             self.0["coverage"]
         );
+
         let (entered, dropped) = (self.entered()?, self.dropped()?);
         let placed = ["open", "in_flight", "kept", "reduced", "reset"];
         let placed = placed
@@ -205,6 +206,7 @@ impl Report {
             entered >= 2 * u64::from(ranks),
             "{entered} calls only were recorded"
         );
+
         let (bytes, taken) = (self.payload_bytes()?, self.taken()?);
         ensure!(
             bytes >= RECORD_BYTES_MIN * taken,

@@ -1,6 +1,8 @@
-//! The buffer beside libotf2's writer: time and bytes per call, pair and sample, reading, the
-//! distribution of insert times, the cost of removals, and seconds of history. One of the streams
-//! is recorded from LAMMPS first. What is measured is otfx/examples/bench, built as a release.
+//! Benches the buffer beside libotf2's writer: time and bytes per call, pair and sample, reading,
+//! the distribution of insert times, the cost of removals, and seconds of history.
+//!
+//! One of the streams is recorded from LAMMPS first. The program is otfx/examples/bench, built as a
+//! release.
 
 use super::results::{Figure, folder};
 use super::stream;
@@ -21,9 +23,11 @@ pub fn run() -> Result<()> {
         "--",
     ]);
     bench.arg(folder()).arg(melt.with_extension("0"));
+
     for line in output(&mut bench)?.lines() {
         let figure: serde_json::Value =
             serde_json::from_str(line).with_context(|| line.to_owned())?;
+
         let text = |name: &str| figure[name].as_str().with_context(|| line.to_owned());
         let number = |name: &str| figure[name].as_f64().with_context(|| line.to_owned());
         Figure {

@@ -1,6 +1,8 @@
-//! The manual's page on performance: its tables and charts are made of the figures that lie beside
-//! it, the rest of the page is written by hand. The last runs of each bench are kept, so that one
-//! that came out better than it should can be seen.
+//! Makes the tables and charts of the manual's page on performance.
+//!
+//! They are made of the figures that are kept beside the page; the rest of it is written by hand.
+//! The last runs of each bench are kept, so that one that came out better than it should can be
+//! seen.
 
 mod section;
 mod sections;
@@ -14,7 +16,7 @@ use std::path::PathBuf;
 
 /// Runs that are kept of each bench.
 const RUNS: usize = 3;
-/// Before and behind what is made: the first with a section's name behind it.
+/// Marks before and behind a generated part; the first is followed by the section's name.
 const OPENS: &str = "<!-- made by cargo xtask bench page: ";
 const CLOSES: &str = "<!-- end -->";
 
@@ -26,7 +28,7 @@ fn figures() -> PathBuf {
     root().join("docs/manual/reference/performance")
 }
 
-/// Takes the newest figures of each bench over, and makes the page of them.
+/// Takes over the newest figures of each bench, and makes the page of them.
 pub fn write() -> Result<()> {
     std::fs::create_dir_all(figures())?;
     for section in sections::ALL {
@@ -41,21 +43,26 @@ pub fn write() -> Result<()> {
     Ok(())
 }
 
-/// Adds what a bench has measured last to what is kept, unless it is there.
+/// Adds the newest run of a bench to those that are kept, unless it is there already.
 fn take_over(section: &Section) -> Result<()> {
     let name = section.name;
     let Ok(text) = std::fs::read(folder().join(format!("{name}.json"))) else {
         return Ok(());
     };
+
     let newest: Value = serde_json::from_slice(&text)?;
     let others = newest["beside"]["cores_used_by_others"].as_f64();
+    // A run without this figure is not taken over either.
     if others.is_none_or(|others| others > section.others_max) {
         eprintln!("xtask: others used the cores while {name} was measured: not taken over");
         return Ok(());
     }
+
     let mut runs = read(name)?;
+    // The page can be made several times after one run of a bench.
     if !runs.contains(&newest) {
         runs.push(newest);
+        // The oldest runs go.
         runs.drain(..runs.len().saturating_sub(RUNS));
         let runs: Vec<String> = runs.iter().map(lines).collect();
         let text = format!("[{}]\n", runs.join(",\n"));
@@ -103,10 +110,12 @@ fn made(page: &str) -> Result<String> {
             (section.text)(&runs).with_context(|| section.name.to_owned())?
                 + &sections::where_and_when(&runs)
         };
+
         let images: String = charts(section)?
             .iter()
             .map(|(name, chart)| format!("\n![{}](performance/{name})\n", chart.title))
             .collect();
+
         page = replaced(&page, section.name, &format!("\n{text}{images}\n"))?;
     }
     Ok(page)
@@ -115,12 +124,14 @@ fn made(page: &str) -> Result<String> {
 /// The page with another text in one section.
 fn replaced(page: &str, name: &str, text: &str) -> Result<String> {
     let opens = format!("{OPENS}{name} -->\n");
+
     let (before, rest) = page
         .split_once(&opens)
         .with_context(|| format!("no place for {name}"))?;
     let (old, behind) = rest
         .split_once(CLOSES)
         .with_context(|| format!("no end of {name}"))?;
+    // An end that is missing must not make the section swallow the next one.
     ensure!(!old.contains(OPENS), "no end of {name}");
     Ok(format!("{before}{opens}{text}{CLOSES}{behind}"))
 }

@@ -1,6 +1,8 @@
-//! What a tool place takes for each call: checking, decoding, storing and all analyses, on a
-//! recorded stream, with one location and with many. What is measured is tool-place/examples/bench,
-//! built as a release; it fails where an answer is not what the recording says.
+//! Benches a tool place: checking, decoding, storing and all analyses of each call, on a recorded
+//! stream, with one location and with many.
+//!
+//! The program is tool-place/examples/bench, built as a release; it fails where an answer differs
+//! from the recording.
 
 use super::machine::Beside;
 use super::results::write_table;
@@ -11,11 +13,11 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Calls that one core is to take in a second, of 64 locations: 64 ranks with 35,000 calls a second
-/// each take a quarter of it.
+/// Target for the calls that one core takes in a second, of 64 locations: 64 ranks with 35,000
+/// calls a second each take a quarter of it.
 const TARGET: f64 = 10e6;
-/// The stages in the order in which a record goes through them; those behind the first are measured
-/// with what comes before them, and have the rest.
+/// The stages in the order in which a record goes through them. Those behind `decode` are measured
+/// together with it, and it is subtracted.
 const STAGES: [&str; 6] = [
     "checksum",
     "decode",
@@ -24,8 +26,8 @@ const STAGES: [&str; 6] = [
     "matrix",
     "messages",
 ];
-/// Memory that may come between half-time and the end, beside the buffers: what waits for its other
-/// half differs.
+/// Growth of memory that is allowed between half-time and the end: the number of messages that wait
+/// for their other end differs.
 const GROWTH_MAX: f64 = 0.02;
 
 /// Measures, prints and writes one table.
@@ -34,7 +36,9 @@ const GROWTH_MAX: f64 = 0.02;
 pub fn run(full: bool) -> Result<()> {
     let melt = stream::recorded()?;
     let beside = Beside::begin();
+
     let mut bench = cargo();
+    // The folder and the compiler of the tree's first family: nothing is compiled twice.
     bench.env("CARGO_TARGET_DIR", FAMILIES[0].target());
     bench.env(
         "MPICC",
@@ -50,11 +54,13 @@ pub fn run(full: bool) -> Result<()> {
         "--",
     ]);
     bench.arg(&melt);
+
     let lines = output(&mut bench)?;
     let measured: Vec<Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).with_context(|| line.to_owned()))
         .collect::<Result<_>>()?;
+
     let rows = rows(&measured)?;
     print(&rows);
     let about = "ns of one thread for each MPI call, of LAMMPS melt's recorded calls as packets; \
@@ -78,6 +84,7 @@ fn rows(measured: &[Value]) -> Result<Vec<Value>> {
     }
     let mut rows = Vec::new();
     for ((locations, stage), lines) in &each {
+        // One line for each number of locations, with fields of its own.
         if *stage == "memory" {
             rows.push(memory(lines[0])?);
             continue;
@@ -86,6 +93,7 @@ fn rows(measured: &[Value]) -> Result<Vec<Value>> {
             rows.push(lines[0].clone());
             continue;
         }
+
         let decode = each.get(&(*locations, "decode"));
         let before = decode.filter(|_| !matches!(*stage, "place" | "checksum" | "decode"));
         let beyond = |name: &str| -> Result<Vec<f64>> {
@@ -99,6 +107,7 @@ fn rows(measured: &[Value]) -> Result<Vec<Value>> {
             }
             Ok(ns)
         };
+
         let allocations: f64 = sum(lines, "allocations")? / (sum(lines, "calls")? / 1e6);
         rows.push(json!({
             "locations": locations, "stage": stage, "batches": lines.len(), "calls": sum(lines,
@@ -119,7 +128,7 @@ fn sum(lines: &[&Value], name: &str) -> Result<f64> {
     lines.iter().map(|line| number(line, name)).sum()
 }
 
-/// In each batch.
+/// A value per call in each batch.
 fn per_call(lines: &[&Value], name: &str) -> Result<Vec<f64>> {
     lines
         .iter()
@@ -143,6 +152,7 @@ fn print(rows: &[Value]) {
         "{:>9}  {:<10}{:>9}  {:<16}{:>9}{:>11}{:>13}",
         "locations", "stage", "ns/call", "95 % bounds", "wall", "M calls/s", "of target"
     );
+
     let of = |name: &'static str| rows.iter().filter(move |row| row["stage"] == name);
     let stages = STAGES.iter().copied().chain(["place"]);
     for row in stages.flat_map(of) {
@@ -161,6 +171,7 @@ fn print(rows: &[Value]) {
         }
         println!();
     }
+
     for row in of("memory") {
         println!(
             "{:>9}  memory    {:.0} MiB at half-time, {:.0} MiB in the end",
@@ -169,6 +180,7 @@ fn print(rows: &[Value]) {
             row["end_bytes"].as_f64().unwrap_or(0.0) / f64::from(1 << 20)
         );
     }
+
     for row in of("answers").filter(|row| row["given_up"] != 0) {
         println!(
             "{:>9}  more halves of messages waited than there is room for: {:.1} % of the messages \

@@ -29,7 +29,7 @@ pub fn mpiexec(count: u32) -> Command {
     launch
 }
 
-/// The tree's command.
+/// The `invivo` command of the tree.
 pub fn invivo() -> PathBuf {
     dist().join("bin/invivo")
 }

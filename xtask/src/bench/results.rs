@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Writes a bench's table: what was measured where and beside what, in full or not, and its rows.
+/// Writes the table of a bench: its rows, the machine, and the load of others meanwhile.
 pub fn write_table(
     name: &str,
     about: &str,
@@ -30,7 +30,7 @@ pub fn write_table(
     Ok(())
 }
 
-/// One figure.
+/// A single figure beside its baseline.
 pub struct Figure {
     /// Also the file's name.
     pub name: &'static str,
@@ -45,7 +45,7 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// Writes it and says it.
+    /// Writes the figure to its file and prints it.
     pub fn write(&self) -> Result<()> {
         let ratio = self.value / self.baseline;
         let text = serde_json::to_string_pretty(&serde_json::json!({
@@ -62,7 +62,7 @@ impl Figure {
     }
 }
 
-/// Where results and programs go.
+/// The folder of results and compiled programs.
 pub fn folder() -> PathBuf {
     root().join("target/bench")
 }

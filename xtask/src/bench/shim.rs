@@ -1,8 +1,10 @@
-//! What a recorded call costs on top of the call: a program of cheap calls, alone, under a wrapper
-//! that only passes calls on, under one that takes two time stamps, under Invivo with recording off
-//! and in full (packets consumed), and under EZTrace, an event tracer, where it is installed; on
-//! both of Debian's MPIs. All are run in turn, so that a busy moment of the machine meets all of
-//! them, and what a tool adds is counted within one turn.
+//! Benches what a recorded call costs on top of the call.
+//!
+//! A program of cheap calls runs alone, under a wrapper that only passes calls on, under one that
+//! takes two time stamps, under Invivo with recording off and in full (packets consumed), and under
+//! EZTrace, an event tracer, where it is installed; on both of Debian's MPIs.
+//! All are run in turn, so that a busy moment of the machine meets all of them, and what a tool
+//! adds is computed within one turn.
 //!
 //! Where there are more processes than cores, Open MPI yields the processor whenever it looks for
 //! messages and finds none: half a microsecond in each `MPI_Iprobe`. The tool processes must not
@@ -22,7 +24,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tool::Tool;
 
-/// Turns, and of a full run: bounds of so many are those of 95 %.
+/// Turns in a short and in a full bench: bounds of so many are those of 95 %.
 const TURNS: (usize, usize) = (5, 15);
 /// Measured loops in each run, of 20,000 calls mostly.
 const BATCHES: &str = "8";
@@ -95,17 +97,22 @@ fn loops(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
     let tools: Vec<Tool> = tools(programs.mpi).collect();
     let mut all: BTreeMap<(&str, Tool), Vec<(f64, f64)>> = BTreeMap::new();
     for turn in 0..turns {
+        // Each turn begins with another tool: whichever runs first in a turn must not always be the
+        // same.
         for at in 0..tools.len() {
             let tool = tools[(at + turn) % tools.len()];
+
             for mode in [["loops", BATCHES], ["pingpong", BATCHES]] {
                 let said = programs.run(tool, mode)?;
                 for (kind, _) in KINDS {
+                    // A kind belongs to one of the two modes and is empty in the other.
                     let of_kind = said.ns(kind).into_iter();
                     all.entry((kind, tool)).or_default().extend(of_kind);
                 }
             }
         }
     }
+
     let mut rows = Vec::new();
     for (kind, about) in KINDS {
         let bare = all.get(&(kind, Tool::Bare)).context(kind)?;
@@ -116,6 +123,7 @@ fn loops(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
                 "{kind} was measured {} times",
                 with.len()
             );
+
             let pairs = |of: fn(&(f64, f64)) -> f64| -> Vec<(f64, f64)> {
                 bare.iter().map(of).zip(with.iter().map(of)).collect()
             };
@@ -131,16 +139,19 @@ fn loops(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
     Ok(rows)
 }
 
-/// How single calls are distributed, bare, between two stamps, and recorded; and what the switch to
-/// the next packet takes.
+/// Benches the distribution of single calls, bare, between two stamps, and recorded; and the switch
+/// to the next packet.
 fn single(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
     let mut all: BTreeMap<(Tool, &str), Vec<f64>> = BTreeMap::new();
     let mut switches = Vec::new();
     for _ in 0..turns {
         let run = |tool| programs.run(tool, ["each", SINGLE]);
         let (bare, stamped, on) = (run(Tool::Bare)?, run(Tool::Stamps)?, run(Tool::On)?);
+        // With few packets the median of their switches would mean little.
         ensure!(on.packets > 10, "{} packets only were filled", on.packets);
+        // In the bare run as many of the slowest calls: what interrupts a rank is in both.
         switches.push((bare.switch_ns(on.packets)?, on.switch_ns(on.packets)?));
+
         for (tool, said) in [(Tool::Bare, bare), (Tool::Stamps, stamped), (Tool::On, on)] {
             for part in ["0.5", "0.99", "0.999", "0.9999"] {
                 let ns = *said.quantiles.get(part).context(part)?;
@@ -148,6 +159,7 @@ fn single(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
             }
         }
     }
+
     let mut rows = Vec::new();
     for ((tool, part), values) in &all {
         let bare = &all[&(Tool::Bare, *part)];
@@ -158,6 +170,7 @@ fn single(programs: &Programs, turns: usize) -> Result<Vec<Value>> {
             "ns": Median::of(values)?.json(), "added_ns": Median::of(&differences(&pairs))?.json(),
         }));
     }
+
     let with: Vec<f64> = switches.iter().map(|pair| pair.1).collect();
     rows.push(json!({
         "mpi": programs.mpi.title, "kind": "packet switch", "tool": Tool::On.name(),

@@ -1,4 +1,4 @@
-//! What a job pays for being observed that does nothing else: four ranks that begin and end, bare
+//! Benches the start and end of a job: four ranks that call MPI_Init and MPI_Finalize only, bare
 //! and by `invivo run`, in pairs one after the other.
 
 use super::machine::Beside;
@@ -14,13 +14,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Pairs, and of a full run.
+/// Pairs in a short and in a full bench.
 const PAIRS: (usize, usize) = (12, 40);
 const RANKS: u32 = 4;
-/// What may be added, in ms.
+/// Target for the added time, in ms.
 const TARGET_MS: f64 = 300.0;
 
-/// Measures, prints and writes one table.
+/// Measures both MPIs, prints and writes one table.
 pub fn run(full: bool) -> Result<()> {
     let pairs = if full { PAIRS.1 } else { PAIRS.0 };
     let beside = Beside::begin();
@@ -58,8 +58,9 @@ fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
     let program = mpi.compile("nothing.c", "nothing", &[])?;
     let report = folder().join("startup-report.json");
     let mut times = Vec::new();
-    // The first of each is for the caches.
+    // The first pair fills the caches and is not counted.
     for pair in 0..=pairs {
+        // The order changes, as in all benches of pairs.
         let (bare, with) = if pair % 2 == 0 {
             let bare = ms(&mut bare(mpi, &program))?;
             (bare, ms(&mut observed(mpi, &program, &report))?)
@@ -67,6 +68,7 @@ fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
             let with = ms(&mut observed(mpi, &program, &report))?;
             (ms(&mut bare(mpi, &program))?, with)
         };
+
         let report = Report::read(&report)?;
         report.is_complete(RANKS)?;
         report.has_called("MPI_Init", u64::from(RANKS))?;
@@ -75,6 +77,7 @@ fn measure(mpi: Mpi, pairs: usize) -> Result<Value> {
             times.push((bare, with));
         }
     }
+
     let (bare, with): (Vec<f64>, Vec<f64>) = times.iter().copied().unzip();
     Ok(json!({
         "mpi": mpi.title, "ranks": RANKS, "pairs": pairs, "bare_ms": Median::of(&bare)?.json(),
@@ -97,6 +100,7 @@ fn observed(mpi: Mpi, program: &Path, report: &Path) -> Command {
     let mut run = Command::new(invivo());
     run.args(["run", "--no-config", "--quiet", "--report"])
         .arg(report);
+    // The launcher's line as it is, behind `invivo run --`: what a user would type.
     run.arg("--").arg(bare.get_program());
     run.args(bare.get_args().collect::<Vec<&OsStr>>());
     allow_root(&mut run);

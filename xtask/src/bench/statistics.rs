@@ -1,5 +1,7 @@
-//! Medians, with bounds that hold whatever the distribution: of so many measurements, how many lie
-//! below the true median is known. Where machines are shared nothing else is.
+//! Computes medians with bounds that hold whatever the distribution.
+//!
+//! Of so many measurements, how many lie below the true median is known; on a shared machine
+//! nothing else is.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -22,7 +24,7 @@ pub struct Median {
 }
 
 impl Median {
-    /// Of these measurements.
+    /// The median of these measurements.
     pub fn of(values: &[f64]) -> Result<Median> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -30,8 +32,10 @@ impl Median {
             .len()
             .checked_sub(1)
             .context("nothing was measured")?;
+
         let outside = outside(sorted.len());
         Ok(Median {
+            // The mean of the two in the middle where the number is even.
             value: (sorted[last / 2] + sorted[last.div_ceil(2)]) / 2.0,
             low: sorted[outside],
             high: sorted[last - outside],
@@ -39,30 +43,33 @@ impl Median {
         })
     }
 
-    /// As it stands in a result.
+    /// The median as JSON, for a result file.
     pub fn json(&self) -> Value {
         json!({ "median": self.value, "low": self.low, "high": self.high, "count": self.count })
     }
 }
 
-/// How many of so many sorted measurements lie outside of the bounds on each side: the most of
-/// which the chance that the true median is there, too, is small enough. A measurement lies below
-/// the median with a chance of one half.
+/// How many of `count` sorted measurements lie outside of the bounds on each side: the most for
+/// which the chance that the true median is among them is small enough.
+/// A measurement lies below the median with a chance of one half.
 fn outside(count: usize) -> usize {
     // Logarithms, because 2^-count is no number for long.
     let (mut ln_ways, mut chance, mut outside) = (0.0, 0.0, 0);
     for below in 0..count / 2 {
+        // The binomial chance that exactly `below` measurements lie below the median.
         chance += f64::exp(ln_ways - count as f64 * f64::ln(2.0));
+        // Both sides together.
         if 2.0 * chance > BEYOND {
             break;
         }
         outside = below;
+        // The next binomial coefficient, from this one.
         ln_ways += f64::ln((count - below) as f64 / (below + 1) as f64);
     }
     outside
 }
 
-/// The value below which this part of all values lies.
+/// The value below which this part of the values lies.
 pub fn quantile(values: &mut [f64], part: f64) -> Result<f64> {
     values.sort_by(f64::total_cmp);
     let last = values
@@ -72,7 +79,7 @@ pub fn quantile(values: &mut [f64], part: f64) -> Result<f64> {
     Ok(values[(last as f64 * part).round() as usize])
 }
 
-/// What was measured in pairs: the second less the first.
+/// The differences of pairs: the second less the first.
 pub fn differences(pairs: &[(f64, f64)]) -> Vec<f64> {
     pairs.iter().map(|(without, with)| with - without).collect()
 }

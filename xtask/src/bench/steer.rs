@@ -1,6 +1,8 @@
-//! How long each command takes until every rank has acknowledged, while the ranks compute and while
-//! they communicate, beside the least that could reach the same number of computing processes: a
-//! signal and a flag.
+//! Benches how long each command takes until every rank has acknowledged it, while the ranks
+//! compute and while they communicate.
+//!
+//! The baseline is the least that could reach the same number of computing processes: a signal and
+//! a flag.
 
 use super::programs::{compile, invivo, mpiexec};
 use super::results::folder;
@@ -17,13 +19,13 @@ use std::time::{Duration, Instant};
 const RANKS: u32 = 2;
 /// Commands of each kind, and bare round trips.
 const ROUNDS: &str = "100";
-/// Jobs for the commands that a job bears once.
+/// Jobs for the commands that a job takes only once.
 const ONCE: usize = 20;
 /// The length of a window, in ns.
 const WINDOW_NS: u64 = 20_000_000;
 /// Seconds that the ranks go on at most: more than all rounds take.
 const SECONDS: &str = "300";
-/// What the ranks do.
+/// The work of the ranks.
 const WORK: [&str; 2] = ["compute", "communicate"];
 /// From the launcher's start to a job that answers.
 const START_MAX: Duration = Duration::from_secs(30);
@@ -40,6 +42,7 @@ pub fn run() -> Result<()> {
         .map(|line| Ok(line.parse::<f64>()? / 1e6))
         .collect::<Result<_>>()?;
     let baseline = (quantile(&mut bare, 0.5)?, quantile(&mut bare, 0.99)?);
+
     let mut rows = Vec::new();
     println!(
         "{:<14}{:<14}{:>10}{:>10}{:>9}{:>9}",
@@ -49,7 +52,10 @@ pub fn run() -> Result<()> {
         "{:<14}{:<14}{:>10.3}{:>10.3}",
         "-", "bare signal", baseline.0, baseline.1
     );
+
     for work in WORK {
+        // Most commands are given many times to one job; hold, release and shutdown once to each of
+        // several.
         let mut all = job(&spin, work, work, &[], ROUNDS)?;
         for number in 1..=ONCE {
             for (verb, times) in job(&spin, work, &format!("{work}-{number}"), &["--hold"], "0")? {
@@ -67,6 +73,7 @@ pub fn run() -> Result<()> {
             }));
         }
     }
+
     let table = json!({
         "name": "steer", "unit": "ms", "ranks": RANKS, "baseline_p50": baseline.0,
         "baseline_p99": baseline.1, "rows": rows,
@@ -89,7 +96,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// Runs a job and steers it.
+/// Runs a job, gives it commands, and ends it.
 fn job(spin: &Path, work: &str, name: &str, options: &[&str], rounds: &str) -> Result<Times> {
     let state = root().join("target/bench/state");
     let name = format!("bench-steer-{name}");
@@ -105,6 +112,7 @@ fn job(spin: &Path, work: &str, name: &str, options: &[&str], rounds: &str) -> R
         .env("XDG_STATE_HOME", &state)
         .env("INVIVO_JOB", &name)
         .stdin(Stdio::null());
+
     let mut job = launch.spawn().context("starting the job")?;
     let steered = steer(
         &state.join("invivo/jobs").join(&name).join("connect.json"),
@@ -117,7 +125,7 @@ fn job(spin: &Path, work: &str, name: &str, options: &[&str], rounds: &str) -> R
     steered
 }
 
-/// Times of commands that every rank has acknowledged.
+/// Gives commands; returns the times of those that every rank has acknowledged.
 fn steer(connect: &Path, job: &mut Child, rounds: &str) -> Result<Times> {
     let begun = Instant::now();
     while !connect.exists() {
@@ -134,12 +142,15 @@ fn steer(connect: &Path, job: &mut Child, rounds: &str) -> Result<Times> {
     if rounds != "0" {
         std::thread::sleep(Duration::from_secs(3));
     }
+
     let mut client = Command::new(python().join("bin/python"));
     client.arg(root().join("xtask/bench/steer.py")).arg(connect);
     let lines = output(client.args([rounds, &WINDOW_NS.to_string()]))?;
+
     let mut times = Times::new();
     for line in lines.lines() {
         let command: Value = serde_json::from_str(line)?;
+        // A time counts only with a complete answer.
         check(&command).with_context(|| line.to_owned())?;
         let verb = command["verb"].as_str().context("verb")?.to_owned();
         let ns = command["client_ns"].as_f64().context("client_ns")?;
@@ -148,17 +159,19 @@ fn steer(connect: &Path, job: &mut Child, rounds: &str) -> Result<Times> {
     Ok(times)
 }
 
-/// Every rank has acknowledged, and cuts lie where they were ordered.
+/// Fails unless every rank has acknowledged, and cuts lie where they were ordered.
 fn check(command: &Value) -> Result<()> {
     let reply = &command["reply"];
     // 64-bit numbers are text in the JSON of protobuf.
     let number =
         |value: &Value| -> Option<u64> { value.as_u64().or_else(|| value.as_str()?.parse().ok()) };
+
     let ranks = Some(u64::from(RANKS));
     ensure!(
         number(&reply["done"]) == ranks && number(&reply["targets"]) == ranks,
         "an incomplete command"
     );
+
     let cuts = matches!(
         command["verb"].as_str(),
         Some("reset" | "record off" | "record on" | "window")
@@ -167,6 +180,7 @@ fn check(command: &Value) -> Result<()> {
         reply.get("from").is_some() == cuts,
         "a command without its cut, or with one too many"
     );
+
     if command["verb"] == "window" {
         let at = |edge: &str| number(&reply[edge]["latest_ns"]).context("an edge");
         // A place that hears of it late begins late; where it began is what the answer says.

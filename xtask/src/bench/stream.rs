@@ -1,5 +1,5 @@
-//! The calls of a real program as streams of their own, for the benches that feed them to a part of
-//! Invivo: LAMMPS' melt on four ranks, recorded by a library that has nothing to do with Invivo's.
+//! Records the calls of a real program as streams for the benches of single parts of Invivo:
+//! LAMMPS' melt on four ranks, recorded by a library that shares no code with Invivo.
 
 use super::programs::{compile, mpiexec};
 use super::results::folder;
@@ -8,18 +8,19 @@ use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::Stdio;
 
-/// LAMMPS' examples.
+/// The folder of LAMMPS' examples.
 const EXAMPLES: &str = "/usr/share/lammps/examples";
 /// Time steps: some 200,000 calls of each rank, more than the example takes.
 const STEPS: u32 = 8000;
 
-/// Records them; the files are `PATH.0` to `PATH.3`.
+/// Records the calls; the files are `PATH.0` to `PATH.3`.
 pub fn recorded() -> Result<PathBuf> {
     let library = compile("stream.c", "libstream.so", &["-shared", "-fPIC"])?;
     let input = input("melt", STEPS)?;
     let files = folder().join("melt");
     let mut launch = mpiexec(4);
     launch
+        // The library is given to the ranks, not to the launcher.
         .arg("-x")
         .arg(format!("LD_PRELOAD={}", library.display()))
         .arg("-x")
@@ -33,6 +34,7 @@ pub fn recorded() -> Result<PathBuf> {
 pub fn input(example: &str, steps: u32) -> Result<PathBuf> {
     let from = format!("{EXAMPLES}/{example}/in.{example}");
     let text = std::fs::read_to_string(&from).context(from)?;
+
     let as_long = |line: &str| match line.split_whitespace().next() {
         Some("run") => format!("run {steps}\n"),
         _ => format!("{line}\n"),

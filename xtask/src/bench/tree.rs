@@ -1,6 +1,8 @@
-//! What a question costs on its way through the tree: real trees of several depths and widths over
-//! ranks that sleep, asked by a client; and simulated trees of up to a million ranks, whose answers
-//! are compared with the closed form, for the bytes that their roots receive.
+//! Benches what a question costs on its way through the tree.
+//!
+//! Real trees of several depths and widths over ranks that sleep answer a client. Simulated trees
+//! of up to a million ranks, whose answers are compared with the closed form, give the bytes that
+//! their roots receive.
 
 use super::machine::Beside;
 use super::mpi::OPEN_MPI;
@@ -18,15 +20,15 @@ use std::time::{Duration, Instant};
 const RANKS: u32 = 16;
 /// Their fan-ins, with the tool processes that each makes.
 const FAN_INS: [(&str, u32); 4] = [("16", 2), ("4", 5), ("4,2", 7), ("2,2", 15)];
-/// What is asked.
+/// The questions of the client.
 const QUESTIONS: [&str; 3] = ["Status", "Functions", "Matrix"];
-/// How often, and in a full run.
+/// Rounds of questions in a short and in a full bench.
 const ROUNDS: (&str, &str) = ("60", "300");
 /// Seconds that the ranks go on at most.
 const SECONDS: &str = "300";
 /// From the launcher's start to a job that answers.
 const START_MAX: Duration = Duration::from_secs(30);
-/// For ranks to be through MPI_Init, and clocks to be known.
+/// Time for ranks to return from MPI_Init, and for clocks to be synchronised.
 const SETTLE: Duration = Duration::from_secs(3);
 
 /// Measures, prints and writes one table.
@@ -43,6 +45,7 @@ pub fn run(full: bool) -> Result<()> {
         rows.extend(real(&program, fan_in, tools, rounds)?);
     }
     rows.extend(simulated()?);
+
     let about = "Of real trees the time from a client's question to its answer, on sleeping ranks \
         that leave the cores to the tools; \
                  of simulated ones the bytes that the root receives for one question and hands \
@@ -50,7 +53,7 @@ pub fn run(full: bool) -> Result<()> {
     write_table("tree", about, full, &beside, &rows)
 }
 
-/// One job, asked every question so many times.
+/// Runs one job, and asks it every question so many times.
 fn real(program: &Path, fan_in: &str, tools: u32, rounds: &str) -> Result<Vec<Value>> {
     let state = root().join("target/bench/state");
     let name = format!("bench-tree-{}", fan_in.replace(',', "-"));
@@ -62,6 +65,7 @@ fn real(program: &Path, fan_in: &str, tools: u32, rounds: &str) -> Result<Vec<Va
     launch
         .env("XDG_STATE_HOME", &state)
         .env("INVIVO_JOB", &name);
+
     launch.stdout(Stdio::null());
     let mut job = launch.spawn().context("starting the job")?;
     let answers = ask(
@@ -73,6 +77,7 @@ fn real(program: &Path, fan_in: &str, tools: u32, rounds: &str) -> Result<Vec<Va
     let _ = Command::new("kill").arg(job.id().to_string()).status();
     let _ = job.wait();
     let answers = answers.with_context(|| format!("fan-in {fan_in}"))?;
+
     let mut rows = Vec::new();
     for question in QUESTIONS {
         let of: Vec<&Value> = answers
@@ -86,6 +91,7 @@ fn real(program: &Path, fan_in: &str, tools: u32, rounds: &str) -> Result<Vec<Va
         let median = Median::of(&ms)?;
         let p99 = quantile(&mut ms, 0.99)?;
         let bytes = of.last().and_then(|answer| answer["bytes"].as_u64());
+
         let layers = layers(fan_in);
         println!(
             "{fan_in:<8}{layers:>7}{tools:>7}  {question:<10}{:>9.2}  {:<16}{p99:>9.2}{:>10}",
@@ -109,9 +115,10 @@ fn layers(fan_in: &str) -> u32 {
         .split(',')
         .filter_map(|number| number.parse().ok())
         .collect();
+
     let (mut members, mut layers) = (RANKS, 0);
     while members > 1 || layers < 2 {
-        // Where nodes are not said they take sixteen.
+        // Analysis nodes take sixteen members where the fan-in gives none for them.
         let by = match numbers[..] {
             [ranks] if layers == 0 => ranks,
             [_] => 16,
@@ -123,7 +130,7 @@ fn layers(fan_in: &str) -> u32 {
     layers
 }
 
-/// Answers, all of which are about all ranks.
+/// Asks all questions; fails where an answer is not about all ranks.
 fn ask(connect: &Path, job: &mut Child, rounds: &str) -> Result<Vec<Value>> {
     let begun = Instant::now();
     while !connect.exists() {
@@ -136,6 +143,7 @@ fn ask(connect: &Path, job: &mut Child, rounds: &str) -> Result<Vec<Value>> {
         );
         std::thread::sleep(Duration::from_millis(100));
     }
+
     std::thread::sleep(SETTLE);
     let mut client = Command::new(python().join("bin/python"));
     client
@@ -143,6 +151,7 @@ fn ask(connect: &Path, job: &mut Child, rounds: &str) -> Result<Vec<Value>> {
         .arg(connect)
         .arg(rounds);
     let lines = output(client.args(QUESTIONS).current_dir(folder()))?;
+
     let mut answers = Vec::new();
     for line in lines.lines() {
         let answer: Value = serde_json::from_str(line)?;
@@ -178,8 +187,10 @@ fn simulated_row(line: &str) -> Option<Value> {
     let mut words = line.split_whitespace().filter(|word| *word != ">");
     let ranks: u64 = words.next()?.parse().ok()?;
     let rest: Vec<&str> = words.collect();
+
     // Behind the layers stand eleven numbers and two units.
     let layers = rest.len().checked_sub(13)?;
+
     let number = |at: usize| rest.get(layers + at)?.parse::<u64>().ok();
     Some(json!({
         "kind": "simulated", "ranks": ranks, "layers": layers, "tools": number(0)?,

@@ -75,7 +75,9 @@ pub fn compile(mut build: Command, target: &Path, profile: &str, why: &str) -> R
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect();
+
     let made = |message: &&Value| message["reason"] == "compiler-artifact";
+    // The package alone is not enough: a crate compiled with other features is another unit.
     let unit = |message: &Value| {
         let name = message["package_id"].as_str().unwrap_or_default();
         format!(
@@ -83,6 +85,7 @@ pub fn compile(mut build: Command, target: &Path, profile: &str, why: &str) -> R
             name, message["target"]["kind"], message["features"]
         )
     };
+
     let folder = target.strip_prefix(root()).unwrap_or(target).join(profile);
     Ok(Compiled {
         folder: folder.display().to_string(),
@@ -102,6 +105,7 @@ pub fn print_table(all: &[Compiled]) {
         "\n  {:<20} {:>6} {:>9}  compiled apart because",
         "target folder", "crates", "just now"
     );
+
     let mut known: Vec<&String> = Vec::new();
     for one in all {
         eprintln!(
@@ -113,6 +117,7 @@ pub fn print_table(all: &[Compiled]) {
         );
         known.extend(&one.units);
     }
+
     let total = known.len();
     known.sort();
     known.dedup();
@@ -128,6 +133,7 @@ pub fn print_table(all: &[Compiled]) {
 pub fn compile_c(compiler: &str, linked: Linked, source: &Path, program: &Path) -> Result<()> {
     let mut compile = Command::new(compiler);
     compile.args(["-O1", "-Wall", "-o"]).arg(program);
+    // MPI's wrappers call the compiler that these variables name.
     if linked == Linked::Widely {
         for wrapped in ["OMPI_CC", "MPICH_CC"] {
             compile.env(wrapped, zig::c_compiler()?);

@@ -32,9 +32,11 @@ fn build(tree: &Path) -> Result<()> {
         };
         let mut build = Linked::Here.build()?;
         build.env("MPICC", compiler);
+
         let hooked = HOOKED
             .iter()
             .filter(|(_, package, on_mpi)| has_feature(package) && (*on_mpi || family.is_first()));
+
         let mut names = Vec::new();
         if family.is_first() {
             // The packages that were built with the tree: others ask for other features of what
@@ -43,6 +45,7 @@ fn build(tree: &Path) -> Result<()> {
                 build.args(["-p", package]);
             }
         }
+
         for (name, package, on_mpi) in hooked {
             build.args([
                 "-p",
@@ -52,9 +55,11 @@ fn build(tree: &Path) -> Result<()> {
             ]);
             names.push((*name, *on_mpi));
         }
+
         if names.is_empty() {
             continue;
         }
+
         compile(build, &family.target(), "release", "test hooks")?;
         for (name, on_mpi) in names {
             place(family, tree, name, on_mpi)?;
@@ -75,6 +80,7 @@ fn place(family: Family, tree: &Path, name: &str, on_mpi: bool) -> Result<()> {
 }
 
 fn has_feature(package: &str) -> bool {
+    // Packages are named after their folders.
     let folder = package.trim_start_matches("invivo-");
     let manifest = root().join(folder).join("Cargo.toml");
     std::fs::read_to_string(manifest).is_ok_and(|text| text.contains("\ntest-hooks"))
@@ -89,6 +95,7 @@ fn link_all(from: &Path, to: &Path) -> Result<()> {
         if entry.file_type()?.is_dir() {
             link_all(&entry.path(), &target)?;
         } else {
+            // Removed first: writing into a hard link would change the other tree.
             let _ = std::fs::remove_file(&target);
             std::fs::hard_link(entry.path(), &target)?;
         }

@@ -17,6 +17,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
 pub fn install(from: &Path, to: &Path) -> Result<PathBuf> {
     let directory = to.parent().context("a file in the tree")?;
     std::fs::create_dir_all(directory)?;
+
     let beside = to.with_extension("new");
     std::fs::copy(from, &beside).with_context(|| format!("copying {}", from.display()))?;
     std::fs::rename(&beside, to).with_context(|| format!("installing {}", to.display()))?;
@@ -29,6 +30,7 @@ pub fn without_mpi(built: &Path) -> Result<PathBuf> {
     for library in ["libmpi.so.40", "libmpi.so.12", "libmpich.so.12"] {
         free.args(["--remove-needed", library]);
     }
+
     let freed = built.with_extension("free");
     check(free.arg("--output").arg(&freed).arg(built))?;
     Ok(freed)
@@ -37,12 +39,15 @@ pub fn without_mpi(built: &Path) -> Result<PathBuf> {
 /// Manual pages and completions: the program writes them itself.
 pub fn share(tree: &Path) -> Result<Vec<PathBuf>> {
     let invivo = || Command::new(tree.join("bin/invivo"));
+
     let pages = tree.join("share/man/man1");
     std::fs::create_dir_all(&pages)?;
     check(invivo().arg("man").arg(&pages))?;
+
     let mut files = vec![pages];
     for (shell, path) in COMPLETIONS {
         let to = tree.join(path);
+
         std::fs::create_dir_all(to.parent().context("a file in the tree")?)?;
         let made = invivo().args(["completions", shell]).output()?;
         ensure!(made.status.success(), "invivo completions {shell} failed");

@@ -25,24 +25,31 @@ pub fn run() -> Result<()> {
     demo.say(
         "LAMMPS on four ranks again. Nobody watches; after a while rank 2 is killed with SIGKILL.",
     );
+
     let bare = bare(&demo)?;
+
     let begun = Instant::now();
     let (job, took) = observed(&demo)?;
+
     let line =
         line(&demo)?.context("Invivo said nothing of the job; see target/demo/lammps.err")?;
     println!("\n{line}\n");
     print!("{}", picture(&demo)?);
+
     ensure!(
         took < SENTENCE_MAX,
         "that came {took:.1?} after the kill, at most {SENTENCE_MAX:?} is promised"
     );
+
     ensure!(
         code(job) == code(bare),
         "exit status {job}, and {bare} without Invivo"
     );
+
     let timeline = demo.folder.join("report.pftrace");
     let bytes = timeline.metadata().context("the timeline")?.len();
     ensure!(bytes > 0, "{} is empty", timeline.display());
+
     for part in [
         format!("rank {VICTIM} was killed by signal 9 (SIGKILL)").as_str(),
         format!("waiting for rank {VICTIM}").as_str(),
@@ -50,6 +57,7 @@ pub fn run() -> Result<()> {
     ] {
         ensure!(line.contains(part), "the line says nothing of {part:?}");
     }
+
     demo.say(&format!(
         "{took:.1?} after the kill: which rank died, in which call, who was waiting for it. The \
          exit status is {}, as without Invivo. \
@@ -69,7 +77,7 @@ fn code(status: ExitStatus) -> i32 {
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// The same death without Invivo.
+/// Runs the job without Invivo and kills the same rank: the status must be the same.
 fn bare(demo: &Demo) -> Result<ExitStatus> {
     let mut launch = Command::new("mpiexec.openmpi");
     launch.args("--oversubscribe -n 4 lmp -in in.melt".split(' '));
@@ -79,14 +87,16 @@ fn bare(demo: &Demo) -> Result<ExitStatus> {
         .stdin(Stdio::null())
         .stdout(File::create(demo.folder.join("bare.out"))?)
         .stderr(File::create(demo.folder.join("bare.err"))?);
+
     let mut job = launch.spawn().context("starting mpiexec")?;
     let killed = kill_later(demo, &mut job);
     let status = wait(&mut job, END_MAX);
+    // The job is waited for also where the kill failed.
     killed?;
     status
 }
 
-/// The status, and the time from the kill to the line about it.
+/// Runs the job under Invivo; the status, and the time from the kill to the line about it.
 fn observed(demo: &Demo) -> Result<(ExitStatus, Duration)> {
     let words = "run --report report.txt -- mpiexec.openmpi --oversubscribe -n 4 lmp -in in.melt";
     let mut launch = demo.invivo(&words.split(' ').collect::<Vec<_>>());
@@ -94,13 +104,16 @@ fn observed(demo: &Demo) -> Result<(ExitStatus, Duration)> {
         .stdin(Stdio::null())
         .stdout(File::create(demo.folder.join("lammps.out"))?)
         .stderr(File::create(demo.folder.join("lammps.err"))?);
+
     let mut job = launch.spawn().context("starting invivo run")?;
     let answers = wait_until_it_answers(demo, &mut job);
     if answers.is_err() {
         // Ours to end: nothing of a failed demonstration stays behind.
         let _ = job.kill();
     }
+
     answers.and_then(|()| kill_later(demo, &mut job))?;
+    // The line is awaited while the job may still be ending.
     let begun = Instant::now();
     while line(demo)?.is_none() && job.try_wait()?.is_none() && begun.elapsed() < END_MAX {
         std::thread::sleep(Duration::from_millis(20));
@@ -113,6 +126,7 @@ fn observed(demo: &Demo) -> Result<(ExitStatus, Duration)> {
 fn line(demo: &Demo) -> Result<Option<String>> {
     let said = std::fs::read_to_string(demo.folder.join("lammps.err"))?;
     let mut lines = said.split_inclusive('\n');
+    // Only a whole line: it may be read while it is written.
     let line = lines.find(|line| line.starts_with("invivo: job ") && line.ends_with('\n'));
     Ok(line.map(|line| line.trim_end().to_owned()))
 }
@@ -131,6 +145,7 @@ fn kill_later(demo: &Demo, job: &mut Child) -> Result<()> {
     let begun = Instant::now();
     loop {
         std::thread::sleep(Duration::from_millis(100));
+        // Polls instead of sleeping: a job that ends early is reported at once.
         if begun.elapsed() < BEFORE {
             continue;
         }
@@ -159,7 +174,9 @@ fn victim(folder: &Path) -> Result<Option<u32>> {
         else {
             continue;
         };
+
         let read = |name: &str| std::fs::read(path.join(name)).unwrap_or_default();
+        // All three: other jobs of this machine may have the same rank number or the same program.
         let is_lammps = read("comm").trim_ascii() == b"lmp";
         let is_here = std::fs::read_link(path.join("cwd")).is_ok_and(|there| there == folder);
         let environment = read("environ");

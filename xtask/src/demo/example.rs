@@ -38,6 +38,7 @@ impl Demo {
         let mut command = Command::new("invivo");
         command.args(arguments).current_dir(&self.folder);
         println!("$ {}", show(&command));
+
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = [dist().join("bin")]
             .into_iter()
@@ -84,6 +85,7 @@ pub fn wait_until_it_answers(demo: &Demo, job: &mut Child) -> Result<()> {
         {
             return Ok(());
         }
+
         if let Some(status) = job.try_wait()? {
             bail!(
                 "the job ended ({status}) before it could be watched; see target/demo/lammps.out"
@@ -101,6 +103,7 @@ fn running(answer: &[u8]) -> bool {
     let answer: serde_json::Value = serde_json::from_slice(answer).unwrap_or_default();
     let ranks = &answer["status"]["ranks"];
     let counted = |state: &str| ranks[state].as_u64().unwrap_or(0);
+    // The root answers before the ranks have initialised MPI.
     counted("starting") == 0 && counted("computing") + counted("in_mpi") > 0
 }
 

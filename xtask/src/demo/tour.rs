@@ -20,6 +20,7 @@ pub fn run() -> Result<()> {
     );
     demo.say("Invivo adds two processes (a tool place and the root) that LAMMPS cannot see.");
     let mut job = start(&demo)?;
+
     let shown = show(&demo, &mut job);
     if shown.is_err() {
         // Ours to end: nothing of a failed demonstration stays behind.
@@ -65,12 +66,14 @@ fn finish(demo: &Demo, job: &mut Child) -> Result<()> {
     if !status.success() {
         bail!("the job ended with {status}; see target/demo/lammps.out");
     }
+
     let output = std::fs::read_to_string(demo.folder.join("lammps.out"))?;
     let end = output.lines().find(|line| line.starts_with("Loop time"));
     println!(
         "{}",
         end.context("LAMMPS did not finish its loop; see target/demo/lammps.out")?
     );
+
     demo.say("... and Invivo leaves a page.");
     println!("$ cat report.txt");
     print!(

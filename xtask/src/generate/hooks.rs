@@ -23,6 +23,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
              let array_of_statuses = call.statuses({count}, array_of_statuses);"
         )
     };
+
     let hooks: (String, String) = match f.role.as_str() {
         "plain" if has("comm") => after("call.on(comm);"),
         "plain" => Default::default(),
@@ -112,6 +113,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
         ),
         "request_free" => (HELD.into(), "call.request_free(held);".into()),
         "comm_new" => {
+            // The new communicator is the last argument.
             let new = f.arguments.last().context("no arguments")?.name.clone();
             let parent = ["comm", "local_comm", "intercomm", "comm_old"]
                 .into_iter()
@@ -170,6 +172,7 @@ pub fn hooks(f: &Function) -> Result<(String, String)> {
         ),
         other => bail!("unknown role `{other}`"),
     };
+
     // Out arguments mean something only after success; where single requests can fail, also then.
     let after = match f.role.as_str() {
         _ if hooks.1.is_empty() => String::new(),

@@ -1,4 +1,4 @@
-//! The hooks that note what a call waits for, before it is made.
+//! The hooks that note what a call waits for, before the real call is made.
 
 use super::table::Function;
 

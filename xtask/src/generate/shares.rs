@@ -9,10 +9,12 @@ pub fn shares(f: &Function) -> Result<String> {
         .name
         .trim_start_matches("MPI_")
         .trim_start_matches("MPIX_");
+
     let mut base = short
         .trim_end_matches("_c")
         .trim_end_matches("_init")
         .to_lowercase();
+    // The `i` of `ibcast`.
     if f.role == "post_coll" {
         base.remove(0);
     }
@@ -25,6 +27,7 @@ pub fn shares(f: &Function) -> Result<String> {
         ),
         None => (base, "call.peers(comm)", "call.peers(comm)"),
     };
+
     let count = |name: &str| format!("{name}.into()");
     let one = |buffer: &str, n: &str, t: &str| format!("call.bytes({buffer}, {}, {t})", count(n));
     let each = |buffer: &str, n: &str, t: &str, peers: &str| {
@@ -36,11 +39,14 @@ pub fn shares(f: &Function) -> Result<String> {
     let root = |share: &str| only("is_root(root, comm)", share);
     let leaf = |share: &str| only("is_leaf(root, comm)", share);
     let active = |share: &str| format!("if call.is_passive(root) {{ 0 }} else {{ {share} }}");
+
     let sent = one("sendbuf", "sendcount", "sendtype");
     let received = one("recvbuf", "recvcount", "recvtype");
     let sent_to_each = each("sendbuf", "sendcounts", "sendtype", out_peers);
     let received_from_each = each("recvbuf", "recvcounts", "recvtype", in_peers);
+
     let all_in = |buffer: &str| one(buffer, "count", "datatype");
+
     let (out, inn) = match base.as_str() {
         "barrier" => ("0".into(), "0".into()),
         "bcast" => (root(&all_in("buffer")), leaf(&all_in("buffer"))),

@@ -2,28 +2,28 @@
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Its file.
+/// The file of the table.
 pub const TABLE: &str = "proto/mpi.functions";
 
 /// One line of the table.
 #[derive(Debug)]
 pub struct Function {
-    /// What a wrapper of it does.
+    /// The role, which says what a wrapper does.
     pub role: String,
-    /// The only family that has it; all have it where nothing stands here.
+    /// The only family that declares it; `None` if all do.
     pub family: Option<String>,
-    /// As in C.
+    /// The name, as in C.
     pub name: String,
-    /// Without those of a variable number.
+    /// Its arguments; the three dots of variable ones are left out.
     pub arguments: Vec<Argument>,
 }
 
-/// One of its arguments.
+/// One argument of a function.
 #[derive(Debug)]
 pub struct Argument {
-    /// As a name in Rust.
+    /// The name, changed where Rust reserves it.
     pub name: String,
-    /// Without the name; an array is a pointer.
+    /// The C type without the name; an array is a pointer.
     pub c_type: String,
 }
 
@@ -56,11 +56,13 @@ fn parse_line(line: &str) -> Result<Function> {
         .trim()
         .split_once(char::is_whitespace)
         .context("families, then a prototype")?;
+
     let family = match family {
         "*" => None,
         "ompi" | "mpich" => Some(family.to_string()),
         other => bail!("`{other}` is no family"),
     };
+
     let prototype = prototype.trim();
     let open = prototype.find('(').context("no argument list")?;
     let inner = prototype[open + 1..]
@@ -71,6 +73,7 @@ fn parse_line(line: &str) -> Result<Function> {
         .last()
         .context("no name")?
         .to_string();
+
     let arguments = if inner == "void" || inner.is_empty() {
         Vec::new()
     } else {
@@ -95,6 +98,7 @@ fn argument(text: &str) -> Result<Argument> {
         Some(at) => (&text[..at], true),
         None => (text, false),
     };
+
     let start = declared
         .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
         .map_or(0, |at| at + 1);
@@ -103,6 +107,7 @@ fn argument(text: &str) -> Result<Argument> {
         !name.is_empty() && start > 0,
         "argument `{text}` has no name"
     );
+
     let mut c_type: String = declared[..start]
         .split_whitespace()
         .collect::<Vec<_>>()

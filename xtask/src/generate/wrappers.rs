@@ -7,7 +7,7 @@ use super::table::Function;
 use anyhow::{Context, Result, bail};
 use std::fmt::Write as _;
 
-/// The whole file.
+/// The text of the whole file.
 pub fn wrappers(functions: &[Function]) -> Result<String> {
     let mut out = String::from(
         "// Made by `cargo xtask generate` from proto/mpi.functions. Do not edit.\n\
@@ -17,16 +17,19 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
          use core::ffi::{c_char, c_int, c_void};\n\n",
     );
     for (index, function) in functions.iter().enumerate() {
+        // Number 0 is no function.
         let index = index + 1;
         let Function {
             role, name, family, ..
         } = function;
+        // These are written by hand in the shim, or have no wrapper.
         if matches!(
             role.as_str(),
             "none" | "init" | "finalize" | "abort" | "session" | "attr" | "keyval" | "asked"
         ) {
             continue;
         }
+
         let mut arguments = Vec::new();
         for argument in &function.arguments {
             arguments.push(format!(
@@ -36,6 +39,7 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
             ));
         }
         let arguments = arguments.join(", ");
+
         match family.as_deref() {
             // MPICH 5 and Intel MPI serve both interfaces with the same functions.
             Some("mpich") => {
@@ -46,10 +50,12 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
             }
             None => {}
         }
+
         if role == "through" {
             let _ = writeln!(out, "through!({name}, P{name}, ({arguments}));");
             continue;
         }
+
         let (before, after) = hooks(function).with_context(|| name.clone())?;
         let needs = needs(function).1;
         // Members of a communicator agree on it, whatever each of them is in the middle of.
@@ -59,6 +65,7 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
             }
             _ => ("wrap", format!("{{ {needs}{before} }}")),
         };
+
         let _ = writeln!(
             out,
             "{shape}!({index}, {name}, P{name}, ({arguments}), |call| {before}, \
@@ -71,13 +78,16 @@ pub fn wrappers(functions: &[Function]) -> Result<String> {
 /// The Rust type of a C argument. Function pointers and opaque data are untyped pointers.
 fn rust_type(c_type: &str) -> Result<String> {
     let constant = c_type.contains("const");
+
     let base: String = c_type
         .replace("const", "")
         .replace('*', " ")
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ");
+
     let stars = c_type.matches('*').count();
+
     let base = match base.as_str() {
         "int" => "c_int",
         "char" => "c_char",
@@ -104,6 +114,7 @@ fn rust_type(c_type: &str) -> Result<String> {
         }
         other => bail!("no Rust type for `{other}`"),
     };
+
     Ok(match stars {
         0 => base.to_string(),
         1 => format!("*{} {base}", if constant { "const" } else { "mut" }),

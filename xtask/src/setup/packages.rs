@@ -127,6 +127,7 @@ fn missing(uses: &[Use]) -> Result<Vec<&'static str>> {
         .args(&needed)
         .stderr(Stdio::null())
         .output();
+    // Without dpkg-query nothing can be found out, and nothing is installed by guess.
     let Ok(query) = query else {
         return Err(Missing(format!(
             "this is not a Debian system (no dpkg-query): install what these packages hold by \
@@ -135,6 +136,7 @@ fn missing(uses: &[Use]) -> Result<Vec<&'static str>> {
         ))
         .into());
     };
+
     let installed = String::from_utf8_lossy(&query.stdout);
     Ok(not_installed(&needed, &installed))
 }
@@ -143,6 +145,7 @@ fn not_installed(needed: &[&'static str], query: &str) -> Vec<&'static str> {
     let have = |name: &str| {
         query
             .lines()
+            // Also known and removed packages are listed, with another status.
             .any(|line| line.split_once(' ') == Some((name, "installed")))
     };
     needed.iter().copied().filter(|name| !have(name)).collect()
@@ -160,6 +163,7 @@ fn install(missing: &[&str]) -> Result<()> {
             .stderr(Stdio::null())
             .output()
     };
+
     let root = quietly("id", &["-u"]).is_ok_and(|id| id.stdout.starts_with(b"0\n"));
     let sudo = !root && quietly("sudo", &["-n", "true"]).is_ok_and(|sudo| sudo.status.success());
     if !root && !sudo {

@@ -24,7 +24,9 @@ pub fn environment() -> Result<bool> {
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(false);
     }
+
     let step = Step::begin("installing Python packages into target/python");
+    // A closure, so that every error ends the step.
     let result = (|| {
         // Debian's own, whatever else stands in PATH: the environment must outlive version
         // managers.
@@ -40,9 +42,11 @@ pub fn environment() -> Result<bool> {
                 .arg(&home)
                 .stdout(std::io::stderr()),
         )?;
+
         let mut pip = pip(&home, "install");
         pip.args(["--only-binary=:all:", "-r"]);
         check(pip.arg(run::root().join("xtask/requirements.txt")))?;
+        // Last: an environment that was made halfway has no stamp and is made anew.
         std::fs::write(&stamp, wanted).context("target/python/requirements.installed")
     })();
     step.end(result).map(|()| true)
@@ -82,6 +86,7 @@ fn mpi4py_tests(home: &Path) -> Result<()> {
         let mut download = pip(home, "download");
         download.args(["--no-deps", "--no-binary=mpi4py", "--dest"]);
         check(download.arg(&directory).arg(MPI4PY_SOURCES))?;
+
         let name = format!("{}.tar.gz", MPI4PY_SOURCES.replace("==", "-"));
         let mut unpack = Command::new("tar");
         unpack.args(["--extract", "--strip-components=1", "--directory"]);
@@ -118,8 +123,11 @@ fn unless_stamped(
     if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == package) {
         return Ok(());
     }
+
     let step = Step::begin(format!("installing {package} into {}", directory.display()));
+    // What an interrupted run has left could be half of it.
     let _ = std::fs::remove_dir_all(directory);
+
     let made = std::fs::create_dir_all(directory)
         .map_err(Into::into)
         .and_then(|()| make())
@@ -134,11 +142,13 @@ fn unless_stamped(
 fn mpich_by_its_common_name(home: &Path) -> Result<()> {
     let answer =
         run::output(Command::new("mpicc.mpich").args(["-print-file-name=libmpich.so.12"]))?;
+
     let library = PathBuf::from(answer.trim());
     anyhow::ensure!(
         library.is_absolute(),
         "mpicc.mpich does not find libmpich.so.12"
     );
+
     let directory = home.join("mpich");
     std::fs::create_dir_all(&directory)?;
     let link = directory.join("libmpi.so.12");

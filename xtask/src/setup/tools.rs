@@ -16,7 +16,7 @@ pub fn tool(name: &str) -> PathBuf {
     root().join("target/tools/bin").join(name)
 }
 
-/// Compiles those that are not there.
+/// Compiles the tools that are not there, or not in this version.
 pub fn ensure() -> Result<()> {
     let home = root().join("target/tools");
     for (name, version, options) in TOOLS {
@@ -24,6 +24,7 @@ pub fn ensure() -> Result<()> {
         if stamp.exists() && tool(name).exists() {
             continue;
         }
+
         let step = Step::begin(format!("compiling {name} {version} into target/tools"));
         let mut install = cargo();
         install.env("CARGO_TARGET_DIR", home.join("build"));
@@ -31,7 +32,9 @@ pub fn ensure() -> Result<()> {
             .args(["install", "--locked", "--debug", "--force", "--root"])
             .arg(&home);
         install.arg(format!("{name}@{version}")).args(options);
+
         let made = check(&mut install);
+        // The stamp has the version, so that another one is compiled over it.
         step.end(made.and_then(|()| Ok(std::fs::write(&stamp, "")?)))?;
     }
     Ok(())

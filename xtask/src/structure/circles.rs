@@ -21,6 +21,7 @@ pub fn circles(folder: &Path) -> Result<Vec<Circle>> {
         roots.extend(programs.flatten().map(|entry| entry.path()));
     }
     roots.retain(|root| root.is_file());
+
     let mut found = Vec::new();
     for root in roots {
         let sources = Sources::read(&root)?;
@@ -34,6 +35,7 @@ pub fn circles(folder: &Path) -> Result<Vec<Circle>> {
 
 fn describe(sources: &Sources, arrows: &Arrows, files: &BTreeSet<usize>) -> Circle {
     let name = |file: usize| sources.files[file].display();
+
     let mut ties = Vec::new();
     for ((from, to), names) in arrows {
         if files.contains(from) && files.contains(to) {
@@ -44,6 +46,7 @@ fn describe(sources: &Sources, arrows: &Arrows, files: &BTreeSet<usize>) -> Circ
             ties.push(line);
         }
     }
+
     let files = files
         .iter()
         .map(|file| sources.files[*file].clone())
@@ -53,6 +56,7 @@ fn describe(sources: &Sources, arrows: &Arrows, files: &BTreeSet<usize>) -> Circ
 
 /// Sets of two files or more of which each reaches every other (Kosaraju's algorithm).
 fn components(files: usize, arrows: &Arrows) -> Vec<BTreeSet<usize>> {
+    // First pass: files in the order in which their searches end.
     let mut order = Vec::new();
     let mut seen = vec![false; files];
     for file in 0..files {
@@ -60,10 +64,12 @@ fn components(files: usize, arrows: &Arrows) -> Vec<BTreeSet<usize>> {
     }
 
     let mut seen = vec![false; files];
+    // Second pass, against the arrows and from the last file on: what is reached is one component.
     let mut found = Vec::new();
     for file in order.into_iter().rev() {
         let mut component = Vec::new();
         visit(file, arrows, true, &mut seen, &mut component);
+        // A file alone is no circle.
         if component.len() > 1 {
             found.push(component.into_iter().collect());
         }

@@ -17,6 +17,7 @@ pub fn differences(tree: &Tree) -> Vec<String> {
     let Some(allowed) = tree.text(Path::new(DOCUMENT)).and_then(table) else {
         return vec![format!("{DOCUMENT} has no table under \"{HEADING}\"")];
     };
+
     let mut found = Vec::new();
     for (name, needs) in &built {
         let Some(may) = allowed.get(name) else {
@@ -25,6 +26,7 @@ pub fn differences(tree: &Tree) -> Vec<String> {
             ));
             continue;
         };
+        // Both directions: the table must neither forbid what is there nor allow what is not.
         for need in needs.difference(may) {
             found.push(format!(
                 "{name}/Cargo.toml: may not depend on {need} ({DOCUMENT})"
@@ -34,6 +36,7 @@ pub fn differences(tree: &Tree) -> Vec<String> {
             found.push(format!("{DOCUMENT}: {name} does not depend on {need}"));
         }
     }
+
     for name in allowed.keys().filter(|name| !built.contains_key(*name)) {
         found.push(format!("{DOCUMENT}: there is no crate {name}"));
     }
@@ -49,7 +52,9 @@ fn manifests(tree: &Tree) -> Edges {
         .iter()
         .filter_map(|folder| Some((package(text(folder))?, folder_of(folder))))
         .collect();
+
     let needs = |folder: &Path| {
+        // A crate may name itself to switch on a feature for its own tests.
         let own = folder_of(folder);
         let names = dependencies(text(folder)).into_iter();
         names
@@ -57,6 +62,7 @@ fn manifests(tree: &Tree) -> Edges {
             .filter(|need| *need != own)
             .collect()
     };
+
     tree.crates
         .iter()
         .map(|folder| (folder_of(folder), needs(folder)))
@@ -74,11 +80,13 @@ fn dependencies(manifest: &str) -> Vec<&str> {
     let mut counts = false;
     for line in manifest.lines().map(str::trim) {
         if let Some(section) = line.strip_prefix('[') {
+            // Development dependencies are left out: tests may use anything.
             let section = section.trim_end_matches(']');
             counts = section == "build-dependencies"
                 || section == "dependencies"
                 || (section.starts_with("target.") && section.ends_with(".dependencies"));
         } else if counts && !line.starts_with('#') {
+            // `name.workspace = true` and `name = ...` alike.
             found.extend(
                 line.split(['.', ' ', '='])
                     .next()
@@ -94,6 +102,7 @@ fn table(document: &str) -> Option<Edges> {
     let (_, section) = document.split_once(&format!("\n{HEADING}\n"))?;
     let rows = section.lines().skip_while(|line| !line.starts_with('|'));
     let rows = rows.take_while(|line| line.starts_with('|')).skip(2);
+
     let plain = |cell: &str| cell.replace('`', "").trim().to_owned();
     let edges: Edges = rows
         .filter_map(|row| {

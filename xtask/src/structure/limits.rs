@@ -74,7 +74,7 @@ fn excess(path: &Path, text: String) -> Excess {
     }
 }
 
-/// Generators put a line at the top.
+/// Whether a generator made the file: generators put a line at the top.
 pub fn is_generated(text: &str) -> bool {
     let first = text.lines().next();
     first.is_some_and(|line| line.contains("cargo xtask generate") && line.contains("Do not edit"))
@@ -82,18 +82,21 @@ pub fn is_generated(text: &str) -> bool {
 
 /// Names of functions behind `#[test]` and `#[RUNTIME::test]`.
 fn test_names(source: &str) -> Vec<&str> {
+    // Most files have no tests: this is faster than splitting them into tokens.
     if !source.contains("test") {
         return Vec::new();
     }
     let tokens = tokens(source);
     let mut found = Vec::new();
     let mut marked = false;
+
     for window in tokens.windows(4) {
         let [first, second, third, fourth] = [0, 1, 2, 3].map(|index| window[index].text);
         let direct = first == "#" && second == "[" && third == "test" && fourth == "]";
         let of_runtime = second == "::" && third == "test" && ["]", "("].contains(&fourth);
         if direct || of_runtime {
             marked = true;
+        // Other attributes may stand between the mark and the function.
         } else if marked && first == "fn" {
             found.push(second);
             marked = false;
@@ -110,6 +113,7 @@ pub fn first_test_line(source: &str) -> Option<usize> {
             .get(at)
             .is_some_and(|token: &Token| token.text == text)
     };
+
     let at = (0..tokens.len()).find(|at| {
         is(*at, "#")
             && is(at + 2, "cfg")

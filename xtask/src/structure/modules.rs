@@ -59,6 +59,7 @@ impl Sources {
             std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         self.files.push(path.to_owned());
         self.modules[module].file = self.files.len() - 1;
+        // The file is known before its items are read: they refer to it.
         let tokens = tokens(&source);
         self.items(&tokens, folder, module)
     }
@@ -66,6 +67,7 @@ impl Sources {
     /// Reads the tokens between the braces of a module, or all of a file's.
     fn items(&mut self, tokens: &[Token<'_>], folder: &Path, module: usize) -> Result<()> {
         let mut at = 0;
+        // Of the item that is being read: each ends where the item does.
         let mut public = false;
         let mut path_attribute = None;
         // Braces that are open; those of `extern "C"` hold definitions of the module.
@@ -82,9 +84,11 @@ impl Sources {
                         if text(at + 1) == "!" {
                             return Ok(());
                         }
+                        // Tests may use anything of their crate.
                         at = item_end(tokens, end);
                         continue;
                     }
+
                     if text(at + 2) == "path" && text(at + 3) == "=" {
                         path_attribute = Some(text(at + 4).trim_matches('"').to_owned());
                     }
@@ -101,6 +105,7 @@ impl Sources {
                 }
                 "use" => {
                     let end = semicolon(tokens, at);
+
                     let mut prefix = Vec::new();
                     self.import(&tokens[at + 1..end], &mut prefix, public, module);
                     at = end;
@@ -115,6 +120,7 @@ impl Sources {
                 }
                 "mod" if text(at + 2) == "{" => {
                     let child = self.child(text(at + 1), module);
+                    // It has no file of its own.
                     self.modules[child].file = self.modules[module].file;
                     let end = group_end(tokens, at + 2);
                     self.items(&tokens[at + 3..end - 1], &folder.join(text(at + 1)), child)?;
@@ -138,11 +144,13 @@ impl Sources {
                 }
                 "{" => depth += 1,
                 "}" => depth = depth.saturating_sub(1),
+                // Only outside of braces: definitions inside of a function belong to nobody else.
                 keyword if depth == 0 && DEFINING.contains(&keyword) => {
                     let mut name = at + 1;
                     if text(name) == "mut" {
                         name += 1;
                     }
+                    // `const fn f` defines `f`, which the next round finds.
                     if tokens.get(name).is_some_and(Token::is_word) && text(name) != "fn" {
                         self.modules[module]
                             .definitions
@@ -183,10 +191,12 @@ impl Sources {
     ) -> (PathBuf, PathBuf) {
         if let Some(path) = attribute {
             let parent = &self.files[self.modules[self.modules[child].parent].file];
+            // Relative to the file's own folder, as rustc takes it.
             let path = parent.with_file_name("").join(path);
             let below = path.with_file_name("");
             return (path, below);
         }
+
         let below = folder.join(name);
         let flat = folder.join(format!("{name}.rs"));
         let path = if flat.exists() {
@@ -235,6 +245,7 @@ impl Sources {
             }
             at += 1;
         }
+
         if let Some(name) = prefix.last().cloned() {
             self.imported(name, prefix, public, module);
         }
@@ -251,6 +262,7 @@ impl Sources {
     /// Notes the path or the name that begins at `at`; the index behind it.
     fn path(&mut self, tokens: &[Token<'_>], at: usize, module: usize) -> usize {
         let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
+
         let before = if at == 0 { "" } else { text(at - 1) };
         let mut path = vec![text(at).to_owned()];
         let mut end = at + 1;
@@ -258,13 +270,16 @@ impl Sources {
             path.push(text(end + 1).to_owned());
             end += 2;
         }
+
         // A method, a field, or a path from another crate's root.
         if before == "." || before == "::" {
             return end;
         }
+
         let module = &mut self.modules[module];
         if path.len() > 1 {
             module.paths.insert(path);
+        // `a != b` is no macro.
         } else if text(end) == "!" && text(end + 1) != "=" {
             module.macro_calls.insert(path.remove(0));
         } else {
@@ -292,6 +307,7 @@ fn attribute_end(tokens: &[Token<'_>], at: usize) -> usize {
 
 /// `#[cfg(test)]` and `#[cfg(all(test, ...))]`.
 pub fn is_for_tests(attribute: &[Token<'_>]) -> bool {
+    // `any(test, ...)` is compiled without tests, too.
     let has = |word: &str| attribute.iter().any(|token| token.text == word);
     has("cfg") && has("test") && !has("not") && !has("any")
 }
@@ -300,6 +316,7 @@ pub fn is_for_tests(attribute: &[Token<'_>]) -> bool {
 fn item_end(tokens: &[Token<'_>], mut at: usize) -> usize {
     let by_semicolon = |word: &str| ["use", "const", "static", "type", "let"].contains(&word);
     let mut only_semicolon = false;
+
     let mut begun = false;
     while at < tokens.len() {
         match tokens[at].text {
@@ -315,10 +332,12 @@ fn item_end(tokens: &[Token<'_>], mut at: usize) -> usize {
             }
             // Of a field, an arm or an argument.
             "," | "}" => return at,
+            // `const fn` has braces.
             "fn" => only_semicolon = false,
             word if by_semicolon(word) => only_semicolon = true,
             _ => {}
         }
+
         begun = true;
         at += 1;
     }
@@ -348,6 +367,7 @@ fn semicolon(tokens: &[Token<'_>], at: usize) -> usize {
 
 /// Splits at the commas that stand in no bracket.
 fn parts<'a, 'b>(tokens: &'a [Token<'b>]) -> Vec<&'a [Token<'b>]> {
+    // Inside of braces a comma belongs to an inner list.
     let mut depth = 0;
     tokens
         .split(|token| {

@@ -20,6 +20,7 @@ pub fn arrows(sources: &Sources) -> Arrows {
     let mut arrows = Arrows::new();
     for index in 0..sources.modules.len() {
         for (file, name) in uses(sources, index) {
+            // Within one file there is no arrow.
             let from = sources.modules[index].file;
             if from != file {
                 arrows.entry((from, file)).or_default().insert(name);
@@ -44,18 +45,23 @@ fn uses(sources: &Sources, index: usize) -> Vec<(usize, String)> {
         .iter()
         .filter(|import| is_used(module, import))
     {
+        // Each look-up has a record of its own: only a way that comes back to itself is cut.
         note(resolve(sources, index, &import.path, &mut Seen::new()));
     }
+
     for path in &module.paths {
         note(resolve(sources, index, path, &mut Seen::new()));
     }
+
     for glob in &module.globs {
         if let Some(Found::Module(target)) = resolve(sources, index, glob, &mut Seen::new()) {
+            // A glob gives whatever of its module is named here and not defined here.
             for word in module.words.difference(&module.definitions) {
                 note(lookup(sources, target, word, false, &mut Seen::new()));
             }
         }
     }
+
     for name in &module.macro_calls {
         // Macros are also in scope by the order of the text, without an import.
         let files = sources
@@ -84,17 +90,21 @@ fn resolve(sources: &Sources, module: usize, path: &[String], seen: &mut Seen) -
         let parent = sources.modules[module].parent;
         (parent, &path[1..])
     };
+
     let (mut at, mut rest) = match path.first()?.as_str() {
         "crate" => (0, &path[1..]),
         "self" => (module, &path[1..]),
         "super" => parent(module),
+        // A first word that is not known belongs to another crate: nothing.
         first => match lookup(sources, module, first, path.len() > 1, seen)? {
             Found::Module(found) => (found, &path[1..]),
             item @ Found::Item { .. } => return Some(item),
         },
     };
+
     while let Some((name, more)) = rest.split_first() {
         rest = more;
+        // `super::super` is possible.
         if name == "super" {
             at = sources.modules[at].parent;
             continue;
@@ -130,14 +140,17 @@ fn lookup(
         name: name.to_owned(),
     });
     let child = module.children.get(name).map(|child| Found::Module(*child));
+
     let own = if before_others {
         child.or(item)
     } else {
         item.or(child)
     };
+    // Own definitions hide imports; the second condition ends circles of re-exports.
     if own.is_some() || !seen.insert((index, name.to_owned())) {
         return own;
     }
+
     let imported = module
         .imports
         .iter()
@@ -150,6 +163,8 @@ fn lookup(
             }
             resolve(sources, index, &import.path, seen)
         });
+
+    // Globs come last, as in the language.
     imported.or_else(|| {
         module
             .globs

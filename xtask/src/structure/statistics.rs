@@ -31,6 +31,7 @@ pub fn table(tree: &Tree) -> String {
         ]
         .map(str::to_owned),
     ];
+
     let mut all = Sums::default();
     let mut crates: BTreeMap<&Path, Sums> = BTreeMap::new();
     for (path, text) in tree.rust() {
@@ -40,6 +41,7 @@ pub fn table(tree: &Tree) -> String {
             all.add(within, text);
         }
     }
+
     for (folder, sums) in crates {
         if !sums.lengths.is_empty() {
             rows.push(sums.row(&folder.display().to_string()));
@@ -74,6 +76,7 @@ impl Sums {
         if !path.starts_with("src") || for_tests || is_generated(text) {
             return;
         }
+
         self.lengths.push(text.lines().count());
         let code = first_test_line(text).unwrap_or(usize::MAX);
         for line in text
@@ -93,6 +96,7 @@ impl Sums {
 
     fn row(mut self, name: &str) -> [String; 7] {
         self.lengths.sort_unstable();
+
         let count = self.lengths.len();
         let at = |index: usize| self.lengths.get(index).copied().unwrap_or(0).to_string();
         let lines = self.lines.max(1) as f64;

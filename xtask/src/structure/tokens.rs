@@ -25,6 +25,7 @@ pub fn tokens(source: &str) -> Vec<Token<'_>> {
     while at < source.len() {
         let rest = &source[at..];
         let (kind, length) = next(rest);
+
         let text = &rest[..length];
         match kind {
             Kind::Blank => {}
@@ -35,6 +36,7 @@ pub fn tokens(source: &str) -> Vec<Token<'_>> {
             }),
             Kind::Literal => found.push(Token { text, line }),
         }
+        // Also within comments and strings: lines must agree with the source.
         line += text.bytes().filter(|byte| *byte == b'\n').count();
         at += length;
     }
@@ -51,10 +53,12 @@ enum Kind {
 /// The first piece of `rest`, which is not empty, and its length in bytes.
 fn next(rest: &str) -> (Kind, usize) {
     let until = |end: &str| rest.find(end).map_or(rest.len(), |at| at + end.len());
+
     let first = rest.chars().next().expect("the rest is not empty");
     if first.is_whitespace() {
         return (Kind::Blank, first.len_utf8());
     }
+    // The order matters: each test relies on those before it.
     if rest.starts_with("//") {
         return (Kind::Blank, until("\n"));
     }
@@ -64,6 +68,7 @@ fn next(rest: &str) -> (Kind, usize) {
     if rest.starts_with("::") {
         return (Kind::Token, 2);
     }
+    // Before words: `r"..."` and `b"..."` begin with a letter.
     if let Some(length) = string(rest) {
         return (Kind::Literal, length);
     }
@@ -73,6 +78,7 @@ fn next(rest: &str) -> (Kind, usize) {
     if first.is_ascii_digit() {
         return (Kind::Literal, word(rest));
     }
+
     let length = word(rest.trim_start_matches("r#"));
     if length > 0 {
         let raw = if rest.starts_with("r#") { 2 } else { 0 };
@@ -112,12 +118,15 @@ fn string(rest: &str) -> Option<usize> {
     let prefix = rest
         .find(|c| !"brc".contains(c))
         .filter(|length| *length <= 2)?;
+
     let raw = rest[..prefix].contains('r');
     let hashes = rest[prefix..].find(|c| c != '#')?;
     let open = prefix + hashes;
+    // `r#name` is a raw identifier: its hash is followed by no quote.
     if !rest[open..].starts_with('"') || (hashes > 0 && !raw) {
         return None;
     }
+
     if raw {
         let end = format!("\"{}", "#".repeat(hashes));
         return Some(
@@ -131,6 +140,7 @@ fn string(rest: &str) -> Option<usize> {
 
 /// The length up to and with the first `end` that no backslash precedes.
 fn escaped(rest: &str, end: u8) -> usize {
+    // Bytes will do: the bytes looked for are in no other character of UTF-8.
     let mut bytes = rest.bytes().enumerate();
     while let Some((at, byte)) = bytes.next() {
         if byte == b'\\' {
@@ -148,6 +158,7 @@ fn quoted(rest: &str) -> (Kind, usize) {
     match (after.next(), after.next()) {
         (Some('\\'), _) => (Kind::Literal, 1 + escaped(&rest[1..], b'\'')),
         (Some(one), Some('\'')) => (Kind::Literal, 2 + one.len_utf8()),
+        // No second quote: a lifetime.
         _ => (Kind::Blank, 1 + word(&rest[1..])),
     }
 }

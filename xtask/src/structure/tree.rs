@@ -26,6 +26,7 @@ impl Tree {
             crates: Vec::new(),
         };
         tree.folder(Path::new(""))?;
+        // Directories have no order, and findings are to be the same every time.
         tree.files.sort();
         tree.crates.sort();
         Ok(tree)
@@ -33,6 +34,7 @@ impl Tree {
 
     fn folder(&mut self, folder: &Path) -> Result<()> {
         let path = self.root.join(folder);
+
         let entries =
             std::fs::read_dir(&path).with_context(|| format!("reading {}", path.display()))?;
         for entry in entries {
@@ -44,6 +46,7 @@ impl Tree {
             if name.starts_with('.') || name == "target" || name == "node_modules" {
                 continue;
             }
+
             let kind = entry.file_type()?;
             if kind.is_dir() {
                 self.folder(&below)?;
@@ -53,9 +56,11 @@ impl Tree {
                         .iter()
                         .any(|known| end == std::ffi::OsStr::new(known))
                 });
+
                 if !known {
                     continue;
                 }
+                // Not all files need be UTF-8; what is replaced does not matter to any check.
                 let text = String::from_utf8_lossy(&std::fs::read(entry.path())?).into_owned();
                 if name == "Cargo.toml" && text.lines().any(|line| line.trim() == "[package]") {
                     self.crates.push(folder.to_owned());

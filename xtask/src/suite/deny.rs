@@ -19,6 +19,7 @@ pub fn check() -> Result<Ended> {
     if advisories.status.success() {
         return Ok(Ended::Passed);
     }
+
     let said = String::from_utf8_lossy(&advisories.stderr);
     ensure!(said.contains("failed to fetch advisory database"), "{said}");
     Ok(Ended::PassedBut("advisories unreachable".into()))

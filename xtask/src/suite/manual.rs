@@ -50,6 +50,7 @@ pub fn broken_links(root: &Path) -> Result<Vec<String>> {
     for name in DOCUMENTS {
         collect(&root.join(name), &mut files)?;
     }
+
     let mut broken = Vec::new();
     for file in &files {
         let text = std::fs::read_to_string(file)?;
@@ -60,6 +61,8 @@ pub fn broken_links(root: &Path) -> Result<Vec<String>> {
             }
         }
     }
+
+    // A page that the summary does not list is not in the book.
     let listed = std::fs::read_to_string(root.join("docs/manual/SUMMARY.md")).unwrap_or_default();
     let listed: BTreeSet<String> = links(&listed).into_iter().collect();
     for file in &files {
@@ -93,6 +96,7 @@ fn links(text: &str) -> Vec<String> {
             let Some((target, more)) = after.split_once(')') else {
                 break;
             };
+            // A title may follow the target.
             let target = target.split(' ').next().unwrap_or_default();
             if !target.contains("://") && !target.starts_with("mailto:") && !target.is_empty() {
                 found.push(target.to_owned());
@@ -111,6 +115,7 @@ fn prose(text: &str) -> Vec<String> {
         if line.trim_start().starts_with("```") {
             fenced = !fenced;
         } else if !fenced {
+            // Every second piece is outside of backquotes.
             lines.push(line.split('`').step_by(2).collect::<Vec<_>>().join("`"));
         }
     }
@@ -122,6 +127,7 @@ fn leads_somewhere(file: &Path, text: &str, link: &str) -> bool {
     if path.is_empty() {
         return anchors(text).contains(anchor);
     }
+
     let target = plain(&file.with_file_name("").join(path));
     if !target.exists() {
         return false;
@@ -154,6 +160,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
             fenced = !fenced;
         }
         let heading = line.trim_start_matches('#');
+        // A line of hashes without a space is no heading.
         if fenced || heading.len() == line.len() || !heading.starts_with(' ') {
             continue;
         }
@@ -162,6 +169,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
             .chars()
             .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
         let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+
         // The second of a name has a number.
         let mut name = anchor.clone();
         let mut count = 0;

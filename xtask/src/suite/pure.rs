@@ -107,6 +107,7 @@ fn build(folder: &Path, source: &str, crates: &[&str]) -> Result<std::process::O
 /// A crate outside of the workspace.
 fn write(folder: &Path, name: &str, source: &str, needs: &str) -> Result<()> {
     std::fs::create_dir_all(folder.join("src"))?;
+    // Only a linked result needs the panic handler: a plain library would always compile.
     let kind = if needs.is_empty() { "lib" } else { "staticlib" };
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\

@@ -17,6 +17,7 @@ fn holds(label: Label, tick_ps: u64) -> String {
         Label::Class => "a class".to_owned(),
         Label::Depth(depth) => format!("depth {depth}"),
         Label::ShorterThanLog2(log2) => {
+            // Wide enough for any shift; a longer span than 64 bits has is cut.
             let ns = (1u128 << log2.min(100)) * u128::from(tick_ps) / 1000;
             format!(
                 "shorter than {}",
@@ -94,9 +95,11 @@ pub fn reply(buffers: &Buffers) -> v1::BuffersReply {
             given_up: given_up(buffers, label),
             gone_until_ns: (level.gone_until_ns != 0).then_some(level.gone_until_ns),
         });
+
     let strategies = buffers.strategies.iter();
     // Of any class: bytes are not told apart.
     let records: u64 = buffers.levels.values().map(|level| level.kept).sum();
+
     v1::BuffersReply {
         coverage: None,
         strategies: strategies
@@ -198,6 +201,7 @@ pub fn records_query(asked: &v1::RecordsRequest, max: u32) -> Result<Query, &'st
             thread,
         },
         from_ns: asked.from_ns,
+        // 0 is the default of protobuf: without an end.
         to_ns: if asked.to_ns == 0 {
             u64::MAX
         } else {
@@ -233,6 +237,7 @@ pub fn records_reply(records: &Records) -> Option<v1::RecordsReply> {
 
 pub(super) fn call(row: &Row) -> v1::CallRecord {
     v1::CallRecord {
+        // The call itself was given up and only parts of it are kept: its function is unknown.
         function: if row.is_rest {
             String::new()
         } else {

@@ -75,6 +75,7 @@ fn called(of: &Called) -> v1::HangCollective {
         } else {
             format!("{leader}.{counter}")
         },
+        // Counted from 1 for people.
         number: of.collective.ordinal + 1,
         function: function_name(of.collective.region),
         root: u32::try_from(of.collective.root).ok(),
@@ -110,6 +111,7 @@ fn message(of: &Operation) -> v1::HangMessage {
             Partner::Rank(rank) => Some(rank.0),
             Partner::Any | Partner::Nobody | Partner::Unknown => None,
         },
+        // Without a tag for receives of any.
         tag: (of.tag != ANY_TAG).then_some(of.tag),
     }
 }

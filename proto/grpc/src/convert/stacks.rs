@@ -6,6 +6,7 @@ use invivo_proto::ids::Rank;
 
 /// The ranks of a request; `None` if it has too many ranges.
 pub fn chosen(request: &v1::StacksRequest) -> Option<Chosen> {
+    // No ranges stand for all ranks.
     if request.ranks.is_empty() {
         return Some(Chosen::ALL);
     }
@@ -86,6 +87,7 @@ fn of_way(way: Way, whose: &Whose) -> v1::StacksWay {
 /// Some of `all` ranks, in ascending order, as `0-3,7`.
 fn which(named: &[Rank], all: u32) -> String {
     let mut text = String::new();
+    // Neighbouring numbers become one range.
     let runs = named.chunk_by(|a, b| a.0.checked_add(1) == Some(b.0));
     for run in runs {
         if !text.is_empty() {
@@ -97,6 +99,7 @@ fn which(named: &[Rank], all: u32) -> String {
             [] => {}
         }
     }
+
     if (named.len() as u64) < u64::from(all) {
         text.push_str(",...");
     }

@@ -58,6 +58,7 @@ impl Client {
 
     /// `invivo WORDS` on the job, not started yet and without a time limit.
     pub fn command(&self, words: &[&str]) -> Command {
+        // The client may itself be run by `nsenter`: the first word is not always `invivo`.
         let mut line = self.line(words).into_iter();
         let mut command = Command::new(line.next().unwrap_or_default());
         command.args(line).envs(self.environment());
@@ -84,6 +85,7 @@ impl Client {
 
     /// Runs `invivo WORDS` on the job.
     pub fn run(&self, words: &[&str]) -> Output {
+        // coreutils' `timeout` ends the client also where it does not react to anything from here.
         let mut command = Command::new("timeout");
         command
             .arg(SECONDS)
@@ -100,6 +102,7 @@ impl Client {
 
     /// The answers of `invivo WORDS --json`, of a command that gives several.
     pub fn json_stream(&self, words: &[&str]) -> Vec<Value> {
+        // Several objects without a separator but white space: a stream, not an array.
         let stdout = self.json_text(words);
         let values = serde_json::Deserializer::from_slice(&stdout).into_iter::<Value>();
         values.map(|value| value.expect("a JSON value")).collect()
@@ -166,6 +169,7 @@ impl Client {
             .join("invivo/jobs")
             .join(&self.job)
             .join("connect.json");
+
         let mut command = Command::new("timeout");
         command.arg(SECONDS).arg(python::interpreter());
         command
@@ -179,6 +183,7 @@ impl Client {
             "--reflection-token",
             reflection_token,
         ]);
+
         let output = command.output().expect("the Python client runs");
         PythonReply {
             answered: output.status.success(),

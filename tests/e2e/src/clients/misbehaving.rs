@@ -54,6 +54,7 @@ impl MisbehavingClients {
         let connect: Value = serde_json::from_slice(&text).expect("connect.json");
         let text = |name: &str| connect[name].as_str().expect("a text").to_owned();
         let (socket, token) = (PathBuf::from(text("socket")), text("view"));
+
         let watch = |_| watcher(&socket, &token).expect("a watcher");
         let watchers = (0..WATCHERS).map(watch).collect();
         let mut clients = MisbehavingClients {
@@ -68,6 +69,7 @@ impl MisbehavingClients {
         while clients.served() < WATCHERS && begun.elapsed() < SERVED_WITHIN {
             std::thread::sleep(Duration::from_millis(20));
         }
+
         let start = |(attack, count): (Attack, &Arc<AtomicU64>)| {
             let (socket, stopped, count) = (socket.clone(), clients.stopped.clone(), count.clone());
             std::thread::spawn(move || attack_again(attack, &socket, &stopped, &count))
@@ -91,6 +93,8 @@ impl MisbehavingClients {
     /// Watchers that the gateway has sent snapshots to, which they have not read.
     pub fn served(&self) -> usize {
         let waiting = |stream: &&UnixStream| {
+            // Bytes in the socket's receive queue: asked of the kernel, because reading would
+            // change the test.
             rustix::io::ioctl_fionread(stream).is_ok_and(|bytes| bytes > SERVED_BYTES)
         };
         self.watchers.iter().filter(waiting).count()
@@ -99,6 +103,7 @@ impl MisbehavingClients {
 
 impl Drop for MisbehavingClients {
     fn drop(&mut self) {
+        // Joined, so that no attack reaches a gateway of the next test.
         self.stopped.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -125,6 +130,7 @@ fn connect(socket: &Path) -> std::io::Result<UnixStream> {
 
 fn garbage(socket: &Path) -> std::io::Result<Vec<UnixStream>> {
     let mut stream = connect(socket)?;
+    // The same bytes in every run, without any pattern that a parser could take for a frame.
     let bytes: Vec<u8> = (0..65536_u32)
         .map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();
@@ -137,6 +143,7 @@ fn huge_frame(socket: &Path) -> std::io::Result<Vec<UnixStream>> {
     let mut stream = connect(socket)?;
     stream.write_all(PREFACE)?;
     stream.write_all(&frame(SETTINGS, 0, 0, &[]))?;
+    // By hand: `frame` would write the true length.
     stream.write_all(&[0xff, 0xff, 0xff, DATA, 0, 0, 0, 0, 1])?;
     stream.write_all(&[0; 4096])?;
     Ok(vec![stream])
@@ -145,6 +152,7 @@ fn huge_frame(socket: &Path) -> std::io::Result<Vec<UnixStream>> {
 fn half_open(socket: &Path) -> std::io::Result<Vec<UnixStream>> {
     let open = |_| {
         let mut stream = connect(socket)?;
+        // Not all of the preface: the gateway cannot know yet that this is HTTP/2.
         stream.write_all(&PREFACE[..10])?;
         Ok(stream)
     };
@@ -152,6 +160,7 @@ fn half_open(socket: &Path) -> std::io::Result<Vec<UnixStream>> {
 }
 
 fn burst(socket: &Path) -> std::io::Result<Vec<UnixStream>> {
+    // Each connection is dropped at once.
     for _ in 0..BURST {
         connect(socket)?;
     }
@@ -161,6 +170,8 @@ fn burst(socket: &Path) -> std::io::Result<Vec<UnixStream>> {
 fn wrong_token(socket: &Path) -> std::io::Result<Vec<UnixStream>> {
     let mut stream = connect(socket)?;
     stream.write_all(&opening())?;
+    // More calls than the gateway takes without a token on one connection; streams of clients have
+    // odd numbers.
     for call in 0..40 {
         stream.write_all(&request(1 + 2 * call, "Pause", "0000", &[]))?;
     }
@@ -183,6 +194,7 @@ fn opening() -> Vec<u8> {
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = (payload.len() as u32).to_be_bytes();
+    // HTTP/2 lengths have three bytes.
     let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
     [&head, payload].concat()
 }
@@ -200,8 +212,10 @@ fn request(stream: u32, method: &str, token: &str, message: &[u8]) -> Vec<u8> {
         ("te", "trailers"),
         ("authorization", &authorization),
     ];
+
     let mut block = Vec::new();
     for (name, value) in fields {
+        // A literal field without indexing, with a new name: no state of HPACK is needed.
         block.push(0);
         for text in [name, value] {
             assert!(text.len() < 127, "a length of one byte");
@@ -209,7 +223,9 @@ fn request(stream: u32, method: &str, token: &str, message: &[u8]) -> Vec<u8> {
             block.extend(text.as_bytes());
         }
     }
+
     let length = (message.len() as u32).to_be_bytes();
+    // gRPC: a byte for compression, four for the length, then the message.
     let body = [&[0], &length[..], message].concat();
     let headers = frame(HEADERS, END_HEADERS, stream, &block);
     [headers, frame(DATA, END_STREAM, stream, &body)].concat()

@@ -27,8 +27,11 @@ impl Screen {
             cols,
             ..PtySize::default()
         };
+
         let pair = native_pty_system().openpty(size).expect("a terminal");
+
         let mut command = CommandBuilder::from_argv(line.to_vec());
+        // The user's settings must change neither colours nor characters.
         for name in ["LC_ALL", "LC_CTYPE", "NO_COLOR"] {
             command.env_remove(name);
         }
@@ -37,10 +40,12 @@ impl Screen {
         for (name, value) in environment {
             command.env(name, value);
         }
+
         let child = pair.slave.spawn_command(command).expect("started");
         let parser = Arc::new(Mutex::new(vt100::Parser::new(rows, cols, 0)));
         let mut reader = pair.master.try_clone_reader().expect("a reader");
         let shared = parser.clone();
+
         // It ends when the program does: nobody else has the terminal open then.
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
@@ -51,6 +56,7 @@ impl Screen {
                     .process(&bytes[..count]);
             }
         });
+
         Screen {
             parser,
             keyboard: pair.master.take_writer().expect("a keyboard"),

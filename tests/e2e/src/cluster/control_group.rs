@@ -53,6 +53,7 @@ impl ControlGroup {
         let path = all.join(name);
         fs::create_dir(&path)?;
         let group = ControlGroup { path };
+        // Without swap, so that the limit is hit instead of slowing the test down.
         fs::write(group.path.join("memory.max"), &bytes)?;
         fs::write(group.path.join("memory.swap.max"), "0")?;
         Ok(group)

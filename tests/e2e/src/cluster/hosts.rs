@@ -68,10 +68,13 @@ impl Hosts {
             directory: directory.to_owned(),
             keepers: Vec::new(),
         };
+
         let names: String = (0..HOSTS)
             .map(|host| format!("{} {}\n", address(host), name(host)))
             .collect();
+
         hosts.write("etc-hosts", &format!("127.0.0.1 localhost\n{names}"), 0o644);
+        // All are started before the first is waited for: they take their time side by side.
         for host in 0..HOSTS {
             let keeper = hosts.start(host);
             hosts.keepers.push(keeper);
@@ -79,6 +82,7 @@ impl Hosts {
         for host in 0..HOSTS {
             hosts.wait_for(host);
         }
+
         let [first, second] = [0, 1].map(|host: usize| hosts.keepers[host].id().to_string());
         // Directly into the two networks: nothing of it is ever in the machine's own.
         let cable = [
@@ -86,6 +90,7 @@ impl Hosts {
             "netns", &second,
         ];
         succeed(Command::new("ip").args(cable));
+
         for host in 0..HOSTS {
             let address = format!("{}/24", address(host));
             succeed(
@@ -95,15 +100,20 @@ impl Hosts {
             );
             succeed(hosts.enter(host, "ip").args(["link", "set", "cable", "up"]));
         }
+
         for host in 0..HOSTS {
             hosts.wait_for_cable(host);
         }
+        // Last, because it names the processes of the hosts.
         hosts.write("agent", &hosts.agent_text(), 0o755);
         hosts
     }
 
     /// Starts the process of a host, which makes a network, a name and a `/tmp` for itself.
     fn start(&self, host: u32) -> Child {
+        // The project and the job's directory are bound below the new `/tmp` before it covers the
+        // old one. The file `made-NAME` is the sign of readiness; `sleep` keeps the namespaces, and
+        // ends should the test be killed.
         let script = r#"
             set -e
             dir=$1; name=$2; tmp=$dir/tmp-$name
@@ -131,6 +141,7 @@ impl Hosts {
             .args(["bash", "-c", script, "host"])
             .arg(&self.directory)
             .arg(name(host));
+
         // Where the project itself lies below `/tmp`.
         let project = [paths::root().to_owned(), paths::dist()];
         command.args(project.iter().filter(|place| place.starts_with("/tmp")));
@@ -143,6 +154,7 @@ impl Hosts {
     fn wait_for(&mut self, host: u32) {
         let begun = Instant::now();
         while !self.directory.join(format!("made-{}", name(host))).exists() {
+            // A host that cannot be made ends at once: its error is better than a time-out.
             let ended = self.keepers[host as usize]
                 .try_wait()
                 .expect("the host's process");
@@ -234,6 +246,7 @@ impl Hosts {
         processes: [u32; HOSTS as usize],
     ) -> Vec<OsString> {
         let [first, second] = processes;
+
         let slots = format!("{}:{first},{}:{second}", name(0), name(1));
         let agent = self.directory.join("agent").display().to_string();
         let words: Vec<String> = match family {

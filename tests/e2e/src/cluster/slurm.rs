@@ -30,6 +30,7 @@ pub fn possible() -> bool {
     if !hosts::possible() {
         return false;
     }
+
     let there = |path: &str| Path::new(path).exists();
     let missing: Vec<&str> = [
         "/usr/sbin/slurmctld",
@@ -43,6 +44,7 @@ pub fn possible() -> bool {
     if missing.is_empty() {
         return true;
     }
+
     let text = format!(
         "{} missing: jobs under Slurm are NOT TESTED here; run `cargo xtask setup`",
         missing.join(", ")
@@ -61,8 +63,10 @@ impl Slurm {
             .expect("a directory for Slurm");
         let at = directory.path();
         std::fs::set_permissions(at, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+
         let write =
             |name: &str, text: &str| std::fs::write(at.join(name), text).expect("a file for Slurm");
+
         for folder in ["munge", "state", "spool", "log"] {
             std::fs::create_dir(at.join(folder)).expect("a directory for Slurm");
             std::fs::set_permissions(at.join(folder), std::fs::Permissions::from_mode(0o755))
@@ -70,8 +74,10 @@ impl Slurm {
         }
         write("hosts", "127.0.0.1 localhost\n10.203.78.1 slurmnode\n");
         write("slurm.conf", &configuration(at));
+
         // The machine's control groups may be of either version; nothing here uses them.
         write("cgroup.conf", "CgroupPlugin=cgroup/v1\n");
+
         let script = r#"
             set -e
             cd "$1"
@@ -97,14 +103,18 @@ impl Slurm {
             : > made
             wait
         "#;
+
         let mut unshare = Command::new("unshare");
         unshare.args(["--net", "--uts", "--mount", "--propagation", "private"]);
+        // `--kill-child`: the namespace does not outlive the test, whatever ends it.
         unshare.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
         unshare.args(["bash", "-c", script, "slurm"]).arg(at);
+
         let keeper = unshare
             .stdin(Stdio::null())
             .spawn()
             .unwrap_or_else(|error| panic!("cannot start unshare: {error}"));
+
         let mut slurm = Slurm { directory, keeper };
         slurm.wait();
         slurm
@@ -151,13 +161,17 @@ impl Slurm {
 
     /// Words in front of a command that run it in Slurm's namespaces.
     pub fn prefix(&self) -> Vec<OsString> {
+        // `unshare --fork` stays outside of the PID namespace: its child is the first process
+        // inside.
         let inner =
             std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.keeper.id()));
         let inner = inner.expect("the first process of its namespace");
+
         let mut words: Vec<OsString> =
             ["nsenter", "-t", inner.trim(), "-n", "-u", "-m", "-p", "--"]
                 .map(OsString::from)
                 .to_vec();
+
         let mut configuration = OsString::from("SLURM_CONF=");
         configuration.push(self.directory.path().join("slurm.conf"));
         words.extend(["env".into(), configuration]);

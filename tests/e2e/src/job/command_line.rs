@@ -25,6 +25,7 @@ impl Job {
             ]);
         let plan = plan.output().expect("invivo plan runs");
         let plan: serde_json::Value = serde_json::from_slice(&plan.stdout).expect("a plan");
+
         let number = |name: &str| number(&plan, &format!("/{name}")) as u32;
         (number("total"), number("processes_per_node"))
     }
@@ -36,10 +37,12 @@ impl Job {
         (total, each): (u32, u32),
         hosts: Option<&Hosts>,
     ) -> Vec<OsString> {
+        // The options of `invivo exec` would have to stand before each program.
         assert!(
             self.others.is_empty() || self.started_by != StartedBy::Exec,
             "several programs are left to `invivo run`"
         );
+
         let mut words = self.launcher_words(directory, (total, each), hosts);
         let ours = self.invivo_options(directory);
         match self.started_by {
@@ -65,6 +68,7 @@ impl Job {
             (Some(slurm), _) => Some(slurm.prefix.clone()),
             (None, hosts) => hosts.map(|hosts| hosts.prefix(0)),
         };
+
         let change_directory: [OsString; 3] = ["env".into(), "-C".into(), directory.into()];
         let way_there = way_there.map(|prefix| prefix.into_iter().chain(change_directory));
         let front = self.front.iter().cloned();

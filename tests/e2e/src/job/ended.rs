@@ -36,8 +36,11 @@ impl Running {
             );
             std::thread::sleep(Duration::from_millis(10));
         }
+
+        // Looked for by their mark: a process that has lost its parent is found as well.
         let left = processes::left_after(&self.mark, AFTERMATH);
         assert!(left.is_empty(), "processes outlived the job: {left:?}");
+
         // The next job may start.
         self.turn = None;
         Ended {
@@ -81,6 +84,7 @@ impl Ended {
     }
 
     fn of_ranks(&self) -> impl Iterator<Item = &Output> {
+        // Tool processes have outputs too, which are not the program's.
         let processes = self.running.processes_of_ranks();
         processes.filter_map(|process| self.outputs.get(process as usize))
     }
@@ -172,6 +176,7 @@ impl Ended {
         for place in ["run", "state"] {
             files_below(&self.running.directory().join(place), &mut left);
         }
+
         let stays = |path: &PathBuf| {
             path.ends_with("audit.jsonl")
                 || path.parent().is_some_and(|dir| dir.ends_with(".preload"))

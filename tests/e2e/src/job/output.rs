@@ -13,6 +13,7 @@ pub struct Output {
 /// The output of every process of a job, in the order of the launcher's ranks.
 pub fn read(family: Family, directory: &Path, processes: u32) -> Vec<Output> {
     let file = |process, stream| {
+        // A process that wrote nothing may have no file.
         std::fs::read(family.output_file(directory, process, processes, stream)).unwrap_or_default()
     };
     (0..processes)
@@ -30,6 +31,7 @@ pub fn our_lines(outputs: &[Output], launcher: &[u8]) -> Vec<String> {
         .map(|output| output.stderr.as_slice())
         .chain([launcher]);
     let ours = |stderr: &[u8]| -> Vec<String> {
+        // Outputs of ranks need not be UTF-8.
         let text = String::from_utf8_lossy(stderr);
         let lines = text.lines().filter(|line| line.starts_with("invivo:"));
         lines.map(str::to_owned).collect()

@@ -123,6 +123,7 @@ impl Running {
         let is_it = |process: &&Process| {
             processes::variable(process, variable).is_some_and(|value| value == number.to_string())
         };
+
         let named = self.named(name);
         let found = named.iter().find(is_it).cloned();
         found.unwrap_or_else(|| panic!("no {name} has the number {number}: {named:?}"))
@@ -145,6 +146,7 @@ impl Running {
     /// Sends a signal to every process of the job but the launcher's own, as a batch system does.
     pub fn signal_members(&self, signal: Signal) {
         let variable = self.job.family.number_variable();
+        // By their number: daemons of the launcher have the mark as well, but no rank.
         let all = processes::marked(&self.mark).into_iter();
         all.filter(|process| processes::variable(process, variable).is_some())
             .for_each(|process| processes::signal(&process, signal));
@@ -161,6 +163,7 @@ impl Running {
     /// When the job ends before that, or runs into its time limit. `what` is for the message.
     pub fn until<T>(&mut self, what: &str, ready: impl Fn(&Running) -> Option<T>) -> T {
         loop {
+            // Before the check below: a job that has just ended may have become ready.
             if let Some(value) = ready(self) {
                 return value;
             }
@@ -179,6 +182,7 @@ impl Running {
     pub fn wait_for_answers(&mut self) {
         let ranks = u64::from(self.ranks());
         self.until("an answer", |job| {
+            // Clients may fail until the gateway listens.
             let status = job.client().try_json(&["status"])?;
             (number(&status, "/coverage/ranks_reporting") == ranks).then_some(())
         });
@@ -236,6 +240,7 @@ impl Running {
 
     /// Whether its launcher is alive.
     pub fn runs(&mut self) -> bool {
+        // Kept: a child can be waited for only once.
         if self.status.is_none() {
             self.status = self.child.try_wait().expect("the launcher's status");
         }
@@ -260,12 +265,15 @@ impl Running {
             self.status,
             self.begun.elapsed()
         );
+
         text.push_str(&format!("alive: {:?}\n", processes::marked(&self.mark)));
+
         let mut add = |name: String, bytes: &[u8]| {
             if !bytes.is_empty() {
                 text.push_str(&format!("--- {name}\n{}\n", String::from_utf8_lossy(bytes)));
             }
         };
+
         let here = |name: &str| std::fs::read(self.directory().join(name)).unwrap_or_default();
         add("the launcher's output".into(), &here("launcher.stdout"));
         add("the launcher's errors".into(), &here("launcher.stderr"));
@@ -273,6 +281,7 @@ impl Running {
             add(format!("output of process {process}"), &output.stdout);
             add(format!("errors of process {process}"), &output.stderr);
         }
+
         let log = self.connect_file().with_file_name("gateway.log");
         add(
             "the gateway's log".into(),
@@ -284,9 +293,11 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        // Before the kill, while the processes can still be listed.
         if std::thread::panicking() {
             eprintln!("{}", self.describe());
         }
+        // By the mark first: members that the launcher started elsewhere are not its children.
         processes::kill_marked(&self.mark);
         let _ = self.child.kill();
         let _ = self.child.wait();

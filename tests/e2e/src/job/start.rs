@@ -20,6 +20,8 @@ use tempfile::TempDir;
 /// Waits for the turn of a job, or of a test that runs several [`Job::at_the_same_time`]; it lasts
 /// as long as this file is open.
 pub fn turn() -> File {
+    // The lock is shared with the test binaries that run beside this one: each is a process of its
+    // own.
     std::fs::create_dir_all(paths::built()).expect("a directory for what the tests build");
     let file = File::create(paths::built().join("one-job-at-a-time")).expect("a file to lock");
     file.lock().expect("the lock of the jobs");
@@ -33,14 +35,17 @@ impl Job {
         let mark = format!("e2e-{}-{number}", std::process::id());
 
         let turn = (!self.at_the_same_time).then(turn);
+
         let directory = job_directory();
         let (processes, processes_per_host) = self.processes();
+
         let hosts = (self.hosts > 1).then(|| Hosts::make(directory.path()));
         let command_line = self.command_line(
             directory.path(),
             (processes, processes_per_host),
             hosts.as_ref(),
         );
+
         let mut command = Command::new(&command_line[0]);
         command
             .args(&command_line[1..])
@@ -82,12 +87,14 @@ impl Job {
         hosts: Option<&Hosts>,
     ) {
         let of_the_mpi = environment(self.family);
+
         command.envs(of_the_mpi.iter().cloned()).env(MARK, mark);
         command
             .env("COUNTS_FILE", directory.join("counts/own-%r.tsv"))
             .env("COUNTER_DIR", directory.join("counts"))
             .env("LOG_DIR", directory.join("logs"));
 
+        // The user's own jobs must not be seen.
         for variable in ["XDG_RUNTIME_DIR", "XDG_STATE_HOME", "INVIVO_JOB"] {
             command.env_remove(variable);
         }
@@ -122,9 +129,11 @@ impl Job {
 
     fn redirect(&self, command: &mut Command, directory: &Path) {
         let at = |name: &str| directory.join(name);
+        // Files, not pipes: nothing has to read them while the job runs.
         let output = |name: &str| {
             Stdio::from(File::create(at(name)).expect("a file for the launcher's output"))
         };
+
         let stdin = self.stdin.map_or_else(Stdio::null, |text| {
             std::fs::write(at("stdin"), text).expect("a file for the job's input");
             Stdio::from(File::open(at("stdin")).expect("the job's input"))

@@ -103,11 +103,14 @@ impl Case {
     pub fn of(seed: u64, family: Family) -> Case {
         let mut random = Rng::with_seed(seed);
         let mut one_of = |number: usize| random.usize(..number);
+
+        // Drawn in a fixed order: another order gives every seed another case.
         let target = Target::ALL[one_of(Target::ALL.len())];
         let fault = Fault::ALL[one_of(Fault::ALL.len())];
         let phase = [Phase::Start, Phase::Run, Phase::Run, Phase::End][one_of(4)];
         let rank = one_of(target.ranks() as usize) as u32;
         let delay = Duration::from_micros(random.u64(..phase.delay_max().as_micros() as u64));
+
         let is_long = random.u32(..LONG_STOPS) == 0;
         let stop = Duration::from_millis(random.u64(STOPS_MS[usize::from(is_long)].clone()));
         Case {
@@ -133,6 +136,8 @@ impl Case {
 
     /// Whether the program must end as it would without the fault.
     pub fn spares_the_program(&self) -> bool {
+        // A stopped process goes on; the gateway is outside of MPI; a tool that ends in order waits
+        // for the ranks.
         self.fault == Fault::Stop || self.target == Target::Gateway || self.terminates_a_tool()
     }
 
@@ -164,6 +169,7 @@ impl fmt::Display for Case {
             fault.title(),
             target.title()
         )?;
+        // Other targets exist once in a job.
         if target.is_part_of_the_program() {
             write!(f, " ({rank})")?;
         }

@@ -30,17 +30,21 @@ impl Marks {
     /// in `MPI_Init` at most, and gets the first number that no other rank has.
     pub fn read(directory: &Path) -> Marks {
         let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+
         let files = entries.map(|entry| entry.path()).filter(|path| {
             path.extension()
                 .is_some_and(|extension| extension == "marks")
         });
+
         let mut numbers: Vec<Vec<i64>> = files
             .filter_map(|path| Some(numbers(&std::fs::read(path).ok()?)))
             // A rank may be killed before its file has its full size.
             .filter(|numbers| numbers.len() == 1 + 2 * FUNCTIONS.len())
             .collect();
+
         let known: Vec<i64> = numbers.iter().map(|of_rank| of_rank[0]).collect();
         let mut free = (0..).filter(|rank| !known.contains(rank));
+
         let mut marks = Marks::default();
         for of_rank in &mut numbers {
             if of_rank[0] < 0 {
@@ -53,6 +57,7 @@ impl Marks {
 
     fn take(&mut self, of_rank: &[i64]) {
         let rank = of_rank[0] as u32;
+        // Two counters for each function: begun, ended.
         for (function, pair) in FUNCTIONS.iter().zip(of_rank[1..].chunks_exact(2)) {
             let key = (rank, (*function).to_owned());
             self.begun.insert(key.clone(), pair[0] as u64);
@@ -68,18 +73,21 @@ impl Marks {
         let invented = reported
             .iter()
             .find(|(key, calls)| **calls > of(&self.begun, key));
+        // Too many is always wrong; too few may be explained by drops.
         if let Some((key, calls)) = invented {
             return Some(format!(
                 "{key:?}: {calls} reported, {} began",
                 of(&self.begun, key)
             ));
         }
+
         let missing: Calls = self
             .ended
             .iter()
             .map(|(key, calls)| (key.clone(), calls.saturating_sub(of(reported, key))))
             .filter(|(_, missing)| *missing > 0)
             .collect();
+
         let lost = missing.values().sum::<u64>();
         (lost > dropped)
             .then(|| format!("{lost} calls are lost, {dropped} dropped and counted: {missing:?}"))
@@ -87,6 +95,7 @@ impl Marks {
 }
 
 fn numbers(bytes: &[u8]) -> Vec<i64> {
+    // A file that is not whole may end within a number, which is left out.
     let whole = bytes.as_chunks::<8>().0;
     whole
         .iter()

@@ -68,6 +68,7 @@ pub fn statuses(case: &Case) -> Vec<i32> {
     if case.family.is_open_mpi() {
         return vec![128 + number];
     }
+    // The statuses are combined bit by bit.
     let with_the_others = number | rustix::process::Signal::KILL.as_raw();
     let mut statuses = vec![number, with_the_others, LAUNCHER_BROKE];
     statuses.extend((case.phase == Phase::Start).then_some(LAUNCHER_WROTE));
@@ -93,13 +94,16 @@ pub fn objection(case: &Case, outcome: Outcome, run: Run) -> Option<String> {
         status,
         reported,
     } = outcome;
+    // The strictest case first: nothing is to be excused then.
     let unharmed = status == 0 && output_is_right && reported == Reported::All;
     if unharmed {
         return None;
     }
+
     if case.spares_the_program() {
         return Some("the program and its report were to be as if nothing had happened".into());
     }
+    // MPI must have ended the job, and with an error.
     if status == 0 {
         return Some("a job that was harmed looks as if it had succeeded".into());
     }
@@ -117,6 +121,7 @@ pub fn objection(case: &Case, outcome: Outcome, run: Run) -> Option<String> {
     if run.took > END_DELAYED_MAX {
         return None;
     }
+    // Before all ranks were through `MPI_Init` the tree may not have been connected.
     (reported == Reported::Nothing && run.all_began).then(|| "there is no report".into())
 }
 

@@ -35,8 +35,11 @@ impl OutcomeTable {
             .counts
             .iter()
             .filter(|((_, _, name), _)| *name == family.name());
+
         let cell = |outcomes: &BTreeMap<Outcome, u32>| {
             let mut outcomes: Vec<_> = outcomes.iter().collect();
+            // A stable sort: outcomes of the same number keep their order, so that the table does
+            // not change by itself.
             outcomes.sort_by_key(|(_, cases)| Reverse(**cases));
             let texts: Vec<String> = outcomes
                 .iter()
@@ -44,6 +47,7 @@ impl OutcomeTable {
                 .collect();
             texts.join("; ")
         };
+
         of_family
             .map(|((target, fault, _), outcomes)| (row(*target, *fault), cell(outcomes)))
             .collect()

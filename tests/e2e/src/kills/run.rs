@@ -44,6 +44,7 @@ static OWN_MOUNTS: LazyLock<bool> = LazyLock::new(hosts::possible);
 /// Where a promise does not hold.
 pub fn run(case: &Case) -> Outcome {
     let command = program(case.family, "marked_calls", [ROUNDS]);
+    // Without harm to a rank there is nothing to compare: a bare run has no such process.
     if !case.target.is_part_of_the_program() || case.spares_the_program() {
         return observed(case, &command);
     }
@@ -58,6 +59,7 @@ pub fn run(case: &Case) -> Outcome {
 
 /// Runs the same fault without Invivo: it must end as the observed run is expected to.
 fn bare(case: &Case, command: &[OsString]) {
+    // In a bare run the rank stands for its supervisor, too.
     let program = Case {
         target: Target::Rank,
         ..case.clone()
@@ -70,6 +72,7 @@ fn bare(case: &Case, command: &[OsString]) {
         Job::bare(case.family, case.target.ranks(), command),
         &program,
     );
+
     let is_right = ended.code() == 0 && ended.stdout() == right_output(case);
     assert!(
         is_right || launcher_hung || statuses(case).contains(&ended.code()),
@@ -95,16 +98,19 @@ fn observed(case: &Case, command: &[OsString]) -> Outcome {
     if (case.target, case.phase) != (Target::RootSupervisor, Phase::Start) {
         ended.assert_nothing_left();
     }
+
     let marks = Marks::read(&ended.logs());
     let reported = match ended.has_report() {
         true => reported(case, &ended.report(), &marks),
         false => Reported::Nothing,
     };
+
     let outcome = Outcome {
         output_is_right: ended.stdout() == right_output(case),
         status: ended.code(),
         reported,
     };
+
     let through_init = |calls: &Calls| {
         (0..case.target.ranks()).all(|rank| calls.get(&(rank, "MPI_Init".into())) == Some(&1))
     };
@@ -113,6 +119,7 @@ fn observed(case: &Case, command: &[OsString]) -> Outcome {
         took,
         launcher_hung,
     };
+
     assert_eq!(
         objection(case, outcome, run),
         None,
@@ -124,12 +131,15 @@ fn observed(case: &Case, command: &[OsString]) -> Outcome {
 /// How much a report has, compared with what the ranks have marked.
 fn reported(case: &Case, report: &Report, marks: &Marks) -> Reported {
     let ranks = case.target.ranks();
+    // By the words of the report, as a user would learn it.
     let says = |words: &str| report.notes.iter().any(|note| note.contains(words));
     let unanswered = says("were not answered in time");
     let dropped = report.coverage.ledger.dropped.all();
     let lost = marks.contradicts(&report.calls(), dropped);
+
     // The program may run on meanwhile, and places do not answer the last questions in one moment.
     let early = says("the end of the job was asked for") && lost.is_some();
+
     if early
         || unanswered
         || report.coverage.ranks_reporting < ranks
@@ -137,6 +147,7 @@ fn reported(case: &Case, report: &Report, marks: &Marks) -> Reported {
     {
         return Reported::Part;
     }
+    // From here on the report claims to be complete, and is held to that.
     checks::conserved(report, ranks);
     assert_eq!(lost, None, "{case}");
     Reported::All
@@ -153,12 +164,16 @@ struct HitJob {
 
 fn run_with_fault(job: Job, case: &Case) -> HitJob {
     let job = job.limit(LIMIT).at_the_same_time().env(SIGNALS_HANDLED, "");
+
     let job = match *OWN_MOUNTS {
         true => job.behind_mounts(&format!("{OWN_MEMORY}{OWN_FILES}")),
         false => job.behind(OWN_FILES),
     };
+
     let mut running = job.start();
     if let Some(target) = wait_for_target(&mut running, case) {
+        // The target may end between the look-up and the signal: the case is then one without a
+        // fault.
         signal(&target, case.fault.signal());
         match case.fault {
             Fault::Stop => {
@@ -173,10 +188,12 @@ fn run_with_fault(job: Job, case: &Case) -> HitJob {
             _ => {}
         }
     }
+
     let begun = Instant::now();
     // Open MPI's launcher hangs by itself now and then when a process dies while it connects: all
     // processes are gone, and it waits for them.
     let may_hang = case.family.is_open_mpi() && case.phase == Phase::Start;
+
     let mut launcher_hung = false;
     while may_hang && running.runs() {
         if begun.elapsed() > ALONE && running.is_launcher_alone() {
@@ -185,6 +202,7 @@ fn run_with_fault(job: Job, case: &Case) -> HitJob {
         }
         std::thread::sleep(POLL);
     }
+
     HitJob {
         ended: running.end(),
         took: begun.elapsed(),
@@ -195,14 +213,17 @@ fn run_with_fault(job: Job, case: &Case) -> HitJob {
 /// Waits for the moment of the fault; returns the target if it is still alive.
 fn wait_for_target(running: &mut Running, case: &Case) -> Option<Process> {
     let number = case.target.number(case.rank).to_string();
+
     let is_it = |process: &Process| {
         processes::variable(process, case.family.number_variable())
             .is_some_and(|value| value == number)
     };
+
     let find = |job: &Running| {
         let named = case.target.names().iter().flat_map(|name| job.named(name));
         named.into_iter().find(is_it)
     };
+
     while running.runs() {
         let phase_has_begun = match case.phase {
             Phase::Start => find(running).is_some(),
@@ -211,6 +232,8 @@ fn wait_for_target(running: &mut Running, case: &Case) -> Option<Process> {
         };
         if phase_has_begun {
             std::thread::sleep(case.delay);
+            // Looked up again: it may have ended during the delay, and a place may have got its own
+            // name.
             return find(running);
         }
         std::thread::sleep(POLL);

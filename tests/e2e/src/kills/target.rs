@@ -70,6 +70,7 @@ impl Target {
     pub fn number(self, rank: u32) -> u32 {
         match self {
             Target::Rank | Target::Supervisor => rank,
+            // The first process behind the ranks.
             Target::Place => RANKS,
             // Of the two nodes, the one that has two places.
             Target::Node => 2 * DEEP_RANKS,

@@ -51,8 +51,10 @@ impl CallLog {
 
 impl Call {
     fn parse(line: &str) -> Option<Call> {
+        // Fields are separated by one blank; more fields are ignored.
         let mut words = line.split(' ');
         let function = words.next()?.to_owned();
+
         let mut number = || words.next()?.parse().ok();
         Some(Call {
             function,

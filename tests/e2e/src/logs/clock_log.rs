@@ -16,7 +16,9 @@ impl ClockLog {
     /// Reads a rank's log; a line that is just being written is left out.
     pub fn read(directory: &Path, rank: u32) -> ClockLog {
         let path = directory.join(format!("{rank}.log"));
+        // Before the first tick there is no file.
         let text = std::fs::read_to_string(&path).unwrap_or_default();
+
         let mut log = ClockLog::default();
         for line in text
             .split_inclusive('\n')
@@ -34,8 +36,10 @@ impl ClockLog {
 
     /// The longest time in which none of the threads ticked, and when it began.
     pub fn longest_gap(&self) -> (Duration, u64) {
+        // Merged: as long as one thread ticks, the process is not stopped.
         let mut ticks: Vec<u64> = self.threads.values().flatten().copied().collect();
         ticks.sort_unstable();
+
         let gaps = ticks
             .windows(2)
             .map(|pair| (Duration::from_nanos(pair[1] - pair[0]), pair[0]));
@@ -62,6 +66,7 @@ pub fn ticks(running: &Running) -> Vec<usize> {
 
 /// Waits until each of these ranks has so many ticks.
 pub fn wait_for_ticks(running: &mut Running, ranks: impl IntoIterator<Item = u32>, ticks: usize) {
+    // One after the other: ranks that were quicker have their ticks already.
     for rank in ranks {
         running.until("ticks", |job| {
             (ClockLog::read(&job.logs(), rank).ticks() >= ticks).then_some(())

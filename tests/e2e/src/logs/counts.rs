@@ -30,6 +30,8 @@ impl Counts {
             let text = std::fs::read_to_string(&path)
                 .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             for line in text.lines() {
+                // A line that is not understood is an error: skipped counts would make comparisons
+                // weaker.
                 counts
                     .take(line)
                     .unwrap_or_else(|| panic!("{}: {line:?} is no count", path.display()));
@@ -42,6 +44,7 @@ impl Counts {
         let fields: Vec<&str> = line.split('\t').collect();
         match *fields.as_slice() {
             ["call", rank, function, calls] => {
+                // A count that appears twice is an error of the counter.
                 let before = self.calls.insert(
                     (rank.parse().ok()?, function.to_owned()),
                     calls.parse().ok()?,
@@ -78,6 +81,7 @@ pub fn calls_of_each_rank<const N: usize>(ranks: u32, calls: [(&str, u64); N]) -
 /// The calls of functions that Invivo records; the others are queries, which it does not.
 pub fn recorded(calls: &Calls) -> Calls {
     let recorded = |name: &str| {
+        // A function that the table does not know would be left out in silence.
         let function = FUNCTIONS.iter().find(|function| function.name == name);
         function
             .unwrap_or_else(|| panic!("{name} is missing in the function table"))

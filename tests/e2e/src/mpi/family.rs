@@ -87,6 +87,7 @@ impl Family {
             Family::Impi => "impi",
         };
         let prefix = paths::root().join("target/mpi").join(name);
+        // Asserted here, so that a missing MPI is one clear message instead of failing starts.
         assert!(
             prefix.exists(),
             "{} is missing: run `cargo xtask setup` first",
@@ -130,9 +131,11 @@ impl Family {
     /// in files in `output`. `-n` comes last.
     pub fn launcher_arguments(self, processes: u32, output: &Path) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
+
         match self {
             Family::Ompi => {
                 let mut files = output.as_os_str().to_owned();
+                // `nocopy`: the outputs are not repeated on the launcher's own.
                 files.push(":nocopy");
                 arguments.extend(["--oversubscribe".into(), "--output-filename".into(), files]);
             }
@@ -154,6 +157,7 @@ impl Family {
                 }
             }
         }
+        // Last: the caller inserts options before the last two words.
         arguments.extend(["-n".into(), processes.to_string().into()]);
         arguments
     }

@@ -24,6 +24,7 @@ pub struct Function {
 pub fn all() -> Vec<Function> {
     let path = root().join("proto/mpi.functions");
     let table = std::fs::read_to_string(&path).expect("the table of functions");
+
     let lines = table
         .lines()
         .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
@@ -35,16 +36,20 @@ pub fn all() -> Vec<Function> {
 /// `ROLE FAMILIES RETURNS NAME(PARAMETERS)`
 fn parse(line: &str) -> Option<Function> {
     let (role, rest) = line.split_once(char::is_whitespace)?;
+
     let (_, prototype) = rest.trim_start().split_once(char::is_whitespace)?;
     let (head, parameters) = prototype.trim().strip_suffix(')')?.split_once('(')?;
     let (returns, name) = head.rsplit_once(char::is_whitespace)?;
+
     let name_of = |parameter: &str| {
+        // An array parameter has its brackets behind the name.
         let declared = parameter.split('[').next().unwrap_or_default();
         let start = declared
             .rfind(|c: char| !c.is_alphanumeric() && c != '_')
             .map_or(0, |at| at + 1);
         declared[start..].to_owned()
     };
+
     let list = parameters.split(',').map(str::trim);
     let named = list.filter(|parameter| !matches!(*parameter, "void" | "" | "..."));
     Some(Function {
@@ -60,19 +65,25 @@ fn parse(line: &str) -> Option<Function> {
 /// The names of the functions that an MPI's headers declare, found by its preprocessor.
 pub fn declared(family: Family) -> BTreeSet<String> {
     let mut compile = family.compiler("mpicc");
+    // The preprocessor alone: macros are resolved, and nothing has to link.
     compile.args(["-E", "-P", "-x", "c", "-"]);
+
     let mut compiler = compile
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap_or_else(|error| panic!("cannot run {compile:?}: {error}"));
+
     let mut source = compiler.stdin.take().expect("a pipe");
     source
+        // Open MPI declares its extensions in a header of their own.
         .write_all(
             b"#include <mpi.h>\n#if __has_include(<mpi-ext.h>)\n#include <mpi-ext.h>\n#endif\n",
         )
         .expect("the compiler reads");
+    // Closed, or the compiler waits for more.
     drop(source);
+
     let output = compiler.wait_with_output().expect("the compiler ends");
     assert!(output.status.success(), "{compile:?} fails");
     names(&String::from_utf8_lossy(&output.stdout))
@@ -87,6 +98,7 @@ fn names(text: &str) -> BTreeSet<String> {
             .map_or(0, |at| at + 1);
         head[start..].to_owned()
     };
+    // Every parenthesis: casts and types before it are filtered by their names.
     text.match_indices('(')
         .map(|(at, _)| before(at))
         .filter(|name| name.starts_with("MPI_") || name.starts_with("MPIX_"))

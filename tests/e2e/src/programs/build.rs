@@ -120,6 +120,7 @@ fn files_of(folder: &Path, extension: &str) -> Vec<PathBuf> {
                 && (extension.is_empty() || path.extension().is_some_and(|e| e == extension))
         })
         .collect();
+    // Directories have no order: the command line must not change from run to run.
     files.sort();
     files
 }
@@ -140,6 +141,7 @@ pub fn build(
     lock.lock().expect("the lock of the test programs");
 
     let target = folder.join(name);
+    // The options of the compilers are in these files.
     let options = files_of(&root().join("tests/e2e/src/programs"), "rs");
     let newest = watched
         .iter()
@@ -147,6 +149,7 @@ pub fn build(
         .map(|path| modified(path))
         .max()
         .flatten();
+    // A target that is missing has no time, which is less than any.
     if modified(&target) <= newest {
         for mut command in commands(&target) {
             let made = command

@@ -41,6 +41,7 @@ pub fn command<const N: usize>(
         FeatureProgram::AroundMain => around_main(family),
         FeatureProgram::Dlopen => dlopen(family),
     };
+
     let mut command: Vec<OsString> = vec![program.into()];
     command.extend(arguments.map(OsString::from));
     command
@@ -71,6 +72,7 @@ fn fortran(family: Family, binding: &str) -> PathBuf {
     // A module stands before the files that use it.
     let files = ["stage", "callbacks", "arguments", "objects", "main"];
     let files = files.map(|file| folder.join(format!("{file}.F90")));
+
     let binding = format!("BINDING_{binding}");
     build(family, &name, &watched, |target| {
         vec![fortran_by_binding(
@@ -102,6 +104,7 @@ fn around_main(family: Family) -> PathBuf {
 fn dlopen(family: Family) -> PathBuf {
     let source = folder().join("dlopen.c");
     let watched = std::slice::from_ref(&source);
+
     build(family, "mpi_features_dlopen", watched, |target| {
         let includes = include_options(family);
         let compile = |options: &[&str], target: &Path| {

@@ -25,6 +25,7 @@ pub fn eztrace(family: Family) -> PathBuf {
 /// puts it in front of `LD_PRELOAD` behind Invivo's own start.
 pub fn behind(library: &Path, program: &[OsString]) -> Vec<OsString> {
     let script = r#"export LD_PRELOAD="$0${LD_PRELOAD:+:$LD_PRELOAD}"; exec "$@""#;
+    // `$0` of the script is the library, because arguments begin behind it.
     let front: [OsString; 4] = ["sh".into(), "-c".into(), script.into(), library.into()];
     front.into_iter().chain(program.iter().cloned()).collect()
 }

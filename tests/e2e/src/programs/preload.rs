@@ -22,6 +22,7 @@ pub fn counter(family: Family, counter: Counter) -> PathBuf {
         Counter::Deep => ("libpmpi_counter_deep.so", &["-DDEEP"]),
     };
     let source = sources().join("pmpi_counter/pmpi_counter.c");
+    // The table of functions is compiled into the library.
     let mut watched = in_folder("pmpi_counter", "");
     watched.push(root().join("proto/mpi.functions"));
     library(family, name, &source, &watched, definitions)

@@ -26,6 +26,7 @@ pub fn command(family: Family, sections: &[&str]) -> Vec<OsString> {
     let built = build(family, "remaining_functions", &watched, |target| {
         compiler_commands(family, target)
     });
+
     let sections = sections.iter().map(OsString::from);
     std::iter::once(built.into()).chain(sections).collect()
 }
@@ -67,6 +68,7 @@ fn compiler_commands(family: Family, target: &Path) -> Vec<Command> {
         .chain(&NO_COUNTS)
         .map(|name| compiled(name, false))
         .collect();
+    // An MPI without large counts declares none of them.
     if declared.contains("MPI_Send_c") {
         commands.extend(BOTH_COUNTS.iter().map(|name| compiled(name, true)));
     }

@@ -78,6 +78,7 @@ pub fn in_language(
         Language::C => c(family, &format!("{name}_c"), &[source("c")]),
         Language::Fortran => fortran_file(family, &format!("{name}_f"), source("f90")),
     };
+
     let arguments = arguments.iter().map(OsString::from);
     std::iter::once(program).chain(arguments).collect()
 }
@@ -93,6 +94,8 @@ pub fn marked_line(name: &str, language: Language, mark: &str) -> String {
     let source =
         std::fs::read_to_string(sources().join(name).join(&file)).expect("the program's source");
     let at = source
+        // At the end of the line, so that the mark's own text in a comment elsewhere does not
+        // count.
         .lines()
         .position(|line| line.ends_with(&mark))
         .expect("a marked line");

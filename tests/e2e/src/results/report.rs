@@ -148,6 +148,7 @@ impl Report {
         let mut calls = Calls::new();
         for row in &self.functions {
             let rank = row.rank.expect("a row per rank has a rank");
+            // The report has one row for each rank and function.
             let before = calls.insert((rank, row.function.clone()), row.calls);
             assert!(
                 before.is_none(),
@@ -186,15 +187,19 @@ impl FunctionRow {
                 ..rows[0].clone()
             };
         }
+
+        // The variance of the whole: that within each row and that of the rows' means.
         let variance = rows.iter().map(|row| {
             let squares = row.stddev_seconds.powi(2) + (row.mean_seconds - mean).powi(2);
             row.calls as f64 * squares / calls as f64
         });
+
         let least =
             |a: &&&&FunctionRow, b: &&&&FunctionRow| a.min_seconds.total_cmp(&b.min_seconds);
         let most = |a: &&&&FunctionRow, b: &&&&FunctionRow| a.max_seconds.total_cmp(&b.max_seconds);
         let (shortest, longest) = (called.iter().min_by(least), called.iter().max_by(most));
         let (shortest, longest) = (shortest.expect("a row"), longest.expect("a row"));
+
         FunctionRow {
             rank: None,
             function: longest.function.clone(),
@@ -217,7 +222,9 @@ pub fn traffic(cells: &[Cell]) -> Traffic {
     let traffic = cells
         .iter()
         .map(|cell| ((cell.source, cell.destination), (cell.messages, cell.bytes)));
+
     let traffic: Traffic = traffic.collect();
+    // Collecting merges cells of the same pair.
     assert_eq!(
         traffic.len(),
         cells.len(),

@@ -28,12 +28,15 @@ pub struct LastCalls {
 pub fn read(path: &Path) -> BTreeMap<u32, LastCalls> {
     let trace = decode(path);
     let mut ranks = BTreeMap::new();
+
     let mut tracks: BTreeMap<u64, u32> = BTreeMap::new();
     let mut names: BTreeMap<(u32, u64), String> = BTreeMap::new();
     let mut arguments: BTreeMap<(u32, u64), String> = BTreeMap::new();
     let mut open: BTreeMap<u32, Step> = BTreeMap::new();
+    // In the order of the file: names are interned before events use them.
     for packet in trace.packet {
         let sequence = packet.trusted_packet_sequence_id.unwrap_or_default();
+        // Events name their strings by numbers, which are unique only within a sequence of packets.
         let interned = packet.interned_data.unwrap_or_default();
         for (into, from) in [
             (&mut names, interned.event_names),
@@ -46,10 +49,13 @@ pub fn read(path: &Path) -> BTreeMap<u32, LastCalls> {
                 );
             }
         }
+
         match packet.data {
             Some(Data::TrackDescriptor(track)) => {
+                // The first thread of a process has its number; other threads are left out.
                 let first = track.thread.filter(|thread| thread.pid == thread.tid);
                 if let Some(pid) = first.and_then(|thread| thread.pid) {
+                    // Rank r has the process number r + 1 in the file.
                     tracks.insert(track.uuid.unwrap_or_default(), pid as u32 - 1);
                     ranks.insert(pid as u32 - 1, LastCalls::default());
                 }
@@ -74,6 +80,7 @@ pub fn read(path: &Path) -> BTreeMap<u32, LastCalls> {
                         open.insert(rank, Step { name, number });
                     }
                     Some(SLICE_END) => {
+                        // Calls do not overlap in a thread: an end belongs to the open one.
                         let last = ranks.entry(rank).or_default();
                         last.done = open.remove(&rank);
                         last.calls += 1;
@@ -84,6 +91,8 @@ pub fn read(path: &Path) -> BTreeMap<u32, LastCalls> {
             None => {}
         }
     }
+
+    // What has begun and not ended.
     for (rank, step) in open {
         ranks.entry(rank).or_default().open = Some(step.name);
     }
@@ -96,6 +105,7 @@ pub fn arrows(path: &Path) -> usize {
     let (mut begins, mut ends) = (BTreeSet::new(), BTreeSet::new());
     for packet in trace.packet {
         if let Some(Data::TrackEvent(event)) = packet.data {
+            // An arrow has the same number at both of its ends.
             begins.extend(event.flow_ids);
             ends.extend(event.terminating_flow_ids);
         }
@@ -108,6 +118,7 @@ pub fn own_notes(logs: &Path, rank: u32) -> (Step, Option<String>) {
     let path = logs.join(format!("{rank}.calls"));
     let text = std::fs::read_to_string(&path)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+
     let step = |text: &str| {
         let (name, number) = text.trim().split_once(' ').expect("a name and a number");
         Step {
@@ -115,6 +126,7 @@ pub fn own_notes(logs: &Path, rank: u32) -> (Step, Option<String>) {
             number: number.trim().parse().ok(),
         }
     };
+    // Two notes of 64 bytes, written in place: the file is whole whenever the rank dies.
     let (done, open) = text.split_at_checked(64).expect("two notes");
     let open = step(open).name;
     (step(done), (open != "none").then_some(open))

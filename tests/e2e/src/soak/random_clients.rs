@@ -66,6 +66,7 @@ impl RandomClients {
     /// quarters of a run have the same number of each. `may_fail`: the gateway may be gone.
     pub fn act(&mut self, may_fail: bool) {
         self.end_slow_clients(SLOW_CLIENT_LIVES);
+
         if self.slow.len() < SLOW_CLIENTS && self.random.u32(..6) == 0 {
             self.slow.push((
                 slow_client(
@@ -75,10 +76,12 @@ impl RandomClients {
                 Instant::now(),
             ));
         }
+
         if self.to_do.is_empty() {
             self.to_do = TASKS.to_vec();
             self.random.shuffle(&mut self.to_do);
         }
+
         let lines = self.to_do.pop().unwrap_or_default();
         for line in lines {
             let output = self.client.run(line);
@@ -89,6 +92,7 @@ impl RandomClients {
                 self.refused
                     .push(format!("{}: {} {why}", line.join(" "), output.status));
             }
+            // Without a pause the clients would be most of the machine's load.
             std::thread::sleep(Duration::from_millis(self.random.u64(..200)));
         }
     }
@@ -96,6 +100,7 @@ impl RandomClients {
     /// Ends all clients, and leaves the job running and recording.
     pub fn leave(&mut self) {
         self.end_slow_clients(Duration::ZERO);
+        // Twice is harmless: both say how it is to be, not what to change.
         for line in [["resume"].as_slice(), &["record", "on"]] {
             self.client.run(line);
         }

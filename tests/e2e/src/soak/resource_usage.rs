@@ -35,6 +35,7 @@ pub struct Usage {
 impl Usage {
     /// The usage of a process now; `None` of one that has ended.
     pub fn of(process: &Process) -> Option<Usage> {
+        // A process that has ended has no memory, nor has a zombie.
         let bytes = resident_bytes(process);
         let files = open_files(process) as u64;
         (bytes > 0).then_some(Usage { bytes, files })
@@ -96,6 +97,7 @@ impl UsageLog {
                 life(samples).as_secs_f64()
             );
         }
+
         let mut short: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
         for ((role, _), samples) in &self.samples {
             if !is_long(samples, run) {
@@ -107,6 +109,7 @@ impl UsageLog {
                     .fold(*most, u64::max);
             }
         }
+
         for (role, (processes, most)) in short {
             let _ = writeln!(
                 text,
@@ -121,10 +124,13 @@ impl UsageLog {
     pub fn growing(&self, run: Duration) -> Vec<String> {
         let grows = |((role, pid), samples): (&Who, &Vec<(Duration, Usage)>)| {
             let [_, second, third, last] = quarters(samples).map(|quarter| quarter.least);
+            // From the second quarter: the first is for warming up.
             let slack = SLACK_BYTES + (second.bytes as f64 * SLACK_PART) as u64;
+
             let goes_on = |number: fn(Usage) -> u64, slack: u64| {
                 number(third) > number(second) + slack && number(last) > number(third) + slack
             };
+
             let more = goes_on(|held| held.bytes, slack) || goes_on(|held| held.files, SLACK_FILES);
             more.then(|| format!("{role}, process {pid}: {second:?}, {third:?}, {last:?}"))
         };
@@ -153,10 +159,13 @@ fn quarters(samples: &[(Duration, Usage)]) -> [Quarter; 4] {
     let life = life(samples).as_secs_f64();
     let mut held: [Vec<Usage>; 4] = Default::default();
     let born = samples.first().map_or(Duration::ZERO, |(born, _)| *born);
+
     for (at, usage) in samples {
         let quarter = (4.0 * at.saturating_sub(born).as_secs_f64() / life) as usize;
+        // The last sample lies exactly at the end.
         held[quarter.min(3)].push(*usage);
     }
+
     held.map(|held| Quarter {
         least: Usage::fold(&held, |numbers| {
             numbers.into_iter().min().unwrap_or_default()

@@ -33,6 +33,7 @@ impl Sampler {
             let (begun, mut usages) = (Instant::now(), UsageLog::default());
             while !stop_flag.load(Ordering::Relaxed) {
                 for process in marked(&mark) {
+                    // Shells and daemons of the launcher have the mark, too.
                     let numbered = variable(&process, number).filter(|_| {
                         process.name == application || PROGRAMS.contains(&process.name.as_str())
                     });

@@ -20,13 +20,18 @@ pub fn all(tap: &Path, rank: u32, mut each: impl FnMut(&Call, &[Part])) {
         if file.read_exact(&mut message).is_err() {
             return;
         }
+
+        // The length of the payload, as in `proto/wire.md`.
         let length = u32::from_le_bytes(message[28..32].try_into().expect("four bytes")) as usize;
         message.resize(HEADER_BYTES + length, 0);
         file.read_exact(&mut message[HEADER_BYTES..])
             .expect("a whole packet");
+
         let (header, payload) = Header::decode(&message).expect("a packet");
+        // The tap must have every packet, in order: a gap would make the comparison worthless.
         assert_eq!((header.location.rank.0, header.sequence), (rank, sequence));
         sequence += 1;
+
         let mut decoder = Decoder::new(header.first_time, header.next_request);
         let mut at = 0;
         while at < payload.len() {
@@ -36,6 +41,7 @@ pub fn all(tap: &Path, rank: u32, mut each: impl FnMut(&Call, &[Part])) {
             for _ in 0..parts {
                 beside.push(decoder.part(payload, &mut at).expect("a part"));
             }
+            // Parts of a continuation belong to the call before; they are not compared.
             if let Decoded::Call(call, _) = decoded {
                 each(&call, &beside);
             }

@@ -75,11 +75,13 @@ pub fn kept(client: &Client, rank: u32) -> Kept {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+
     let regions: HashMap<&str, u16> = mpi::FUNCTIONS
         .iter()
         .map(|function| function.name)
         .zip(0..)
         .collect();
+
     let (mut calls, mut samples) = (Vec::new(), Vec::new());
     let mut last = None;
     for page in serde_json::Deserializer::from_slice(&output.stdout).into_iter::<Page>() {
@@ -97,8 +99,10 @@ pub fn kept(client: &Client, rank: u32) -> Kept {
             ));
         }
         samples.extend(page.samples);
+        // The counters of the last page are the newest.
         last = Some((page.books, page.losses));
     }
+
     let (counts, losses) = last.expect("a page at least");
     Kept {
         calls,

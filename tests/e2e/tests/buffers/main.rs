@@ -63,6 +63,7 @@ fn assert_constant(samples: &[(Instant, u64)]) {
     let (Some((begun, _)), Some((ended, _))) = (samples.first(), samples.last()) else {
         panic!("the place was not sampled");
     };
+
     // Buffers fill in the first fifth of the run.
     let fifth = ended.duration_since(*begun) / 5;
     let sizes = samples
@@ -72,6 +73,7 @@ fn assert_constant(samples: &[(Instant, u64)]) {
     let (least, most) = (sizes.iter().min().copied(), sizes.iter().max().copied());
     let (least, most) = (least.unwrap_or(0), most.unwrap_or(u64::MAX));
     assert!(least > 0 && sizes.len() >= 5, "{sizes:?}");
+
     assert!(
         most - least <= RESIDENT_TOLERANCE,
         "from {least} to {most} bytes: {sizes:?}"
@@ -105,16 +107,19 @@ fn run_flood(
     for (name, value) in variables {
         job = job.env(name, value);
     }
+
     let mut running = job.start();
     running.wait_for_answers();
     let place = running.only("tool-place");
     let samples = sample_memory(&place, || running.notes("done") == RANKS);
+
     let client = running.client();
     // The last records arrive within the latency bound.
     let mut buffers = client.json(&["buffers"]);
     while number(&buffers, "/coverage/ledger/in_flight") != 0 {
         buffers = client.json(&["buffers"]);
     }
+
     let in_force = &buffers["strategies"];
     assert_eq!(
         in_force[0]["strategy"].as_str(),
@@ -122,11 +127,13 @@ fn run_flood(
         "{in_force}"
     );
     assert_eq!(number(&buffers, "/strategies/0/ranks"), u64::from(RANKS));
+
     let (bins, used) = (number(&buffers, "/bins"), number(&buffers, "/bins_used"));
     assert!(
         used * 10 >= bins * 8,
         "{used} of {bins} bins are in use: {buffers}"
     );
+
     let notes = client.json(&["status"])["status"]["notes"].to_string();
     assert!(notes.contains("INVIVO_TAP"), "{notes}");
 
@@ -134,6 +141,7 @@ fn run_flood(
         .iter()
         .map(|&rank| (rank, kept(&client, rank)))
         .collect();
+
     running.tell("end");
     let ended = running.end();
     assert_constant(&samples);
@@ -149,6 +157,7 @@ type Outcome = (i32, Vec<String>, Vec<String>);
 fn bare(family: Family) -> Outcome {
     static KNOWN: Mutex<Vec<(Family, Outcome)>> = Mutex::new(Vec::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+
     if let Some((_, outcome)) = known.iter().find(|(of, _)| *of == family) {
         return outcome.clone();
     }
@@ -168,6 +177,7 @@ fn keeps_what_is_defined(family: Family, strategy: &'static str, compared: &[u32
         number(&buffers, "/reductions") >= number(&buffers, "/bins"),
         "{buffers}"
     );
+
     for (rank, Kept { calls, counts, .. }) in &kept {
         assert_eq!(
             (counts.kept, counts.stored),
@@ -292,6 +302,7 @@ fn a_strategy_changes_while_the_job_runs() {
     let stderr = String::from_utf8_lossy(&refused.stderr);
     assert!(stderr.contains("is too small"), "{stderr}");
     assert_eq!(in_force().as_deref(), Some("iterations:3@MPI_Allreduce"));
+
     let refused = client.run(&["strategy", "best"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("\"best\" is no rule of a strategy"));
     assert_rules_without_effect_are_refused(&client);
@@ -324,8 +335,10 @@ fn a_strategy_changes_while_the_job_runs() {
             .all(|record| number(record, "/end_ns") >= now - 200_000_000)
     );
     assert_records_end(&client);
+
     let no_rank = client.run(&["records", "7"]);
     assert!(String::from_utf8_lossy(&no_rank.stderr).contains("nobody has records of rank 7"));
+
     running.tell("stop");
     assert_eq!(running.end().code(), 0);
 }
@@ -339,12 +352,15 @@ fn assert_records_end(client: &Client) {
         .spawn()
         .expect("the invivo command runs");
     let mut pages = BufReader::new(asked.stdout.take().expect("its output"));
+
     let (mut first, mut others) = (String::new(), String::new());
     pages.read_line(&mut first).expect("a page");
     let now = number(&client.json(&["status"]), "/status/recording/now_ns");
+    // The rank goes on recording while nobody reads: the answer must not follow it.
     std::thread::sleep(Duration::from_millis(300));
     pages.read_to_string(&mut others).expect("the other pages");
     assert!(asked.wait().expect("its status").success());
+
     let last: Value = others
         .lines()
         .last()

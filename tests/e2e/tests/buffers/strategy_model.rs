@@ -36,6 +36,7 @@ impl Sorter {
             .iter()
             .filter_map(|level| level["shorter_than_log2_ticks"].as_u64());
         let shorter: Vec<u32> = shorter.map(|log2| log2 as u32).collect();
+
         let rule = |rule: &str| match rule.split_once(':')? {
             ("iterations", value) => Some(Rule::Iterations(value.split('@').next()?.parse().ok()?)),
             ("duration", _) => Some(Rule::Shorter(shorter.clone())),
@@ -45,6 +46,7 @@ impl Sorter {
             ("depth", _) => Some(Rule::Depth),
             _ => None,
         };
+
         let barrier = mpi::FUNCTIONS
             .iter()
             .position(|function| function.name == "MPI_Barrier");
@@ -57,10 +59,12 @@ impl Sorter {
     }
 
     fn level(&mut self, call: &Call) -> usize {
+        // The barrier itself belongs to the iteration that it ends.
         let iteration = self.iterations;
         if call.facts.region.0 == self.barrier {
             self.iterations += 1;
         }
+
         let mut below = 0;
         for rule in &self.rules {
             match rule {
@@ -94,17 +98,21 @@ pub fn assert_is_the_strategys(sorter: &mut Sorter, kept: &[Known], tap: &Path, 
     let what = format!("rank {rank} under {}", sorter.strategy);
     // The level of a call depends on all calls before it, so that the full record is needed.
     let mut levels: Vec<(u64, Vec<Known>)> = Vec::new();
+
     let mut next = kept.iter().peekable();
     all(tap, rank, |call, parts| {
+        // Calls behind the last kept one came after the buffer was read.
         if call.end > last_end {
             return;
         }
+
         let level = sorter.level(call);
         if levels.len() <= level {
             levels.resize_with(level + 1, Default::default);
         }
         let (count, newest) = &mut levels[level];
         *count += 1;
+
         let facts = &call.facts;
         let known = (
             call.end,
@@ -120,17 +128,21 @@ pub fn assert_is_the_strategys(sorter: &mut Sorter, kept: &[Known], tap: &Path, 
             None => newest.clear(),
         }
     });
+
     assert_eq!(
         next.next(),
         None,
         "{what}: it is kept and was never taken, or is in no order"
     );
+
     let found: usize = levels.iter().map(|(_, newest)| newest.len()).sum();
     assert_eq!(
         found,
         kept.len(),
         "{what}: something of a level is kept and something newer of it is not"
     );
+
+    // The lowest level of which something is kept may be incomplete.
     let occupied = levels.iter().filter(|(count, _)| *count > 0);
     let mut of_higher = occupied.skip_while(|(_, newest)| newest.is_empty());
     of_higher.next();

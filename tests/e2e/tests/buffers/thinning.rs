@@ -36,6 +36,7 @@ fn fits(results: &FloodResults, rank: u32, geometry: Geometry) -> (u64, u64) {
         Buffer::with_geometry(geometry, Strategy::flight_recorder()).expect("large enough");
     let (mut fit, mut end) = (0, None);
     all(results.tap.path(), rank, |call, parts| {
+        // `all` reads to the end of the record; what comes behind the first reduction is skipped.
         if end.is_some() {
             return;
         }
@@ -75,14 +76,18 @@ pub fn assert_thinned(results: &FloodResults, every: u64) {
         u64::from(RANKS),
         "{buffers}"
     );
+
     let mut samples = Vec::new();
     for (rank, kept) in &results.kept {
         let counts = &kept.counts;
         let taken = counts.stored;
+        // All calls are gone, and none is missing in the counters.
         assert_eq!((counts.kept, counts.reduced), (0, taken));
+
         let (first, last) = ends(results, *rank, taken);
         samples.push(taken / every);
         assert!(kept.calls.is_empty());
+        // One loss for each reason: the cap is the only one.
         let mut of_calls = kept.losses.iter().filter(|loss| loss.class == "call");
         let (lost, None) = (of_calls.next().expect("a loss"), of_calls.next()) else {
             panic!("calls went at the cap alone");
@@ -97,17 +102,20 @@ pub fn assert_thinned(results: &FloodResults, every: u64) {
             .iter()
             .find(|one| number(one, "/location/rank") == u64::from(*rank));
         let one = one.expect("four locations are named");
+
         let (bins, bytes) = (
             number(one, "/bins"),
             number(buffers, "/bytes") / u64::from(RANKS),
         );
         let bin_bytes = (bytes / bins) as usize;
+        // Calls may use half of the buffer: the cap is 50 %.
         let half = Geometry::with_bins(bin_bytes * bins as usize / 2, bin_bytes);
         let (fit, dropped) = fits(results, *rank, half);
         assert!(
             taken >= TOO_SMALL * 2 * fit,
             "{taken} calls, of which half a buffer takes {fit}"
         );
+
         // Job time is a linear function of ticks, of which the losses give two points.
         let slope = (lost.last_ns - lost.first_ns) as f64 / (last - first) as f64;
         let wanted = lost.first_ns + ((dropped - first) as f64 * slope) as u64;
@@ -117,13 +125,16 @@ pub fn assert_thinned(results: &FloodResults, every: u64) {
             "rank {rank}: dropped at {marked} ns, not at {wanted} ns"
         );
     }
+
     let levels = levels(buffers);
     let closed = |level: &Value| number(level, "/closed");
+    // Levels are closed from the lowest on, on every rank.
     let halvings = levels
         .iter()
         .take_while(|level| closed(level) == u64::from(RANKS))
         .count() as u32;
     assert!((1..LEVELS).contains(&halvings), "{buffers}");
+
     assert_notified(results, halvings, every);
     for (rank, kept) in &results.kept {
         // The value of a sample is the number of calls before it: multiples of one distance.
@@ -137,6 +148,7 @@ pub fn assert_thinned(results: &FloodResults, every: u64) {
             "rank {rank} after {halvings} halvings"
         );
     }
+
     for (at, of_level) in (0..).zip(&levels[..LEVELS as usize]) {
         // On a busy machine ranks have different numbers of samples.
         let left = |samples: u64| {
@@ -182,6 +194,7 @@ fn assert_notified(results: &FloodResults, halvings: u32, every: u64) {
         let lost = kept.losses.iter().filter(|loss| loss.class == "sample");
         let closed = lost.filter(|loss| loss.reason == "of a closed level");
         let in_vain: u64 = closed.map(|loss| loss.records).sum();
+        // Samples that were due by the number of calls, had their frequency not been halved.
         let due = kept.counts.stored / every;
         assert!(
             in_vain * 10 < due,
@@ -198,6 +211,7 @@ pub fn assert_crowded_out(results: &FloodResults) {
             (0, u64::from(RANKS))
         );
     }
+
     let lost = results.buffers["losses"].as_array().expect("losses");
     assert!(
         lost.iter().any(|loss| loss["class"] == "sample"),

@@ -3,29 +3,29 @@
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// Ranks, where nothing else is said: with two, a small machine's cores are all theirs, and the
-/// tools take from them.
+/// Ranks unless a program says otherwise: with two, the cores of a small machine are all in use,
+/// and the tools take from them.
 pub const RANKS: u32 = 2;
 
-/// One program as it is run in pairs.
+/// One program that is run in pairs.
 pub struct App {
     pub name: String,
     pub about: String,
     pub ranks: u32,
     pub program: PathBuf,
     pub arguments: Vec<String>,
-    /// Where it runs.
+    /// Working directory of the program.
     pub folder: PathBuf,
     pub read: fn(&str, &Path) -> Result<Said>,
 }
 
-/// What a run said of itself.
+/// What a run reports of itself.
 #[derive(Debug, PartialEq)]
 pub struct Said {
-    /// Of the main loop; without it the whole job counts.
+    /// Time of the main loop; without it the whole job counts.
     pub seconds: Option<f64>,
-    /// Must be the same in both.
+    /// Result of the computation, which must be the same in both runs.
     pub answer: String,
-    /// Calls by function, of all ranks; of real programs nobody says.
+    /// Calls by function, of all ranks; empty for real programs, which do not count them.
     pub made: Vec<(String, u64)>,
 }

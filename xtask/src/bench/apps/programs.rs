@@ -1,5 +1,5 @@
-//! The programs: kernels of our own with the patterns of the NAS benchmarks, LAMMPS, hpcc; and how
-//! each tells what it did.
+//! Lists the benched programs: kernels with the patterns of the NAS benchmarks, LAMMPS and hpcc;
+//! and reads the output of each.
 
 use super::app::{App, RANKS, Said};
 use crate::bench::mpi::OPEN_MPI;
@@ -8,8 +8,8 @@ use crate::bench::stream;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 
-/// One kernel with what it computes between exchanges, so that its ranks make some 35,000 calls a
-/// second if its pattern gives that at all, and with steps for a second.
+/// One kernel. Its work between exchanges is chosen for some 35,000 calls a second of each rank, if
+/// the pattern gives that at all, and its steps for a second.
 struct Kernel {
     name: &'static str,
     pattern: &'static str,
@@ -70,7 +70,7 @@ const KERNELS: [Kernel; 7] = [
     },
 ];
 
-/// All that are run; some in a full run only.
+/// All programs of a bench; some are in a full run only.
 pub fn all(full: bool) -> Result<Vec<App>> {
     let c = OPEN_MPI.compile("kernels.c", "kernels-c", &[])?;
     let fortran = OPEN_MPI.compile("kernels.f90", "kernels-f", &[])?;
@@ -91,6 +91,7 @@ pub fn all(full: bool) -> Result<Vec<App>> {
         folder: folder(),
         read: of_kernel,
     };
+
     let plain = |name: &str, about: &str, arguments: &[&str]| App {
         name: name.to_owned(),
         about: about.to_owned(),
@@ -100,18 +101,22 @@ pub fn all(full: bool) -> Result<Vec<App>> {
         folder: folder(),
         read: of_kernel,
     };
+
     let mut apps: Vec<App> = KERNELS
         .iter()
         .map(|one| kernel(one, one.name.to_owned(), RANKS, 1.0))
         .collect();
+
     let melt =
         |name: &str, ranks| lammps(name, ranks, "melt", 1000, "molecular dynamics, 4,000 atoms");
     apps.push(melt("LAMMPS melt", RANKS)?);
+
     apps.push(plain(
         "comms 10,000",
         "communicators made, used and freed",
         &["comms", "10000", "20000"],
     ));
+
     if full {
         let some =
             |names: [&'static str; 3]| KERNELS.iter().filter(move |one| names.contains(&one.name));
@@ -141,13 +146,14 @@ pub fn all(full: bool) -> Result<Vec<App>> {
     Ok(apps)
 }
 
-/// `answer`, `seconds` and `made` lines.
+/// Reads the `answer`, `seconds` and `made` lines of a kernel.
 fn of_kernel(text: &str, _: &Path) -> Result<Said> {
     let mut said = Said {
         seconds: None,
         answer: String::new(),
         made: Vec::new(),
     };
+
     for line in text.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
@@ -157,6 +163,7 @@ fn of_kernel(text: &str, _: &Path) -> Result<Said> {
             _ => {}
         }
     }
+
     ensure!(
         said.seconds.is_some() && !said.answer.is_empty() && !said.made.is_empty(),
         "the kernel said: {text}"
@@ -180,7 +187,7 @@ fn lammps(name: &str, ranks: u32, example: &str, steps: u32, about: &str) -> Res
     })
 }
 
-/// Its own time of the loop, and the rows of its table.
+/// Reads LAMMPS' own time of the loop, and the rows of its table as the answer.
 fn of_lammps(text: &str, _: &Path) -> Result<Said> {
     let seconds = text
         .lines()
@@ -188,10 +195,12 @@ fn of_lammps(text: &str, _: &Path) -> Result<Said> {
     let seconds = seconds
         .and_then(|rest| rest.split(' ').next())
         .context("no loop time")?;
+    // The table of thermodynamic output: lines of numbers only.
     let is_row = |line: &&str| {
         let mut words = line.split_whitespace().peekable();
         words.peek().is_some() && words.all(|word| word.parse::<f64>().is_ok())
     };
+
     let rows: Vec<&str> = text.lines().filter(is_row).collect();
     ensure!(rows.len() > 2, "LAMMPS printed no table");
     Ok(Said {
@@ -206,6 +215,7 @@ fn hpcc() -> Result<App> {
     let example = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
     let text = std::fs::read_to_string(example).with_context(|| example.to_owned())?;
     let own = folder().join("hpcc");
+
     std::fs::create_dir_all(&own)?;
     std::fs::write(own.join("hpccinf.txt"), on_two_ranks(&text))?;
     Ok(App {
@@ -221,10 +231,11 @@ fn hpcc() -> Result<App> {
     })
 }
 
-/// Its example is for four ranks, two by two.
+/// The input for two ranks: the example is for four, two by two.
 fn on_two_ranks(example: &str) -> String {
     let line = |line: &str| {
         let mut words = line.split_whitespace();
+        // The number of process rows; its columns stay two.
         match (words.next(), words.next()) {
             (Some(_), Some("Ps")) => "1            Ps\n".to_owned(),
             _ => format!("{line}\n"),
@@ -233,7 +244,7 @@ fn on_two_ranks(example: &str) -> String {
     example.lines().map(line).collect()
 }
 
-/// Whether it succeeded. Its results are rates, other ones in each run.
+/// Reads whether hpcc succeeded. Its results are rates, which differ in each run.
 fn of_hpcc(_: &str, own: &Path) -> Result<Said> {
     let file = own.join("hpccoutf.txt");
     let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;

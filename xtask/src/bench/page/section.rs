@@ -12,13 +12,11 @@ pub type Charts = Vec<(&'static str, Chart)>;
 
 /// One section of the page.
 pub struct Section {
-    /// As the page names it, and its bench.
+    /// The name of the section and of its bench.
     pub name: &'static str,
     /// Cores that others may have used for figures to be taken over: where they take the ranks'
-    /// own, a comparison of whole programs says nothing.
+    /// own, a comparison of whole programs means nothing.
     pub others_max: f64,
-    /// Its tables.
     pub text: fn(&Runs) -> Result<String>,
-    /// Its charts.
     pub charts: fn(&Value) -> Result<Charts>,
 }

@@ -8,7 +8,7 @@ mod shim;
 use super::section::{Runs, Section};
 use std::fmt::Write as _;
 
-/// All of them.
+/// All sections, in the order of the page.
 pub const ALL: &[Section] = &[
     Section {
         name: "shim",
@@ -48,9 +48,10 @@ pub const ALL: &[Section] = &[
     },
 ];
 
-/// What stands below each section's tables.
+/// The lines below each section's tables: when and on which machine each run was made.
 pub fn where_and_when(runs: &Runs) -> String {
     let mut text = String::new();
+    // The newest first, as in the tables.
     for run in runs.iter().rev() {
         let machine = &run["machine"];
         let word = |name: &str| machine[name].as_str().unwrap_or("unknown").to_owned();
@@ -59,6 +60,7 @@ pub fn where_and_when(runs: &Runs) -> String {
         } else {
             ""
         };
+
         let _ = writeln!(
             text,
             "- {} run of {}: {} ({kind}{} cores, {:.0} GiB), {}, Linux {}; others used {:.2} cores \

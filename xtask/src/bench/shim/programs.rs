@@ -1,4 +1,4 @@
-//! The program under each tool, which must have seen what it called.
+//! Runs the program under each tool, and checks that the tool has recorded its calls.
 
 use super::tool::{RANKS, Tool};
 use crate::bench::mpi::{Mpi, Report, observed, with_tools};
@@ -9,9 +9,8 @@ use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is built for one MPI.
+/// The compiled programs and libraries for one MPI.
 pub struct Programs {
-    /// Which.
     pub mpi: Mpi,
     calls: PathBuf,
     pass: PathBuf,
@@ -19,7 +18,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Builds it.
+    /// Compiles all of them.
     pub fn new(mpi: Mpi) -> Result<Programs> {
         let shared = ["-shared", "-fPIC"];
         Ok(Programs {
@@ -30,7 +29,7 @@ impl Programs {
         })
     }
 
-    /// Runs the program under a tool, which must have seen what it called.
+    /// Runs the program under a tool; fails where the tool has not recorded what it called.
     pub fn run(&self, tool: Tool, mode: [&str; 2]) -> Result<Said> {
         let report = folder().join("shim-report.json");
         let is_observed = matches!(tool, Tool::Off | Tool::On);
@@ -39,6 +38,7 @@ impl Programs {
         } else {
             RANKS
         });
+        // Off in all runs, with tools and without: see the head of `shim.rs`.
         self.mpi.yielding(&mut launch, false);
         match tool {
             Tool::Bare => {}
@@ -48,10 +48,13 @@ impl Programs {
             Tool::On => observed(&mut launch, &report, &[]),
             Tool::Eztrace => {
                 let library = self.mpi.eztrace().context("EZTrace")?;
+                // A trace of the run before would count as this one's.
                 let _ = std::fs::remove_dir_all(self.trace());
                 self.mpi.preload(&mut launch, &library);
             }
         }
+
+        // A tool that was not active is fast: its own output proves that it was.
         let mut said = Said::read(&output(launch.arg(&self.calls).args(mode))?)?;
         match tool {
             Tool::Off => Report::read(&report)?.is_off(RANKS)?,
@@ -69,7 +72,7 @@ impl Programs {
         Ok(said)
     }
 
-    /// Where EZTrace writes.
+    /// The folder that EZTrace writes.
     fn trace(&self) -> PathBuf {
         let mut name = self.calls.file_name().unwrap_or_default().to_owned();
         name.push("_trace");
@@ -99,7 +102,7 @@ fn bytes_below(folder: &Path) -> u64 {
     entries.map(of_entry).sum()
 }
 
-/// What the program prints. Other tools' lines between are left out.
+/// The output of the program; other tools' lines between are left out.
 #[derive(Default)]
 pub struct Said {
     /// ns per call on the wall and of the thread, by kind.
@@ -110,7 +113,7 @@ pub struct Said {
     pub quantiles: BTreeMap<String, f64>,
     /// The slowest calls, longest first.
     slow: Vec<f64>,
-    /// Packets that were filled.
+    /// Packets that the job sent.
     pub packets: u64,
 }
 

@@ -1,9 +1,9 @@
-//! The tools that stand beside Invivo in the bench of single calls.
+//! The tools that the bench of single calls compares.
 
-/// Ranks: one works.
+/// Ranks of the bench; one of them works.
 pub const RANKS: u32 = 2;
 
-/// What the program runs under.
+/// A tool that the program runs under.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tool {
     Bare,

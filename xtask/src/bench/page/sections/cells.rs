@@ -41,8 +41,9 @@ pub fn bar(series: usize, value: &Value) -> Result<Bar> {
     })
 }
 
-/// What the same row says in the runs before, the last first.
+/// The medians of the same row in the earlier runs, the newest of them first.
 pub fn earlier(runs: &Runs, is_it: impl Fn(&Value) -> bool, of: &str) -> String {
+    // The newest is in a column of its own.
     let before = runs.iter().rev().skip(1);
     let values = before.filter_map(|run| rows(run).find(|row| is_it(row))?[of]["median"].as_f64());
     let values: Vec<String> = values.map(short).collect();

@@ -1,4 +1,4 @@
-//! The sections on whole jobs: programs, start and end, questions.
+//! The sections on whole jobs: programs, bytes, start and end, and questions to the tree.
 
 use super::cells::{bar, bounded, earlier, median, newest, rows, word};
 use crate::bench::page::section::{Charts, Runs};
@@ -135,10 +135,12 @@ pub fn tree(runs: &Runs) -> Result<String> {
              | ranks | layers | tool processes | functions | matrix | status | messages \
              |\n|---|---|---|---|---|---|---|\n";
     for row in of("simulated") {
+        // Small numbers, such as layers, are shown as they are.
         let number = |name: &str| match row[name].as_f64() {
             Some(many) if many >= 10.0 => short(many),
             _ => row[name].to_string(),
         };
+
         let names = [
             "ranks",
             "layers",

@@ -1,4 +1,4 @@
-//! The section on the tool place.
+//! The section on the tool place: time and memory for each call, and the part of each stage.
 
 use super::cells::{bar, bounded, earlier, median, newest, rows};
 use crate::bench::page::section::{Charts, Runs};
@@ -27,6 +27,7 @@ pub fn place(runs: &Runs) -> Result<String> {
          allocations in a million calls | memory at half-time, in the end | ns, earlier runs |\n\
          |---|---|---|---|---|---|---|\n",
     );
+
     for row in of_place(run, "place") {
         let ns = median(&row["cpu_ns"])?;
         let same = |other: &Value| other["locations"] == row["locations"];
@@ -41,6 +42,7 @@ pub fn place(runs: &Runs) -> Result<String> {
             row["locations"],
             bounded(&row["cpu_ns"]),
             1e3 / ns,
+            // 1e9 ns, over the target of 10 million calls, in percent.
             1e4 / ns,
             short(row["allocations_per_million_calls"].as_f64().unwrap_or(0.0)),
             mib("half_bytes"),
@@ -54,8 +56,10 @@ pub fn place(runs: &Runs) -> Result<String> {
     }
     text += "\nOf the time with 64 locations, each part alone:\n\n| part | ns per call | share \
         |\n|---|---|---|\n";
+
     let whole = of_place(run, "place").find(|row| row["locations"] == 64);
     let whole = median(&whole.context("64 locations")?["cpu_ns"])?;
+    // What is left when the parts are subtracted from the whole.
     let mut rest = whole;
     for (stage, about) in STAGES {
         let row = of_place(run, stage).next().context(stage)?;
@@ -68,6 +72,7 @@ pub fn place(runs: &Runs) -> Result<String> {
             100.0 * ns / whole
         );
     }
+
     let _ = writeln!(
         text,
         "| the rest: cuts and pauses, and caches that all share | {} | {:.0} % |",

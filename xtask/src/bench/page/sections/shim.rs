@@ -1,4 +1,4 @@
-//! The section on calls.
+//! The section on calls: what wrappers, time stamps, Invivo and EZTrace add to each.
 
 use super::cells::{bar, bounded, each, earlier, median, newest, rows, word};
 use crate::bench::page::section::{Charts, Runs};
@@ -33,6 +33,7 @@ pub fn shim(runs: &Runs) -> Result<String> {
             TOOLS.join(" | ")
         );
         let _ = writeln!(text, "|---|---|{}---|", "---|".repeat(TOOLS.len()));
+        // These two have tables of their own below.
         let kinds = each(run, "kind").into_iter();
         for kind in kinds.filter(|kind| !kind.starts_with("single") && *kind != "packet switch") {
             let row = |tool: &str| {
@@ -40,6 +41,7 @@ pub fn shim(runs: &Runs) -> Result<String> {
                     |row: &&Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == tool;
                 rows(run).find(is_it)
             };
+
             let bare = row("bare").context("a bare run")?;
             let _ = write!(
                 text,
@@ -47,10 +49,12 @@ pub fn shim(runs: &Runs) -> Result<String> {
                 word(bare, "about"),
                 short(median(&bare["ns"])?)
             );
+
             for tool in TOOLS {
                 let cell = row(tool).map_or("-".to_owned(), |row| bounded(&row["added_ns"]));
                 let _ = write!(text, "| {cell} ");
             }
+
             let is_it =
                 |row: &Value| row["mpi"] == mpi && row["kind"] == kind && row["tool"] == "recorded";
             let _ = writeln!(text, "| {} |", earlier(runs, is_it, "added_ns"));
@@ -81,6 +85,7 @@ fn aims(runs: &Runs, mpi: &str) -> Result<String> {
          | call | recorded, less two stamps and {RECORDED_NS:.0} ns | recording off, less the \
          wrapper and {OFF_NS:.0} ns |\n|---|---|---|\n"
     );
+    // Only within one run: figures of different days have different machines below them.
     for kind in kinds(newest(runs)?) {
         let above = |tool: &str, least: &str, more: f64| {
             let of_run = |run: &Value| {
@@ -118,6 +123,7 @@ fn single(run: &Value, mpi: &str) -> Result<String> {
             let row = rows(run).find(is_it);
             row.map_or("-".to_owned(), |row| bounded(&row["ns"]))
         };
+
         let part: f64 = kind.trim_start_matches("single ").parse()?;
         let _ = writeln!(
             text,
@@ -128,6 +134,7 @@ fn single(run: &Value, mpi: &str) -> Result<String> {
             ns("recorded")
         );
     }
+
     let switch = rows(run).find(|row| row["mpi"] == mpi && row["kind"] == "packet switch");
     if let Some(row) = switch {
         let _ = writeln!(
@@ -158,6 +165,7 @@ pub fn shim_charts(run: &Value) -> Result<Charts> {
                     bars.push(bar(series, &row["added_ns"])?);
                 }
             }
+            // A tool that was not there, such as EZTrace, has no bar.
             if !kind.starts_with("single") && kind != "packet switch" && !bars.is_empty() {
                 let label = kind.to_owned();
                 groups.push(Group { label, bars });
