@@ -9,6 +9,7 @@ const TOKEN_BYTES: usize = 32;
 pub const TOKEN_LENGTH: usize = 2 * TOKEN_BYTES;
 
 fn fill(bytes: &mut [u8]) -> std::io::Result<()> {
+    // A signal may cut a call short.
     let mut filled = 0;
     while filled < bytes.len() {
         filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;

@@ -55,7 +55,7 @@ pub fn doctor(args: DoctorArgs) -> ExitCode {
         json: args.json,
         findings: Vec::new(),
     };
-    let installed = installation::look(&environment);
+    let installed = installation::check(&environment);
     told.tell(installed.findings.clone());
     let launchers = installation::launchers(path);
     told.tell(installation::about_launchers(
@@ -63,14 +63,14 @@ pub fn doctor(args: DoctorArgs) -> ExitCode {
         &installed.families,
     ));
     if let Some(program) = &args.program {
-        told.tell(application::look(
+        told.tell(application::check(
             program,
             &environment,
             &installed.families,
             &launchers,
         ));
     }
-    told.tell(machine::look(&environment));
+    told.tell(machine::check(&environment));
     if !args.no_self_test {
         // The standard's interface has no program of its own.
         for family in installed

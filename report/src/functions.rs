@@ -149,8 +149,10 @@ mod tests {
             text,
             "function  calls     time   share     mean  sigma   min      max  of rank      sent  \
              received\n\
-             MPI_Recv      2  3.00 ms  75.0 %  1.50 ms    0 s  1 ns  3.00 ms        3  2.00 KiB       0 B\n\
-             MPI_Send      2  1.00 ms  25.0 %   500 us    0 s  1 ns  1.00 ms        3  2.00 KiB       0 B\n"
+             MPI_Recv      2  3.00 ms  75.0 %  1.50 ms    0 s  1 ns  3.00 ms        3  2.00 KiB  \
+             \x20    0 B\n\
+             MPI_Send      2  1.00 ms  25.0 %   500 us    0 s  1 ns  1.00 ms        3  2.00 KiB  \
+             \x20    0 B\n"
         );
     }
 

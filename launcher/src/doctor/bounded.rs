@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Between two looks at a command.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What a command did.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub fn run(command: &mut Command, limit: Duration) -> std::io::Result<Done> {
                 child.wait()?;
                 break None;
             }
-            None => std::thread::sleep(LOOK),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     };
     let text = |file: &mut std::fs::File| -> std::io::Result<String> {

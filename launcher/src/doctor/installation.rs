@@ -42,7 +42,7 @@ pub struct Installed {
 }
 
 /// Looks at our own files.
-pub fn look(environment: &Environment) -> Installed {
+pub fn check(environment: &Environment) -> Installed {
     let artefacts = match Artefacts::of_this_program() {
         Ok(artefacts) => artefacts,
         Err(error) => {

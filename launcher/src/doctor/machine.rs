@@ -19,7 +19,7 @@ const SHM_ENOUGH: u64 = 128 << 20;
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// Looks at everything.
-pub fn look(environment: &Environment) -> Vec<Finding> {
+pub fn check(environment: &Environment) -> Vec<Finding> {
     vec![
         directory("sockets", "XDG_RUNTIME_DIR", |id| {
             let dir = invivo_jobdir::runtime_dir(id)?;
@@ -186,11 +186,11 @@ fn can_copy() -> bool {
 
 /// Which C library it is. Whether it is new enough shows when the shim is preloaded.
 fn c_library() -> Finding {
-    let asked = bounded::run(
+    let output = bounded::run(
         Command::new("getconf").arg("GNU_LIBC_VERSION"),
         Duration::from_secs(5),
     );
-    match asked {
+    match output {
         Ok(done) if done.well() && !done.stdout.trim().is_empty() => {
             Finding::good("c-library", done.stdout.trim().to_owned())
         }

@@ -11,7 +11,7 @@ use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{FanIn, Layout, LayoutError, Policy};
 use std::ops::Range;
 
-/// What was asked for.
+/// The requested tree.
 #[derive(Clone, Copy, Debug)]
 pub struct TreeRequest {
     /// Ranks per place, members per node.
@@ -98,7 +98,7 @@ pub struct Host {
     pub ranks: u32,
     /// The process that outlives all other tool processes here and tidies up: the root, or the
     /// host's highest process.
-    pub keeper: WorldRank,
+    pub last_tool: WorldRank,
 }
 
 impl Host {
@@ -114,7 +114,7 @@ impl Host {
         Host {
             processes: host * each..end,
             ranks: layout.app() / layout.hosts(),
-            keeper: WorldRank(end - 1),
+            last_tool: WorldRank(end - 1),
         }
     }
 
@@ -124,7 +124,7 @@ impl Host {
     }
 }
 
-/// Who is who, from what the launcher says and the user wishes.
+/// The layout of the job, from the launcher's numbers and the user's options.
 ///
 /// # Errors
 /// Why there is no tree, with the numbers that would do.
@@ -161,6 +161,8 @@ fn spread(
                 .is_some_and(|host| Host::of(layout, host).processes == *given)
         })
         .collect();
+    // Several numbers of hosts may fit one host's numbers, and other hosts might pick another one:
+    // then the user has to say it.
     match fitting.as_slice() {
         [layout] => Ok(*layout),
         others => Err(HostsError::HowMany {

@@ -9,7 +9,7 @@
 use crate::job::environment::{Environment, Family};
 use crate::mpi::preload::{PRELOAD, can_preload, must_be_first};
 use crate::mpi::program;
-use invivo_inspect::process_stat;
+use invivo_jobdir::process_stat;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
