@@ -1,4 +1,4 @@
-//! The list of verbs in `invivo --help`, in groups.
+//! Groups the verbs in `invivo --help`.
 
 use clap::Command;
 

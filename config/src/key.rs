@@ -1,4 +1,4 @@
-//! A key, and what is set under it.
+//! The keys of the configuration with their types, and where a value came from.
 
 use super::back_pressure::BackPressure;
 use super::value::{Address, Bytes, Hold, Time, Value};

@@ -1,5 +1,4 @@
-//! `invivo doctor`: what of this machine, this installation and a program would get in a job's way,
-//! before a job does.
+//! `invivo doctor`: checks this machine, this installation and a program before a job runs.
 //!
 //! ```text
 //! finding            what a check found, and how it looks
@@ -47,7 +46,7 @@ pub struct DoctorArgs {
     program: Option<OsString>,
 }
 
-/// Does it.
+/// Runs all checks and prints what they found.
 pub fn doctor(args: DoctorArgs) -> ExitCode {
     let environment: Environment = std::env::vars_os().collect();
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);

@@ -124,8 +124,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     if program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)) {
         return Err(program::static_mpi(name));
     }
-    // Other launchers fail loudly in `MPI_Init`; under srun each task would run as a job of its
-    // own.
+    // Elsewhere rank 0 warns. Under srun each task would be a job of its own and end well.
     let foreign = foreign(&library, &world, &environment);
     if foreign && world.by_srun {
         return Err(singletons(name, &library));

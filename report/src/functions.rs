@@ -12,7 +12,7 @@ pub fn observed_mpi_ns(rows: &[FunctionRow]) -> u64 {
     rows.map(|row| row.time_ns).sum()
 }
 
-/// Calls of which a part is counted stand in a column of their own, where there are any.
+/// Whether there are clipped calls, of which a part is counted: they get a column of their own.
 fn is_clipped(rows: &[FunctionRow]) -> bool {
     rows.iter().any(|row| row.clipped > 0)
 }
@@ -22,6 +22,7 @@ pub fn text(rows: &[FunctionRow]) -> String {
     if rows.is_empty() {
         return "no MPI call has been recorded yet\n".to_owned();
     }
+    // Shares of the time in MPI, `MPI_Init` included, so that they add up to 100 %.
     let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
     let clipped = is_clipped(rows);
     let mut columns = vec![

@@ -1,4 +1,4 @@
-//! What the ranks are doing.
+//! Sentences and tables about the ranks' states.
 
 use super::recording;
 use super::table::{Side, Table};

@@ -116,6 +116,7 @@ async fn with_job(args: &RunArgs, script: &Script) -> ExitCode {
     };
     let name = args.file.file_name().unwrap_or(args.file.as_os_str());
     let summary = carry_out(script, &name.to_string_lossy(), &job, client, &mut teller).await;
+    // Its progress line goes before the summary is printed.
     drop(teller);
     match tell(&summary, args.target.json) {
         Ok(()) => ExitCode::from(summary.status),
@@ -123,7 +124,7 @@ async fn with_job(args: &RunArgs, script: &Script) -> ExitCode {
     }
 }
 
-/// The job, waited for if that was asked for.
+/// Finds the job, and waits for it with `--within`.
 async fn find(target: &Target, within: Option<Time>) -> anyhow::Result<Job> {
     let deadline = Instant::now() + within.map_or(Duration::ZERO, |time| time.0);
     let progress = Progress::show("waiting for the job", None);
@@ -150,7 +151,7 @@ fn tell(summary: &Summary, json: bool) -> anyhow::Result<()> {
     }
 }
 
-/// Tells people about each step; programs are told at the end.
+/// Prints each step as it ends; with `--json` everything is printed at the end.
 struct Teller {
     json: bool,
     progress: Option<Progress>,

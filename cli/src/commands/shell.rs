@@ -1,5 +1,4 @@
-//! `invivo completions` and `invivo man`: what a shell and `man` want to know, made of the command
-//! line itself.
+//! `invivo completions` and `invivo man`: generated from the definition of the command line.
 
 use super::{Outcome, print};
 use anyhow::Context;

@@ -1,4 +1,4 @@
-//! What a session is made of.
+//! The steps of a session, and their plan as text and as JSON.
 
 use super::comparison::Comparison;
 use super::field::Kind;

@@ -1,5 +1,5 @@
-//! What the screen knows, and what becomes of it when something happens. Pure: time comes in as an
-//! argument, what is to be done comes out.
+//! The state of the screen and its reaction to events. Pure: time comes in as an argument, actions
+//! come out.
 
 use super::asking;
 use super::history::History;
@@ -51,7 +51,7 @@ impl Page {
     }
 }
 
-/// How it stands with the gateway.
+/// The connection to the gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Connection {
     /// Nothing has been heard yet.
@@ -283,7 +283,7 @@ impl Model {
             Ok(reply) => asking::outcome(order, reply),
             Err(why) => (why.clone(), false),
         };
-        // A question that is open meanwhile stays: nobody shall say yes to something else.
+        // An open question stays: a `y` that is typed now must not confirm another one.
         if !matches!(self.line, Line::Asked(_)) {
             self.say(text, good);
         }
@@ -362,7 +362,7 @@ impl Model {
         };
         let word = order.name();
         if let Line::Doing(other) = self.line {
-            // One after the other: the answer belongs to what was asked.
+            // One command after the other: the answer has to belong to the question shown.
             self.line = Line::Doing(other);
         } else if hello.scope != "control" {
             let text = format!(

@@ -1,4 +1,4 @@
-//! The calls and samples that a buffer keeps, one line each.
+//! Lines about the calls and samples that a buffer keeps.
 
 use invivo_grpc::v1::{CallFacts, CallRecord, RecordsReply, SampleRecord};
 use invivo_report::units::{bytes, count, counted, duration};

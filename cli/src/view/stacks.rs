@@ -1,4 +1,4 @@
-//! Where the ranks are: a tree of functions below their callers, and how that was seen.
+//! The call paths of all ranks as one tree of functions, and how they were taken.
 
 use invivo_grpc::v1::{StacksNode, StacksReply, StacksWay};
 use invivo_report::table::{Side, Table};
@@ -94,6 +94,7 @@ impl<'a> Tree<'a> {
         let mut roots = Vec::new();
         let mut path: Vec<usize> = Vec::new();
         for (at, node) in nodes.iter().enumerate() {
+            // The list is in depth-first order: the path to a node ends at its caller.
             path.truncate(node.depth as usize);
             match path.last() {
                 Some(above) => below[*above].push(at),
@@ -190,7 +191,7 @@ fn name(node: &StacksNode) -> String {
         &node.function
     };
     if is_mpi(node) {
-        // The library knows each function by two names, of which it is asked by the other.
+        // Symbol tables have MPI_Send and PMPI_Send at one address; users know it without the P.
         let by_the_other = function
             .strip_prefix('P')
             .filter(|name| name.starts_with("MPI_"));
@@ -211,6 +212,7 @@ fn shortened(which: &str) -> String {
     if which.len() <= WHICH_CHARS_MAX {
         return which.to_owned();
     }
+    // Cut between two ranks, not within a number.
     let whole = which[..WHICH_CHARS_MAX].rfind(',').unwrap_or(0);
     format!("{},...", &which[..whole])
 }

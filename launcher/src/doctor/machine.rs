@@ -15,10 +15,10 @@ use std::time::Duration;
 /// What MPI itself keeps in /dev/shm for a few ranks, in bytes: containers that give less (64 MiB
 /// is usual) make it fail with a bus error.
 const SHM_ENOUGH: u64 = 128 << 20;
-/// Where Linux says who may look into whose memory.
+/// Yama's setting of which processes may read each other's memory.
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
-/// Looks at everything.
+/// Runs all checks of the machine.
 pub fn check(environment: &Environment) -> Vec<Finding> {
     vec![
         directory("sockets", "XDG_RUNTIME_DIR", |id| {
@@ -90,7 +90,7 @@ fn memory() -> Finding {
     }
 }
 
-/// MPI's own: we do not use it.
+/// Whether `/dev/shm` has room for MPI; Invivo does not use it.
 fn shared_memory() -> Finding {
     let check = "dev-shm";
     match rustix::fs::statvfs("/dev/shm") {
@@ -118,7 +118,8 @@ fn shared_memory() -> Finding {
     }
 }
 
-/// What lets a pause cost nothing while there is none.
+/// Whether the kernel has the expedited membarrier, by which a gate costs ranks nothing while it is
+/// open.
 fn barrier() -> Finding {
     let query = membarrier_query();
     let has = [

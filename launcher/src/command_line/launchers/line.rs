@@ -1,4 +1,4 @@
-//! A launcher's command line as it was read, and the same line with Invivo in it.
+//! A launcher's command line as it was read, and that line with Invivo inserted.
 
 use super::tables::Flavour;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// What stands on a launcher's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Whose line it is.
+    /// The kind of launcher.
     pub flavour: Flavour,
     /// The programs, one at least: several are separated by colons.
     pub parts: Vec<Part>,
@@ -113,6 +113,8 @@ impl Line {
                 part.count + tools
             };
             line.extend_from_slice(&args[from..part.program.start]);
+            // The words before the program were copied last, so the count lies as far from the end
+            // of the new line as from the program in the old one.
             let count_at = line.len() - (part.program.start - part.count_at);
             line[count_at] = format!("{}{count}", part.count_prefix).into();
             line.extend_from_slice(inserted);
