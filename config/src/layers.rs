@@ -89,7 +89,7 @@ pub struct Effective {
     pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
     pub hold: Setting<Hold>,
-    /// How long a job stands still before it is said; nothing where it never is.
+    /// How long a job stands still before that is reported; nothing is never.
     pub watchdog: Setting<Option<Time>>,
     /// Where the gateway listens beside its Unix socket.
     pub listen: Setting<Option<Address>>,

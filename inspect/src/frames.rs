@@ -22,7 +22,7 @@ const NOWHERE: u64 = 1;
 
 /// Longest instruction of a call: `call` of an address in memory with an index and a wide offset.
 const CALL_BYTES_MAX: u64 = 7;
-/// What a signal's handler returns to, which no call stands before: `mov $15, %rax; syscall`.
+/// The code that a signal's handler returns to, which follows no call: `mov $15, %rax; syscall`.
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
 /// A file with code, where it is mapped.
@@ -151,7 +151,7 @@ impl<'a> Frames<'a> {
         Some(file.path)
     }
 
-    /// Whether what stands before this address in the process' code is a call.
+    /// Whether the instruction before this address in the process' code is a call.
     fn is_called_from(&self, address: u64) -> bool {
         let bytes = |from: u64, count: u64| self.memory.read(from, count as usize);
         let is_call = address

@@ -118,7 +118,7 @@ fn special(library: &Library, number: i32) -> i32 {
     }
 }
 
-/// The requests that the call waits for. Those that are unknown are complete, or nobody's.
+/// Adds the requests that the call waits for. Unknown handles are complete, or null.
 fn requests(
     memory: &ProcessMemory,
     library: &Library,

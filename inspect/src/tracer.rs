@@ -94,7 +94,7 @@ pub enum Refused {
 
 /// Room for a copy that is there before the thread stops.
 pub fn room() -> Vec<u8> {
-    // Written to, so that the kernel does not have to find it while the thread stands.
+    // Written to, so that the kernel does not have to find the pages while the thread is stopped.
     vec![1; STACK_BYTES_MAX]
 }
 
@@ -153,8 +153,8 @@ fn trace(
     })
 }
 
-/// Waits until the thread stands; says with which signal it is to go on (0, or one that came at
-/// that moment), and when it was last seen not to stand.
+/// Waits until the thread has stopped; returns the signal with which it is to go on (0, or one that
+/// came at that moment), and when it was last seen not to be stopped.
 fn stops(tid: Pid, interrupted_at: Instant) -> Result<(i32, Instant), Refused> {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
     let mut since = interrupted_at;

@@ -31,7 +31,7 @@ pub fn token() -> std::io::Result<String> {
     Ok(text)
 }
 
-/// A fresh id, never 0, which stands for none.
+/// A fresh id, never 0, which means none.
 ///
 /// # Errors
 /// If the system has no random numbers.

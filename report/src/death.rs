@@ -48,8 +48,8 @@ pub fn asked(saved: &EndContext) -> Option<String> {
     ))
 }
 
-/// Who was waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in MPI_Wait"; of
-/// nobody, nothing.
+/// The ranks that were waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in
+/// MPI_Wait"; nothing where none was.
 pub fn waiting(saved: &EndContext) -> Option<String> {
     let first = saved.waiters.first()?;
     let whom = saved.whom;

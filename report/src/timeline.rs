@@ -19,9 +19,9 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 const SHADES_ASCII: [char; 5] = ['.', '-', '=', '%', '#'];
 /// Nothing is known of this time.
 const UNKNOWN: char = ' ';
-/// The call that a rank is in, where recording was off, so that nobody noted which.
+/// The call that a rank is in, where recording was off and the function was not noted.
 const SOME_CALL: &str = "an MPI call";
-/// It died.
+/// The mark of a rank that died.
 const DEAD: &str = "×";
 const DEAD_ASCII: &str = "x";
 

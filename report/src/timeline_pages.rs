@@ -100,7 +100,7 @@ impl TimelinePages {
         }
     }
 
-    /// Writes the trace, beside its place first, so that nobody sees half of it.
+    /// Writes the trace, under another name first, so that no reader sees half of it.
     ///
     /// # Errors
     /// When the file cannot be written.

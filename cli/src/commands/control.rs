@@ -109,7 +109,7 @@ pub async fn pause(args: PauseArgs) -> anyhow::Result<Outcome> {
     .await
 }
 
-/// Waits until every rank stands behind initialisation.
+/// Waits until every rank is held behind initialisation.
 ///
 /// # Errors
 /// Why it cannot be done.

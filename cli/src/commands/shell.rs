@@ -39,7 +39,7 @@ pub struct ManArgs {
 /// Prints a shell's completions.
 ///
 /// # Errors
-/// When nobody takes them.
+/// When standard output is closed.
 pub fn completions(args: &CompletionsArgs, mut command: clap::Command) -> anyhow::Result<Outcome> {
     let shell = match args.shell {
         Kind::Bash => Shell::Bash,

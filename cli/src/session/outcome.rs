@@ -61,7 +61,7 @@ pub struct StepResult {
     pub name: String,
     /// What it does, in a word.
     pub action: &'static str,
-    /// Where it stands in the file.
+    /// Its line in the file.
     pub line: usize,
     /// When it began, in ns since the session's start.
     pub start_ns: u64,

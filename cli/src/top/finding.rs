@@ -115,7 +115,7 @@ fn standstill(status: &JobStatus) -> Option<String> {
     })
 }
 
-/// A rank that has been in one call for long; if nobody calls anything any more, perhaps for ever.
+/// A rank that has been in one call for long; if no rank calls anything any more, perhaps for ever.
 fn stuck(picture: &Picture, status: &JobStatus, coverage: &Coverage) -> Option<(String, Weight)> {
     let in_mpi = |rank: &&RankStatus| rank.state == i32::from(RankState::InMpi);
     let longest = status

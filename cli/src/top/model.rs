@@ -9,7 +9,7 @@ use invivo_grpc::v1::{CommandReply, HelloReply, MatrixReply, RankCounts, Snapsho
 use invivo_proto::control::order::Order;
 use std::time::Duration;
 
-/// How long the outcome of a command stands in the last line.
+/// How long the outcome of a command is shown in the last line.
 const SAID_FOR: Duration = Duration::from_secs(15);
 /// Lines that a page key moves by.
 const PAGE_LINES: usize = 10;
@@ -54,7 +54,7 @@ impl Page {
 /// The connection to the gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Connection {
-    /// Nothing has been heard yet.
+    /// No snapshot has come yet.
     Opening,
     /// Snapshots come.
     Live,
@@ -150,7 +150,7 @@ pub struct Model {
     pub command: String,
     /// What the gateway said about itself and the job.
     pub hello: Option<HelloReply>,
-    /// How it stands with the gateway.
+    /// The connection to the gateway.
     pub connection: Connection,
     /// What is known now.
     pub live: Picture,
@@ -170,7 +170,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Of a job of which nothing has been heard yet.
+    /// Of a job before its first snapshot.
     pub fn new(job: &str, command: &str, settings: Settings) -> Model {
         Model {
             job: job.to_owned(),
@@ -216,7 +216,7 @@ impl Model {
         status.and_then(|status| status.ranks).unwrap_or_default()
     }
 
-    /// Whether the application stands still, now.
+    /// Whether the application is paused or held, now.
     pub fn stands(&self) -> bool {
         let status = self
             .live
@@ -233,8 +233,8 @@ impl Model {
         self.page == Page::Matrix && self.frozen.is_none() && self.connection == Connection::Live
     }
 
-    /// Lets something happen at `now` (time since the start, never running back); what is to be
-    /// done then.
+    /// Handles an event at `now` (time since the start, never running back); returns what is to be
+    /// done.
     pub fn step(&mut self, now: Duration, event: Event) -> Option<Action> {
         self.now = now;
         if let Line::Said { at, .. } = self.line

@@ -55,7 +55,7 @@ pub enum HostsError {
         /// Ranks of the application.
         app: u32,
     },
-    /// Several hosts, and nobody knows how many.
+    /// Several hosts, and their number is not known.
     #[error(
         "the job runs on several nodes ({local} of its {size} processes on this one), and {}; give \
          their number with \
@@ -152,7 +152,7 @@ fn spread(
     given: &Range<u32>,
     of: impl Fn(Policy) -> Result<Layout, LayoutError>,
 ) -> Result<Layout, HostsError> {
-    // Every host has a rank and a place at least.
+    // Every host has a rank and a tool place at least, so there are at most half as many hosts.
     let fitting: Vec<Layout> = (2..=world.size / 2)
         .filter_map(|hosts| of(Policy::PerNode { hosts }).ok())
         .filter(|layout| {

@@ -41,6 +41,8 @@ pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Res
     };
     let parent = rustix::process::getpid();
     let mask = inheritance.mask;
+
+    // The application gets SIGCHLD back as the launcher has set it.
     let ignored = expect_children();
     let prepare = move || {
         if ignored {
@@ -280,6 +282,7 @@ pub fn leave_as(ended: Ended) -> ! {
         Ended::Code(code) => std::process::exit(code),
         Ended::Signal(number) => number,
     };
+
     let none = rustix::process::Rlimit {
         current: Some(0),
         maximum: Some(0),
@@ -287,6 +290,7 @@ pub fn leave_as(ended: Ended) -> ! {
     // The child's core is the interesting one; ours would overwrite it.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
     let _ = set_effect(number, SigHandler::SigDfl);
+
     // By number: real-time signals have no names.
     // SAFETY: these three touch nothing but the local set and the calling process' own state.
     unsafe {

@@ -70,7 +70,7 @@ pub fn judge(in_phase: u32, threads: &[Thread]) -> Judgement {
         .iter()
         .any(|thread| thread.inside == Some(inside::MPI));
     match in_phase {
-        // Its flags are not kept: nobody can tell where its threads are.
+        // The shim does not keep the flags: whether a thread is in MPI is not known.
         phase::SILENT => Judgement::MustRun(Outcome::Running),
         // In `MPI_Init` or `MPI_Abort`, whatever the flags say.
         phase::STARTING | phase::ABORTING => Judgement::MustRun(alone_or_partly(threads)),
@@ -99,7 +99,7 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// Of a process that nobody has paused yet.
+    /// Of a process that is not paused.
     pub fn of(pid: Pid) -> Pause {
         Pause {
             pid,
@@ -166,7 +166,7 @@ impl Pause {
         {
             return outcome;
         }
-        // Somebody else has stopped it: it stands still, and to continue it is not ours.
+        // A user or a debugger has stopped it: then it is not ours to continue.
         if !self.holding
             && threads
                 .iter()
@@ -231,7 +231,7 @@ fn gone(threads: &[Thread]) -> bool {
 
 /// The threads with their flags.
 fn threads_of(of: Pid, region: &Region) -> Vec<Thread> {
-    // States first: a thread that stands still does not change its flag any more.
+    // States first: a thread that is stopped does not change its flag any more.
     let states = process_stat::threads(pid(of));
     let page = region.page();
     let locations = (page.locations.load(Ordering::Acquire) as usize).min(page.status.len());

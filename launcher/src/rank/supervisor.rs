@@ -259,6 +259,7 @@ impl Supervisor<'_> {
                 .as_ref()
                 .map(|place| PollFd::new(place, PollFlags::IN)),
         );
+
         let timeout = at_most.and_then(|duration| Timespec::try_from(duration).ok());
         // Its result does not matter: every source is polled without waiting afterwards.
         let _ = poll(&mut fds, timeout.as_ref());
@@ -438,8 +439,8 @@ impl Supervisor<'_> {
         if left != phase::DRAINED && matches!(ended, Ended::Code(_)) {
             self.hold_pmi_open = true;
         }
-        // Drained: nothing is left of this rank. But a death makes the launcher end the job, and
-        // others may have something.
+        // Drained: the place has everything of this rank. But a death makes the launcher end the
+        // job, and other ranks may have records left: their places need the time.
         if left == phase::DRAINED && matches!(ended, Ended::Code(_)) {
             return;
         }

@@ -54,6 +54,7 @@ impl LastSeconds {
             how: death::how(ended),
         });
         of.deaths = deaths.collect();
+
         let mut saved = EndContext {
             to_ns: of.to_ns,
             ..EndContext::default()
@@ -63,6 +64,8 @@ impl LastSeconds {
             saved.waiters = waiters(of, &result.hang, first.rank);
         }
         saved.picture = timeline::text(of, report_style());
+
+        // A file that cannot be written does not cost the picture and the waiting ranks.
         let written = place(&result.job.id, report).and_then(|path| {
             let wrong = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
             gathered.save(&path).map_err(wrong)?;

@@ -74,6 +74,8 @@ impl Root<'_> {
         if early && child::launcher_listens() {
             self.left_early.get_or_insert_with(Instant::now);
         }
+
+        // Before the line and the report: both name the timeline's file.
         let report = self.report_path(result);
         let mut saved = match self
             .last
@@ -88,6 +90,7 @@ impl Root<'_> {
             None => EndContext::default(),
         };
         saved.asked_by = self.asked_by;
+
         let line = invivo_report::one_line(result, &saved);
         if result.shut_down {
             // The job goes on: its line comes when it ends.

@@ -87,7 +87,7 @@ pub(super) struct Root<'a> {
     pub(super) barrier: Option<(StartupBarrier, Instant)>,
     pub(super) publication: Option<Publication>,
     pub(super) node: Option<Pid>,
-    /// The result on its way; nothing before the node runs, and once the result is told.
+    /// The result on its way; nothing before the node runs, and once the result is presented.
     pub(super) message: Option<FinalMessage>,
     /// The result, once it is here.
     pub(super) result: Option<Result<(), String>>,
@@ -98,7 +98,7 @@ pub(super) struct Root<'a> {
     /// Since when it is known that a rank left without `MPI_Finalize`, where the launcher is of
     /// MPICH's kin.
     pub(super) left_early: Option<Instant>,
-    /// What is left to say at the job's end, where the result came before it.
+    /// The line for the job's end, where the result came before it.
     pub(super) last_words: Option<String>,
     /// The launcher, or a user, has asked for the end.
     pub(super) asked_to_end: bool,
@@ -162,6 +162,7 @@ impl Root<'_> {
         ] {
             command.arg(name).arg(value.to_string());
         }
+
         command.arg("--recording").arg(options.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
         test_hooks::add(&mut command, "root");
@@ -189,11 +190,13 @@ impl Root<'_> {
             if let Some(publication) = &mut self.publication {
                 publication.gateway.poll();
             }
+
             match self.barrier.as_ref().map(|(barrier, _)| barrier.stage()) {
                 Some(Stage::Began) => {
                     self.barrier = None;
                     self.start_node()?;
                 }
+                // The others leave before us: the directory with their notes is ours to remove.
                 Some(Stage::Over) => {
                     if let Some((barrier, _)) = self.barrier.take() {
                         let parent = self.relations.parent as u32;
@@ -204,6 +207,7 @@ impl Root<'_> {
                 }
                 Some(Stage::Waiting) | None => {}
             }
+
             if let Some(ended) = self.node.and_then(child::ended) {
                 self.node = None;
                 // Its last message may have come after `take_result` above.
@@ -289,6 +293,7 @@ impl Root<'_> {
             .publication
             .as_ref()
             .and_then(|publication| publication.gateway.due());
+        // Every time limit in force: the nearest one ends the sleep.
         let times = [
             gateway.map(|due| due.saturating_duration_since(Instant::now())),
             self.barrier

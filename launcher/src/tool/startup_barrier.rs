@@ -63,7 +63,7 @@ impl StartupBarrier {
     /// Notes that a rank is in `MPI_Init`, and with which library where that can be seen.
     pub fn began(&self, library: Option<&Path>) {
         let name = library.map_or(&b""[..], |file| file.as_os_str().as_bytes());
-        // Whole or not at all: it is read as soon as it is there.
+        // Written under another name first: tool processes read it as soon as it is there.
         let beside = self.dir.join(format!("begins-{}", std::process::id()));
         // Where it cannot be written the tool processes cannot have sockets either: they end the
         // job.

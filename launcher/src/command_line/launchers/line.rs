@@ -4,7 +4,7 @@ use super::tables::Flavour;
 use std::ffi::OsString;
 use std::ops::Range;
 
-/// What stands on a launcher's command line.
+/// A launcher's command line, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// The kind of launcher.
@@ -24,7 +24,7 @@ pub struct Part {
     pub count: u32,
     /// The argument that says so: replaced by `count_prefix` and the new number.
     pub count_at: usize,
-    /// What stands before the number in its argument (`-np=`), or nothing.
+    /// The text before the number in its argument (`-np=`), or nothing.
     pub count_prefix: String,
     /// The arguments that are the program and its own.
     pub program: Range<usize>,
@@ -56,7 +56,7 @@ pub enum LineError {
     SeveralPrograms,
 }
 
-/// Processes, the argument that says so, and what stands before the number there.
+/// The number of processes, the position of its argument, and the text before the number in it.
 pub type Count = (u32, usize, String);
 
 /// Takes note of the number in the argument at `number_at`, of which `value` is the number's text
