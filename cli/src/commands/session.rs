@@ -63,6 +63,7 @@ struct RunArgs {
 /// Carries out a session.
 pub fn run(args: Args) -> ExitCode {
     let What::Run(args) = args.what;
+    // Before a job is looked for: a wrong file is reported even where no job runs.
     let script = match load(&args.file) {
         Ok(script) => script,
         Err(what) => {
@@ -103,6 +104,7 @@ async fn with_job(args: &RunArgs, script: &Script) -> ExitCode {
         Ok(job) => client::client(&job, Scope::Control).map(|client| (job, client)),
         Err(error) => Err(error),
     };
+
     let (job, client) = match found {
         Ok(found) => found,
         Err(error) => {

@@ -35,6 +35,7 @@ pub fn text(stacks: &StacksReply, shown: Shown) -> String {
     let mut lines = Vec::new();
     let roots = tree.own(&tree.roots);
     tree.lines(&tree.sorted(&roots), 0, shown, &mut lines);
+
     let step = if lines.iter().any(|line| line.depth > DEEP) {
         1
     } else {
@@ -61,6 +62,7 @@ pub fn text(stacks: &StacksReply, shown: Shown) -> String {
         }
         table.row(cells);
     }
+
     let mut text = table.text();
     let notes = notes(stacks);
     if !notes.is_empty() {
@@ -148,11 +150,14 @@ impl<'a> Tree<'a> {
                 which: shortened(&node.which),
                 text: name(node),
             });
+            // What the library does inside a call is its own affair, unless it is asked for.
             if is_mpi(node) && !shown.inside {
                 continue;
             }
             let below = self.sorted(&self.below[*at]);
             self.lines(&below, depth + 1, shown, lines);
+
+            // The answer has a size limit: branches with few threads may be missing.
             let told = below.iter().map(|at| self.nodes[*at].threads).sum::<u64>();
             let cut = node.threads.saturating_sub(node.ends.saturating_add(told));
             if cut > 0 {
