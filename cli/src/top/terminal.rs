@@ -1,5 +1,5 @@
-//! The terminal of `top`: raw mode and an alternate screen, restored at the end, at a signal, and at
-//! a panic.
+//! The terminal of `top`: raw mode and an alternate screen, restored at the end, at a signal, and
+//! at a panic.
 
 use super::model::Model;
 use super::view;
