@@ -1,4 +1,4 @@
-//! A client of a job's gateway: over its Unix socket, or with TLS from another host.
+//! The gRPC client of a job's gateway: over its Unix socket, or with TLS from another host.
 
 use invivo_grpc::channel::Way;
 use invivo_grpc::v1::invivo_client::InvivoClient;
@@ -11,7 +11,7 @@ use tonic::service::interceptor::InterceptedService;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
 
-/// How long a command waits for a gateway or a root that is not there: they may be starting, or
+/// How long a command waits for a gateway or a root that is unreachable: they may be starting, or
 /// starting again.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two attempts.
@@ -50,7 +50,7 @@ impl Interceptor for Bearer {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct CallError {
-    /// Nobody is there who could answer, as against an answer that says no.
+    /// The gateway or the root is away; otherwise it answered with an error.
     pub unreachable: bool,
     text: String,
 }
@@ -71,6 +71,7 @@ pub fn client(connect: &Connect, scope: Scope) -> anyhow::Result<Client> {
             connect.job
         )
     })?;
+    // Kept out of debug output and of HTTP/2's table of compressed headers.
     value.set_sensitive(true);
     let channel = Way::to(connect).channel()?;
     Ok(InvivoClient::with_interceptor(channel, Bearer { value })
@@ -88,13 +89,14 @@ where
 {
     let mut deadline = Instant::now() + PATIENCE;
     loop {
-        let asked = Instant::now();
+        let called_at = Instant::now();
         let status = match call().await {
             Ok(answer) => return Ok(answer.into_inner()),
             Err(status) => status,
         };
-        // A call that was under way for longer was lost just now.
-        if asked.elapsed() > PATIENCE {
+        // A long call that fails has lost its gateway just now: that one gets the full time to come
+        // back.
+        if called_at.elapsed() > PATIENCE {
             deadline = Instant::now() + PATIENCE;
         }
         if status.code() != Code::Unavailable || Instant::now() >= deadline {

@@ -1,5 +1,5 @@
-//! The commands that look at a job and steer it. Each prints to standard output text for people or,
-//! with `--json`, JSON for programs; what went wrong goes to standard error.
+//! The commands that observe and steer a job. Each prints text to standard output or, with
+//! `--json`, JSON; errors go to standard error.
 
 pub mod audit;
 pub mod buffers;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 /// Whether all that was asked for was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was.
+    /// All of it.
     Done,
     /// Not on all ranks; it has been said on which not.
     Incomplete,
@@ -48,12 +48,12 @@ pub fn block_on(command: impl Future<Output = anyhow::Result<Outcome>>) -> ExitC
     finish(runtime.block_on(command))
 }
 
-/// The exit status of a command, its error told.
+/// Prints a command's error, if there is one, and returns its exit status.
 pub fn finish(result: anyhow::Result<Outcome>) -> ExitCode {
     match result {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Incomplete) => ExitCode::FAILURE,
-        // Whoever reads us has enough (`invivo functions | head`): that is no failure.
+        // The reader has enough (`invivo functions | head`): that is no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             note(&format!("{error:#}"));
@@ -79,7 +79,8 @@ fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&(serde_json::to_string(value)? + "\n"))
 }
 
-/// A line on standard error that begins with our name; nobody may listen.
+/// Prints a line on standard error that begins with our name.
 fn note(line: &str) {
+    // Standard error may be closed.
     let _ = writeln!(std::io::stderr(), "invivo: {line}");
 }

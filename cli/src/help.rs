@@ -1,4 +1,4 @@
-//! The list of verbs in `invivo --help`, in groups.
+//! Groups the verbs in `invivo --help`.
 
 use clap::Command;
 
@@ -32,7 +32,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Help", &["config", "completions", "man", "help"]),
 ];
 
-/// What stands beside `help`, which clap adds without telling before it reads a command line.
+/// The text beside `help`, a verb that clap adds only when it parses a command line.
 const HELP: &str = "Print this message, or the help of a verb";
 
 /// The command with its verbs in groups.

@@ -97,9 +97,10 @@ impl Cli {
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// Does what was asked for.
+    /// Carries the verb out.
     pub fn run(self) -> ExitCode {
         match self.verb {
+            // Only by calling `lib/invivo/client` directly: `bin/invivo` keeps these verbs.
             Verb::Launch(verb) => {
                 let name = verb.name();
                 eprintln!("invivo: this program starts no jobs; type: invivo {name}");

@@ -1,6 +1,5 @@
-//! Scripted sessions: a TOML file of steps that wait for a job to be in some state, steer it, ask
-//! it and hold the answers against what was expected. What a session does goes the way of the
-//! commands (`steer`).
+//! Scripted sessions: a TOML file of steps that wait for a state of the job, steer it, query it,
+//! and compare answers with expected values. Orders go the way of the commands (`steer`).
 //!
 //! ```text
 //! script  field  part  sums  comparison   pure: the steps, what can be asked, what can be compared

@@ -1,4 +1,4 @@
-//! Gives commands to a job and says how they went, for the command line, scripted sessions and
+//! Gives commands to a job and reports their outcome, for the command line, scripted sessions and
 //! `top`.
 
 use crate::client::{CallError, Client, patiently};
@@ -44,8 +44,7 @@ pub async fn give(
 ) -> Result<CommandReply, CallError> {
     // Chosen here, so that a repeated call is the same command.
     let command_id = fresh_id();
-    // So that the audit log can name the client; an error of this call would come with the order,
-    // too.
+    // For the client's name in the audit log. An error is ignored: the order would get it as well.
     let _ = client.clone().hello(hello()).await;
     patiently(connect, async || {
         call(&mut client.clone(), command_id, order).await

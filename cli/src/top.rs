@@ -29,7 +29,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_stream::StreamExt;
 
-/// How often the screen is drawn when nothing happens: times that run on stand in it.
+/// How often the screen is drawn without an event: it shows times that run on.
 const TICK: Duration = Duration::from_millis(500);
 /// The shortest time between two snapshots: the gateway gives no more than ten per second.
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
@@ -85,8 +85,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("invivo top needs a terminal; without one there is: invivo watch");
     }
     let (job, client) = args.target.client(Scope::Control)?;
-    // What is wrong from the start is told on the terminal as it is, and not on a screen that goes
-    // away.
+    // Before the screen opens: an error printed on the alternate screen would vanish with it.
     let hello = patiently(&job, async || client.clone().hello(steer::hello()).await).await?;
     let look = Look::of(args.ascii, |name| std::env::var_os(name));
     let settings = Settings {
@@ -105,6 +104,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let begun = Instant::now();
     let mut screen = Screen::open()?;
+
     let left_by = loop {
         let size = screen.draw(&model, look)?;
         if model.wants_matrix() {
@@ -132,13 +132,15 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
             None => {}
         }
     };
+
+    // The terminal is restored before anything is printed, or the signal ends this process.
     drop(screen);
     if let Some(signal) = left_by {
-        // Whoever waits for us sees the signal, as if we had not handled it.
+        // The parent sees the signal, as if we had not handled it.
         signals.die_of(signal)?;
     }
     if model.connection == Connection::Ended {
-        // Nobody may listen any more.
+        // Standard error may be closed.
         let _ = writeln!(
             std::io::stderr(),
             "invivo: the measurement of job {name} has ended"

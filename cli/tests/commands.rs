@@ -1,16 +1,16 @@
 //! The real `invivo` against a gateway with a scripted root behind it: what is printed, and the
 //! exit status.
 
-mod house;
+mod support;
 
-use house::User;
-use house::scripted_root::{Reply, known};
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::tree::{Acks, Query};
 use invivo_proto::ids::{Rank, WorldRank};
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::Duration;
+use support::User;
+use support::scripted_root::{Reply, known};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::{Instant, sleep, timeout};
 

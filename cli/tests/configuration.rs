@@ -1,11 +1,11 @@
 //! The configuration as the real `invivo` finds it, and what it writes for shells and `man`.
 
-mod house;
+mod support;
 
 use clap::CommandFactory;
-use house::User;
 use invivo_cli::Cli;
 use std::collections::BTreeSet;
+use support::User;
 
 fn write(user: &User, path: &str, text: &str) {
     let path = user.home.path().join(path);

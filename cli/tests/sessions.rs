@@ -1,9 +1,7 @@
 //! Scripted sessions against a scripted root: results, exit statuses, and what is left behind.
 
-mod house;
+mod support;
 
-use house::scripted_root::{Reply, acks, known};
-use house::{Job, User};
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::tree::{Acks, Order};
 use serde_json::Value;
@@ -12,6 +10,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use support::scripted_root::{Reply, acks, known};
+use support::{Job, User};
 use tokio::time::{sleep, timeout};
 
 fn file(user: &User, text: &str) -> String {
@@ -41,7 +41,7 @@ fn orders(asked: &[Ask]) -> Vec<Order> {
 
 /// A root whose ranks stand while they are paused, which counts ever more calls, and which loses
 /// none.
-fn living(job: &Job) -> house::scripted_root::ScriptedRoot {
+fn living(job: &Job) -> support::scripted_root::ScriptedRoot {
     let paused = Arc::new(AtomicU64::new(0));
     let calls = AtomicU64::new(0);
     job.root(move |ask| match (ask, known(ask)) {

@@ -1,14 +1,14 @@
 //! `invivo top` in a pseudo-terminal, with a scripted root behind the gateway.
 
-mod house;
+mod support;
 mod terminal;
 
-use house::scripted_root::{Reply, known};
-use house::{Job, User};
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::tree::{Acks, Order};
 use invivo_proto::ids::WorldRank;
 use std::path::Path;
+use support::scripted_root::{Reply, known};
+use support::{Job, User};
 use terminal::Terminal;
 
 const SMALLEST: (u16, u16) = (80, 24);
@@ -38,7 +38,7 @@ fn top(
 }
 
 /// The orders that the root was given.
-fn orders(root: &house::scripted_root::ScriptedRoot) -> Vec<Order> {
+fn orders(root: &support::scripted_root::ScriptedRoot) -> Vec<Order> {
     let orders = root.asked().into_iter().filter_map(|ask| match ask {
         Ask::Command { order, .. } => Some(order),
         _ => None,
@@ -179,7 +179,7 @@ async fn a_lost_gateway_is_found_until_the_job_ends() {
 }
 
 /// The end of a job: first the gateway is told to end, then the file goes.
-async fn end(job: &Job, gateway: house::Gateway) {
+async fn end(job: &Job, gateway: support::Gateway) {
     gateway.end().await;
     std::fs::remove_file(job.connect_path()).expect("removed");
 }

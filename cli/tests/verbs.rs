@@ -1,9 +1,7 @@
 //! Every verb that steers: what the root is asked for, what is printed, and the exit status.
 
-mod house;
+mod support;
 
-use house::User;
-use house::scripted_root::{Reply, acks, known};
 use invivo_jobdir::Connect;
 use invivo_proto::control::link::{Answer, Ask};
 use invivo_proto::control::results::{JobStatus, RecordingStatus, WindowStatus};
@@ -12,6 +10,8 @@ use invivo_proto::ids::{CommandId, Rank};
 use invivo_ui_gateway::server::Options;
 use std::process::Stdio;
 use std::time::Duration;
+use support::User;
+use support::scripted_root::{Reply, acks, known};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::time::timeout;
 
@@ -332,7 +332,7 @@ async fn a_copied_file_reaches_the_job_over_tls() {
         socket: "/nowhere/gateway.sock".into(),
         ..connect
     };
-    house::write_private(&copy, &elsewhere);
+    support::write_private(&copy, &elsewhere);
     let copied = copy.to_str().expect("text");
     let paused = user.text(&["pause", "--connect", copied]).await;
     assert!(paused.starts_with("paused 4 of 4 ranks"), "{paused}");
@@ -363,14 +363,14 @@ async fn a_copied_file_reaches_the_job_over_tls() {
         ),
         ..elsewhere.clone()
     };
-    house::write_private(&copy, &strange);
+    support::write_private(&copy, &strange);
     let (status, _, _) = user.said(&["status", "--connect", copied]).await;
     assert_eq!(status, 1);
     let deaf = Connect {
         url: None,
         ..elsewhere
     };
-    house::write_private(&copy, &deaf);
+    support::write_private(&copy, &deaf);
     let (status, _, err) = user.said(&["status", "--connect", copied]).await;
     assert_eq!(status, 1);
     assert!(

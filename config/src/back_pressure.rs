@@ -1,4 +1,4 @@
-//! What a rank does when its records are not taken as fast as they come.
+//! The option `back-pressure`: what a rank does when records come faster than they are taken.
 
 use super::value::Value;
 use invivo_proto::shm::back_pressure;

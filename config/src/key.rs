@@ -1,4 +1,4 @@
-//! A key, and what is set under it.
+//! The keys of the configuration with their types, and where a value came from.
 
 use super::back_pressure::BackPressure;
 use super::value::{Address, Bytes, Hold, Time, Value};
@@ -113,7 +113,7 @@ pub const STRATEGY: Key<Strategy> = Key::new("strategy");
 pub const BACK_PRESSURE: Key<BackPressure> = Key::new("back-pressure");
 /// Whether ranks are held behind initialisation.
 pub const HOLD: Key<Hold> = Key::new("hold");
-/// How long a job stands still before it is said.
+/// How long a job stands still before that is reported.
 pub const WATCHDOG: Key<Option<Time>> = Key::new("watchdog");
 /// Where the gateway listens beside its Unix socket.
 pub const LISTEN: Key<Option<Address>> = Key::new("listen");

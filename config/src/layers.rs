@@ -1,4 +1,5 @@
-//! From what each layer says to what holds. Pure: files and variables are handed in.
+//! Combines the layers of the configuration into the options in force. Pure: files and variables
+//! are handed in.
 
 use super::back_pressure::BackPressure;
 use super::flags::Flags;
@@ -33,7 +34,7 @@ pub struct File {
 pub struct Layers<'a> {
     /// The environment.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
-    /// Files, the first to hold first.
+    /// Files, the strongest first.
     pub files: Vec<File>,
 }
 
@@ -69,7 +70,7 @@ pub enum ConfigError {
     },
 }
 
-/// What holds.
+/// The options in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Effective {
     /// Where the report goes, with tokens as they were written.
@@ -88,7 +89,7 @@ pub struct Effective {
     pub back_pressure: Setting<BackPressure>,
     /// Whether ranks are held behind initialisation.
     pub hold: Setting<Hold>,
-    /// How long a job stands still before it is said; nothing where it never is.
+    /// How long a job stands still before that is reported; nothing is never.
     pub watchdog: Setting<Option<Time>>,
     /// Where the gateway listens beside its Unix socket.
     pub listen: Setting<Option<Address>>,
@@ -111,13 +112,14 @@ pub struct Row {
     pub origin: Origin,
 }
 
-/// What the layers say, by key.
+/// The values of the layers below the flags, by key.
 struct Said {
     by_key: BTreeMap<&'static str, (String, Origin)>,
 }
 
 impl Said {
-    /// Reads all layers; what holds less than another is checked as well.
+    /// Reads all layers. A value that a stronger layer overrides is checked as well: it would be
+    /// wrong on the day when the stronger one goes.
     fn read(layers: &Layers<'_>) -> Result<Said, ConfigError> {
         let mut by_key = BTreeMap::new();
         for any in key::ALL {
@@ -137,6 +139,7 @@ impl Said {
         }
         for file in &layers.files {
             for (name, text, line) in entries(file)? {
+                // Stronger layers came before: the first value stays.
                 let path = file.path.clone();
                 by_key
                     .entry(name)
@@ -208,12 +211,13 @@ pub fn effective_of(flags: &Flags, layers: &Layers<'_>) -> Result<Effective, Con
         listen: said.pick(&key::LISTEN, flags.listen.clone().map(Some), None),
         interval: said.pick(&key::INTERVAL, None, Time(INTERVAL_DEFAULT)),
     };
+    // What concerns several keys can be checked only now.
     effective.check_report()?;
     effective.check_strategy()?;
     Ok(effective)
 }
 
-/// Who says what may not be.
+/// An error in the layer that a value came from.
 fn wrong<T>(key: &Key<T>, origin: &Origin, what: String) -> ConfigError {
     match origin {
         Origin::File { path, line } => ConfigError::File(FileError {
@@ -339,12 +343,13 @@ impl Effective {
     pub fn to_flags(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["--no-config".into()];
         for row in self.rows() {
-            // A client's option is no flag of a job.
+            // `exec` has no `--interval`: that is a client's option.
             if row.origin == Origin::Default || row.key == key::INTERVAL.name {
                 continue;
             }
             if row.key == key::REPORT.name {
-                // The other process may start in another directory, and its text need not be UTF-8.
+                // The other process may start in another directory. Not by `row.text`: a path need
+                // not be UTF-8.
                 if let Some(report) = &self.report.value {
                     let report = std::path::absolute(report).unwrap_or_else(|_| report.clone());
                     words.extend(["--report".into(), report.into()]);

@@ -63,8 +63,9 @@ pub fn of_client() -> Result<Effective, ConfigError> {
     effective(&Flags::default())
 }
 
-/// Where files are looked for, the first to hold first.
+/// The paths of configuration files, the strongest first.
 pub fn paths() -> Vec<PathBuf> {
+    // The XDG base directory specification: a relative path is to be ignored.
     let absolute = |name: &str| {
         let path = std::env::var_os(name).map(PathBuf::from);
         path.filter(|path| path.is_absolute())
@@ -82,6 +83,7 @@ fn files() -> Result<Vec<File>, ConfigError> {
     for path in paths() {
         match toml_file::read(&path) {
             Ok(text) => files.push(File { path, text }),
+            // Absent is usual. Any other error is reported: options would silently not hold.
             Err(error) if is_absent(&error) => {}
             Err(source) => return Err(ConfigError::Unreadable { path, source }),
         }

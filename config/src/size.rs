@@ -20,6 +20,7 @@ const UNITS: &[(&str, u64)] = &[
 /// # Errors
 /// A sentence that says what a size looks like.
 pub fn bytes(text: &str) -> Result<u64, String> {
+    // No fractions and no signs: digits up to the unit.
     let split = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());

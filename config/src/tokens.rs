@@ -1,5 +1,5 @@
-//! Names of files with tokens: `%h` is the host, `%j` the job's id, `%p` the process' number, `%%`
-//! a per cent sign.
+//! Expands tokens in file names: `%h` is the host, `%j` the job's id, `%p` the process' number,
+//! `%%` a per cent sign.
 
 use std::ffi::OsStr;
 use std::ffi::OsString;
@@ -23,6 +23,7 @@ pub struct Names<'a> {
 /// # Errors
 /// When a per cent sign is followed by anything else.
 pub fn expand(template: &Path, names: &Names<'_>) -> Result<PathBuf, String> {
+    // By bytes: a path need not be UTF-8, and `%` is never part of another character in it.
     let mut out = Vec::new();
     let mut bytes = template.as_os_str().as_bytes().iter();
     while let Some(&byte) = bytes.next() {

@@ -1,5 +1,4 @@
-//! TOML that people write by hand: every error says in which file and line it is, and names what
-//! was meant.
+//! Reads TOML written by hand: every error has its file and line, and suggests the likely name.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -73,6 +72,7 @@ pub fn read(path: &Path) -> std::io::Result<String> {
     use std::io::{Error, ErrorKind, Read};
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
+    // One byte more than allowed tells a longer file from one of just this length.
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
     if text.len() as u64 > FILE_BYTES_MAX {
         let what = format!("it is longer than {FILE_BYTES_MAX} bytes");
@@ -86,6 +86,7 @@ pub fn read(path: &Path) -> std::io::Result<String> {
 pub fn plain(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.to_string()),
+        // TOML allows underscores between digits.
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .ok()

@@ -1,5 +1,4 @@
-//! What can be set, as types. Each is read from the same text wherever it stands: behind a flag, in
-//! the environment, in a file.
+//! The types of options. Each reads the same text from a flag, a variable or a file.
 
 use super::size;
 use invivo_proto::control::strategy::Strategy;
@@ -32,6 +31,7 @@ impl Value for bool {
     fn parse(text: &str) -> Result<bool, String> {
         match text {
             "true" | "1" | "yes" | "on" => Ok(true),
+            // Empty: `INVIVO_QUIET= invivo ...`.
             "false" | "0" | "no" | "off" | "" => Ok(false),
             _ => Err(format!("{text:?} is neither true nor false")),
         }
@@ -71,7 +71,8 @@ impl Value for FanIn {
 
 impl Value for Strategy {
     fn parse(text: &str) -> Result<Strategy, String> {
-        // Tests make events up of which strategies speak that nothing records yet.
+        // Tests feed made-up events to strategies that released programs refuse, because nothing
+        // records such events yet.
         let strategy = if cfg!(feature = "test-hooks") {
             Strategy::parse(text)
         } else {

@@ -1,5 +1,5 @@
-//! What the kernel says of a thread without touching it: whether it sleeps in a system call, in
-//! which, and where its stack and its instruction are.
+//! The state of a thread as `/proc` shows it, without stopping it: whether it sleeps in a system
+//! call, in which, and its stack pointer and instruction.
 //!
 //! A stop wakes a sleeping thread for a moment. Most system calls go to sleep again as if nothing
 //! had been; some come back to the application with `EINTR`, with or without a tracer's doing
@@ -30,9 +30,9 @@ const BEGIN_AGAIN: [i64; 16] = [
     libc::SYS_fcntl,
 ];
 
-/// The same on files of which that is known: sockets may have a time limit (`SO_RCVTIMEO`), with
-/// which they do not, and what a file system in a process of its own (FUSE) does when its caller is
-/// interrupted is its own affair.
+/// System calls that the kernel begins again on the files of [`PIPES`]. Not on others: sockets may
+/// have a time limit (`SO_RCVTIMEO`), with which they end with `EINTR`, and a file system in a
+/// process of its own (FUSE) may do anything when its caller is interrupted.
 const BEGIN_AGAIN_ON_PIPES: [i64; 4] = [
     libc::SYS_read,
     libc::SYS_write,
@@ -43,7 +43,7 @@ const BEGIN_AGAIN_ON_PIPES: [i64; 4] = [
 /// What the links of these files begin with: pipes, counters, terminals.
 const PIPES: [&str; 4] = ["pipe:", "anon_inode:[eventfd]", "/dev/pts/", "/dev/tty"];
 
-/// How a thread stands.
+/// Whether a thread runs or sleeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockedThread {
     /// It runs, or the kernel does not say.
@@ -67,14 +67,15 @@ pub struct Sleep {
     said: (String, String),
 }
 
-/// Looks at a thread.
-pub fn look(pid: Pid, tid: Pid) -> BlockedThread {
+/// Reads a thread's state.
+pub fn observe(pid: Pid, tid: Pid) -> BlockedThread {
     let file = |name: &str| {
         let (pid, tid) = (pid.as_raw_nonzero(), tid.as_raw_nonzero());
         std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}"))
     };
     let said = file("syscall").unwrap_or_default();
     let status = file("status").unwrap_or_default();
+    // The counter tells one sleep from the next in the same call with the same arguments.
     let switches = status
         .lines()
         .find(|line| line.starts_with("voluntary_ctxt_switches"));
@@ -117,6 +118,7 @@ impl Sleep {
             let file = file.to_string_lossy();
             PIPES.iter().any(|beginning| file.starts_with(beginning))
         };
+        // Below 0 it is in no system call, so there is none that could be interrupted.
         self.call < 0
             || BEGIN_AGAIN.contains(&self.call)
             || (BEGIN_AGAIN_ON_PIPES.contains(&self.call) && is_pipe())

@@ -1,4 +1,4 @@
-//! From the registers of a thread up through its callers.
+//! Unwinds a thread's stack from its registers up through its callers.
 
 use crate::mapped::MappedFile;
 use crate::memory::ProcessMemory;
@@ -22,7 +22,7 @@ const NOWHERE: u64 = 1;
 
 /// Longest instruction of a call: `call` of an address in memory with an index and a wide offset.
 const CALL_BYTES_MAX: u64 = 7;
-/// What a signal's handler returns to, which no call stands before: `mov $15, %rax; syscall`.
+/// The code that a signal's handler returns to, which follows no call: `mov $15, %rax; syscall`.
 const SIGNAL_RETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
 /// A file with code, where it is mapped.
@@ -55,7 +55,7 @@ pub struct At<'a> {
     pub address: u64,
 }
 
-/// What comes of a frame of a path.
+/// Whether unwinding goes on behind a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Go {
     /// Look at its caller.
@@ -105,6 +105,7 @@ impl<'a> Frames<'a> {
             return false;
         };
         for _ in 0..frames_max {
+            // For a return address this is one byte before it: the next function may begin there.
             let at = address.address_for_lookup();
             let path = self.meet(at);
             if each(At { path, address: at }) == Go::Found || path.is_none() {
@@ -150,7 +151,7 @@ impl<'a> Frames<'a> {
         Some(file.path)
     }
 
-    /// Whether what stands before this address in the process' code is a call.
+    /// Whether the instruction before this address in the process' code is a call.
     fn is_called_from(&self, address: u64) -> bool {
         let bytes = |from: u64, count: u64| self.memory.read(from, count as usize);
         let is_call = address
@@ -168,6 +169,7 @@ fn ends_in_call(code: &[u8]) -> bool {
     let is_far_away = code.iter().rev().nth(4) == Some(&0xe8);
     let is_indirect = (2..=code.len()).any(|length| match code[code.len() - length..] {
         [0xff, mode, ..] => {
+            // The middle three bits are part of the operation: 2 is a call.
             mode >> 3 & 7 == 2
                 && length == indirect_length(mode, code[code.len() - length..].get(2))
         }
@@ -178,6 +180,8 @@ fn ends_in_call(code: &[u8]) -> bool {
 
 /// Bytes of an indirect call with this mode, and the byte behind it.
 fn indirect_length(mode: u8, scale: Option<&u8>) -> usize {
+    // Intel's manual, volume 2, chapter 2: register 4 means that an SIB byte follows, register 5
+    // without an offset means an address relative to the instruction, which has four bytes.
     let (addressing, register) = (mode >> 6, mode & 7);
     let with_scale = usize::from(addressing != 3 && register == 4);
     let offset = match (addressing, register) {

@@ -5,7 +5,6 @@
 //! unwind <- tracer, blocked_thread         the call path of each thread
 //! frames <- mapped, memory                 from registers up through the callers
 //! names                                    functions and source lines of addresses
-//! process_stat                             parents, groups and thread states from /proc
 //! panic_guard                              a fault in a reader of foreign files ends nothing
 //! ```
 //!
@@ -18,7 +17,6 @@ mod memory;
 mod names;
 pub mod panic_guard;
 pub mod pending_call;
-pub mod process_stat;
 mod site;
 #[cfg(test)]
 mod test_memory;

@@ -112,6 +112,7 @@ impl MappedFile<'_> {
 
     /// Reads the file; nothing where it is gone or no program.
     pub fn image(&self, memory: &ProcessMemory) -> Option<Image> {
+        // It has no file: the image is read from the process.
         if self.path == VDSO {
             let code = self.code.first()?;
             let bytes = memory.read(
@@ -126,7 +127,7 @@ impl MappedFile<'_> {
 
     fn bias_of<'d, R: ReadRef<'d>>(&self, file: &object::File<'d, R>) -> Option<u64> {
         let (start, offset) = self.first;
-        // The kernel maps whole pages: a segment may begin a little behind its mapping.
+        // The kernel maps whole pages: a segment may begin a little behind its mapping's start.
         let page = |address: u64| address & !0xfff;
         let segment = file
             .segments()
@@ -153,6 +154,7 @@ impl MappedFile<'_> {
             let range = section.address()..section.address() + section.size();
             Some((range, section.data().ok()?.to_vec()))
         };
+        // Without `.eh_frame` there is nothing to unwind by; its index only makes that faster.
         let (eh_frame_svma, eh_frame) = section(".eh_frame")?;
         let (eh_frame_hdr_svma, eh_frame_hdr) = section(".eh_frame_hdr").unzip();
         let text_svma = file

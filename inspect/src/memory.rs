@@ -87,8 +87,11 @@ impl Copied {
 impl<T: Readable> Table<T> {
     /// As it is now; empty where it cannot be read.
     pub fn of(memory: &ProcessMemory, told: &Handles) -> Table<T> {
+        // The rank goes on meanwhile and may move the table: what is read may make no sense, and is
+        // checked at each step.
         let slots = told.slots.load(Ordering::Acquire);
         let slot_count = told.slot_count.load(Ordering::Relaxed);
+        // Positions are taken by a mask, see `get`.
         let slot_count = if slot_count.is_power_of_two() {
             slot_count
         } else {

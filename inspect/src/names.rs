@@ -30,6 +30,7 @@ struct Table {
 
 impl Names {
     fn table(&mut self, path: &Path) -> Option<&Table> {
+        // All at once: a rank has some ten files, so this is rare.
         if self.tables.len() >= TABLES_MAX && !self.tables.contains_key(path) {
             self.tables.clear();
         }
@@ -65,7 +66,7 @@ impl Names {
                 line: table.line(at).unwrap_or_default(),
             });
         }
-        // Of many the one that they all were inlined into stays.
+        // Of many, the innermost ones stay, and the last, into which all were inlined.
         if all.len() > INLINED_MAX {
             all.drain(INLINED_MAX - 1..all.len() - 1);
         }
@@ -102,13 +103,14 @@ impl Table {
         location(self.loader.find_location(at).ok()??)
     }
 
+    /// The function that holds an address, by the table of symbols.
     fn symbol(&self, at: u64) -> Option<String> {
         let symbol = self.loader.find_symbol_info(at)?;
         let end = self.ends.get(&symbol.address())?;
         (at < *end).then(|| addr2line::demangle_auto(symbol.name().into(), None).into_owned())
     }
 
-    /// By the debug information.
+    /// The functions at an address, by the debug information.
     fn inlined(&self, at: u64) -> Option<Vec<Named>> {
         let mut frames = self.loader.find_frames(at).ok()?;
         let mut all = Vec::new();

@@ -1,5 +1,5 @@
-//! Readers of what is not ours: files and memory of the application, by crates that are not ours
-//! either.
+//! Catches panics in the readers of foreign data: files and memory of the application, parsed by
+//! other people's crates.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -10,11 +10,13 @@ thread_local! {
     static READS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does it. A panic in it is no end of the supervisor, with which its rank would end, and no word
-/// on the application's output: nothing is found then. What it wrote to may be half written, and
-/// must be of the kind that can be so: a cache.
+/// Runs `read`; nothing where it panics. A panic must not end the supervisor, with which its rank
+/// would end, nor print on the application's standard error. What `read` wrote to may be half
+/// written, and must tolerate that: a cache.
 pub fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
+    // The hook is the process' own and prints before the panic is caught, so it has to be silent on
+    // this thread alone.
     HOOK.call_once(|| {
         let tell = take_hook();
         set_hook(Box::new(move |panic| {

@@ -1,7 +1,7 @@
-//! What a rank is about, seen from outside while it stands in a call: its status page says what the
-//! call was given, its memory what the handles mean, its stack where in the source it stands. The
-//! rank is not stopped and does nothing for it; it only has to stand still, which one does whose
-//! call is pending for long.
+//! Reads what a rank waits for while it is in an MPI call, from outside: the call's arguments from
+//! its status page, the meaning of handles from its memory, the line in the source from its stack.
+//! The rank is not stopped and does nothing for it; it only has to stay in that call, as a rank
+//! does whose call is pending for long.
 
 use crate::memory::{ProcessMemory, Table};
 use crate::names::Names;
@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 /// more.
 const HANDLES_MAX: usize = 1024;
 
-/// Looks at a rank. Nothing where it cannot be read (the kernel may forbid it), has several threads
+/// Inspects a rank. Nothing where it cannot be read (the kernel may forbid it), has several threads
 /// that call MPI, or went on meanwhile.
 pub fn inspect(pid: Pid, page: &Page, names: &mut Names) -> Option<PendingCall> {
     if page.locations.load(Ordering::Acquire) != 1 {
@@ -28,6 +28,7 @@ pub fn inspect(pid: Pid, page: &Page, names: &mut Names) -> Option<PendingCall> 
     }
     let status = page.status.first()?;
     let memory = ProcessMemory::of(pid)?;
+    // The number of calls before and after: as long as it stays, the rank wrote none of this.
     let entered = status.entered.load(Ordering::Acquire);
     let mut seen = PendingCall {
         entered_at: status.entered_at.load(Ordering::Relaxed),
@@ -45,7 +46,8 @@ pub fn inspect(pid: Pid, page: &Page, names: &mut Names) -> Option<PendingCall> 
         seen.site = site::site(names, pid, &memory, status);
     }
     posted(&memory, page, &mut seen);
-    // In the same call all the time, or all of this belongs to several.
+
+    // Another number: the rank went on, and what was read belongs to several calls.
     (status.entered.load(Ordering::Acquire) == entered).then_some(seen)
 }
 
@@ -89,7 +91,7 @@ fn pending(memory: &ProcessMemory, page: &Page, status: &Status, seen: &mut Pend
             }
         }
         Needs::Everybody | Needs::Root => {
-            // Between two groups more is needed than is told here.
+            // What a collective of an intercommunicator needs depends on the group, too.
             if let Some(known) = known().filter(|known| !known.inter && !known.foreign) {
                 let root = (needs == Needs::Root).then(|| special(library, number(0)));
                 seen.need = Need::Collective {
@@ -116,7 +118,7 @@ fn special(library: &Library, number: i32) -> i32 {
     }
 }
 
-/// The requests that the call waits for. Those that are unknown are complete, or nobody's.
+/// Adds the requests that the call waits for. Unknown handles are complete, or null.
 fn requests(
     memory: &ProcessMemory,
     library: &Library,
@@ -135,7 +137,7 @@ fn requests(
             8 => u64::from_ne_bytes(handle.try_into().ok()?),
             _ => return None,
         };
-        // A handle of 32 bits may have been widened with its sign.
+        // MPICH's handles are ints: the shim may have widened them with their sign.
         let widened = (key as u32 as i32) as i64 as u64;
         let posted = table
             .get(key)
@@ -148,7 +150,7 @@ fn requests(
     Some(())
 }
 
-/// What else the rank has posted: it may be what others wait for.
+/// Adds what else the rank has posted: it may be what others wait for.
 fn posted(memory: &ProcessMemory, page: &Page, seen: &mut PendingCall) {
     let table = Table::<Posted>::of(memory, &page.library.requests);
     let waits_for: Vec<PendingOperation> = seen.operations.clone();
@@ -158,7 +160,8 @@ fn posted(memory: &ProcessMemory, page: &Page, seen: &mut PendingCall) {
             waited: true,
             ..operation_of(&posted)
         };
-        // Those that the call waits for are told already.
+        // Those that the call waits for are there already. Several may be equal, so each counts
+        // once.
         let told = waits_for
             .iter()
             .zip(&mut counted)

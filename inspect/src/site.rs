@@ -1,6 +1,6 @@
-//! Where in the source a pending call stands: from the wrapper's frame, whose registers the shim
-//! notes at each call, up to the first frame that is the application's own. Frames of the MPI
-//! library (its Fortran layer) are passed by.
+//! Finds the line in the source of a pending call: from the wrapper's frame, whose registers the
+//! shim notes at each call, up to the first frame that is the application's own. Frames of the MPI
+//! library (its Fortran layer) are skipped.
 
 use crate::frames::{At, Frames, Go, Registers};
 use crate::mapped::{self, MappedFile, is_mpi, is_shim};
@@ -17,7 +17,7 @@ const FRAMES_MAX: usize = 16;
 /// arguments that do not fit into registers.
 const PASSED_ON_STACK_MAX: u64 = 12;
 
-/// Where the call of this thread stands.
+/// The line, function or file of this thread's call in the application.
 pub fn site(
     names: &mut Names,
     pid: Pid,
@@ -68,6 +68,7 @@ pub fn noted(
     let (mut words, mut at) = (words.as_chunks::<8>().0.iter().rev(), stack);
     words.find_map(|word| {
         let address = u64::from_ne_bytes(*word);
+        // Downwards from the wrapper's stack: the return address lies below the arguments.
         at -= 8;
         let code = shims.iter().any(|shim| shim.holds(address));
         code.then_some(Registers {

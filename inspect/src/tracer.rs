@@ -1,6 +1,5 @@
-//! Stops a thread for a moment by ptrace, and copies its registers and the end of its stack. Beside
-//! `child` and `memory` of the launch, this is where unsafe code is needed: letting go with a
-//! signal that has no name.
+//! Stops a thread for a moment by ptrace, and copies its registers and the end of its stack. Unsafe
+//! code is needed for detaching with a real-time signal, which has no name.
 //!
 //! ```text
 //! seize      nothing happens to the thread
@@ -22,7 +21,7 @@
 use crate::frames::Registers;
 use crate::memory::ProcessMemory;
 use crate::panic_guard::guarded;
-use crate::process_stat;
+use invivo_jobdir::process_stat;
 use nix::sys::ptrace;
 use rustix::process::{Pid, WaitId, WaitIdOptions};
 use std::num::NonZeroU64;
@@ -33,13 +32,13 @@ use std::time::{Duration, Instant};
 const STACK_BYTES_MAX: usize = 512 * 1024;
 /// The longest wait for a thread to stop: it must come out of the kernel.
 const STOPS_WITHIN: Duration = Duration::from_millis(100);
-/// The same for one that waits for a processor. Were it given up before it gets one, nobody would
-/// make its call again.
+/// The longest wait for a thread that waits for a processor. Were it given up before it gets one,
+/// its system call would not be made again.
 const RUNS_WITHIN: Duration = Duration::from_secs(1);
-/// Looks without sleep in between: on a machine with a free core a thread stops within that.
-const QUICK_LOOKS: u32 = 32;
-/// Between later looks.
-const LOOK: Duration = Duration::from_micros(20);
+/// Polls without sleep in between: on a machine with a free core a thread stops within that.
+const QUICK_POLLS: u32 = 32;
+/// Between later polls.
+const POLL_INTERVAL: Duration = Duration::from_micros(20);
 
 /// System calls that a stop ends with `EINTR` when they have done nothing yet, and which may be
 /// made again.
@@ -95,7 +94,7 @@ pub enum Refused {
 
 /// Room for a copy that is there before the thread stops.
 pub fn room() -> Vec<u8> {
-    // Written to, so that the kernel does not have to find it while the thread stands.
+    // Written to, so that the kernel does not have to find the pages while the thread is stopped.
     vec![1; STACK_BYTES_MAX]
 }
 
@@ -105,7 +104,7 @@ pub fn copy(process: Pid, tid: Pid, memory: &ProcessMemory) -> Result<Copied, Re
     std::thread::scope(|scope| {
         let traced =
             || guarded(|| trace(process, tid, memory, room)).unwrap_or(Err(Refused::Forbidden));
-        // No room for a thread: then for nothing else either.
+        // No thread can be started: the machine is out of memory or processes.
         let tracer = std::thread::Builder::new().spawn_scoped(scope, traced);
         let tracer = tracer.map_err(|_| Refused::Forbidden)?;
         tracer.join().unwrap_or(Err(Refused::Forbidden))
@@ -118,17 +117,19 @@ fn trace(
     memory: &ProcessMemory,
     mut stack: Vec<u8>,
 ) -> Result<Copied, Refused> {
-    // A sleep of so few microseconds should be one.
+    // The kernel may lengthen a sleep by the timer slack, 50 us by default: more than we sleep.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let pid = nix::unistd::Pid::from_raw(tid.as_raw_nonzero().get());
     let refused = |error| match error {
         nix::Error::ESRCH => Refused::Gone,
         _ => Refused::Forbidden,
     };
+
+    // Seize and not attach: attaching would send a SIGSTOP to the thread.
     ptrace::seize(pid, ptrace::Options::empty()).map_err(refused)?;
-    let asked = Instant::now();
+    let interrupted_at = Instant::now();
     ptrace::interrupt(pid).map_err(refused)?;
-    let (signal, since) = stops(tid, asked)?;
+    let (signal, since) = stops(tid, interrupted_at)?;
     let registers = ptrace::getregs(pid).map_err(refused)?;
     let copied = memory.read_some(registers.rsp, &mut stack);
     if let Some(again) = begun_again(&registers)
@@ -136,6 +137,7 @@ fn trace(
     {
         ptrace::setregs(pid, again).map_err(refused)?;
     }
+
     let detached = detach(tid, signal);
     let stopped = since.elapsed();
     detached?;
@@ -151,24 +153,24 @@ fn trace(
     })
 }
 
-/// Waits until the thread stands; says with which signal it is to go on (0, or one that came at
-/// that moment), and when it was last seen not to stand.
-fn stops(tid: Pid, asked: Instant) -> Result<(i32, Instant), Refused> {
+/// Waits until the thread has stopped; returns the signal with which it is to go on (0, or one that
+/// came at that moment), and when it was last seen not to be stopped.
+fn stops(tid: Pid, interrupted_at: Instant) -> Result<(i32, Instant), Refused> {
     let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG;
-    let mut since = asked;
-    for look in 0.. {
+    let mut since = interrupted_at;
+    for attempt in 0.. {
         let now = Instant::now();
         match rustix::process::waitid(WaitId::Pid(tid), options) {
             Ok(Some(status)) => {
                 return Ok((going_on(status.trapping_signal().unwrap_or(0)), since));
             }
-            Ok(None) if is_over(tid, asked.elapsed()) => break,
+            Ok(None) if is_over(tid, interrupted_at.elapsed()) => break,
             Ok(None) => {
                 since = now;
-                if look < QUICK_LOOKS {
+                if attempt < QUICK_POLLS {
                     std::thread::yield_now();
                 } else {
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(POLL_INTERVAL);
                 }
             }
             Err(rustix::io::Errno::INTR) => {}
@@ -178,7 +180,7 @@ fn stops(tid: Pid, asked: Instant) -> Result<(i32, Instant), Refused> {
     Err(Refused::InKernel)
 }
 
-/// Whether a thread has had its time: one that runs, or has stopped by now, has more of it.
+/// Whether the wait for a thread is over: one that runs, or has stopped by now, gets more time.
 fn is_over(tid: Pid, waited: Duration) -> bool {
     let runs = || {
         let stat = process_stat::stat(tid.as_raw_nonzero().get());
@@ -190,7 +192,7 @@ fn is_over(tid: Pid, waited: Duration) -> bool {
 /// Bytes of the instruction of a system call.
 const SYSCALL_BYTES: u64 = 2;
 
-/// With which registers a system call is made again that our stop has ended.
+/// The registers with which a system call that our stop has ended is made again.
 fn begun_again(registers: &libc::user_regs_struct) -> Option<libc::user_regs_struct> {
     // Registers hold negative numbers as their complements.
     let call = registers.orig_rax as i64;
@@ -202,7 +204,7 @@ fn begun_again(registers: &libc::user_regs_struct) -> Option<libc::user_regs_str
     })
 }
 
-/// Signals that do nothing where a program has not asked for them.
+/// Signals that do nothing where a program has not interrupted_at for them.
 const IGNORED: [i32; 4] = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
 
 /// A signal's bit in the sets that the kernel shows; none for no signal.

@@ -1,22 +1,22 @@
-//! Where a rank is: the call path of its threads, taken from outside.
+//! Takes the call paths of a rank's threads from outside.
 //!
 //! ```text
 //! runs, or sleeps in a call that begins again   stopped for a moment: `tracer`
-//! sleeps in a call that would notice            read as it lies: `standing`
-//! may not be stopped                            read as it lies, or from its MPI call
+//! sleeps in a call that would notice            read without a stop: `blocked_thread`
+//! may not be stopped                            read without a stop, or from its MPI call
 //! ```
 //!
-//! The rank does nothing for it: there is no handler of ours in it that would walk its stack. Steps
-//! are files and addresses in them; the place asks for the names of those that it has not had yet,
-//! of one of its supervisors (`look::names`).
+//! The rank does nothing for it: there is no handler of ours in it that would unwind its stack.
+//! Steps are files and addresses in them; the place requests the names of those that it has not had
+//! yet from one of its supervisors (`names`).
 
 use crate::blocked_thread::{BlockedThread, Sleep};
 use crate::frames::{At, Frames, Go, Registers};
 use crate::mapped::{self, MappedFile, is_shim};
 use crate::memory::ProcessMemory;
-use crate::process_stat;
 use crate::site::noted;
 use crate::tracer::{self, Copied, Refused};
+use invivo_jobdir::process_stat;
 use invivo_proto::control::local::{
     BUILD_ID_BYTES_MAX, MODULES_MAX, Module, PATH_BYTES_MAX, Step, THREADS_MAX, UnwoundThread,
 };
@@ -27,17 +27,16 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Frames that a path is followed through: deeper ones are told as paths of which the callers are
-/// not known.
+/// Frames that a path is followed through: deeper ones are reported as paths with unknown callers.
 const FRAMES_MAX: usize = 4096;
-/// Times that a sleeping thread is read before it is said to move too much for it.
+/// Attempts to read a sleeping thread that wakes and sleeps again.
 const TRIES: usize = 3;
-/// For how long threads are begun with: the supervisor has other things to do, and its place waits
-/// a little longer only.
+/// After this time no further thread is begun: the supervisor has other things to do, and its place
+/// waits a little longer only.
 pub const WITHIN: Duration = Duration::from_millis(300);
 
-/// Where the threads of a process are, at least one line: the first, and the others, as far as
-/// `within` reaches, where all `threads` are asked for.
+/// The call paths of a process' threads, at least one entry: the first thread, and with `threads`
+/// the others as far as `within` reaches.
 pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<UnwoundThread> {
     let since = Instant::now();
     let mut tids: Vec<Pid> = process_stat::threads(pid.as_raw_nonzero().get())
@@ -71,6 +70,7 @@ pub fn unwind(pid: Pid, page: &Page, threads: bool, within: Duration) -> Vec<Unw
             all.push(rank.unwind(tid));
         }
     }
+
     let left_out = found - all.len();
     // Threads come and go.
     all.retain(|walked| walked.way != Way::Missing(UnstoppedReason::Ended));
@@ -114,9 +114,9 @@ struct Rank<'a> {
 
 impl<'a> Rank<'a> {
     fn unwind(&mut self, tid: Pid) -> UnwoundThread {
-        let mut standing = crate::blocked_thread::look(self.pid, tid);
+        let mut thread = crate::blocked_thread::observe(self.pid, tid);
         for _ in 0..TRIES {
-            match standing {
+            match thread {
                 BlockedThread::Sleeps(sleep) if !sleep.may_be_stopped(self.pid) => {
                     if let Some(copied) = self.asleep(tid, &sleep) {
                         return self.path(Way::Asleep, &copied);
@@ -124,13 +124,14 @@ impl<'a> Rank<'a> {
                 }
                 _ => break,
             }
-            standing = crate::blocked_thread::look(self.pid, tid);
+            thread = crate::blocked_thread::observe(self.pid, tid);
         }
-        if let BlockedThread::Sleeps(sleep) = &standing
+        if let BlockedThread::Sleeps(sleep) = &thread
             && !sleep.may_be_stopped(self.pid)
         {
             return UnwoundThread::unknown(UnstoppedReason::InKernel);
         }
+
         let refused = match tracer::copy(self.pid, tid, self.memory) {
             Ok(copied) => return self.path(Way::Stopped, &copied),
             Err(refused) => refused,
@@ -139,7 +140,9 @@ impl<'a> Rank<'a> {
         if why == UnstoppedReason::Ended {
             return UnwoundThread::unknown(why);
         }
-        let asleep = match crate::blocked_thread::look(self.pid, tid) {
+
+        // Another tracer, or a kernel that forbids it: what can be read without a stop is left.
+        let asleep = match crate::blocked_thread::observe(self.pid, tid) {
             BlockedThread::Sleeps(sleep) => self.asleep(tid, &sleep),
             BlockedThread::Runs => None,
         };
@@ -149,13 +152,13 @@ impl<'a> Rank<'a> {
             .unwrap_or_else(|| UnwoundThread::unknown(why))
     }
 
-    /// A thread as it lies asleep; nothing where it woke meanwhile.
+    /// The registers and stack of a sleeping thread; nothing where it woke meanwhile.
     fn asleep(&self, tid: Pid, sleep: &Sleep) -> Option<Copied> {
         let mut stack = tracer::room();
         let copied = self.memory.read_some(sleep.registers.stack, &mut stack);
         stack.truncate(copied);
         let is_same =
-            crate::blocked_thread::look(self.pid, tid) == BlockedThread::Sleeps(sleep.clone());
+            crate::blocked_thread::observe(self.pid, tid) == BlockedThread::Sleeps(sleep.clone());
         is_same.then_some(Copied {
             registers: sleep.registers,
             stack,
@@ -208,6 +211,9 @@ impl<'a> Rank<'a> {
             is_whole,
             ..UnwoundThread::unknown(UnstoppedReason::Ended)
         };
+
+        // Of a deep path both ends are kept: where the thread is, and how it came there from
+        // `main`.
         let is_deep = path.len() > DEPTH_MAX;
         let inner = DEPTH_MAX / 4;
         let outer = path.len().saturating_sub(DEPTH_MAX - 1 - inner);

@@ -2,6 +2,7 @@
 //! writes it, the gateway and every client read it. Whoever can read it may control the job, so it
 //! is readable by its owner alone, and a file that others could read or write is refused.
 
+use crate::process_stat;
 use crate::random;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -138,6 +139,7 @@ impl Connect {
             path: path.to_owned(),
             source,
         };
+        // Of the open file, not of the path: that could be exchanged between check and read.
         let file = std::fs::File::open(path).map_err(unreadable)?;
         let meta = file.metadata().map_err(unreadable)?;
         if meta.uid() != rustix::process::geteuid().as_raw() || meta.mode() & 0o077 != 0 {
@@ -154,6 +156,7 @@ impl Connect {
                 bytes: meta.len(),
             });
         }
+
         let mut text = Vec::new();
         file.take(FILE_BYTES_MAX)
             .read_to_end(&mut text)
@@ -162,7 +165,8 @@ impl Connect {
             path: path.to_owned(),
             source,
         };
-        // The version first: a later layout may lack what this one has.
+
+        // The version first: a later layout may lack a field of this one.
         let Versioned { version } = serde_json::from_slice(&text).map_err(malformed)?;
         if !(VERSION_OLDEST..=VERSION).contains(&version) {
             return Err(ConnectError::Version {
@@ -178,6 +182,7 @@ impl Connect {
         if !self.host.is_empty() && self.host != host() {
             return Liveness::Elsewhere;
         }
+        // With its start time: the number may have been given to another process since.
         match start_ticks(self.pid) {
             Some(ticks) if self.pid_start_ticks == 0 || ticks == self.pid_start_ticks => {
                 Liveness::Running
@@ -216,19 +221,11 @@ pub fn host() -> String {
         .into_owned()
 }
 
-/// When a process started, in clock ticks since the boot; nothing where there is no such process (a
-/// zombie is none: it does nothing any more).
+/// When a process started, in clock ticks since the boot; nothing where there is no such process. A
+/// zombie counts as none: it does nothing any more.
 fn start_ticks(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses and may hold anything, parentheses
-    // included.
-    let mut fields = stat[stat.rfind(')')? + 1..].split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X") {
-        return None;
-    }
-    // Field 22 of proc_pid_stat(5); the state was field 3.
-    fields.nth(18)?.parse().ok()
+    let stat = process_stat::stat(i32::try_from(pid).ok()?)?;
+    (!matches!(stat.state, 'Z' | 'X')).then_some(stat.start)
 }
 
 #[cfg(test)]

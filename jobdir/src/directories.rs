@@ -1,4 +1,4 @@
-//! Where jobs are found: the state directory with one `connect.json` per running job, and the
+//! The directories of jobs: the state directory with one `connect.json` per running job, and the
 //! runtime directory with a job's sockets. Both are the user's own: mode 0700, owner checked, never
 //! followed through a symbolic link.
 
@@ -188,6 +188,7 @@ fn runtime_dir_in(xdg: Option<&Path>, fallback: &Path, job: &str) -> Result<Path
     let parent = xdg
         .map(|dir| dir.join(&user))
         .filter(|dir| fits(&dir.join(job)));
+    // A socket's path has a fixed limit: a long XDG_RUNTIME_DIR is worse than `/tmp`.
     let parent = parent.unwrap_or_else(|| fallback.join(&user));
     let dir = parent.join(job);
     if !fits(&dir) {
@@ -216,8 +217,7 @@ pub fn remove_runtime_dir(dir: &Path) -> Result<(), PlaceError> {
     let nameless = dir.with_file_name(name);
     match std::fs::rename(dir, &nameless) {
         Ok(()) => {
-            // Whoever has looked the old name up already may still leave something: each of them
-            // once.
+            // A process that resolved the old name before may still create one file in it.
             let is_left =
                 |error: std::io::Error| error.kind() == std::io::ErrorKind::DirectoryNotEmpty;
             let is_gone = |_: &u32| !std::fs::remove_dir_all(&nameless).is_err_and(is_left);
@@ -270,6 +270,7 @@ fn publish_in(jobs: &Path, connect: &Connect) -> Result<PathBuf, PlaceError> {
     }
     let text =
         serde_json::to_vec_pretty(connect).map_err(|error| io("write", &path)(error.into()))?;
+
     let new = path.with_extension(format!("{}.new", std::process::id()));
     // A file that a killed process left behind would keep its mode.
     let _ = std::fs::remove_file(&new);
@@ -383,6 +384,7 @@ fn jobs_in(dir: &Path) -> Result<Jobs, PlaceError> {
     for entry in entries {
         let path = entry.map_err(io("read", dir))?.path().join(FILE_NAME);
         match Connect::read(&path) {
+            // Killed with SIGKILL, or the machine went down: its files are cleaned up here.
             Ok(connect) if connect.liveness() == Liveness::Stale => {
                 if let Some(left) = path.parent() {
                     clear(left)?;

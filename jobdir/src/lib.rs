@@ -4,6 +4,7 @@
 //! ```text
 //! connect <- directories      connect.json; the list of running jobs; runtime directories
 //! private                     is a directory its user's alone
+//! process_stat                /proc/PID/stat: does a process still run, who started it
 //! random                      tokens and ids
 //! whole_file                  a file is replaced at once, or stays as it was
 //! ```
@@ -13,6 +14,7 @@
 mod connect;
 mod directories;
 mod private;
+pub mod process_stat;
 pub mod random;
 pub mod whole_file;
 

@@ -9,6 +9,7 @@ const TOKEN_BYTES: usize = 32;
 pub const TOKEN_LENGTH: usize = 2 * TOKEN_BYTES;
 
 fn fill(bytes: &mut [u8]) -> std::io::Result<()> {
+    // A signal may cut a call short.
     let mut filled = 0;
     while filled < bytes.len() {
         filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
@@ -30,7 +31,7 @@ pub fn token() -> std::io::Result<String> {
     Ok(text)
 }
 
-/// A fresh id, never 0, which stands for none.
+/// A fresh id, never 0, which means none.
 ///
 /// # Errors
 /// If the system has no random numbers.

@@ -1,10 +1,9 @@
-//! Files that are whole or as they were, even if we are killed while we write: a report may take
-//! the place of an earlier one.
+//! Replaces a file at once: it is whole or as it was, even if the writer is killed.
 
 use std::path::{Path, PathBuf};
 
-/// Writes a file beside, and puts it in its place at once. What is no file (a terminal, a pipe) is
-/// written to, and so is a file beside which there can be none.
+/// Writes a new file beside `path` and renames it. What is no regular file (a terminal, a pipe) is
+/// written to directly, and so is a file in a directory that is read-only.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -21,7 +20,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         })
 }
 
-/// Where the file is or will be, wherever links lead to it; nothing where there is something else.
+/// The file's path with links resolved; nothing where there is something else than a file.
 fn place(path: &Path) -> Option<PathBuf> {
     match std::fs::metadata(path) {
         Ok(metadata) => metadata

@@ -1,5 +1,4 @@
-//! `invivo doctor`: what of this machine, this installation and a program would get in a job's way,
-//! before a job does.
+//! `invivo doctor`: checks this machine, this installation and a program before a job runs.
 //!
 //! ```text
 //! finding            what a check found, and how it looks
@@ -47,7 +46,7 @@ pub struct DoctorArgs {
     program: Option<OsString>,
 }
 
-/// Does it.
+/// Runs all checks and prints what they found.
 pub fn doctor(args: DoctorArgs) -> ExitCode {
     let environment: Environment = std::env::vars_os().collect();
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
@@ -55,7 +54,7 @@ pub fn doctor(args: DoctorArgs) -> ExitCode {
         json: args.json,
         findings: Vec::new(),
     };
-    let installed = installation::look(&environment);
+    let installed = installation::check(&environment);
     told.tell(installed.findings.clone());
     let launchers = installation::launchers(path);
     told.tell(installation::about_launchers(
@@ -63,14 +62,14 @@ pub fn doctor(args: DoctorArgs) -> ExitCode {
         &installed.families,
     ));
     if let Some(program) = &args.program {
-        told.tell(application::look(
+        told.tell(application::check(
             program,
             &environment,
             &installed.families,
             &launchers,
         ));
     }
-    told.tell(machine::look(&environment));
+    told.tell(machine::check(&environment));
     if !args.no_self_test {
         // The standard's interface has no program of its own.
         for family in installed

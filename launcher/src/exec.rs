@@ -1,5 +1,5 @@
-//! `invivo exec`: what every process of the job starts as. It finds its place in the world and
-//! takes its role.
+//! `invivo exec`: the program that a launcher starts for every process of the job. It finds its
+//! position in the world and takes its role.
 
 use crate::command_line::launchers;
 use crate::job::artefacts::Artefacts;
@@ -63,14 +63,14 @@ pub struct ExecArgs {
     program: Vec<OsString>,
 }
 
-/// Does it. For the application's ranks it does not return: the process leaves as the application
-/// left.
+/// Runs one process of the job. For the application's ranks it does not return: the process leaves
+/// as the application left.
 pub fn exec(args: ExecArgs) -> ExitCode {
     let environment: Environment = std::env::vars_os().collect();
     let world = match environment::world(&environment) {
         Ok(world) => world,
         Err(error) => {
-            // Singletons do not know of each other, but Slurm numbers them.
+            // Tasks without an MPI environment have no rank, but Slurm numbers them.
             let speaks = environment
                 .get(OsStr::new("SLURM_PROCID"))
                 .is_none_or(|number| number == "0");
@@ -108,6 +108,7 @@ fn wrong_side(program: &[OsString]) -> Option<String> {
 }
 
 fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infallible, String> {
+    // Every process computes the same layout from the same numbers: nothing is exchanged.
     let options = args.job.resolve()?;
     let layout = placement::layout(&world, options.tree_request(args.app))
         .map_err(|error| error.to_string())?;
@@ -115,6 +116,7 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     let (Some(role), Some(host)) = (layout.role(me), layout.host_of(me)) else {
         return Err("the layout has no such process".to_owned());
     };
+
     let artefacts = Artefacts::of_this_program().map_err(|error| error.to_string())?;
     let library = library(&args.program, &environment, &world)?;
     let name = args.program.first().map_or(OsStr::new(""), |name| name);
@@ -122,10 +124,12 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     if program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)) {
         return Err(program::static_mpi(name));
     }
+    // Elsewhere rank 0 warns. Under srun each task would be a job of its own and end well.
     let foreign = foreign(&library, &world, &environment);
     if foreign && world.by_srun {
         return Err(singletons(name, &library));
     }
+
     preflight::addresses()?;
     artefacts
         .check(library.family)
@@ -135,9 +139,10 @@ fn start(args: ExecArgs, environment: Environment, world: World) -> Result<Infal
     {
         say(&warning);
     }
+
     let job = Job::of_this_process(args.called.as_deref());
     let host = Host::of(&layout, host);
-    // Where the launcher does not say who is on this node, nobody can wait for them.
+    // Where the launcher does not give the processes of this node, their notes cannot be counted.
     let barrier = match world.local {
         Some(_) => Some(StartupBarrier::new(&runtime_dir(&job)?, host.ranks)),
         None => None,
@@ -261,7 +266,7 @@ impl Process {
     /// Starts a tool process once the application has called MPI.
     fn tool(self, mut command: Command, what: &str) -> Result<Infallible, String> {
         command.arg("--layout").arg(self.layout.to_string());
-        let keeps = self.host.keeper == WorldRank(self.world.rank);
+        let is_last_tool = self.host.last_tool == WorldRank(self.world.rank);
         // While it waits, signals to the application must not end it; those that ask for the end
         // act later.
         let signals = apart()?;
@@ -270,20 +275,19 @@ impl Process {
             && wait_for_ranks(barrier, parent) == Stage::Over
         {
             barrier.left(self.world.rank);
-            if keeps {
+            if is_last_tool {
                 barrier.close(self.host.tools(), parent);
             }
             child::leave_as(Ended::Code(0));
         }
         let cannot = |error: std::io::Error| format!("cannot start {what}: {error}");
         tool_on(&mut command, &loaded(self.barrier.as_ref(), self.library));
-        let dir = keeps.then(|| runtime_dir(&self.job)).transpose()?;
+        let dir = is_last_tool.then(|| runtime_dir(&self.job)).transpose()?;
         child::leave_as(tool_supervisor::supervise(command, dir, signals).map_err(cannot)?)
     }
 }
 
-/// Takes the signals of a process that becomes a tool, and goes on where no launcher kills it at
-/// once.
+/// Blocks the signals of a process that becomes a tool, and goes on behind a process proxy.
 fn apart() -> Result<Signals, String> {
     let signals = Signals::take().map_err(|error| format!("no descriptor for signals: {error}"))?;
     continue_behind_proxy(&signals);
@@ -305,7 +309,8 @@ fn wait_for_ranks(barrier: &StartupBarrier, parent: u32) -> Stage {
     }
 }
 
-/// When the application closes its input or output, whoever is at the other end should notice.
+/// Replaces our standard input and output by `/dev/null`: when the application closes its own, the
+/// other end of the pipe should notice.
 fn let_go_of_standard_streams() {
     // Where there is no /dev/null, the streams stay open a little longer than without us.
     if let Ok(null) = std::fs::OpenOptions::new()
@@ -318,8 +323,8 @@ fn let_go_of_standard_streams() {
     }
 }
 
-/// The MPI that the user names, that the program is linked with, will find, or should have by its
-/// launcher.
+/// The program's MPI library: the one that the user names, else the one that it is linked with,
+/// else the one that it will find when it loads MPI late, else any of the launcher's family.
 fn library(
     program: &[OsString],
     environment: &Environment,
@@ -376,7 +381,7 @@ fn singletons(program: &OsStr, library: &Library) -> String {
     )
 }
 
-/// What `srun --mpi` is to be told for an MPI.
+/// The value of `srun --mpi` for an MPI.
 fn slurm_protocol(family: Family) -> &'static str {
     match family {
         Family::Ompi => "pmix",

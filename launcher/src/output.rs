@@ -4,16 +4,16 @@ use std::io::Write;
 
 /// Writes one line to stderr that begins with our name.
 pub fn say(line: &str) {
-    // In one piece, so that lines of several processes do not mix; nobody may listen.
+    // In one write, so that lines of several processes do not mix. The other end may be closed.
     let _ = std::io::stderr().write_all(format!("invivo: {line}\n").as_bytes());
 }
 
-/// How long the processes that say nothing wait for the one that does.
+/// How long the silent processes wait for the one that prints.
 const LET_SPEAK: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Says once what all processes of a node met alike; `speaks` in one of them. The launcher ends the
-/// job as soon as one process has failed: the silent ones leave the one that speaks the time to do
-/// it.
+/// Prints an error of all processes of a node once; `speaks` is true in one of them. The launcher
+/// ends the job as soon as one process has failed, so the silent ones wait until the other has
+/// printed.
 pub fn say_for_all(speaks: bool, line: &str) {
     match speaks {
         true => say(line),

@@ -1,4 +1,4 @@
-//! How much of the truth an answer is, in a sentence or two.
+//! Which part of the job an answer covers, and what was lost, in a sentence or two.
 
 use super::units::{bytes, count, counted, duration};
 use invivo_grpc::v1::{Coverage, Ledger};
@@ -23,7 +23,7 @@ pub fn text(coverage: &Coverage) -> String {
     text
 }
 
-/// What somebody wanted to be forgotten is no loss.
+/// The calls before a reset, which are no loss.
 fn forgotten(ledger: &Ledger) -> String {
     if ledger.reset == 0 {
         return String::new();
@@ -52,6 +52,7 @@ pub fn losses(coverage: &Coverage) -> String {
         .filter(|(calls, _)| *calls > 0)
         .map(|(calls, why)| format!("{} {why}", counted(calls, "call")))
         .collect();
+    // Packets and processes are no calls: how many calls they had is not known.
     if coverage.packets_refused > 0 {
         parts.push(format!(
             "{} refused as malformed",
@@ -104,6 +105,7 @@ fn unaccounted(ledger: &Ledger) -> Option<String> {
         ledger.dropped_by_place,
         ledger.reset,
     ];
+    // Counters from other processes may be anything: their sum must not overflow.
     let placed: u128 = placed.into_iter().map(u128::from).sum();
     let entered = u128::from(ledger.entered);
     // Parts are read while the ranks go on: a promille may be between two counters.

@@ -1,4 +1,4 @@
-//! A rank's death in words: how, in which call, and who was waiting for it.
+//! Sentences about a rank's death: how, in which call, and which ranks were waiting for it.
 
 use crate::timeline_pages::EndContext;
 use crate::units::{count, duration};
@@ -28,7 +28,7 @@ pub fn sentence(ended: &RankEnded) -> String {
     let how = how(ended);
     match ended.inside {
         Some(ABORT) => format!("rank {} {how}", ended.rank),
-        // Recording was off: nobody noted which.
+        // With recording off the wrapper notes that it is in MPI, but not the function.
         Some(RegionId(0)) => format!("rank {} {how}, in an MPI call", ended.rank),
         Some(region) => format!(
             "rank {} {how}, in {}",
@@ -48,11 +48,12 @@ pub fn asked(saved: &EndContext) -> Option<String> {
     ))
 }
 
-/// Who was waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in MPI_Wait"; of
-/// nobody, nothing.
+/// The ranks that were waiting: "ranks 0 and 3 were waiting for rank 2, rank 3 for 1.20 s in
+/// MPI_Wait"; nothing where none was.
 pub fn waiting(saved: &EndContext) -> Option<String> {
     let first = saved.waiters.first()?;
     let whom = saved.whom;
+    // The longest first: of many, those that have waited longest are named.
     let mut ranks: Vec<u32> = saved.waiters.iter().map(|waiter| waiter.rank).collect();
     let for_ns = saved.to_ns.saturating_sub(first.since_ns);
     let longest = format!("{} in {}", duration(for_ns), first.function);

@@ -12,7 +12,7 @@ pub fn observed_mpi_ns(rows: &[FunctionRow]) -> u64 {
     rows.map(|row| row.time_ns).sum()
 }
 
-/// Calls of which a part is counted stand in a column of their own, where there are any.
+/// Whether there are clipped calls, of which a part is counted: they get a column of their own.
 fn is_clipped(rows: &[FunctionRow]) -> bool {
     rows.iter().any(|row| row.clipped > 0)
 }
@@ -22,6 +22,7 @@ pub fn text(rows: &[FunctionRow]) -> String {
     if rows.is_empty() {
         return "no MPI call has been recorded yet\n".to_owned();
     }
+    // Shares of the time in MPI, `MPI_Init` included, so that they add up to 100 %.
     let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
     let clipped = is_clipped(rows);
     let mut columns = vec![
@@ -149,8 +150,10 @@ mod tests {
             text,
             "function  calls     time   share     mean  sigma   min      max  of rank      sent  \
              received\n\
-             MPI_Recv      2  3.00 ms  75.0 %  1.50 ms    0 s  1 ns  3.00 ms        3  2.00 KiB       0 B\n\
-             MPI_Send      2  1.00 ms  25.0 %   500 us    0 s  1 ns  1.00 ms        3  2.00 KiB       0 B\n"
+             MPI_Recv      2  3.00 ms  75.0 %  1.50 ms    0 s  1 ns  3.00 ms        3  2.00 KiB  \
+             \x20    0 B\n\
+             MPI_Send      2  1.00 ms  25.0 %   500 us    0 s  1 ns  1.00 ms        3  2.00 KiB  \
+             \x20    0 B\n"
         );
     }
 

@@ -1,4 +1,4 @@
-//! Which characters a terminal has, and whether it has colours.
+//! Characters and colours by what a terminal can show: bars, shades, rules.
 
 use std::ffi::OsString;
 

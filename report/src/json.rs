@@ -1,5 +1,5 @@
-//! The report for programs. Times are in seconds here, as spreadsheets and notebooks like them;
-//! every other number is a count or bytes. Fields are only ever added.
+//! The report as JSON. Times are in seconds, as spreadsheets and notebooks expect; every other
+//! number is a count or bytes. Fields are only ever added.
 
 use crate::timeline_pages::EndContext;
 use invivo_grpc::convert;
@@ -148,7 +148,7 @@ pub fn json(report: &Final, saved: &EndContext) -> String {
             code,
             signal,
             inside: ended.inside.map(|region| match region {
-                // Recording was off: nobody noted which.
+                // With recording off the function is not noted.
                 RegionId(0) => "an MPI call".to_owned(),
                 region => convert::function_name(region),
             }),

@@ -18,6 +18,8 @@ pub fn text(matrix: &MatrixReply) -> String {
     }
     let block_ranks = matrix.block_ranks.max(1);
     let side = matrix.ranks.div_ceil(block_ranks);
+
+    // As the senders counted it; what the receivers counted is in the sums below and in the JSON.
     let cells = matrix.cells.iter();
     let sent: BTreeMap<(u32, u32), Traffic> = cells
         .map(|cell| {
@@ -42,6 +44,7 @@ pub fn text(matrix: &MatrixReply) -> String {
 }
 
 fn name(block: u32, block_ranks: u32, ranks: u32) -> String {
+    // The last block may have fewer ranks than the others.
     let first = block * block_ranks;
     let last = (first + block_ranks).min(ranks).saturating_sub(1);
     if first >= last {

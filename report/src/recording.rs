@@ -1,4 +1,4 @@
-//! Whether and since when calls are recorded.
+//! Sentences about recording: on or off, since when, or for a window.
 
 use super::units::duration;
 use invivo_grpc::v1::{JobStatus, RecordingStatus, WindowStatus};
@@ -31,7 +31,7 @@ pub fn text(recording: &RecordingStatus) -> String {
     text
 }
 
-/// What a narrow line has to say: nothing while everything is recorded.
+/// The state of recording in a few words; nothing while everything is recorded.
 pub fn alert(recording: &RecordingStatus) -> Option<String> {
     if recording.shut_down {
         return Some("MEASUREMENT SHUT DOWN".to_owned());

@@ -1,4 +1,4 @@
-//! What the ranks are doing.
+//! Sentences and tables about the ranks' states.
 
 use super::recording;
 use super::table::{Side, Table};
@@ -91,7 +91,7 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
         duration(status.observed_ns),
         states(&status.ranks.unwrap_or_default()),
     ];
-    // What matters most stands where a narrow terminal does not cut it off.
+    // What matters most comes early, where a narrow terminal does not cut it off.
     if let Some(pause) = &status.pause {
         parts.push(format!(
             "PAUSED for at most {} more",
@@ -109,6 +109,7 @@ pub fn line(snapshot: &Snapshot, before: Option<&Snapshot>) -> String {
         Some(Some(rate)) => format!("{} ({}/s)", counted(ledger.entered, "call"), count(rate)),
         _ => counted(ledger.entered, "call"),
     });
+
     let mpi_ns = super::functions::observed_mpi_ns(&snapshot.functions);
     let rank_ns = recording::span_ns(&status) as f64 * f64::from(coverage.ranks_reporting);
     if mpi_ns > 0 {

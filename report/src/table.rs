@@ -42,6 +42,7 @@ impl Table {
 
     /// The text: lines without blanks at their ends.
     pub fn text(&self) -> String {
+        // Characters and not bytes: names may be UTF-8.
         let width = |column: usize| {
             self.rows
                 .iter()
@@ -55,6 +56,7 @@ impl Table {
         for row in &self.rows {
             let mut line = String::new();
             for ((cell, side), width) in row.iter().zip(&self.sides).zip(&widths) {
+                // No blanks before the first column that has text.
                 if !line.is_empty() {
                     line.push_str("  ");
                 }

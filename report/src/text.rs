@@ -1,4 +1,4 @@
-//! The report for people.
+//! The report as one page of text, and as one line.
 
 use super::death;
 use crate::timeline_pages::EndContext;
@@ -39,6 +39,7 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
             job.family
         ));
     }
+
     let status = v1::JobStatus::from(&report.status);
     if report.shut_down {
         page.push_str(
@@ -51,6 +52,8 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
     {
         page.push_str(&format!("recording: {}\n", recording::text(recording)));
     }
+
+    // What went wrong comes before the tables: they are long.
     if let Some(asked) = death::asked(saved) {
         page.push_str(&format!("{asked}\n"));
     }
@@ -66,6 +69,7 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
             path.display()
         ));
     }
+
     page.push_str(&coverage::text(&counted_for));
     page.push_str(&coverage::own_cost(&counted_for, report.status.observed_ns));
     for note in &report.status.notes {
@@ -74,6 +78,7 @@ pub fn text(report: &Final, saved: &EndContext) -> String {
     if !saved.picture.is_empty() {
         page.push_str(&format!("\nMPI time by rank\n{}", saved.picture));
     }
+
     page.push_str("\nMPI functions, all ranks\n");
     page.push_str(&functions::text(&rows));
     page.push_str("\nMPI functions by rank, most time first\n");

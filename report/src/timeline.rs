@@ -19,9 +19,9 @@ const SHADES: [char; 5] = ['·', '░', '▒', '▓', '█'];
 const SHADES_ASCII: [char; 5] = ['.', '-', '=', '%', '#'];
 /// Nothing is known of this time.
 const UNKNOWN: char = ' ';
-/// The call that a rank is in, where recording was off, so that nobody noted which.
+/// The call that a rank is in, where recording was off and the function was not noted.
 const SOME_CALL: &str = "an MPI call";
-/// It died.
+/// The mark of a rank that died.
 const DEAD: &str = "×";
 const DEAD_ASCII: &str = "x";
 
@@ -109,6 +109,7 @@ fn row(page: &mut String, of: &Observation, track: &Track, label: usize, look: L
         track.rank,
         cells(of, track, look)
     );
+    // Cut before the colours: their escape sequences are not columns.
     let line: String = line.chars().take(WIDTH).collect();
     let line = line.trim_end();
     match death {
@@ -129,6 +130,8 @@ fn cells(of: &Observation, track: &Track, look: Look) -> String {
         let past = ns.clamp(of.from_ns, of.to_ns) - of.from_ns;
         past as f64 * TIME_WIDTH as f64 / length as f64
     };
+
+    // The part of each cell that was spent in MPI, 0 to 1.
     let mut inside = [0.0_f64; TIME_WIDTH];
     let mut add = |from: f64, to: f64| {
         let mut cell = from.floor() as usize;
@@ -143,6 +146,7 @@ fn cells(of: &Observation, track: &Track, look: Look) -> String {
     if let Some(open) = &track.open {
         add(at(open.begin_ns), TIME_WIDTH as f64);
     }
+
     let known_from = known_from(of, track).map_or(0.0, at);
     // Of a rank that died nothing is known behind what it did last.
     let known_to = match (of.death(track.rank), &track.open) {

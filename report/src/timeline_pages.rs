@@ -1,4 +1,4 @@
-//! The last seconds of a job: pages become an observation, and that becomes a file and a picture.
+//! Joins the pages of a timeline into one observation, and writes it as a Perfetto trace.
 
 use invivo_archive::flows::{Channel, Endpoint, Endpoints};
 use invivo_archive::observation::{Call, CallKind, Facts, Gaps, Names, Observation, Open, Part};
@@ -19,7 +19,7 @@ pub struct TimelinePages {
     names: Names,
 }
 
-/// Who is who on the communicators of one piece.
+/// The application's ranks of peers, and the communicators, of one piece.
 struct Known {
     peers: HashMap<(u32, i32), u32>,
     comms: HashMap<u32, v1::Membership>,
@@ -75,8 +75,10 @@ impl TimelinePages {
             );
             track.calls.push(call);
         }
+
         let gaps: &mut Gaps = &mut track.gaps;
         gaps.left_out = gaps.left_out.max(piece.left_out);
+        // A location may come in several pieces: what holds for all of them comes with the last.
         if !piece.complete {
             return;
         }
@@ -98,7 +100,7 @@ impl TimelinePages {
         }
     }
 
-    /// Writes the trace, beside its place first, so that nobody sees half of it.
+    /// Writes the trace, under another name first, so that no reader sees half of it.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -111,7 +113,7 @@ impl TimelinePages {
     }
 }
 
-/// What became of the last seconds of a job that did not end well.
+/// How a job ended, and where its last seconds are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndContext {
     /// The signal by which the job was asked to end, where it was before anything else happened.

@@ -69,8 +69,8 @@ struct Screen {
 }
 
 impl Screen {
-    /// Prints what comes until the stream ends or breaks. A command comes a second time when it is
-    /// known how it went.
+    /// Prints what comes until the stream ends or breaks. A command comes a second time when its
+    /// outcome is known.
     async fn show(
         &mut self,
         entries: &mut Streaming<AuditEntry>,
@@ -81,6 +81,7 @@ impl Screen {
                 Ok(None) => return Ok(Ok(())),
                 Err(status) => return Ok(Err(status)),
             };
+            // A new connection begins with the whole log.
             if self
                 .shown_before_ns
                 .is_some_and(|before| entry.unix_ns <= before)

@@ -1,4 +1,4 @@
-//! `invivo config`: which options hold, and who said so.
+//! `invivo config`: the options in force, and where each came from.
 
 use super::{Outcome, print, print_json};
 use invivo_config::Flags;

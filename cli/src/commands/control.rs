@@ -109,7 +109,7 @@ pub async fn pause(args: PauseArgs) -> anyhow::Result<Outcome> {
     .await
 }
 
-/// Waits until every rank stands behind initialisation.
+/// Waits until every rank is held behind initialisation.
 ///
 /// # Errors
 /// Why it cannot be done.
@@ -147,7 +147,7 @@ pub async fn shutdown(args: ShutdownArgs) -> anyhow::Result<Outcome> {
     carry_out(&args.target, Order::Shutdown).await
 }
 
-/// Gives an order and tells how it went.
+/// Gives an order and prints its outcome.
 pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<Outcome> {
     let (job, client) = target.client(Scope::Control)?;
     let progress = match order {
@@ -159,6 +159,7 @@ pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<O
     let reply = steer::give(order, &job, &client).await;
     progress.end().await;
     let reply = reply?;
+
     if target.json {
         print_json(&reply)?;
     } else {
@@ -171,7 +172,7 @@ pub(super) async fn carry_out(target: &Target, order: Order) -> anyhow::Result<O
     Ok(acknowledged(&reply))
 }
 
-/// Whether everybody has acknowledged; who has not is named.
+/// Whether every rank has acknowledged; prints those that have not.
 pub(super) fn acknowledged(reply: &CommandReply) -> Outcome {
     if complete(reply) {
         return Outcome::Done;

@@ -37,6 +37,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         older_ns: u64::try_from(args.older.0.as_nanos()).unwrap_or(u64::MAX),
     };
     let reply = patiently(&job, async || client.clone().hang(request).await).await?;
+
     if args.target.json {
         print_json(&reply)?;
     } else {

@@ -35,7 +35,7 @@ enum Opens {
 /// # Errors
 /// Why there can be none.
 pub async fn run(args: Args) -> anyhow::Result<Outcome> {
-    // An invitation opens at most what its maker may.
+    // An invitation grants at most the scope of the connection that asks for it.
     let (name, scope) = match args.scope {
         Opens::View => ("view", Scope::View),
         Opens::Control => ("control", Scope::Control),

@@ -40,6 +40,7 @@ struct Row<'a> {
 /// When the state directory cannot be read.
 pub fn run(args: &Args) -> anyhow::Result<Outcome> {
     let jobs = invivo_jobdir::jobs()?;
+    // On standard error, so that JSON stays JSON.
     target::tell_leftovers(&jobs);
     if args.json {
         print_json(&jobs.running.iter().map(row).collect::<Vec<_>>())?;

@@ -1,5 +1,5 @@
-//! A line on a terminal that says what is waited for, and for how long already. Elsewhere nothing
-//! is printed.
+//! The progress line on a terminal: what a command waits for, and for how long already. Elsewhere
+//! nothing is printed.
 
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// What ends sooner needs no line.
 const QUIET_TIME: Duration = Duration::from_millis(300);
-/// Between two looks of the line: fast enough to be seen to live.
+/// Between two updates of the line.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// The line; it goes when this is ended or dropped.
@@ -37,7 +37,7 @@ impl Progress {
     pub async fn end(mut self) {
         if let Some(task) = self.task.take() {
             task.abort();
-            // It cannot draw any more after that.
+            // Until the task has ended it may still draw the line once more.
             let _ = task.await;
             draw("");
         }

@@ -75,11 +75,13 @@ async fn window(target: &Target, length: Time) -> anyhow::Result<Outcome> {
     let order = Order::Window {
         length_ns: length.ns(),
     };
+
     let progress = Progress::show("recording", Some(length.0));
     let reply = steer::give(order, &job, &client).await;
     progress.end().await;
     let reply = reply?;
-    // Recording is off now: the table is the window's.
+
+    // Recording is off now, so the table holds the window's calls and no others.
     let request = FunctionsRequest {
         per_rank: false,
         rank_rows_max: 0,

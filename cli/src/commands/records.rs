@@ -43,7 +43,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         rank: args.rank,
         thread: args.thread,
         from_ns: args.last.map_or(0, |last| now_ns.saturating_sub(last.ns())),
-        // A rank may record faster than the pages are read: they would never end.
+        // Without an end there would always be another page, where a rank records faster than the
+        // pages are read.
         to_ns: now_ns,
         ..v1::RecordsRequest::default()
     };
@@ -69,7 +70,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What time it is, in job time.
+/// The present job time, in ns.
 async fn now(job: &Connect, client: &Client) -> anyhow::Result<u64> {
     let reply = patiently(job, async || {
         client.clone().status(v1::StatusRequest {}).await

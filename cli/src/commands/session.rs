@@ -63,6 +63,7 @@ struct RunArgs {
 /// Carries out a session.
 pub fn run(args: Args) -> ExitCode {
     let What::Run(args) = args.what;
+    // Before a job is looked for: a wrong file is reported even where no job runs.
     let script = match load(&args.file) {
         Ok(script) => script,
         Err(what) => {
@@ -103,6 +104,7 @@ async fn with_job(args: &RunArgs, script: &Script) -> ExitCode {
         Ok(job) => client::client(&job, Scope::Control).map(|client| (job, client)),
         Err(error) => Err(error),
     };
+
     let (job, client) = match found {
         Ok(found) => found,
         Err(error) => {
@@ -116,6 +118,7 @@ async fn with_job(args: &RunArgs, script: &Script) -> ExitCode {
     };
     let name = args.file.file_name().unwrap_or(args.file.as_os_str());
     let summary = carry_out(script, &name.to_string_lossy(), &job, client, &mut teller).await;
+    // Its progress line goes before the summary is printed.
     drop(teller);
     match tell(&summary, args.target.json) {
         Ok(()) => ExitCode::from(summary.status),
@@ -123,7 +126,7 @@ async fn with_job(args: &RunArgs, script: &Script) -> ExitCode {
     }
 }
 
-/// The job, waited for if that was asked for.
+/// Finds the job, and waits for it with `--within`.
 async fn find(target: &Target, within: Option<Time>) -> anyhow::Result<Job> {
     let deadline = Instant::now() + within.map_or(Duration::ZERO, |time| time.0);
     let progress = Progress::show("waiting for the job", None);
@@ -150,7 +153,7 @@ fn tell(summary: &Summary, json: bool) -> anyhow::Result<()> {
     }
 }
 
-/// Tells people about each step; programs are told at the end.
+/// Prints each step as it ends; with `--json` everything is printed at the end.
 struct Teller {
     json: bool,
     progress: Option<Progress>,

@@ -1,5 +1,4 @@
-//! `invivo completions` and `invivo man`: what a shell and `man` want to know, made of the command
-//! line itself.
+//! `invivo completions` and `invivo man`: generated from the definition of the command line.
 
 use super::{Outcome, print};
 use anyhow::Context;
@@ -40,7 +39,7 @@ pub struct ManArgs {
 /// Prints a shell's completions.
 ///
 /// # Errors
-/// When nobody takes them.
+/// When standard output is closed.
 pub fn completions(args: &CompletionsArgs, mut command: clap::Command) -> anyhow::Result<Outcome> {
     let shell = match args.shell {
         Kind::Bash => Shell::Bash,

@@ -72,6 +72,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
             .map(|&(first, last)| v1::RankRange { first, last })
             .collect(),
     };
+
+    // No ranges mean all ranks.
     let reply = patiently(&job, async || client.clone().stacks(request.clone()).await).await?;
     if reply.ranks == 0 && args.rank.is_some() {
         anyhow::bail!("the job has none of these ranks; see: invivo status");

@@ -37,6 +37,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         client.clone().status(v1::StatusRequest {}).await
     })
     .await?;
+    // Ranks and MPI library are in the gateway's introduction, not in the status.
     let described = patiently(&job, async || client.clone().hello(hello()).await)
         .await?
         .job;

@@ -1,4 +1,4 @@
-//! Which job a command means.
+//! Finds the job that a command is for: by `--job`, by `--connect`, or the only one that runs.
 
 use crate::client::{self, Client, Scope};
 use invivo_jobdir::{Connect, Jobs, Liveness};
@@ -42,6 +42,7 @@ impl Job {
     /// Whether the job is over, or its measurement was shut down: its `connect.json` is gone, or
     /// another job's, or its supervisor is gone. On another host the latter cannot be seen.
     pub fn has_ended(&self) -> bool {
+        // By its token too: a later job may have the same id.
         let is_same =
             |other: Connect| (other.job, other.view) == (self.job.clone(), self.view.clone());
         self.liveness() == Liveness::Stale || !Connect::read(&self.path).is_ok_and(is_same)
@@ -54,18 +55,18 @@ impl Target {
     /// # Errors
     /// When there is none, or several and none was named.
     pub fn find(&self) -> anyhow::Result<Job> {
-        self.look(tell_leftovers)
+        self.find_with(tell_leftovers)
     }
 
-    /// As [`Target::find`], for looking again and again: what was cleaned up is not told.
+    /// As [`Target::find`] without messages, for repeated attempts.
     ///
     /// # Errors
     /// As [`Target::find`].
     pub fn find_silently(&self) -> anyhow::Result<Job> {
-        self.look(|_| {})
+        self.find_with(|_| {})
     }
 
-    fn look(&self, tell: fn(&Jobs)) -> anyhow::Result<Job> {
+    fn find_with(&self, tell: fn(&Jobs)) -> anyhow::Result<Job> {
         if let Some(path) = &self.connect {
             return named(path, self.job.as_deref());
         }
@@ -101,6 +102,7 @@ fn named(path: &Path, id: Option<&str>) -> anyhow::Result<Job> {
             connect.job
         );
     }
+    // Its Unix socket is of no use here: only a gateway that listens on TCP can be reached.
     if connect.liveness() == Liveness::Elsewhere && connect.url.is_none() {
         let why = connect
             .tls_trouble

@@ -72,6 +72,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
         }
         gathered.add(&page);
     }
+
+    // The file first: a terminal that is closed meanwhile does not cost it.
     if let Some(path) = &args.output {
         gathered
             .save(path)
@@ -88,6 +90,7 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
             ))?;
         }
     }
+
     let missing = gathered.observation.missing.len();
     if missing > 0 {
         note(&format!(

@@ -48,8 +48,8 @@ pub async fn run(args: Args) -> anyhow::Result<Outcome> {
     };
     let mut screen = Screen::new(args.target.json);
     let mut left = args.count.unwrap_or(u64::MAX);
-    // The gateway may die and come again: the stream is taken up again, as long as the job is
-    // there.
+
+    // The gateway may die and be started again: a new stream is opened, as long as the job runs.
     while let Some(mut snapshots) = open(&job, &client, request).await? {
         while let Some(snapshot) = next(&job, &mut snapshots).await? {
             screen.show(snapshot)?;
@@ -93,8 +93,7 @@ async fn next(job: &Job, snapshots: &mut Streaming<Snapshot>) -> anyhow::Result<
     }
 }
 
-/// Whether a stream ended because its connection did, and not because the gateway had something to
-/// say.
+/// Whether a stream ended because its connection broke, and not by an error of the gateway.
 fn is_break(status: &Status) -> bool {
     std::error::Error::source(status).is_some() || status.code() == Code::Unavailable
 }

@@ -1,4 +1,4 @@
-//! Whether the steps of a session make sense one after the other.
+//! Checks that the steps of a session make sense one after the other.
 
 use super::comparison::Comparison;
 use super::field::{Field, Kind};
@@ -12,8 +12,8 @@ type Wrong = (usize, String);
 /// What is known before a step.
 #[derive(Clone, Copy, Default)]
 struct Before {
-    /// The last question.
-    asked: Option<Kind>,
+    /// The last query.
+    queried: Option<Kind>,
     /// The line of the step after which there is nothing to talk to.
     over: Option<usize>,
 }
@@ -60,17 +60,18 @@ fn walk(steps: &[Step], before: &mut Before) -> Result<(), Wrong> {
             Action::Wait(Wait::Until(kind, comparison)) => {
                 fits(*kind, comparison).or_else(wrong)?
             }
-            Action::Assert(comparison) => match before.asked {
+            Action::Assert(comparison) => match before.queried {
                 Some(kind) => fits(kind, comparison).or_else(wrong)?,
                 None => {
                     return wrong("nothing has been asked yet; put a query before it".to_owned());
                 }
             },
-            Action::Query(kind) => before.asked = Some(*kind),
+            Action::Query(kind) => before.queried = Some(*kind),
             Action::Order(Order::Shutdown) => before.over = Some(step.line),
             Action::Loop { times, steps } => {
                 walk(steps, before)?;
-                // What a round leaves is what the next one begins with.
+                // The second round begins with what the first one leaves: a shutdown in it makes
+                // every later step impossible. Further rounds find nothing new.
                 if *times > 1 {
                     walk(steps, before)?;
                 }

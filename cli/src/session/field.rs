@@ -1,4 +1,4 @@
-//! What can be asked, and which numbers an answer has.
+//! The queries of a session, and the numbers that their answers have.
 
 use super::part::Part;
 use super::sums::{Cells, Sum, cells, sum};
@@ -7,7 +7,7 @@ use invivo_grpc::v1::{
 };
 use serde::Serialize;
 
-/// What can be asked.
+/// A query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// What the ranks are doing.
@@ -64,7 +64,7 @@ pub enum Answer {
     Buffers(Box<BuffersReply>),
 }
 
-/// What a number counts.
+/// A number's unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Things.
@@ -273,6 +273,7 @@ impl Field {
                 destination: Some(_),
                 ..
             } => &[Kind::Matrix][..],
+            // Only one table has rows by rank.
             Part { rank: Some(_), .. } => &[Kind::FunctionsPerRank],
             Part {
                 function: Some(_), ..

@@ -1,4 +1,4 @@
-//! What is told about a session.
+//! Results of a session and its steps, as text and as JSON.
 
 use super::script::Action;
 use invivo_report::units::{counted, duration};
@@ -61,7 +61,7 @@ pub struct StepResult {
     pub name: String,
     /// What it does, in a word.
     pub action: &'static str,
-    /// Where it stands in the file.
+    /// Its line in the file.
     pub line: usize,
     /// When it began, in ns since the session's start.
     pub start_ns: u64,
@@ -101,14 +101,14 @@ pub struct Summary {
     pub cleanup: Option<String>,
 }
 
-/// Who wants to be told while a session goes on.
+/// Receives the beginning and the end of each step.
 pub trait Listener {
     /// A step begins, at `2.1 (round 3)` for example.
     fn begins(&mut self, place: &str, title: &str, length: Option<Duration>);
     /// A step has ended.
     ///
     /// # Errors
-    /// When nobody listens any more: the session is given up.
+    /// When the output is closed: the session is given up.
     fn ended(&mut self, result: &StepResult) -> std::io::Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! From a file's text to a session.
+//! Reads a session from the text of its file.
 
 mod comparison;
 mod reader;
@@ -88,12 +88,12 @@ impl Reader<'_> {
             return Err(self.error(&inner.span(), "only a loop has steps of its own"));
         }
         let action = self.action(key.get_ref(), value, table, timeout_default)?;
-        let asked = match get(table, "timeout") {
+        let given = match get(table, "timeout") {
             Some(value) => Some((value, self.parsed(value, "timeout", Time::parse)?.0)),
             None => None,
         };
         let length = action.length();
-        let timeout = match asked {
+        let timeout = match given {
             Some((value, time)) if time < length => {
                 return Err(self.error(
                     &value.span(),
@@ -149,7 +149,7 @@ impl Reader<'_> {
                 Action::Assert(self.comparison(value, table)?)
             }
             "loop" => self.rounds(value, step, timeout)?,
-            // The rest is done or not there.
+            // The other actions have no argument: `true` is all that can stand there.
             _ if value.get_ref().as_bool() != Some(true) => {
                 return Err(self.error(
                     &value.span(),

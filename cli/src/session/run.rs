@@ -1,4 +1,4 @@
-//! Carrying a session out.
+//! Carries out a session: its steps, loops, timeouts, and the clean-up behind one that failed.
 
 use super::outcome::{ANSWERS_BYTES_MAX, Ending, Listener, StepResult, Summary, length, place};
 use super::running::Session;
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, timeout};
 
-/// How long is tried to let the application go on behind a session that went wrong.
+/// The longest attempt to resume the application behind a session that went wrong.
 const CLEANUP_TIME: Duration = Duration::from_secs(10);
 
 /// Carries out a script. A session that goes wrong lets the application go on if it had stopped it.
@@ -36,6 +36,7 @@ pub async fn run<L: Listener>(
         last: None,
         standing: false,
     };
+    // An interruption drops the steps where they are: what they stopped is resumed below.
     let outcome = tokio::select! {
         ending = session.steps(&script.steps, "", &[]) => ending.err().unwrap_or(Ending::Passed),
         () = interruption() => Ending::Interrupted,
@@ -60,7 +61,7 @@ fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Ends when the user wants no more.
+/// Ends at SIGINT or SIGTERM.
 async fn interruption() {
     let signals = (
         signal(SignalKind::interrupt()),
@@ -110,7 +111,7 @@ impl<L: Listener> Session<'_, L> {
         for round in 1..=times {
             let mut rounds = above.to_vec();
             rounds.push(round);
-            // Loops may stand in loops.
+            // Boxed, because loops may contain loops: the future would contain itself.
             Box::pin(self.steps(steps, number, &rounds)).await?;
         }
         Ok(())
@@ -129,7 +130,7 @@ impl<L: Listener> Session<'_, L> {
         self.note(step, number, rounds, begun, done)
     }
 
-    /// Keeps how a step went.
+    /// Keeps a step's result, and ends the session where it did not pass.
     fn note(
         &mut self,
         step: &Step,
@@ -158,10 +159,12 @@ impl<L: Listener> Session<'_, L> {
             answer_left_out: answer.is_some() && !fits,
             answer: answer.filter(|_| fits),
         };
+
         let told = self.listener.ended(&result);
         self.results.push(result);
         match (outcome, told) {
             (Ending::Passed, Ok(())) => Ok(()),
+            // The output is closed: as an interruption by the user.
             (Ending::Passed, Err(_)) => Err(Ending::Interrupted),
             (ending, _) => Err(ending),
         }

@@ -1,4 +1,4 @@
-//! What is known while a session runs: its job, its results so far, the last answer.
+//! The state of a session while it runs: its job, its results so far, the last answer.
 
 use super::field::{Answer, Kind};
 use super::outcome::StepResult;
@@ -15,6 +15,6 @@ pub(super) struct Session<'a, L> {
     pub(super) results: Vec<StepResult>,
     pub(super) answers_bytes: usize,
     pub(super) last: Option<(Kind, Answer)>,
-    /// The application stands still, and it was us.
+    /// This session has stopped the application.
     pub(super) standing: bool,
 }

@@ -1,4 +1,4 @@
-//! What a session is made of.
+//! The steps of a session, and their plan as text and as JSON.
 
 use super::comparison::Comparison;
 use super::field::Kind;
@@ -29,7 +29,7 @@ pub struct Script {
 pub struct Step {
     /// What it is called, if it has a name.
     pub name: Option<String>,
-    /// Where it stands in the file, counted from 1.
+    /// Its line in the file, counted from 1.
     pub line: usize,
     /// The longest that it may take. A loop without has only its steps'.
     pub timeout: Option<Duration>,

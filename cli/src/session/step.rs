@@ -1,4 +1,4 @@
-//! Doing one step.
+//! Carries out one step of a session.
 
 use super::comparison::{Comparison, shown};
 use super::field::{Answer, Field, Kind};
@@ -17,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Between two looks at what is waited for: a status costs the tree a wave.
+/// Between two polls of what is waited for: a status costs the tree a wave.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Rows by rank that an answer has at most: a session keeps its answers.
 const RANK_ROWS_MAX: u32 = 1024;
@@ -91,13 +91,13 @@ impl<L> Session<'_, L> {
                 Ok(done)
             }
             Action::Assert(comparison) => self.assert(comparison),
-            // Steps see to their loops.
+            // `Session::steps` carries loops out.
             Action::Loop { .. } => passed(""),
         }
     }
 
     async fn order(&mut self, order: Order) -> Done {
-        // It may be done although nobody waits for the answer any more.
+        // Noted before the order is given: it may be carried out although the step times out.
         self.standing |= matches!(order, Order::Pause { .. } | Order::Hold { .. });
         let given = steer::give(order, self.job, &self.client).await;
         let reply = given.map_err(|error| self.trouble(&error))?;
@@ -155,6 +155,7 @@ impl<L> Session<'_, L> {
                 .unwrap_or_default();
             let all = reply.coverage.as_ref().map_or(0, |coverage| coverage.ranks);
             let wanted = ranks.unwrap_or(all);
+            // Before any rank reports, all of none would be in every state.
             if all > 0 && state.of(&counts) >= wanted {
                 return passed(states(&counts));
             }

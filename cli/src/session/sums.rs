@@ -1,4 +1,4 @@
-//! Parts of tables put together.
+//! Sums over the rows or cells of a table that a comparison is about.
 
 use super::part::Part;
 use invivo_grpc::v1::{FunctionRow, FunctionsReply, JobStatus, MatrixReply, Traffic};
@@ -50,6 +50,8 @@ pub fn sum(table: &FunctionsReply, status: &JobStatus, part: &Part) -> Result<Su
             all.len()
         ));
     }
+
+    // Initialisation lies before the time observed, unless it is what the comparison is about.
     let mpi_ns = match part.function {
         Some(_) => rows.iter().map(|row| row.time_ns).sum(),
         None => functions::observed_mpi_ns(&rows),

@@ -1,4 +1,4 @@
-//! What is asked before something is done to the job, and what is told afterwards.
+//! Questions before a command of `top`, and sentences about its outcome.
 
 use crate::steer;
 use crate::view::command;

@@ -1,4 +1,4 @@
-//! One sentence about the job: of all that could be said, what matters most.
+//! Chooses the sentence about the job that matters most at present.
 
 use super::model::Picture;
 use invivo_grpc::convert::state_name;
@@ -39,6 +39,7 @@ pub fn finding(picture: &Picture) -> (String, Weight) {
     let status = snapshot.status.clone().unwrap_or_default();
     let trouble = |text| (text, Weight::Trouble);
     let notable = |text| (text, Weight::Notable);
+    // In the order of importance: numbers that are wrong come before anything that they say.
     silence(&coverage)
         .map(trouble)
         .or_else(|| losses(&coverage).map(trouble))
@@ -114,7 +115,7 @@ fn standstill(status: &JobStatus) -> Option<String> {
     })
 }
 
-/// A rank that has been in one call for long; if nobody calls anything any more, perhaps for ever.
+/// A rank that has been in one call for long; if no rank calls anything any more, perhaps for ever.
 fn stuck(picture: &Picture, status: &JobStatus, coverage: &Coverage) -> Option<(String, Weight)> {
     let in_mpi = |rank: &&RankStatus| rank.state == i32::from(RankState::InMpi);
     let longest = status
@@ -125,6 +126,7 @@ fn stuck(picture: &Picture, status: &JobStatus, coverage: &Coverage) -> Option<(
         .filter(|rank| rank.since_ns >= LONG_CALL_NS)?;
     let counts = status.ranks.unwrap_or_default();
     let (rank, function, since) = (longest.rank, &longest.function, duration(longest.since_ns));
+    // Without a new call in the last interval: ranks that poll in MPI do get on.
     let idle = picture.history.last().calls_per_s == Some(0.0);
     if counts.in_mpi + counts.finished == coverage.ranks && idle {
         let text = format!(

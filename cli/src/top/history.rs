@@ -1,4 +1,4 @@
-//! Rates between snapshots, and as many of them as a wide terminal can show.
+//! Rates between snapshots, as many of them as a wide terminal can show.
 
 use invivo_grpc::v1::Snapshot;
 use invivo_report::functions::observed_mpi_ns;
@@ -70,7 +70,7 @@ fn sample(before: &Snapshot, after: &Snapshot) -> Sample {
         .filter(|ns| *ns > 0.0);
     Sample {
         calls_per_s,
-        // A long call counts whole when it ends.
+        // A long call counts as a whole when it ends, so the share may exceed the interval.
         mpi_share: in_mpi
             .zip(rank_ns)
             .map(|(in_mpi, rank_ns)| (in_mpi as f64 / rank_ns).min(1.0)),

@@ -1,4 +1,4 @@
-//! Keys, as the model knows them.
+//! Translates the terminal's key events into those of the model.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -23,7 +23,7 @@ pub enum Key {
     Interrupt,
 }
 
-/// What a terminal's event is to the model; nothing for what it does not know.
+/// The key of an event; nothing for keys without a meaning here.
 pub fn key(event: &KeyEvent) -> Option<Key> {
     // Some terminals report releases too.
     if event.kind == KeyEventKind::Release {

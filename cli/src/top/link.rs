@@ -51,7 +51,7 @@ impl Link {
         }
         let (mut client, events) = (self.client.clone(), self.events.clone());
         let task = tokio::spawn(async move {
-            // What went wrong the stream of snapshots tells as well.
+            // The stream of snapshots reports an error as well.
             if let Ok(reply) = client.matrix(MatrixRequest { side_max }).await {
                 let _ = events.send(Event::Matrix(reply.into_inner())).await;
             }
@@ -74,7 +74,7 @@ fn ns(time: Duration) -> u64 {
     time.as_nanos().try_into().unwrap_or(u64::MAX)
 }
 
-/// Takes snapshots until the measurement ends or nobody listens any more.
+/// Takes snapshots until the measurement ends or the screen is closed.
 async fn watch(job: Arc<Job>, mut client: Client, interval: Duration, events: Sender<Event>) {
     loop {
         let why = match take(&mut client, interval, &events).await {
@@ -91,7 +91,7 @@ async fn watch(job: Arc<Job>, mut client: Client, interval: Duration, events: Se
             return;
         }
         if ended {
-            // The channel stays open: the last picture is looked at until the user leaves.
+            // The channel stays open: the screen shows the last numbers until the user leaves.
             return events.closed().await;
         }
         sleep(RETRY_INTERVAL).await;

@@ -1,5 +1,5 @@
-//! What the screen knows, and what becomes of it when something happens. Pure: time comes in as an
-//! argument, what is to be done comes out.
+//! The state of the screen and its reaction to events. Pure: time comes in as an argument, actions
+//! come out.
 
 use super::asking;
 use super::history::History;
@@ -9,7 +9,7 @@ use invivo_grpc::v1::{CommandReply, HelloReply, MatrixReply, RankCounts, Snapsho
 use invivo_proto::control::order::Order;
 use std::time::Duration;
 
-/// How long the outcome of a command stands in the last line.
+/// How long the outcome of a command is shown in the last line.
 const SAID_FOR: Duration = Duration::from_secs(15);
 /// Lines that a page key moves by.
 const PAGE_LINES: usize = 10;
@@ -51,10 +51,10 @@ impl Page {
     }
 }
 
-/// How it stands with the gateway.
+/// The connection to the gateway.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Connection {
-    /// Nothing has been heard yet.
+    /// No snapshot has come yet.
     Opening,
     /// Snapshots come.
     Live,
@@ -150,7 +150,7 @@ pub struct Model {
     pub command: String,
     /// What the gateway said about itself and the job.
     pub hello: Option<HelloReply>,
-    /// How it stands with the gateway.
+    /// The connection to the gateway.
     pub connection: Connection,
     /// What is known now.
     pub live: Picture,
@@ -170,7 +170,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Of a job of which nothing has been heard yet.
+    /// Of a job before its first snapshot.
     pub fn new(job: &str, command: &str, settings: Settings) -> Model {
         Model {
             job: job.to_owned(),
@@ -216,7 +216,7 @@ impl Model {
         status.and_then(|status| status.ranks).unwrap_or_default()
     }
 
-    /// Whether the application stands still, now.
+    /// Whether the application is paused or held, now.
     pub fn stands(&self) -> bool {
         let status = self
             .live
@@ -233,8 +233,8 @@ impl Model {
         self.page == Page::Matrix && self.frozen.is_none() && self.connection == Connection::Live
     }
 
-    /// Lets something happen at `now` (time since the start, never running back); what is to be
-    /// done then.
+    /// Handles an event at `now` (time since the start, never running back); returns what is to be
+    /// done.
     pub fn step(&mut self, now: Duration, event: Event) -> Option<Action> {
         self.now = now;
         if let Line::Said { at, .. } = self.line
@@ -283,7 +283,7 @@ impl Model {
             Ok(reply) => asking::outcome(order, reply),
             Err(why) => (why.clone(), false),
         };
-        // A question that is open meanwhile stays: nobody shall say yes to something else.
+        // An open question stays: a `y` that is typed now must not confirm another one.
         if !matches!(self.line, Line::Asked(_)) {
             self.say(text, good);
         }
@@ -362,7 +362,7 @@ impl Model {
         };
         let word = order.name();
         if let Line::Doing(other) = self.line {
-            // One after the other: the answer belongs to what was asked.
+            // One command after the other: the answer has to belong to the question shown.
             self.line = Line::Doing(other);
         } else if hello.scope != "control" {
             let text = format!(

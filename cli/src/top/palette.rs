@@ -25,7 +25,7 @@ pub trait Palette {
     fn warning(self) -> Style;
     /// Not as it should be.
     fn bad(self) -> Style;
-    /// What stands beside the matter.
+    /// Secondary text.
     fn aside(self) -> Style;
     /// A title.
     fn title(self) -> Style;

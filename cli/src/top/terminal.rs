@@ -1,5 +1,5 @@
-//! The terminal: taken over when the screen opens, and given back as it was whatever happens - at
-//! the end, at a signal, and at a panic.
+//! The terminal of `top`: raw mode and an alternate screen, restored at the end, at a signal, and
+//! at a panic.
 
 use super::model::Model;
 use super::view;
@@ -53,7 +53,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From now on they wait to be asked for.
+    /// Takes them over: from now on they are read with [`Signals::next`].
     ///
     /// # Errors
     /// When the system does not let them be handled.

@@ -20,7 +20,7 @@ pub fn line(entry: &AuditEntry) -> String {
     let mut who = Vec::new();
     who.extend(entry.uid.map(|uid| format!("uid {uid}")));
     who.extend(entry.pid.map(|pid| format!("process {pid}")));
-    // Over the Unix socket the kernel's word is enough.
+    // Over the Unix socket the kernel vouches for user and process; a peer address is TCP's.
     if entry.uid.is_none() && !entry.peer.is_empty() {
         who.push(format!("from {}", entry.peer));
     }
@@ -36,7 +36,7 @@ pub fn line(entry: &AuditEntry) -> String {
         &entry.outcome
     };
     text.push_str(&format!(": {outcome}"));
-    // What a client calls itself may hold anything, a terminal's control characters too.
+    // A client chooses its own name, which may hold control characters of a terminal.
     text.chars()
         .map(|c| if c.is_control() { '?' } else { c })
         .collect()

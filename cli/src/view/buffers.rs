@@ -73,6 +73,7 @@ pub fn text(buffers: &BuffersReply) -> String {
     if let Some(of) = buffers.thinned {
         text.push_str(&thinned(&of));
     }
+
     text.push_str(&spans("history", buffers.span));
     text.push_str(&spans("complete", buffers.complete));
     text.push_str(&levels(buffers));

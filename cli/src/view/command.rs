@@ -1,4 +1,4 @@
-//! How a command went.
+//! Sentences about the outcome of a command: ranks that acknowledged, cuts, failures.
 
 use invivo_grpc::v1::{CommandReply, Cut};
 use invivo_report::units::{counted, duration};
@@ -73,8 +73,8 @@ fn agreement(error_ns: u64) -> String {
     format!("clocks agree within {}", duration(error_ns))
 }
 
-/// A point in job time in seconds to the microsecond; where places heard too late, the earliest and
-/// the latest.
+/// A point in job time in seconds to the microsecond; where tool places received the command too
+/// late, the earliest and the latest.
 fn moment(cut: &Cut) -> String {
     let spread = cut.latest_ns.saturating_sub(cut.earliest_ns);
     if spread == 0 {

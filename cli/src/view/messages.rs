@@ -34,7 +34,7 @@ pub fn text(messages: &MessagesReply) -> String {
     text
 }
 
-/// Nothing where everything has its other half or may yet get it.
+/// Why sends and receives were not matched; nothing where all are, or still may be.
 fn unmatched(of: &Unmatched) -> String {
     let reasons = [
         (of.unresolved, "communicator not known"),

@@ -1,9 +1,9 @@
-//! The calls and samples that a buffer keeps, one line each.
+//! Lines about the calls and samples that a buffer keeps.
 
 use invivo_grpc::v1::{CallFacts, CallRecord, RecordsReply, SampleRecord};
 use invivo_report::units::{bytes, count, counted, duration};
 
-/// What stands above the page: whose they are, and what is missing.
+/// The lines above the page: the location, and what is missing.
 pub fn head(page: &RecordsReply) -> String {
     let location = page.location.unwrap_or_default();
     let books = page.books.unwrap_or_default();

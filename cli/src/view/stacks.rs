@@ -1,4 +1,4 @@
-//! Where the ranks are: a tree of functions below their callers, and how that was seen.
+//! The call paths of all ranks as one tree of functions, and how they were taken.
 
 use invivo_grpc::v1::{StacksNode, StacksReply, StacksWay};
 use invivo_report::table::{Side, Table};
@@ -35,6 +35,7 @@ pub fn text(stacks: &StacksReply, shown: Shown) -> String {
     let mut lines = Vec::new();
     let roots = tree.own(&tree.roots);
     tree.lines(&tree.sorted(&roots), 0, shown, &mut lines);
+
     let step = if lines.iter().any(|line| line.depth > DEEP) {
         1
     } else {
@@ -61,6 +62,7 @@ pub fn text(stacks: &StacksReply, shown: Shown) -> String {
         }
         table.row(cells);
     }
+
     let mut text = table.text();
     let notes = notes(stacks);
     if !notes.is_empty() {
@@ -94,6 +96,7 @@ impl<'a> Tree<'a> {
         let mut roots = Vec::new();
         let mut path: Vec<usize> = Vec::new();
         for (at, node) in nodes.iter().enumerate() {
+            // The list is in depth-first order: the path to a node ends at its caller.
             path.truncate(node.depth as usize);
             match path.last() {
                 Some(above) => below[*above].push(at),
@@ -147,11 +150,14 @@ impl<'a> Tree<'a> {
                 which: shortened(&node.which),
                 text: name(node),
             });
+            // What the library does inside a call is its own affair, unless it is asked for.
             if is_mpi(node) && !shown.inside {
                 continue;
             }
             let below = self.sorted(&self.below[*at]);
             self.lines(&below, depth + 1, shown, lines);
+
+            // The answer has a size limit: branches with few threads may be missing.
             let told = below.iter().map(|at| self.nodes[*at].threads).sum::<u64>();
             let cut = node.threads.saturating_sub(node.ends.saturating_add(told));
             if cut > 0 {
@@ -190,7 +196,7 @@ fn name(node: &StacksNode) -> String {
         &node.function
     };
     if is_mpi(node) {
-        // The library knows each function by two names, of which it is asked by the other.
+        // Symbol tables have MPI_Send and PMPI_Send at one address; users know it without the P.
         let by_the_other = function
             .strip_prefix('P')
             .filter(|name| name.starts_with("MPI_"));
@@ -211,6 +217,7 @@ fn shortened(which: &str) -> String {
     if which.len() <= WHICH_CHARS_MAX {
         return which.to_owned();
     }
+    // Cut between two ranks, not within a number.
     let whole = which[..WHICH_CHARS_MAX].rfind(',').unwrap_or(0);
     format!("{},...", &which[..whole])
 }

@@ -137,7 +137,7 @@ impl Sleeper {
         process_stat::stat(self.child.id() as i32).map_or('X', |stat| stat.state)
     }
 
-    fn look(&self) -> UnwoundThread {
+    fn unwind(&self) -> UnwoundThread {
         let mut all = unwind(self.pid(), self.memory.page(), false, WITHIN);
         assert_eq!(all.len(), 1);
         all.remove(0)
@@ -200,7 +200,7 @@ fn is_right(walked: &UnwoundThread) {
 fn a_program_that_computes_is_stopped_for_a_moment() {
     let mut sleeper = Sleeper::new("computes");
     // It may be between two calls of its functions.
-    let of_inner = (0..100).map(|_| sleeper.look()).find(|walked| {
+    let of_inner = (0..100).map(|_| sleeper.unwind()).find(|walked| {
         assert_eq!(walked.way, Way::Stopped);
         functions(walked)
             .first()
@@ -215,7 +215,7 @@ fn sleeping_calls_go_on_sleeping() {
     for way in RESTARTED {
         let mut sleeper = Sleeper::new(way);
         for _ in 0..20 {
-            let walked = sleeper.look();
+            let walked = sleeper.unwind();
             assert_eq!(walked.way, Way::Stopped, "{way}");
             assert!(walked.stop_ns > 0, "{way}");
             is_right(&walked);
@@ -228,7 +228,7 @@ fn sleeping_calls_go_on_sleeping() {
 fn a_call_that_a_stop_would_end_is_not_stopped() {
     let mut sleeper = Sleeper::new("epoll");
     for _ in 0..20 {
-        let walked = sleeper.look();
+        let walked = sleeper.unwind();
         assert_eq!((walked.way, walked.stop_ns), (Way::Asleep, 0));
         is_right(&walked);
     }
@@ -294,7 +294,7 @@ fn a_process_that_was_stopped_stays_stopped() {
     rustix::process::kill_process(sleeper.pid(), rustix::process::Signal::STOP)
         .expect("it is there");
     until('T');
-    let walked = sleeper.look();
+    let walked = sleeper.unwind();
     assert_eq!(walked.way, Way::Stopped);
     until('T');
     rustix::process::kill_process(sleeper.pid(), rustix::process::Signal::CONT)
@@ -303,7 +303,7 @@ fn a_process_that_was_stopped_stays_stopped() {
 }
 
 /// Another program, a debugger say, traces the process while `look` looks.
-fn traced<T>(sleeper: &Sleeper, look: impl FnOnce() -> T) -> T {
+fn traced<T>(sleeper: &Sleeper, observe: impl FnOnce() -> T) -> T {
     let pid = nix::unistd::Pid::from_raw(sleeper.child.id() as i32);
     let (seized, is_seized) = mpsc::channel();
     let (over, is_over) = mpsc::channel::<()>();
@@ -315,7 +315,7 @@ fn traced<T>(sleeper: &Sleeper, look: impl FnOnce() -> T) -> T {
             let _ = is_over.recv();
         });
         is_seized.recv().expect("it is traced");
-        let seen = look();
+        let seen = observe();
         drop(over);
         seen
     });
@@ -332,19 +332,19 @@ fn traced<T>(sleeper: &Sleeper, look: impl FnOnce() -> T) -> T {
 #[test]
 fn what_another_program_traces_is_not_stopped() {
     let mut sleeper = Sleeper::new("computes");
-    let walked = traced(&sleeper, || sleeper.look());
+    let walked = traced(&sleeper, || sleeper.unwind());
     assert_eq!(walked, UnwoundThread::unknown(UnstoppedReason::Traced));
-    assert_eq!(sleeper.look().way, Way::Stopped, "it traces it no more");
+    assert_eq!(sleeper.unwind().way, Way::Stopped, "it traces it no more");
     sleeper.end();
     let mut sleeper = Sleeper::new("nanosleep");
-    let walked = traced(&sleeper, || sleeper.look());
+    let walked = traced(&sleeper, || sleeper.unwind());
     assert_eq!(walked.way, Way::Unstopped(UnstoppedReason::Traced));
     is_right(&walked);
     sleeper.end();
 }
 
 /// Looks from a thread that may not call ptrace, as in a container that forbids it.
-fn without_ptrace<T: Send>(look: impl FnOnce() -> T + Send) -> T {
+fn without_ptrace<T: Send>(observe: impl FnOnce() -> T + Send) -> T {
     let statement = |code: u32, k: u32| libc::sock_filter {
         code: code as u16,
         jt: 0,
@@ -382,7 +382,7 @@ fn without_ptrace<T: Send>(look: impl FnOnce() -> T + Send) -> T {
                 )
             };
             assert_eq!(forbidden, 0, "a filter");
-            look()
+            observe()
         });
         thread.join().expect("it does not panic")
     })
@@ -424,7 +424,7 @@ fn a_process_that_ends_meanwhile_ends_as_it_would() {
         });
         let since = Instant::now();
         loop {
-            let walked = sleeper.look();
+            let walked = sleeper.unwind();
             match walked.way {
                 Way::Missing(UnstoppedReason::Ended) => break,
                 Way::Stopped | Way::Asleep => {}
@@ -455,7 +455,7 @@ fn a_process_that_is_gone_has_ended() {
         std::thread::yield_now();
     }
     assert_eq!(
-        sleeper.look(),
+        sleeper.unwind(),
         UnwoundThread::unknown(UnstoppedReason::Ended)
     );
     sleeper.child.wait().expect("its end");

@@ -1,9 +1,9 @@
-//! Keeps the ranks on the processors that they would have without us. Pure.
+//! Keeps the ranks bound to the cores that they would have without us. Pure.
 //!
 //! Open MPI 4 binds by the number of processes that it starts: up to two of them to a core each,
 //! more to a socket each, and none where there are more of them than slots. With the tool processes
-//! beside them, one or two ranks would lose their cores. So they are asked for, where the user has
-//! said nothing about binding. Where ranks and tool processes do not fit the cores together, the
+//! beside them, one or two ranks would lose their cores. So binding to cores is requested, where
+//! the user has not chosen one. Where ranks and tool processes do not fit the cores together, the
 //! tool processes share those of the ranks.
 
 use crate::command_line::launchers::{Flavour, Line};
@@ -31,6 +31,7 @@ pub fn kept(
     cores: u32,
     environment: &Environment,
 ) -> Vec<OsString> {
+    // All names of Open MPI 4's launcher lead to this file; other versions are left alone.
     let four = launcher.is_some_and(|file| file.ends_with("orterun"));
     let said = line.bound
         || environment.keys().any(|name| {

@@ -102,10 +102,12 @@ fn part(args: &[OsString], mut at: usize, line: &mut Line) -> Result<Part, LineE
             at = number_at + 1;
             continue;
         }
+
         let known = OPTIONS
             .iter()
             .find(|(whose, _, names)| flavour.knows(*whose) && names.contains(&name));
         let values = known.ok_or_else(|| LineError::UnknownOption(shown()))?.1;
+        // `--option=value` has its first value in itself.
         let follow = values.saturating_sub(usize::from(value.is_some()));
         if at + follow >= args.len() {
             return Err(LineError::NoValue(shown()));

@@ -30,7 +30,7 @@ pub struct PlanArgs {
     json: bool,
 }
 
-/// Does it.
+/// Prints the numbers of processes.
 pub fn plan(args: PlanArgs) -> ExitCode {
     match layout(&args) {
         Ok(layout) if args.json => print(&format!("{}\n", as_json(&layout))),
@@ -43,7 +43,7 @@ pub fn plan(args: PlanArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// With the fan-in that a job would have that is started here.
+/// The layout, with the fan-in of the configuration that holds here.
 fn layout(args: &PlanArgs) -> Result<Layout, String> {
     let flags = Flags {
         fan_in: args.fan_in,

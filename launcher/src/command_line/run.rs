@@ -42,10 +42,10 @@ pub struct RunArgs {
     line: Vec<OsString>,
 }
 
-/// Does it. It does not return when the launcher can be started.
+/// Becomes the launcher; returns only when that cannot be started, and after `--dry-run`.
 pub fn run(args: RunArgs) -> ExitCode {
     let environment: Environment = std::env::vars_os().collect();
-    // Behind a launcher, every process would say the same.
+    // Typed behind a launcher by mistake, every process would print the same message.
     let world = environment::world(&environment);
     match launch(&args, &environment) {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,6 +83,8 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
                 .to_owned(),
         ));
     }
+
+    // It cannot be observed, and would count the tool processes as ranks: it runs without us.
     if let Some(name) = with_mpi_inside(&line, &args.line, path) {
         say(&program::static_mpi(name));
         return Err(become_launcher(&args.line));
@@ -95,6 +97,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
     if line.parts.len() > 1 && policy != Policy::Tail {
         return Err(usage(explain(&LineError::SeveralPrograms, &args.line)));
     }
+
     let layout = Layout::for_app(line.ranks(), *options.config.fan_in, policy)
         .map_err(|error| usage(error.to_string()))?;
     let tools = layout.total() - layout.app();
@@ -108,6 +111,7 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         );
         words.splice(1..1, kept);
     }
+    // Read again: the positions of count and program have moved.
     let placed = read(&words)?;
     let invivo = std::env::current_exe()
         .map_err(|error| (1, format!("cannot find this program: {error}")))?;
@@ -116,6 +120,8 @@ fn launch(args: &RunArgs, environment: &Environment) -> Result<(), (u8, String)>
         println!("{}", quoted(&placed.extended(&words, tools, &inserted)));
         return Ok(());
     }
+
+    // Better here than in every process of the job.
     if let Some(family) = family(line.flavour) {
         let artefacts = Artefacts::of_this_program().map_err(|error| (1, error.to_string()))?;
         artefacts
@@ -153,7 +159,7 @@ fn with_mpi_inside<'a>(
         .find(|name| program::find(name, path).is_some_and(|file| program::has_mpi_inside(&file)))
 }
 
-/// What belongs to this very run. Not by variables: launchers pass few of them on to other nodes.
+/// The options of this run alone. Not by variables: launchers pass few of them on to other nodes.
 fn of_this_run(environment: &Environment) -> Vec<OsString> {
     let mut words: Vec<OsString> = Vec::new();
     let named = environment
@@ -161,7 +167,7 @@ fn of_this_run(environment: &Environment) -> Vec<OsString> {
         .filter(|id| !id.is_empty())
         .cloned();
     let in_slurm = environment.contains_key(OsStr::new("SLURM_JOB_ID"));
-    // The launcher is going to be this process.
+    // This process becomes the launcher and keeps its number; under Slurm `exec` takes Slurm's id.
     let fresh = || (!in_slurm).then(|| fresh_id(std::process::id() as i32).into());
     if let Some(id) = named.or_else(fresh) {
         words.extend(["--job".into(), id]);

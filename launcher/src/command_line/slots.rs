@@ -1,5 +1,6 @@
-//! Whether Open MPI will refuse a line for want of slots: it starts no more processes than there
-//! are, unless it is told to, and tool processes take slots, too. Said only where it is sure. Pure.
+//! Predicts whether Open MPI will refuse a line for want of slots. It starts no more processes than
+//! there are slots, unless oversubscription is allowed, and tool processes take slots, too. Warns
+//! only where the refusal is certain. Pure.
 
 use crate::command_line::launchers::{Flavour, Line, PLACEMENTS, stem};
 use crate::command_line::machine::is_managed;
@@ -84,6 +85,7 @@ fn of_hosts(options: &[OsString], read: impl Fn(&Path) -> Option<String>) -> Opt
         } else {
             continue;
         };
+        // Two options that name hosts: what counts then is not certain.
         if found.replace(slots).is_some() {
             return None;
         }
@@ -95,6 +97,7 @@ fn of_hosts(options: &[OsString], read: impl Fn(&Path) -> Option<String>) -> Opt
 
 /// `name slots=4` in every line, beside other words and comments.
 fn of_file(text: &str) -> Option<u32> {
+    // A line without `slots=`: the host's number is not known here, so there is no warning.
     let lines = text
         .lines()
         .map(|line| line.split('#').next().unwrap_or_default());

@@ -13,7 +13,7 @@ use std::path::Path;
 const SPECIAL_MODES: u32 = 0o6000;
 
 /// Looks at a program.
-pub fn look(
+pub fn check(
     name: &OsStr,
     environment: &Environment,
     families: &[Family],
@@ -184,7 +184,7 @@ mod tests {
             let mut compile = std::process::Command::new("cc");
             compile.args(options).arg(&source).arg("-o").arg(&file);
             assert!(compile.status().expect("a C compiler").success());
-            let found = look(file.as_os_str(), &Environment::new(), &[], &[]);
+            let found = check(file.as_os_str(), &Environment::new(), &[], &[]);
             assert_eq!(
                 found.first().map(|finding| finding.level),
                 Some(level),
@@ -194,13 +194,13 @@ mod tests {
         let script = dir.path().join("script");
         std::fs::write(&script, "#!/bin/sh\n").expect("written");
         assert_eq!(
-            look(script.as_os_str(), &Environment::new(), &[], &[])[0].level,
+            check(script.as_os_str(), &Environment::new(), &[], &[])[0].level,
             Level::Failed,
             "no mode"
         );
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o4755))
             .expect("mode set");
-        let levels: Vec<Level> = look(script.as_os_str(), &Environment::new(), &[], &[])
+        let levels: Vec<Level> = check(script.as_os_str(), &Environment::new(), &[], &[])
             .iter()
             .map(|finding| finding.level)
             .collect();

@@ -1,4 +1,4 @@
-//! Commands of others, which must not hang us.
+//! Runs other people's commands with a time limit.
 
 use rustix::process::{Pid, Signal};
 use std::io::{Read, Seek};
@@ -6,8 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Between two looks at a command.
-const LOOK: Duration = Duration::from_millis(10);
+/// Between two polls of a command.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What a command did.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Done {
     pub status: Option<ExitStatus>,
     /// What it printed.
     pub stdout: String,
-    /// What it complained about.
+    /// What it printed to standard error.
     pub stderr: String,
 }
 
@@ -45,6 +45,8 @@ impl Done {
 /// # Errors
 /// When it cannot be started, or what it printed cannot be kept.
 pub fn run(command: &mut Command, limit: Duration) -> std::io::Result<Done> {
+    // Files and not pipes: a pipe that nobody reads fills up, and one that a grandchild keeps open
+    // never ends.
     let (mut stdout, mut stderr) = (scratch()?, scratch()?);
     command
         .stdin(Stdio::null())
@@ -63,7 +65,7 @@ pub fn run(command: &mut Command, limit: Duration) -> std::io::Result<Done> {
                 child.wait()?;
                 break None;
             }
-            None => std::thread::sleep(LOOK),
+            None => std::thread::sleep(POLL_INTERVAL),
         }
     };
     let text = |file: &mut std::fs::File| -> std::io::Result<String> {

@@ -16,7 +16,7 @@ pub enum Level {
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// The check's name.
     pub check: &'static str,
     /// How grave it is.
     pub level: Level,

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// What this program says of itself, all others should say.
+/// This program's version, which all others should have.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Names under which launchers are looked for, the most general first.
 const LAUNCHERS: [&str; 8] = [
@@ -28,10 +28,10 @@ const LAUNCHERS: [&str; 8] = [
     "orterun",
     "prterun",
 ];
-/// A program that does nothing but say its version.
+/// The longest that a program may take to print its version.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What there is of us.
+/// The installed parts.
 pub struct Installed {
     /// Where it is; nothing where that cannot be told.
     pub artefacts: Option<Artefacts>,
@@ -41,8 +41,8 @@ pub struct Installed {
     pub findings: Vec<Finding>,
 }
 
-/// Looks at our own files.
-pub fn look(environment: &Environment) -> Installed {
+/// Checks our own files.
+pub fn check(environment: &Environment) -> Installed {
     let artefacts = match Artefacts::of_this_program() {
         Ok(artefacts) => artefacts,
         Err(error) => {
@@ -122,6 +122,8 @@ fn of_family(artefacts: &Artefacts, family: Family, library: Option<&Library>) -
             );
         }
     }
+
+    // Preloaded into a program without MPI the shim must stay silent and load without errors.
     let shim = artefacts.shim(family);
     let mut loaded = Command::new(artefacts.gateway());
     loaded.arg("--version").env(PRELOAD, &shim);
@@ -187,7 +189,7 @@ pub fn launchers(path: Option<&OsStr>) -> Vec<Launcher> {
         .collect()
 }
 
-/// Whose launcher it says that it is.
+/// The family by what a launcher prints as its version.
 fn says(done: &Done) -> Option<Family> {
     let text = done.stdout.to_lowercase();
     [

@@ -8,7 +8,7 @@ use crate::job::environment::Family;
 pub struct Launcher {
     /// As one types it.
     pub name: String,
-    /// Whose it is.
+    /// The MPI family.
     pub family: Family,
     /// What it says of itself, or nothing.
     pub version: String,

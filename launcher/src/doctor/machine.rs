@@ -15,11 +15,11 @@ use std::time::Duration;
 /// What MPI itself keeps in /dev/shm for a few ranks, in bytes: containers that give less (64 MiB
 /// is usual) make it fail with a bus error.
 const SHM_ENOUGH: u64 = 128 << 20;
-/// Where Linux says who may look into whose memory.
+/// Yama's setting of which processes may read each other's memory.
 const PTRACE_SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
-/// Looks at everything.
-pub fn look(environment: &Environment) -> Vec<Finding> {
+/// Runs all checks of the machine.
+pub fn check(environment: &Environment) -> Vec<Finding> {
     vec![
         directory("sockets", "XDG_RUNTIME_DIR", |id| {
             let dir = invivo_jobdir::runtime_dir(id)?;
@@ -90,7 +90,7 @@ fn memory() -> Finding {
     }
 }
 
-/// MPI's own: we do not use it.
+/// Whether `/dev/shm` has room for MPI; Invivo does not use it.
 fn shared_memory() -> Finding {
     let check = "dev-shm";
     match rustix::fs::statvfs("/dev/shm") {
@@ -118,7 +118,8 @@ fn shared_memory() -> Finding {
     }
 }
 
-/// What lets a pause cost nothing while there is none.
+/// Whether the kernel has the expedited membarrier, by which a gate costs ranks nothing while it is
+/// open.
 fn barrier() -> Finding {
     let query = membarrier_query();
     let has = [
@@ -186,11 +187,11 @@ fn can_copy() -> bool {
 
 /// Which C library it is. Whether it is new enough shows when the shim is preloaded.
 fn c_library() -> Finding {
-    let asked = bounded::run(
+    let output = bounded::run(
         Command::new("getconf").arg("GNU_LIBC_VERSION"),
         Duration::from_secs(5),
     );
-    match asked {
+    match output {
         Ok(done) if done.well() && !done.stdout.trim().is_empty() => {
             Finding::good("c-library", done.stdout.trim().to_owned())
         }

@@ -1,5 +1,4 @@
-//! A job of two ranks under `invivo run`, whose calls are known: the proof that everything plays
-//! together here.
+//! Runs a job of two ranks under `invivo run` and compares its report with the known calls.
 //!
 //! The program comes with the installation (`deploy/self-test.c`), so that no compiler is needed.
 //! Like the tool processes it names no MPI library, whose file has another name on another machine:
@@ -31,7 +30,7 @@ const CALLS: [(&str, u64); 4] = [
 ];
 /// Bytes of each of its messages.
 const MESSAGE_BYTES: u64 = 64;
-/// A job of four processes takes two seconds on a busy machine.
+/// The longest that the job may take: its four processes take two seconds on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs it with one family.
@@ -126,7 +125,7 @@ fn job(
     ran
 }
 
-/// What is preloaded anyway, and the MPI library behind it.
+/// The user's `LD_PRELOAD`, and the MPI library behind it.
 fn preloads(environment: &Environment, library: &Path) -> OsString {
     let mut all = environment
         .get(OsStr::new(PRELOAD))
@@ -148,6 +147,7 @@ fn in_directory(
 ) -> Result<u64, String> {
     let invivo =
         std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
+    // Without configuration files: a user's options would change what is expected.
     let report = dir.join("report.json");
     let mut command = Command::new(invivo);
     command

@@ -38,7 +38,7 @@ pub struct World {
 }
 
 impl World {
-    /// Whether this process should speak for its node, so that a message comes once.
+    /// Whether this process prints messages for its node, so that each comes once.
     pub fn speaks(&self) -> bool {
         self.local.map_or(self.rank, |(rank, _)| rank) == 0
     }
@@ -80,7 +80,7 @@ pub enum WorldError {
     },
 }
 
-/// Where a launcher says it.
+/// The variables in which a launcher passes a process' numbers.
 struct Source {
     family: Family,
     rank: &'static str,
@@ -143,7 +143,7 @@ const RANK: &str = "OMPI_COMM_WORLD_RANK";
 const COMMAND: &str = "OMPI_COMMAND";
 /// Open MPI's note of its arguments.
 const ARGUMENTS: &str = "OMPI_ARGV";
-/// What our own variables begin with.
+/// The beginning of our own variables.
 const OURS: &str = "INVIVO_";
 
 /// Finds this process' place in the world.
@@ -212,7 +212,7 @@ pub fn world(env: &Environment) -> Result<World, WorldError> {
     })
 }
 
-/// The processes of each program, without those behind the application's ranks.
+/// The processes of each program, without the tool processes, which are the last ones.
 fn without_tools(counts: &str, ranks: u32) -> Option<Vec<u32>> {
     let mut left = ranks;
     let mut of_application = Vec::new();
@@ -244,16 +244,19 @@ pub fn for_application(
     preload: Option<&Preload>,
     descriptors: &str,
 ) -> Vec<(OsString, Option<OsString>)> {
+    // Our own variables go: a run without us has none.
     let mut changes: Vec<(OsString, Option<OsString>)> = env
         .keys()
         .filter(|name| name.as_encoded_bytes().starts_with(OURS.as_bytes()))
         .map(|name| (name.clone(), None))
         .collect();
+    // Only what the launcher has set: a variable of another launcher would mislead the program.
     let mut replace = |name: &str, value: Option<OsString>| {
         if env.contains_key(OsStr::new(name)) {
             changes.push((name.into(), value));
         }
     };
+
     for name in COUNTS {
         replace(name, Some(numbers.ranks.to_string().into()));
     }
@@ -284,10 +287,12 @@ pub fn for_application(
             (!arguments.is_empty()).then(|| arguments.join(OsStr::new(" "))),
         );
     }
+
     let Some(preload) = preload else {
         return changes;
     };
     let list = preload.list(env.get(OsStr::new(PRELOAD)).map(OsString::as_os_str));
+    // The shim takes itself and the `before` entries ahead of it out of the list again.
     changes.push((PRELOAD.into(), Some(list.value)));
     changes.push((
         invivo_proto::channel::ENV_DESCRIPTORS.into(),

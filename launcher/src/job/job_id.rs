@@ -1,6 +1,6 @@
-//! What the job is called, and where its sockets are on this node.
+//! A job's name, and the directory of its sockets on this node.
 
-use invivo_inspect::process_stat;
+use invivo_jobdir::process_stat;
 use std::path::PathBuf;
 
 /// The variable that names the job.
@@ -9,7 +9,7 @@ pub const ENV_JOB: &str = "INVIVO_JOB";
 /// A job, as one of its processes knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What people call it.
+    /// The name in commands and lists.
     pub id: String,
     /// The launcher's process on this node: the same for all processes of the job here, another one
     /// for any other job.

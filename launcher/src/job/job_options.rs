@@ -1,4 +1,4 @@
-//! What a user asks of a job: the options of `invivo run` and `invivo exec` alike.
+//! The options of a job, of `invivo run` and `invivo exec` alike.
 
 use crate::job::placement::TreeRequest;
 use clap::Args;
@@ -49,7 +49,7 @@ fn switch(text: &str) -> Result<Switch, String> {
     }
 }
 
-/// What holds for a job, whoever said it.
+/// The options in force for a job, from all layers.
 #[derive(Clone, Debug)]
 pub struct JobOptions {
     /// Options from all layers.
@@ -76,7 +76,7 @@ impl JobArgs {
 }
 
 impl JobOptions {
-    /// What is wished for of the tree.
+    /// The options that decide about the tree.
     pub fn tree_request(&self, app: Option<u32>) -> TreeRequest {
         TreeRequest {
             fan_in: *self.config.fan_in,
@@ -92,7 +92,7 @@ impl JobOptions {
         })
     }
 
-    /// How long the job stands still before that is said, in ns; 0 it never is.
+    /// How long the job stands still before that is reported, in ns; 0 is never.
     pub fn watchdog_ns(&self) -> u64 {
         let time = self.config.watchdog.value;
         time.map_or(0, |time| {
@@ -100,7 +100,7 @@ impl JobOptions {
         })
     }
 
-    /// The options that make another process' wishes the same.
+    /// The command line that gives another process the same options.
     pub fn to_flags(&self) -> Vec<OsString> {
         let mut words = self.config.to_flags();
         if let Some(nodes) = self.nodes {

@@ -11,7 +11,7 @@ use invivo_proto::ids::WorldRank;
 use invivo_tbon::layout::{FanIn, Layout, LayoutError, Policy};
 use std::ops::Range;
 
-/// What was asked for.
+/// The requested tree.
 #[derive(Clone, Copy, Debug)]
 pub struct TreeRequest {
     /// Ranks per place, members per node.
@@ -55,7 +55,7 @@ pub enum HostsError {
         /// Ranks of the application.
         app: u32,
     },
-    /// Several hosts, and nobody knows how many.
+    /// Several hosts, and their number is not known.
     #[error(
         "the job runs on several nodes ({local} of its {size} processes on this one), and {}; give \
          their number with \
@@ -98,7 +98,7 @@ pub struct Host {
     pub ranks: u32,
     /// The process that outlives all other tool processes here and tidies up: the root, or the
     /// host's highest process.
-    pub keeper: WorldRank,
+    pub last_tool: WorldRank,
 }
 
 impl Host {
@@ -114,7 +114,7 @@ impl Host {
         Host {
             processes: host * each..end,
             ranks: layout.app() / layout.hosts(),
-            keeper: WorldRank(end - 1),
+            last_tool: WorldRank(end - 1),
         }
     }
 
@@ -124,7 +124,7 @@ impl Host {
     }
 }
 
-/// Who is who, from what the launcher says and the user wishes.
+/// The layout of the job, from the launcher's numbers and the user's options.
 ///
 /// # Errors
 /// Why there is no tree, with the numbers that would do.
@@ -152,7 +152,7 @@ fn spread(
     given: &Range<u32>,
     of: impl Fn(Policy) -> Result<Layout, LayoutError>,
 ) -> Result<Layout, HostsError> {
-    // Every host has a rank and a place at least.
+    // Every host has a rank and a tool place at least, so there are at most half as many hosts.
     let fitting: Vec<Layout> = (2..=world.size / 2)
         .filter_map(|hosts| of(Policy::PerNode { hosts }).ok())
         .filter(|layout| {
@@ -161,6 +161,8 @@ fn spread(
                 .is_some_and(|host| Host::of(layout, host).processes == *given)
         })
         .collect();
+    // Several numbers of hosts may fit one host's numbers, and other hosts might pick another one:
+    // then the user has to say it.
     match fitting.as_slice() {
         [layout] => Ok(*layout),
         others => Err(HostsError::HowMany {

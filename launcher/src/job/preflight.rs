@@ -14,7 +14,7 @@ const SHARED_BYTES: u64 = 6 << 20;
 /// do not fit besides are left out.
 const ADDRESSES_LEAST_BYTES: u64 = 128 << 20;
 
-/// What to say of shared memory before a job of so many processes on this node, if anything.
+/// The warning about shared memory before a job of so many processes on this node, if any.
 pub fn shared_memory(processes: u32) -> Option<String> {
     let stat = rustix::fs::statvfs(SHARED).ok()?;
     too_little(processes, stat.f_bavail * stat.f_frsize)

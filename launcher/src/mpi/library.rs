@@ -1,15 +1,15 @@
-//! Which MPI library a program uses. The loader is asked what it would load, because nobody else
-//! knows all its rules (run paths, its cache, what is preloaded); of a program that runs, the
-//! kernel says which files it has mapped. A program that loads its MPI late, as Python does, has
-//! none before: then the one is named that it will find most likely, and what it really found is
-//! seen as soon as it calls `MPI_Init`.
+//! Finds the MPI library that a program uses. The loader lists what it would load, because nothing
+//! else knows all its rules (run paths, its cache, what is preloaded); of a running program,
+//! `/proc/PID/maps` lists the mapped files. A program that loads its MPI late, as Python does, has
+//! none before: then the most likely one is taken, and the real one is seen as soon as the program
+//! calls `MPI_Init`.
 //!
 //! The name tells the family: a library's major version is the promise of its binary interface.
 
 use crate::job::environment::{Environment, Family};
 use crate::mpi::preload::{PRELOAD, can_preload, must_be_first};
 use crate::mpi::program;
-use invivo_inspect::process_stat;
+use invivo_jobdir::process_stat;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -36,6 +36,7 @@ impl Library {
     /// The library in this file, if its name is one of an MPI library.
     pub fn of_file(file: &Path) -> Option<Library> {
         let name = file.file_name()?.as_bytes();
+        // `libmpi.so.12` and `libmpi.so.12.3.0`, but not `libmpi.so.120`.
         let is = |start: &str| {
             name.strip_prefix(start.as_bytes())
                 .is_some_and(|rest| rest.is_empty() || rest[0] == b'.')
@@ -157,6 +158,7 @@ fn libraries_of(program: &Path) -> Option<[PathBuf; 2]> {
 }
 
 fn found_by_loader(name: &str, environment: &Environment) -> Option<Library> {
+    // The loader has no option to look one library up, but it lists what it would preload.
     let mut environment = environment.clone();
     environment.insert(PRELOAD.into(), name.into());
     let this = std::env::current_exe().ok()?;

@@ -1,4 +1,4 @@
-//! Hides from the program what its MPI library does not have.
+//! Makes a copy of the shim without the functions that the program's MPI library does not have.
 //!
 //! The shim wraps the functions of every member of its family. A program that asks whether a
 //! function is there (by `dlsym`, or by a weak reference as mpi4py does) would find the shim's and
@@ -49,8 +49,10 @@ fn copy(
         return None;
     }
     let directory = directory()?;
+
     let about = shim.metadata().ok()?;
-    // Which shim without which functions: every rank asks, so that none reads megabytes to know.
+    // The name says which shim without which functions: every rank looks for the copy, and none has
+    // to read megabytes to compare.
     let mut hash = DefaultHasher::new();
     (about.dev(), about.ino(), about.mtime(), about.mtime_nsec()).hash(&mut hash);
     hidden.hash(&mut hash);
@@ -67,6 +69,7 @@ fn copy(
     if !is_whole {
         let mut bytes = std::fs::read(shim).ok()?;
         hide(&mut bytes, &hidden);
+        // Renamed when it is whole: another rank may load it at any moment.
         let beside = directory.join(format!("shim-{}", std::process::id()));
         let written = write(&beside, &bytes).and_then(|()| std::fs::rename(&beside, &file));
         if written.is_err() {
@@ -106,6 +109,7 @@ fn functions(library: &Path) -> Result<Vec<Symbol>, Unreadable> {
 fn hide(file: &mut [u8], hidden: &[Symbol]) {
     for symbol in hidden {
         if let Some(entry) = file.get_mut(symbol.at..symbol.at + SIZE_END) {
+            // The address goes to the size's field, which the loader does not read.
             entry[SECTION_AT..VALUE_AT].copy_from_slice(&SHN_UNDEF.to_le_bytes());
             entry.copy_within(VALUE_AT..SIZE_AT, SIZE_AT);
             entry[VALUE_AT..SIZE_AT].fill(0);

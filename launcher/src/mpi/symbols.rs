@@ -1,6 +1,6 @@
-//! The names in a program's or library's table of symbols, of which every rank of a job looks at
-//! some at its start: the table and its strings are read at once each, and nothing else of files
-//! that may be hundreds of megabytes.
+//! Reads the table of symbols of a program or library. Every rank of a job does so at its start:
+//! the table and its strings are read at once each, and nothing else of files that may be hundreds
+//! of megabytes.
 
 use object::elf::{FileHeader64, Sym64};
 use object::read::elf::{FileHeader, SectionHeader, Sym};

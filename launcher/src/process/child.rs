@@ -1,6 +1,5 @@
-//! Starting a child as if the launcher had started it, and leaving as it left. The only place here,
-//! beside `memory`, that needs unsafe code: what happens between fork and exec, and a signal's
-//! default effect.
+//! Starts a child as if the launcher had started it, and leaves as it left. Unsafe code is needed
+//! between fork and exec, and for a signal's default effect.
 
 use nix::sys::signal::{SigHandler, SigSet};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
@@ -42,6 +41,8 @@ pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Res
     };
     let parent = rustix::process::getpid();
     let mask = inheritance.mask;
+
+    // The application gets SIGCHLD back as the launcher has set it.
     let ignored = expect_children();
     let prepare = move || {
         if ignored {
@@ -49,10 +50,11 @@ pub fn start(mut command: Command, inheritance: Inheritance<'_>) -> std::io::Res
         }
         mask.thread_set_mask()?;
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        // Killed before the call above: nobody will tell us any more.
+        // The parent may have been killed before the call above: then no death signal comes.
         if rustix::process::getppid() != Some(parent) {
             rustix::process::kill_process(rustix::process::getpid(), Signal::KILL)?;
         }
+        // In the child only: the parent's descriptors keep their flags.
         for (list, flags) in [(&keep, 0), (&close, libc::FD_CLOEXEC)] {
             for descriptor in list {
                 set_flags(*descriptor, flags)?;
@@ -95,8 +97,9 @@ fn set_flags(descriptor: RawFd, flags: i32) -> std::io::Result<()> {
     }
 }
 
-/// Makes sure that a child's end is kept for us: whoever started us may have had no interest in its
-/// children, and that is inherited. Says whether it was so.
+/// Makes sure that a child's exit status is kept for `waitid`: the process that started us may have
+/// ignored SIGCHLD, which is inherited and makes the kernel drop it. Returns whether it was
+/// ignored.
 fn expect_children() -> bool {
     matches!(
         set_effect(libc::SIGCHLD, SigHandler::SigDfl),
@@ -104,7 +107,7 @@ fn expect_children() -> bool {
     )
 }
 
-/// Gives a signal its default effect, or none; says what it had.
+/// Sets a signal's effect (default or ignored); returns the one before.
 fn set_effect(number: i32, effect: SigHandler) -> Option<SigHandler> {
     let signal = nix::sys::signal::Signal::try_from(number).ok()?;
     // SAFETY: neither effect is a handler that could run code of ours.
@@ -176,8 +179,8 @@ pub fn ended(child: Pid) -> Option<Ended> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     // An error means that there is no such child: nobody but us waits for it, so it cannot happen.
     let status = rustix::process::waitid(WaitId::Pid(child), options).ok()??;
-    // A thread of ours that stops it for a look is told by the kernel whatever was asked for, and
-    // may let go a moment late.
+    // A thread of ours may trace the child for its call stack: the kernel reports those stops here
+    // as well, whatever the options are.
     if status.trapped() {
         return None;
     }
@@ -189,8 +192,8 @@ pub fn ended(child: Pid) -> Option<Ended> {
 
 /// How long a killed child may take: the kernel gives its memory back meanwhile.
 const GONE_MAX: Duration = Duration::from_secs(1);
-/// Between two looks for whether it is gone.
-const GONE_LOOK: Duration = Duration::from_millis(2);
+/// Between two polls for whether it is gone.
+const GONE_POLL: Duration = Duration::from_millis(2);
 
 /// Ends a child, and with it its hold on what it inherited: MPICH's launcher is to see the
 /// connection close before the process that it has started ends, or it may wait for ever for the
@@ -199,7 +202,7 @@ pub fn end(child: Pid) {
     let _ = rustix::process::kill_process(child, Signal::KILL);
     let since = Instant::now();
     while ended(child).is_none() && since.elapsed() < GONE_MAX {
-        std::thread::sleep(GONE_LOOK);
+        std::thread::sleep(GONE_POLL);
     }
 }
 
@@ -210,7 +213,7 @@ pub fn pass_on(child: Pid, number: i32) {
     unsafe { libc::kill(child.as_raw_nonzero().get(), number) };
 }
 
-/// The same to the process group that it leads.
+/// Sends a signal by its number to the process group that the child leads.
 pub fn pass_on_to_group(child: Pid, number: i32) {
     // SAFETY: as above.
     unsafe { libc::kill(-child.as_raw_nonzero().get(), number) };
@@ -263,7 +266,7 @@ pub fn hold_pmi_open() {
         .spawn();
 }
 
-/// Whether there is a connection to a launcher of MPICH's kin.
+/// Whether there is a connection to a launcher of the MPICH family.
 pub fn launcher_listens() -> bool {
     connection().is_some()
 }
@@ -279,6 +282,7 @@ pub fn leave_as(ended: Ended) -> ! {
         Ended::Code(code) => std::process::exit(code),
         Ended::Signal(number) => number,
     };
+
     let none = rustix::process::Rlimit {
         current: Some(0),
         maximum: Some(0),
@@ -286,6 +290,7 @@ pub fn leave_as(ended: Ended) -> ! {
     // The child's core is the interesting one; ours would overwrite it.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, none);
     let _ = set_effect(number, SigHandler::SigDfl);
+
     // By number: real-time signals have no names.
     // SAFETY: these three touch nothing but the local set and the calling process' own state.
     unsafe {

@@ -16,7 +16,7 @@
 //!   supervisor alone. Only a `kill -- -PGID` typed by hand is taken for that wrongly, and arrives
 //!   twice.
 
-use invivo_inspect::process_stat;
+use invivo_jobdir::process_stat;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,11 +28,11 @@ pub struct Incoming {
     pub signal: i32,
     /// `si_code`: above 0 when the kernel made it.
     pub code: i32,
-    /// Who sent it, 0 when that cannot be seen from here.
+    /// The sender's number, 0 when it is in another PID namespace.
     pub sender: i32,
 }
 
-/// Who is who around a supervisor.
+/// The processes around a supervisor, by their numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Relations {
     /// The supervisor.
@@ -60,12 +60,13 @@ impl Relations {
         rustix::process::pidfd_open(launcher, rustix::process::PidfdFlags::empty()).ok()
     }
 
-    /// Whether who started us is gone; for kernels without [`Relations::launcher_fd`].
+    /// Whether the process that started us is gone; for kernels without
+    /// [`Relations::launcher_fd`].
     pub fn is_orphan(&self) -> bool {
         std::os::unix::process::parent_id() as i32 != self.parent
     }
 
-    /// Whether the application has not got this signal by itself.
+    /// Whether the signal went to the supervisor alone, so that it has to be passed on.
     pub fn sent_to_us_alone(&self, incoming: Incoming) -> bool {
         self.alone(incoming, |sender| process_stat::descends(sender, self.own))
     }
@@ -117,6 +118,7 @@ impl Signals {
     /// # Errors
     /// When the system has no descriptor left.
     pub fn take() -> std::io::Result<Signals> {
+        // A blocked fault of our own would loop for ever on the same instruction.
         let mut mask = SigSet::all();
         for fault in [
             Signal::SIGSEGV,

@@ -17,7 +17,7 @@ pub struct RankAssignment {
     pub on_host: u32,
     /// Hosts of the job.
     pub hosts: u32,
-    /// What the launcher said.
+    /// The launcher's numbers.
     pub world: World,
     /// The environment that the launcher gave.
     pub environment: Environment,
@@ -25,6 +25,6 @@ pub struct RankAssignment {
     pub program: Vec<OsString>,
     /// What to preload; nothing into a program that is not to be observed.
     pub preload: Option<Preload>,
-    /// Where to note that the rank is in MPI; nothing where nobody waits for that.
+    /// Where to note that the rank is in MPI; nothing where no tool process waits for that.
     pub barrier: Option<StartupBarrier>,
 }

@@ -1,7 +1,9 @@
-//! A second way from a program to its supervisor. A rank inherits two descriptors; whoever stands
-//! between may close them (Python's `subprocess` closes all but three in what it starts). So the
-//! supervisor listens, too, at an address that the environment names, and gives the memory again to
-//! whoever comes from its user.
+//! Hands a rank's shared memory over to a shim that has lost the inherited descriptors.
+//!
+//! A rank inherits two descriptors. A process between supervisor and rank may close them (Python's
+//! `subprocess` closes all but three in what it starts). So the supervisor also listens at an
+//! address that the environment names, and sends the memory's descriptor to every process of the
+//! same user that connects.
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -12,9 +14,9 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// The byte that the descriptor travels with: a message must have one.
+/// The byte that accompanies the descriptor: SCM_RIGHTS needs at least one byte of data.
 const HERE: &[u8] = b"m";
-/// Who may wait to be let in: there is one rank.
+/// Length of the queue of connections: there is one rank.
 const BACKLOG: i32 = 1;
 
 /// Where the supervisor listens.
@@ -53,11 +55,11 @@ impl FdHandover {
         &self.name
     }
 
-    /// Lets in who waits, gives him the memory, and gives the connection; nothing where nobody
-    /// waits, or a stranger.
+    /// Accepts a connection, sends the memory's descriptor over it and returns it; nothing where
+    /// there is no connection, or one of another user.
     ///
     /// # Errors
-    /// When the system lets nobody in any more.
+    /// When accepting fails for good.
     pub fn answer(&self, memory: BorrowedFd<'_>) -> std::io::Result<Option<OwnedFd>> {
         let fd = match rustix::net::accept_with(&self.fd, SocketFlags::CLOEXEC) {
             Ok(fd) => fd,

@@ -2,15 +2,17 @@
 
 use crate::rank::supervisor::Supervisor;
 use invivo_inspect::panic_guard::guarded;
-use invivo_inspect::{pending_call, process_stat, unwind};
+use invivo_inspect::{pending_call, unwind};
+use invivo_jobdir::process_stat;
 use invivo_proto::control::local::{FromSupervisor, Module, OFFSETS_MAX, UnwoundThread};
 use invivo_proto::control::stacks::UnstoppedReason;
 use rustix::process::Pid;
 use std::sync::atomic::Ordering;
 
 impl Supervisor<'_> {
-    /// The process that is in MPI: the one that we started, until it says so, or a child of that.
-    /// Nothing where its number is another one's by now, or means another one to us.
+    /// The process that is in MPI: the one that its shim has noted in the shared memory, before
+    /// that the one that we started. Nothing where the number does not name a descendant of ours:
+    /// it was given to another process, or is one of another PID namespace.
     fn process_in_mpi(&self) -> Option<Pid> {
         let told = Pid::from_raw(self.memory.region().page().pid.load(Ordering::Acquire) as i32);
         let number = |pid: Pid| pid.as_raw_nonzero().get();
@@ -38,6 +40,8 @@ impl Supervisor<'_> {
         let mut rest = all.len() as u32;
         for thread in all {
             rest -= 1;
+            // A path may be as long as a message can be: one each, and a place that does not read
+            // now gets none of the others either.
             if !self.offer(&FromSupervisor::Unwound {
                 unwinding,
                 thread,

@@ -17,20 +17,20 @@
 //!    then nobody may be left to say so.
 
 use crate::rank::shared_memory::monotonic_ns;
-use invivo_inspect::process_stat;
+use invivo_jobdir::process_stat;
 use invivo_proto::control::local::Outcome;
 use invivo_proto::shm::{Region, inside, phase};
 use rustix::process::{Pid, Signal};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How often a pause is looked after.
+/// Between two polls of a pause in force.
 pub const TICK: Duration = Duration::from_millis(50);
 /// The longest wait for threads to stand still: a thread must get a processor once to stop, which
 /// can take some tens of milliseconds where many share one.
 const STANDSTILL: Duration = Duration::from_millis(500);
-/// Between two looks at threads that are about to stop: doubled from the first to the second.
-const LOOKS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(2));
+/// Between two polls of threads that are about to stop: doubled from the first to the second.
+const POLL_INTERVALS: (Duration, Duration) = (Duration::from_micros(50), Duration::from_millis(2));
 
 /// A thread, as far as a pause is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn judge(in_phase: u32, threads: &[Thread]) -> Judgement {
         .iter()
         .any(|thread| thread.inside == Some(inside::MPI));
     match in_phase {
-        // Its flags are not kept: nobody can tell where its threads are.
+        // The shim does not keep the flags: whether a thread is in MPI is not known.
         phase::SILENT => Judgement::MustRun(Outcome::Running),
         // In `MPI_Init` or `MPI_Abort`, whatever the flags say.
         phase::STARTING | phase::ABORTING => Judgement::MustRun(alone_or_partly(threads)),
@@ -99,7 +99,7 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// Of a process that nobody has paused yet.
+    /// Of a process that is not paused.
     pub fn of(pid: Pid) -> Pause {
         Pause {
             pid,
@@ -133,7 +133,7 @@ impl Pause {
         }
     }
 
-    /// Looks after a pause in force.
+    /// Polls a pause in force: ends it, or tries again to stop the process.
     pub fn tick(&mut self, region: &Region) {
         if !self.in_force() {
             return;
@@ -155,16 +155,18 @@ impl Pause {
     }
 
     fn attempt(&mut self, region: &Region) -> Outcome {
-        let threads = look(self.pid, region);
+        let threads = threads_of(self.pid, region);
         if gone(&threads) {
             return Outcome::Gone;
         }
+
+        // Before the stop, because SIGSTOP is not free of effects.
         if let Judgement::MustRun(outcome) =
             judge(region.page().phase.load(Ordering::Acquire), &threads)
         {
             return outcome;
         }
-        // Somebody else has stopped it: it stands still, and to continue it is not ours.
+        // A user or a debugger has stopped it: then it is not ours to continue.
         if !self.holding
             && threads
                 .iter()
@@ -172,11 +174,14 @@ impl Pause {
         {
             return Outcome::Stopped;
         }
+
         self.holding = true;
         if rustix::process::kill_process(self.pid, Signal::STOP).is_err() {
             self.holding = false;
             return Outcome::Gone;
         }
+
+        // Again, now that no flag can change: a thread may have entered MPI since the first look.
         let threads = self.standstill(region);
         let moving = threads.iter().filter(|thread| !thread.stands()).count();
         let judgement = judge(region.page().phase.load(Ordering::Acquire), &threads);
@@ -188,6 +193,8 @@ impl Pause {
             },
             Judgement::MayStop => return Outcome::Stopped,
         };
+
+        // A thread stopped inside MPI may hold a queue in shared memory that others spin on.
         self.holding = false;
         let _ = rustix::process::kill_process(self.pid, Signal::CONT);
         outcome
@@ -196,9 +203,9 @@ impl Pause {
     /// Waits until every thread stands still, for a bounded time.
     fn standstill(&self, region: &Region) -> Vec<Thread> {
         let until = Instant::now() + STANDSTILL;
-        let (mut pause, longest) = LOOKS;
+        let (mut pause, longest) = POLL_INTERVALS;
         loop {
-            let threads = look(self.pid, region);
+            let threads = threads_of(self.pid, region);
             if threads.iter().all(|thread| thread.stands()) || Instant::now() >= until {
                 return threads;
             }
@@ -223,8 +230,8 @@ fn gone(threads: &[Thread]) -> bool {
 }
 
 /// The threads with their flags.
-fn look(of: Pid, region: &Region) -> Vec<Thread> {
-    // States first: a thread that stands still does not change its flag any more.
+fn threads_of(of: Pid, region: &Region) -> Vec<Thread> {
+    // States first: a thread that is stopped does not change its flag any more.
     let states = process_stat::threads(pid(of));
     let page = region.page();
     let locations = (page.locations.load(Ordering::Acquire) as usize).min(page.status.len());
@@ -234,8 +241,8 @@ fn look(of: Pid, region: &Region) -> Vec<Thread> {
             .find(|status| status.tid.load(Ordering::Acquire) == tid);
         status.map(|status| status.inside.load(Ordering::Acquire))
     };
-    // The last page counts the threads in MPI that have none of their own. Which they are nobody
-    // says.
+    // The last page counts the threads in MPI that have no page of their own, without their
+    // numbers: any thread without a page may be one of them.
     let without_page = page
         .status
         .last()

@@ -1,5 +1,5 @@
-//! The way to the node's place: a `SOCK_SEQPACKET` Unix socket on which whole messages travel. The
-//! rank's memory goes with the first.
+//! The supervisor's connection to its tool place: a `SOCK_SEQPACKET` Unix socket that carries whole
+//! messages. The first one carries the descriptor of the rank's memory.
 
 use invivo_proto::control::local::{FromSupervisor, LOCAL_BYTES_MAX, ToSupervisor};
 use invivo_proto::control::{decode, encode};
@@ -23,14 +23,14 @@ pub struct PlaceSocket {
     fd: OwnedFd,
 }
 
-/// What a look at the connection brought.
+/// What one receive brought.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
     /// A message.
     Message(ToSupervisor),
     /// Nothing now.
     Nothing,
-    /// The place is gone, or talks nonsense: there will be no more.
+    /// The place is gone, or sent what is no message: there will be no more.
     Closed,
 }
 
@@ -100,7 +100,7 @@ impl PlaceSocket {
         }
     }
 
-    /// Looks for a message without waiting.
+    /// Receives a message without waiting.
     pub fn receive(&self) -> Received {
         match packet::<LOCAL_BYTES_MAX>(self.fd.as_fd()) {
             Packet::Bytes(bytes) => decode(&bytes).map_or(Received::Closed, Received::Message),

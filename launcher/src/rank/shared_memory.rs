@@ -11,7 +11,7 @@ use std::time::Duration;
 /// One packet open and one on its way: below that nothing could be recorded.
 const PACKETS_LEAST: usize = 2;
 
-/// Whose memory it is.
+/// The rank that a memory belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankIdentity {
     /// The application's rank.
@@ -25,8 +25,8 @@ pub struct RankIdentity {
 /// What the rank finds in it at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartState {
-    /// The gate is closed: the rank stands at the leave of its `MPI_Init`, until its place says
-    /// otherwise or [`UNATTENDED`] is over.
+    /// The gate is closed: the rank waits at the leave of its `MPI_Init`, until its place opens the
+    /// gate or [`UNATTENDED`] is over.
     pub held: bool,
     /// Calls are recorded.
     pub recording: bool,
@@ -76,6 +76,7 @@ impl SharedMemory {
             .back_pressure
             .store(start_state.back_pressure.word(), Ordering::Relaxed);
         if start_state.held {
+            // The time before the gate word: whoever sees the gate closed must see its time.
             let until = monotonic_ns() + UNATTENDED.as_nanos() as u64;
             control.gate_until_ns.store(until, Ordering::Relaxed);
             control.gate.store(FIRST_GENERATION, Ordering::Release);

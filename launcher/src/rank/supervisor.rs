@@ -42,8 +42,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The longest that a supervisor waits for its place after the application's end: the place takes
-/// what a rank left in milliseconds and the root asks its last questions in a second or two; a
-/// launcher that ends the job loses patience by itself.
+/// what a rank left in milliseconds and the root makes its last queries in a second or two; a
+/// launcher that ends the job kills earlier by itself.
 const LINGER: Duration = Duration::from_secs(10);
 /// The same once the launcher has asked for the end: it kills soon after.
 const LINGER_ASKED: Duration = Duration::from_secs(1);
@@ -121,6 +121,8 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
     // either.
     let memory =
         SharedMemory::create(assignment.identity, assignment.start_state).map_err(unshared)?;
+
+    // Packets, so that a welcome arrives whole, and the end of either side is seen by the other.
     let (ours, theirs) = rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::SEQPACKET,
@@ -129,6 +131,7 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
     )
     .map_err(|error| unshared(error.into()))?;
     let descriptors = [memory.as_fd(), theirs.as_fd()];
+
     let mut command = child::command(&assignment.program);
     let numbers = Numbers {
         rank: assignment.identity.rank,
@@ -152,6 +155,8 @@ fn start(assignment: &RankAssignment) -> Result<Supervisor<'_>, (i32, String)> {
     if let (Some(handover), Some(_)) = (&handover, &assignment.preload) {
         command.env(ENV_DOOR, handover.name());
     }
+
+    // The launcher's descriptors too: MPI finds its connection to the launcher among them.
     let inheritance = Inheritance {
         mask: signals.mask_before,
         descriptors: &descriptors,
@@ -197,6 +202,7 @@ impl Supervisor<'_> {
             self.handle_events();
             if let Some(ended) = child::ended(self.child) {
                 self.ended = Some(ended);
+                // A short program may have come and gone between two polls.
                 self.note_mpi();
                 if let (false, Some(barrier)) = (self.in_mpi, &self.assignment.barrier) {
                     barrier.ended(self.assignment.identity.rank);
@@ -210,12 +216,12 @@ impl Supervisor<'_> {
         }
     }
 
-    /// How long to sleep at most while the rank has not called MPI: nobody tells us when it does.
+    /// How long to sleep at most while the rank has not called MPI: no event announces that.
     fn before_mpi(&self) -> Option<Duration> {
         (!self.in_mpi && self.assignment.barrier.is_some()).then(|| poll_interval(self.since))
     }
 
-    /// Looks whether the shim has taken the rank's memory, which it does first thing in `MPI_Init`.
+    /// Notes whether the shim has taken the rank's memory, which it does first in `MPI_Init`.
     fn note_mpi(&mut self) {
         if self.in_mpi {
             return;
@@ -226,6 +232,7 @@ impl Supervisor<'_> {
             let library = library::of_process(pid).map(|library| library.file);
             barrier.began(library.as_deref());
         }
+        // The shim has its memory now: nobody else is to get it.
         if self.in_mpi {
             self.handover = None;
         }
@@ -252,8 +259,9 @@ impl Supervisor<'_> {
                 .as_ref()
                 .map(|place| PollFd::new(place, PollFlags::IN)),
         );
+
         let timeout = at_most.and_then(|duration| Timespec::try_from(duration).ok());
-        // Whatever it says, everything is looked at.
+        // Its result does not matter: every source is polled without waiting afterwards.
         let _ = poll(&mut fds, timeout.as_ref());
     }
 
@@ -262,15 +270,15 @@ impl Supervisor<'_> {
         self.take_signals();
         self.answer_handover();
         self.read_shim();
-        // One at a time: who asks all the time must not keep us from seeing the end. The rest makes
-        // `wait` return at once.
+        // One at a time: a place that sends without pause must not keep us from seeing the child's
+        // end. What is left makes `wait` return at once.
         if let Some(message) = self.read_place() {
             self.act(message);
         }
         self.let_abort();
     }
 
-    /// Lets a shim in that has lost what it inherited.
+    /// Answers a shim that has lost the inherited descriptors.
     fn answer_handover(&mut self) {
         match self
             .handover
@@ -279,7 +287,7 @@ impl Supervisor<'_> {
         {
             Some(Ok(Some(shim))) => self.shim = Some(shim),
             Some(Ok(None)) | None => {}
-            // It would say so again and again.
+            // The error would come with every poll, and keep us from sleeping.
             Some(Err(_)) => self.handover = None,
         }
     }
@@ -291,7 +299,7 @@ impl Supervisor<'_> {
             }
             if asks_to_end(incoming.signal) {
                 self.asked_to_end = true;
-                // A stopped process would not end. What is left of the pause is not worth that.
+                // A stopped process handles no signal but SIGKILL, so it could not end in order.
                 self.pause.end();
             }
             if self.relations.sent_to_us_alone(incoming) {
@@ -325,7 +333,8 @@ impl Supervisor<'_> {
         self.let_abort();
     }
 
-    /// Lets a rank in `MPI_Abort` go on where nothing is left to wait for.
+    /// Lets a rank in `MPI_Abort` go on where nothing is left to wait for: the real one ends every
+    /// process of the job, and with them the records that the place has not taken yet.
     fn let_abort(&mut self) {
         let waits = self.place.is_some() && !self.let_go;
         if self.aborting && !waits {
@@ -396,7 +405,7 @@ impl Supervisor<'_> {
         });
     }
 
-    /// Says what the place can do without, where it stands still; false then.
+    /// Sends a message that the place can do without; false where it does not read now.
     pub(super) fn offer(&mut self, message: &FromSupervisor) -> bool {
         let offered = self.place.as_ref().map(|place| place.offer(message));
         if let Some(Err(_)) = offered {
@@ -415,25 +424,27 @@ impl Supervisor<'_> {
         }
     }
 
-    /// After the application's end: tells the place, and waits until it has taken what the
-    /// application left.
+    /// After the application's end: reports it to the place, and waits until the place has taken
+    /// what the application left.
     fn wait_for_place(&mut self, ended: Ended) {
-        // It may have died right after the welcome.
+        // The rank may have died right after the welcome, which is then still unread.
         self.read_shim();
         self.tell(&FromSupervisor::Ended(ended));
+
         let left = self.memory.region().page().phase.load(Ordering::Acquire);
-        // Starting: there was nothing. Silent: nobody knows.
+        // Starting: nothing was recorded. Silent: the shim observed nothing.
         if matches!(left, phase::STARTING | phase::SILENT) {
             return;
         }
         if left != phase::DRAINED && matches!(ended, Ended::Code(_)) {
             self.hold_pmi_open = true;
         }
-        // Drained: nothing is left of this rank. But a death makes the launcher end the job, and
-        // others may have something.
+        // Drained: the place has everything of this rank. But a death makes the launcher end the
+        // job, and other ranks may have records left: their places need the time.
         if left == phase::DRAINED && matches!(ended, Ended::Code(_)) {
             return;
         }
+
         let start = Instant::now();
         while self.place.is_some() {
             if self.let_go || self.read_place() == Some(ToSupervisor::Leave) {

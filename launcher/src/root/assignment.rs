@@ -10,7 +10,7 @@ use invivo_tbon::layout::Layout;
 /// What the root's supervisor has to do.
 #[derive(Debug)]
 pub struct RootAssignment {
-    /// Who is who.
+    /// Roles and positions of all processes.
     pub layout: Layout,
     /// The installation.
     pub artefacts: Artefacts,
@@ -22,7 +22,7 @@ pub struct RootAssignment {
     pub barrier: Option<StartupBarrier>,
     /// Other tool processes on this node.
     pub others_here: u32,
-    /// What was asked for.
+    /// The user's options.
     pub options: JobOptions,
     /// A terminal waits for the report.
     pub terminal: bool,

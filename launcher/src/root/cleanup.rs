@@ -1,6 +1,7 @@
-//! Tidies up for a root's supervisor that is killed without a chance to do it. A shell waits in a
-//! process group of its own, which launchers do not know of, for the end of its input, and removes
-//! what others could find of the job.
+//! Removes a job's files when the root's supervisor is killed with SIGKILL.
+//!
+//! A shell waits in a process group of its own, which launchers do not know of, for the end of its
+//! input, and removes what others could find of the job.
 
 use crate::process::child;
 use std::os::unix::process::CommandExt;
@@ -25,7 +26,7 @@ impl Cleanup {
     /// there is no shell: then what is left is recognised as dead by whoever finds it.
     pub fn start(sockets: &Path, published: Option<&str>) -> Option<Cleanup> {
         let mut shell = Command::new("sh");
-        shell.args(["-c", SCRIPT, "invivo-janitor"]).arg(sockets);
+        shell.args(["-c", SCRIPT, "invivo-cleanup"]).arg(sockets);
         shell.arg(
             published
                 .and_then(|id| invivo_jobdir::job_dir(id).ok())
@@ -39,7 +40,8 @@ impl Cleanup {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         child::inherit_nothing(&mut shell).ok()?;
-        // Nobody waits for it: it outlives us.
+        // Its input ends when we end, however that is: the kernel closes our end of the pipe. It
+        // outlives us, so it is never waited for.
         let mut child = shell.spawn().ok()?;
         Some(Cleanup {
             _input: child.stdin.take()?,

@@ -1,7 +1,8 @@
-//! The job's result on its way from the analysis node to its supervisor: four bytes of length, then
-//! the message, on a stream socket whose closing by the reader tells the writer that it has been
-//! dealt with. An early result, behind which another one may come, is answered with one byte
-//! instead.
+//! Receives the job's result from the analysis node.
+//!
+//! Four bytes of length, then the message, on a stream socket. The reader acknowledges the result
+//! by closing the socket. An early result, behind which another one may come, is acknowledged with
+//! one byte instead.
 
 use invivo_proto::control::framing::{TooLong, Unframe};
 use invivo_proto::control::link::{AtEnd, Final, TimelinePage};
@@ -12,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Bytes taken at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// What is answered to an early result, after which the writer goes on.
+/// The acknowledgement of an early result, after which the writer goes on.
 const DEALT_WITH: [u8; 1] = [1];
 
 /// A result that is coming.
@@ -65,7 +66,7 @@ impl FinalMessage {
     pub fn take(&mut self) -> Progress {
         let mut piece = vec![0; PIECE_BYTES];
         loop {
-            // What came with the message before.
+            // One receive may have brought several messages.
             if let Some(progress) = self.whole() {
                 return progress;
             }
@@ -85,9 +86,9 @@ impl FinalMessage {
         }
     }
 
-    /// Tells the writer that an early result has been dealt with. It may be gone: then there is
-    /// nobody to tell.
+    /// Acknowledges an early result.
     pub fn go_on(&self) {
+        // The node may be gone: the launcher is ending the job.
         let _ = rustix::net::send(&self.fd, &DEALT_WITH, SendFlags::NOSIGNAL);
     }
 

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 /// One that lived this long did not fail to start: the next pause is the shortest again.
 const HEALTHY: Duration = Duration::from_secs(10);
-/// What it is given to close its connections when the job ends.
+/// How long it may take to close its connections when the job ends.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// What a gateway is told.
+/// A gateway's command line and surroundings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The binary.
@@ -29,7 +29,7 @@ pub struct Settings {
     pub connect: PathBuf,
     /// Where it also listens, with TLS on TCP.
     pub listen: Option<String>,
-    /// What it has to say goes here.
+    /// The file for its standard output and standard error.
     pub log: PathBuf,
     /// Its signal mask.
     pub mask: SigSet,
@@ -59,11 +59,11 @@ impl Gateway {
             },
             failures: 0,
         };
-        gateway.look();
+        gateway.poll();
         gateway
     }
 
-    /// When it wants to be looked at without a signal.
+    /// When it has to be polled even if no signal comes.
     pub fn due(&self) -> Option<Instant> {
         match self.state {
             State::Running { .. } => None,
@@ -72,7 +72,7 @@ impl Gateway {
     }
 
     /// Starts it again when it has ended and its pause is over.
-    pub fn look(&mut self) {
+    pub fn poll(&mut self) {
         match self.state {
             State::Running { pid, since } => {
                 if child::ended(pid).is_some() {
@@ -86,6 +86,7 @@ impl Gateway {
                         since: Instant::now(),
                     }
                 }
+                // Out of processes or memory, or the file is gone: that may pass.
                 Err(_) => self.wait_a_while(Duration::ZERO),
             },
             State::Waiting { .. } => {}
@@ -149,7 +150,7 @@ impl Gateway {
             return;
         };
         let until = Instant::now() + FAREWELL;
-        // It may have ended already.
+        // It may have ended already; its number is still its own, because it was not waited for.
         let _ = rustix::process::kill_process(pid, Signal::TERM);
         while child::ended(pid).is_none() {
             if Instant::now() >= until {
@@ -218,7 +219,7 @@ mod tests {
         let starts = || std::fs::read_to_string(path("started")).unwrap_or_default();
         let until = |what: &dyn Fn(&str) -> bool, gateway: &mut Gateway| {
             for _ in 0..500 {
-                gateway.look();
+                gateway.poll();
                 if what(&starts()) {
                     return;
                 }

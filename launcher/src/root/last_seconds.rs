@@ -1,6 +1,7 @@
-//! The last seconds of a job that did not end well: pages come from the root before the result, and
-//! a timeline is left for whoever comes later. Beside the report where there is one, else in the
-//! state directory, where the newest few are kept.
+//! Writes the timeline of the last seconds of a job that did not end well.
+//!
+//! Its pages come from the root before the result. The file lies beside the report where there is
+//! one, else in the state directory, where the newest few are kept.
 
 use crate::root::waiters::waiters;
 use invivo_archive::observation::Death;
@@ -17,7 +18,7 @@ pub const ENDING: &str = "pftrace";
 /// Timelines that are kept in the state directory, of some 50 MB each at most.
 const KEPT_MAX: usize = 8;
 
-/// What has come.
+/// The pages that have come.
 #[derive(Debug, Default)]
 pub struct LastSeconds {
     gathered: Option<TimelinePages>,
@@ -53,6 +54,7 @@ impl LastSeconds {
             how: death::how(ended),
         });
         of.deaths = deaths.collect();
+
         let mut saved = EndContext {
             to_ns: of.to_ns,
             ..EndContext::default()
@@ -61,7 +63,9 @@ impl LastSeconds {
             saved.whom = first.rank;
             saved.waiters = waiters(of, &result.hang, first.rank);
         }
-        saved.picture = timeline::text(of, look());
+        saved.picture = timeline::text(of, report_style());
+
+        // A file that cannot be written does not cost the picture and the waiting ranks.
         let written = place(&result.job.id, report).and_then(|path| {
             let wrong = |error: std::io::Error| format!("cannot write {}: {error}", path.display());
             gathered.save(&path).map_err(wrong)?;
@@ -79,7 +83,7 @@ impl LastSeconds {
 }
 
 /// How the picture is drawn: as the locale allows, and without colours, as reports are files.
-fn look() -> Look {
+fn report_style() -> Look {
     Look {
         color: false,
         ..Look::of(false, |name| std::env::var_os(name))
@@ -108,6 +112,7 @@ fn prune(dir: &Path, kept: usize) {
         .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
         .collect();
     all.sort();
+    // Sorted by time, the oldest first.
     let surplus = all.len().saturating_sub(kept);
     for (_, path) in all.into_iter().take(surplus) {
         let _ = std::fs::remove_file(path);

@@ -1,4 +1,4 @@
-//! What makes a job findable from outside: its entry in the list of jobs, and its gateway.
+//! Publishes a job: its entry in the list of jobs, and its gateway.
 
 use crate::job::job_id::Job;
 use crate::output::say;
@@ -8,7 +8,7 @@ use invivo_jobdir::{Connect, PlaceError};
 use nix::sys::signal::SigSet;
 use std::path::{Path, PathBuf};
 
-/// What makes the job findable from outside.
+/// A published job.
 pub struct Publication {
     /// The job, by the name under which it is published.
     pub job: Job,
@@ -17,7 +17,8 @@ pub struct Publication {
 }
 
 impl Publication {
-    /// Publishes the job and starts the gateway. What goes wrong is told; the job runs without.
+    /// Publishes the job and starts the gateway. Where that fails, the user gets a line, and the
+    /// job runs without.
     pub fn open(assignment: &RootAssignment, dir: &Path, mask: SigSet) -> Option<Publication> {
         match Publication::try_open(assignment, dir, mask) {
             Ok(publication) => Some(publication),

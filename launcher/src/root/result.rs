@@ -1,4 +1,4 @@
-//! The job's result: taken from the analysis node, told, and written where it was asked for.
+//! Presents the job's result: the line at the end, the report, and the last seconds.
 
 use crate::job::job_id::host;
 use crate::process::child;
@@ -33,6 +33,7 @@ impl Root<'_> {
                 self.tell(&format!("the job's report is lost: {why}"));
                 Err(why)
             }
+            // The node ended without a result: its exit status decides what that means.
             Progress::Closed => {
                 self.message = None;
                 return;
@@ -48,10 +49,11 @@ impl Root<'_> {
         self.unpublish();
     }
 
-    /// The result as it was when the end was asked for. Another one comes with the job's end.
+    /// Takes the result as it was when the end was requested. Another one comes with the job's end.
     fn take_early(&mut self, result: &Final) {
         self.present(result);
-        // Whoever asked may kill us now. Those who are here need no way to us.
+        // SIGKILL may follow now, so what others could find goes first. The sockets may go only
+        // where every rank has reported: one that is still on its way needs its place's socket.
         if result.coverage.ranks_reporting == result.job.ranks {
             self.close();
         } else {
@@ -64,6 +66,7 @@ impl Root<'_> {
 
     fn present(&mut self, result: &Final) {
         self.hold_pmi_open = !result.ended.is_empty();
+        // An exit code without `MPI_Finalize`: MPICH's launcher is to end the other ranks.
         let early = result
             .ended
             .iter()
@@ -71,6 +74,8 @@ impl Root<'_> {
         if early && child::launcher_listens() {
             self.left_early.get_or_insert_with(Instant::now);
         }
+
+        // Before the line and the report: both name the timeline's file.
         let report = self.report_path(result);
         let mut saved = match self
             .last
@@ -85,6 +90,7 @@ impl Root<'_> {
             None => EndContext::default(),
         };
         saved.asked_by = self.asked_by;
+
         let line = invivo_report::one_line(result, &saved);
         if result.shut_down {
             // The job goes on: its line comes when it ends.

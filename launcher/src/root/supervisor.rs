@@ -1,5 +1,5 @@
-//! The supervisor of the root: it makes the job findable, keeps the gateway running, starts the
-//! analysis node, tells the result, and removes what it made.
+//! The supervisor of the root: it publishes the job, keeps the gateway running, starts the analysis
+//! node, presents the result, and removes what it made.
 
 use crate::output::say;
 use crate::process::child::{self, Ended, Inheritance};
@@ -64,7 +64,8 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
     let ended = root.run();
     root.say_last_words();
     root.close();
-    // Nor that we are gone before the ranks that it has asked to end.
+    // MPICH's launcher kills the others when one connection closes early: ours may not close before
+    // those of ranks that died, or that it has asked to end.
     if (root.hold_pmi_open || root.asked_to_end)
         && root.launcher_gone.is_none()
         && !root.is_forsaken()
@@ -77,7 +78,8 @@ pub fn supervise(assignment: &RootAssignment, signals: Signals) -> Result<Ended,
 pub(super) struct Root<'a> {
     pub(super) assignment: &'a RootAssignment,
     pub(super) relations: Relations,
-    /// Readable once the launcher's process is gone: then nobody but us removes what we made.
+    /// Readable once the launcher's process is gone: then no process but this one removes what it
+    /// made.
     pub(super) launcher: Option<OwnedFd>,
     pub(super) signals: Signals,
     /// Waits for the application to begin, since then; nothing once it has, and where it cannot be
@@ -85,7 +87,7 @@ pub(super) struct Root<'a> {
     pub(super) barrier: Option<(StartupBarrier, Instant)>,
     pub(super) publication: Option<Publication>,
     pub(super) node: Option<Pid>,
-    /// The result on its way; nothing before the node runs, and once the result is told.
+    /// The result on its way; nothing before the node runs, and once the result is presented.
     pub(super) message: Option<FinalMessage>,
     /// The result, once it is here.
     pub(super) result: Option<Result<(), String>>,
@@ -96,7 +98,7 @@ pub(super) struct Root<'a> {
     /// Since when it is known that a rank left without `MPI_Finalize`, where the launcher is of
     /// MPICH's kin.
     pub(super) left_early: Option<Instant>,
-    /// What is left to say at the job's end, where the result came before it.
+    /// The line for the job's end, where the result came before it.
     pub(super) last_words: Option<String>,
     /// The launcher, or a user, has asked for the end.
     pub(super) asked_to_end: bool,
@@ -110,14 +112,14 @@ pub(super) struct Root<'a> {
     pub(super) dir: PathBuf,
 }
 
-/// What the analysis node is given to end when the launcher is gone.
+/// How long the analysis node may take to end when the launcher is gone.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How long the ranks of MPICH's kin have to follow a process that left without `MPI_Finalize`.
-/// Bare runs have not even that: the launcher kills the others at once. But it does not do so
-/// everywhere where somebody keeps the connection of that rank open a moment longer
-/// ([`child::outlive`]): MPICH 5.0 takes no offence at a connection that closes after its process.
-/// Ours closes before.
+/// How long the ranks under MPICH's launcher have to follow a process that left without
+/// `MPI_Finalize`. Bare runs have not even that: the launcher kills the others at once. But MPICH
+/// 5.0 does not, where the connection of that rank stays open a moment longer
+/// ([`child::hold_pmi_open`]): it accepts a connection that closes after its process. Ours closes
+/// before.
 const FORSAKEN: Duration = Duration::from_secs(2);
 
 /// How long we stay without an analysis node for ranks that were asked to end: batch systems give
@@ -160,6 +162,7 @@ impl Root<'_> {
         ] {
             command.arg(name).arg(value.to_string());
         }
+
         command.arg("--recording").arg(options.recording.text());
         command.arg("--strategy").arg(config.strategy.to_string());
         test_hooks::add(&mut command, "root");
@@ -175,6 +178,8 @@ impl Root<'_> {
     }
 
     fn run(&mut self) -> Result<Ended, String> {
+        // With a barrier the node starts once a rank is in `MPI_Init`: before, it might wait there
+        // for a program that never calls MPI.
         if self.barrier.is_none() {
             self.start_node()?;
         }
@@ -183,13 +188,15 @@ impl Root<'_> {
             self.take_signals();
             self.take_result();
             if let Some(publication) = &mut self.publication {
-                publication.gateway.look();
+                publication.gateway.poll();
             }
+
             match self.barrier.as_ref().map(|(barrier, _)| barrier.stage()) {
                 Some(Stage::Began) => {
                     self.barrier = None;
                     self.start_node()?;
                 }
+                // The others leave before us: the directory with their notes is ours to remove.
                 Some(Stage::Over) => {
                     if let Some((barrier, _)) = self.barrier.take() {
                         let parent = self.relations.parent as u32;
@@ -200,9 +207,10 @@ impl Root<'_> {
                 }
                 Some(Stage::Waiting) | None => {}
             }
+
             if let Some(ended) = self.node.and_then(child::ended) {
                 self.node = None;
-                // What it wrote last may have come after the look above.
+                // Its last message may have come after `take_result` above.
                 self.take_result();
                 if let Some(status) = self.node_ended(ended) {
                     return Ok(status);
@@ -254,7 +262,8 @@ impl Root<'_> {
                 self.tell(&format!(
                     "the analysis node ended {how}: the application runs on, unobserved"
                 ));
-                // Nobody answers any more. To leave would make the launcher end the job.
+                // No query can be answered any more, so the job is taken off the list. But we stay:
+                // the launcher would take the end of one process for a failure and end the job.
                 self.close();
                 self.node_lost = Some(Instant::now());
                 None
@@ -262,8 +271,8 @@ impl Root<'_> {
         }
     }
 
-    /// Whether the analysis node was through `MPI_Init`: first thing behind it, it listens for the
-    /// gateway.
+    /// Whether the analysis node was through `MPI_Init`: right behind it, it binds the socket for
+    /// the gateway.
     fn has_begun(&self) -> bool {
         link(&self.dir).exists()
     }
@@ -284,6 +293,7 @@ impl Root<'_> {
             .publication
             .as_ref()
             .and_then(|publication| publication.gateway.due());
+        // Every time limit in force: the nearest one ends the sleep.
         let times = [
             gateway.map(|due| due.saturating_duration_since(Instant::now())),
             self.barrier
@@ -302,15 +312,14 @@ impl Root<'_> {
             .flatten()
             .min()
             .and_then(|time| Timespec::try_from(time).ok());
-        // Whatever it says, everything is looked at.
+        // Its result does not matter: every source is polled without waiting afterwards.
         let _ = poll(&mut fds, timeout.as_ref());
     }
 
     fn take_signals(&mut self) {
         while let Some(incoming) = self.signals.next() {
             if asks_to_end(incoming.signal) {
-                // The kernel says that our stand-in is gone by a signal, too: that was nobody's
-                // word.
+                // The kernel sends SIGTERM when our process proxy dies: no user or launcher asked.
                 if !self.relations.is_orphan() {
                     self.asked_by.get_or_insert(incoming.signal);
                 }
@@ -326,9 +335,9 @@ impl Root<'_> {
         }
     }
 
-    /// A launcher that asks kills soon after: what others can see goes first, the result may still
-    /// come. The sockets' directory stays until they are not needed any more: the job may be on its
-    /// way through `MPI_Init`.
+    /// Acts on a request to end. A launcher kills soon after it: what others can see goes first,
+    /// the result may still come. The directory of sockets stays until they are not needed any
+    /// more: the job may be on its way through `MPI_Init`.
     fn end_was_asked_for(&mut self, tell_the_node: bool) {
         self.asked_to_end = true;
         self.unpublish();
@@ -340,7 +349,7 @@ impl Root<'_> {
 
     /// Removes what others could find of us. A second time is not needed, and does no harm.
     pub(super) fn close(&mut self) {
-        // A directory that is gone already, or filled again by a place, is none of our trouble.
+        // The directory may be gone already, or a place may have put a socket into it again.
         let _ = invivo_jobdir::remove_runtime_dir(&self.dir);
         self.unpublish();
     }

@@ -1,5 +1,5 @@
-//! Who was waiting for a rank that died. What each rank's pending call needed is known of those
-//! that the supervisors could look at; of the others, what their records tell.
+//! Which ranks were waiting for a rank that died: by their pending calls where supervisors could
+//! inspect them, else by their records.
 
 use invivo_archive::observation::Observation;
 use invivo_archive::waiters::Waiter;
@@ -30,9 +30,9 @@ pub fn waiters(of: &Observation, told: &Hang, whom: u32) -> Vec<Waiter> {
     all
 }
 
-/// The call in which a rank waits for `whom`, if it does. A collective is one of all ranks, which
-/// the dead rank was not in: it had not come yet, or was through with it, and then nobody stands in
-/// it for long.
+/// The call in which a rank waits for `whom`, if it does. A collective counts if it is one of all
+/// ranks and the dead rank was not in it: that had not come yet. (Or it was through with it, but
+/// then the others leave it soon.)
 fn waits_for(of: &Observation, pending: &Pending, whom: u32) -> Option<String> {
     let (region, waits) = match pending.doing {
         Doing::Messages(region) => {

@@ -17,7 +17,7 @@ pub fn tool(command: &mut Command) -> &mut Command {
 /// A process of the tree besides has the application's MPI.
 pub fn tool_on<'a>(command: &'a mut Command, library: &Library) -> &'a mut Command {
     let file = library.of_tools();
-    // Where the loader could not be told of the file, it may find another of this name.
+    // A path that `LD_PRELOAD` cannot hold: by its name alone the loader may find another file.
     let name = file.file_name().map_or(OsStr::new(""), |name| name);
     let known = if can_preload(&file) {
         file.as_os_str()
@@ -27,8 +27,7 @@ pub fn tool_on<'a>(command: &'a mut Command, library: &Library) -> &'a mut Comma
     tool(command).env(PRELOAD, known)
 }
 
-/// The library that the ranks here have loaded, or the one that they will load where nobody says
-/// it.
+/// The library that the ranks here have loaded, or the expected one where that is not known.
 pub fn loaded(barrier: Option<&StartupBarrier>, expected: Library) -> Library {
     barrier
         .and_then(StartupBarrier::library)

@@ -23,8 +23,8 @@ const LEFT: &str = "left-";
 /// How long the last one waits for tool processes that the launcher has not even started yet.
 const LEAVE: Duration = Duration::from_secs(10);
 
-/// Between two looks for something that nobody tells: short at first, because most programs call
-/// MPI at once, and longer after a second, because some compute for hours before.
+/// Between two polls for something that no event announces: short at first, because most programs
+/// call MPI at once, and longer after a second, because some compute for hours before.
 pub fn poll_interval(since: Instant) -> Duration {
     if since.elapsed() < Duration::from_secs(1) {
         Duration::from_millis(5)
@@ -63,7 +63,7 @@ impl StartupBarrier {
     /// Notes that a rank is in `MPI_Init`, and with which library where that can be seen.
     pub fn began(&self, library: Option<&Path>) {
         let name = library.map_or(&b""[..], |file| file.as_os_str().as_bytes());
-        // Whole or not at all: it is read as soon as it is there.
+        // Written under another name first: tool processes read it as soon as it is there.
         let beside = self.dir.join(format!("begins-{}", std::process::id()));
         // Where it cannot be written the tool processes cannot have sockets either: they end the
         // job.
@@ -87,9 +87,9 @@ impl StartupBarrier {
         self.note(&format!("{LEFT}{process}"));
     }
 
-    /// Waits, not for ever, until so many tool processes have left, or who started this one,
-    /// `parent`, is gone: then the job is being killed, and others may not have come to say that
-    /// they leave.
+    /// Waits, not for ever, until so many tool processes have left, or the process that started
+    /// this one, `parent`, is gone: then the job is being killed, and others may not have noted
+    /// that they leave.
     pub fn wait_for_tools(&self, tools: u32, parent: u32) {
         let since = Instant::now();
         let waits = || since.elapsed() < LEAVE && std::os::unix::process::parent_id() == parent;
@@ -98,7 +98,7 @@ impl StartupBarrier {
         }
     }
 
-    /// The same, and then removes the directory.
+    /// Waits as [`StartupBarrier::wait_for_tools`] does, and then removes the directory.
     pub fn close(&self, tools: u32, parent: u32) {
         self.wait_for_tools(tools, parent);
         // It may be gone because the job is to end.
@@ -113,7 +113,7 @@ impl StartupBarrier {
     }
 
     fn note(&self, name: &str) {
-        // As above.
+        // Where it cannot be written the tool processes have no sockets there either.
         let _ = std::fs::File::create(self.dir.join(name));
     }
 

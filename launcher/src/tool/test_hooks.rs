@@ -1,5 +1,5 @@
-//! Faults and taps that tests ask tool processes for, by environment variables. Compiled in with
-//! the feature `test-hooks` only: what users get does not read these variables.
+//! Faults and taps in tool processes for tests, switched on by environment variables. Compiled in
+//! with the feature `test-hooks` only: released programs do not read these variables.
 
 #[cfg(feature = "test-hooks")]
 use std::path::Path;

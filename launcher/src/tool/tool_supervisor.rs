@@ -1,5 +1,5 @@
-//! The supervisor of a tool process that is not the root: it asks it to end when nobody waits for
-//! it any more, and ends it when it does not. The one of a host's highest tool process, where the
+//! The supervisor of a tool process that is not the root: it sends SIGTERM when the launcher is
+//! gone, and SIGKILL when that does not help. The one of a host's highest tool process, where the
 //! root is on another host, also removes the job's directory here. (On the root's host the root's
 //! supervisor does that.)
 //!
@@ -15,12 +15,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What the process is given to end when the launcher is gone.
+/// How long the process may take to end when the launcher is gone.
 const LINGER: Duration = Duration::from_secs(2);
-/// Between two looks, where the kernel wakes nobody at a child's end.
-const LOOK: Duration = Duration::from_millis(500);
+/// Between two polls, where the kernel has no descriptor that announces a child's end.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Looks after `command` while it runs, and ends as it does; the directory is removed then.
+/// Runs `command` and returns how it ended; the directory is removed then.
 ///
 /// # Errors
 /// When it cannot be started.
@@ -67,17 +67,21 @@ impl ToolSupervisor {
     fn run(&mut self) -> Ended {
         loop {
             self.wait();
-            let mut asked = false;
+            let mut end_requested = false;
             while let Some(incoming) = self.signals.next() {
                 if asks_to_end(incoming.signal) {
-                    asked = true;
+                    end_requested = true;
                     if self.relations.sent_to_us_alone(incoming) {
                         self.ask_to_end();
                     }
                 }
             }
+
+            // Without a descriptor for the launcher (an old kernel), a request to end from a parent
+            // that is gone means the same.
             let gone = self.launcher.as_ref().is_some_and(is_readable);
-            if self.launcher_gone.is_none() && (gone || asked && self.relations.is_orphan()) {
+            if self.launcher_gone.is_none() && (gone || end_requested && self.relations.is_orphan())
+            {
                 self.launcher = None;
                 self.launcher_gone = Some(Instant::now());
                 self.tidy_up();
@@ -108,10 +112,10 @@ impl ToolSupervisor {
         let rest = self
             .launcher_gone
             .map(|since| LINGER.saturating_sub(since.elapsed()));
-        let look = self.child_fd.is_none().then_some(LOOK);
-        let timeout = rest.into_iter().chain(look).min();
+        let polling = self.child_fd.is_none().then_some(POLL_INTERVAL);
+        let timeout = rest.into_iter().chain(polling).min();
         let timeout = timeout.and_then(|time| Timespec::try_from(time).ok());
-        // Whatever it says, everything is looked at.
+        // Its result does not matter: every source is polled without waiting afterwards.
         let _ = poll(&mut fds, timeout.as_ref());
     }
 
@@ -119,9 +123,10 @@ impl ToolSupervisor {
         let _ = rustix::process::kill_process(self.child, Signal::TERM);
     }
 
-    /// A directory that is gone already, or filled again by a place, is none of our trouble.
+    /// Removes the job's directory on this host.
     fn tidy_up(&self) {
         if let Some(dir) = &self.dir {
+            // It may be gone already, or a place may have put a socket into it again.
             let _ = invivo_jobdir::remove_runtime_dir(dir);
         }
     }

@@ -1,4 +1,4 @@
-//! What is always there: which job, whether it is live, and how much of the truth the numbers are.
+//! The title and the bar above every page: the job, the connection, coverage and losses.
 
 use crate::top::finding::dropped;
 use crate::top::model::{Connection, Model};
@@ -50,6 +50,8 @@ pub fn draw(model: &Model, look: Look, area: Rect, buffer: &mut Buffer) {
     let coverage = snapshot
         .and_then(|snapshot| snapshot.coverage.clone())
         .unwrap_or_default();
+
+    // Always of the live numbers, even while the page below is frozen.
     let state = states(model, &status);
     let fine = state == ["LIVE"];
     let mut first = vec![(
@@ -95,7 +97,7 @@ fn spans(parts: Vec<(String, Mood)>, look: Look) -> Line<'static> {
         if at > 0 {
             spans.push(Span::raw(look.separator()));
         }
-        // Reversed: the colour is that of the ground.
+        // Reversed: the colour becomes the background.
         let style = match mood {
             Mood::Plain => Style::new(),
             Mood::Good => look.good(),

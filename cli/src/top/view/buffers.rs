@@ -1,4 +1,4 @@
-//! Where the records are, and what the measurement costs.
+//! The page of buffers: where the records are, and what the measurement costs.
 
 use crate::top::model::Picture;
 use crate::top::palette::Palette;
@@ -59,6 +59,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
             buffer,
         );
     }
+
     let below = titled("what it costs", look, below, buffer);
     let rows = costs(&coverage, &ledger, &status).into_iter();
     for ((name, value), y) in rows.zip(below.y..below.bottom()) {
@@ -87,7 +88,7 @@ fn parts(ledger: &Ledger) -> Vec<(&'static str, u64, bool)> {
         ("dropped: too many threads", dropped.no_location, true),
         ("dropped by tool places", ledger.dropped_by_place, true),
     ];
-    // Only older shims drop calls then.
+    // A switch clips calls and drops none; only older shims did.
     if dropped.switched > 0 {
         parts.push(("dropped: recording was switched", dropped.switched, true));
     }

@@ -1,4 +1,4 @@
-//! What pages of the screen share: titles, and the text where there is nothing to show.
+//! Titles of pages, and the text of an empty page.
 
 use crate::top::palette::Palette;
 use invivo_report::glyphs::Look;

@@ -35,6 +35,7 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
     if rows.is_empty() {
         return nothing("No MPI call has been recorded yet.", look, area, buffer);
     }
+
     let whole: u64 = rows.iter().map(|row| row.time_ns).sum();
     let clipped: u64 = rows.iter().map(|row| row.clipped).sum();
     let title = if clipped > 0 {

@@ -60,6 +60,8 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
         .filter(|(_, sent)| sent.messages > 0)
         .map(|(cell, sent)| (cell, sent.bytes))
         .collect();
+
+    // Shades are relative to the heaviest cell.
     let most = sent.values().copied().max().unwrap_or(0);
     let mut lines = vec![Line::styled(head(across, block_ranks), look.aside())];
     for source in 0..u32::from(down) {

@@ -1,5 +1,4 @@
-//! What goes on, at a glance: a sentence, rates over time, ranks by state, the heaviest functions,
-//! notes.
+//! The overview page: a sentence, rates over time, ranks by state, the heaviest functions, notes.
 
 use crate::top::finding::{Weight, finding, observed};
 use crate::top::history::Sample;
@@ -53,6 +52,7 @@ pub fn draw(picture: &Picture, look: Look, area: Rect, buffer: &mut Buffer) {
         .style(style)
         .wrap(Wrap { trim: true })
         .render(inner, buffer);
+
     let halves = |area| {
         Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)])
             .spacing(2)

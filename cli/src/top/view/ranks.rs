@@ -1,5 +1,5 @@
-//! Ranks, those with the most time in MPI first: they wait most, and what they wait for is at the
-//! other end.
+//! The page of ranks, those with the most time in MPI first: they wait most, and the ranks that
+//! they wait for are at the other end.
 
 use super::table;
 use crate::top::model::Picture;
@@ -43,6 +43,7 @@ pub fn draw(picture: &Picture, scroll: usize, look: Look, area: Rect, buffer: &m
         status.named.len()
     );
     let area = titled(&title, look, area, buffer);
+
     let before = entered(picture.before.as_ref());
     let seconds = picture
         .before

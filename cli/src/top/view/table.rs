@@ -28,6 +28,8 @@ pub fn draw(
         let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
         widest.max(columns[column].0.len())
     };
+
+    // One column stays free at the left edge.
     let mut room = usize::from(area.width).saturating_sub(1);
     let mut widths = Vec::new();
     for column in 0..columns.len() {
@@ -50,6 +52,7 @@ pub fn draw(
         }
         look.text(&text)
     };
+
     let mut y = area.y;
     let mut put = |text: String, style: Style| {
         if y < area.bottom() {
@@ -68,6 +71,8 @@ pub fn draw(
         line(&mut columns.iter().map(|(name, _)| *name)),
         look.title(),
     );
+
+    // Without the head, and where not all rows fit also without the last line.
     let height = usize::from(area.height).saturating_sub(1);
     let all = rows.len() <= height;
     let shown = if all {

@@ -1,13 +1,13 @@
-//! A launcher's command line as it was read, and the same line with Invivo in it.
+//! A launcher's command line as it was read, and that line with Invivo inserted.
 
 use super::tables::Flavour;
 use std::ffi::OsString;
 use std::ops::Range;
 
-/// What stands on a launcher's command line.
+/// A launcher's command line, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Whose line it is.
+    /// The kind of launcher.
     pub flavour: Flavour,
     /// The programs, one at least: several are separated by colons.
     pub parts: Vec<Part>,
@@ -24,7 +24,7 @@ pub struct Part {
     pub count: u32,
     /// The argument that says so: replaced by `count_prefix` and the new number.
     pub count_at: usize,
-    /// What stands before the number in its argument (`-np=`), or nothing.
+    /// The text before the number in its argument (`-np=`), or nothing.
     pub count_prefix: String,
     /// The arguments that are the program and its own.
     pub program: Range<usize>,
@@ -56,7 +56,7 @@ pub enum LineError {
     SeveralPrograms,
 }
 
-/// Processes, the argument that says so, and what stands before the number there.
+/// The number of processes, the position of its argument, and the text before the number in it.
 pub type Count = (u32, usize, String);
 
 /// Takes note of the number in the argument at `number_at`, of which `value` is the number's text
@@ -113,6 +113,8 @@ impl Line {
                 part.count + tools
             };
             line.extend_from_slice(&args[from..part.program.start]);
+            // The words before the program were copied last, so the count lies as far from the end
+            // of the new line as from the program in the old one.
             let count_at = line.len() - (part.program.start - part.count_at);
             line[count_at] = format!("{}{count}", part.count_prefix).into();
             line.extend_from_slice(inserted);

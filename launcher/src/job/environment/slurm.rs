@@ -11,11 +11,11 @@ const NODE: &str = "SLURM_NODEID";
 const NODES: &str = "SLURM_STEP_NUM_NODES";
 /// Processes of each node of the step, as in `2(x3),1`.
 const TASKS_PER_NODE: &str = "SLURM_STEP_TASKS_PER_NODE";
-/// The same of the whole allocation, which for a plain `srun` is the step.
+/// Processes of each node of the whole allocation, which for a plain `srun` is the step.
 const TASKS_PER_NODE_OF_JOB: &str = "SLURM_TASKS_PER_NODE";
 /// Processes of the step.
 const TASKS: &str = "SLURM_STEP_NUM_TASKS";
-/// The same under other names, unless there is an allocation around the step.
+/// Processes of the step under other names, unless there is an allocation around the step.
 const OTHER_TASKS: [&str; 2] = ["SLURM_NTASKS", "SLURM_NPROCS"];
 
 /// Rank among the processes of this node, and their number.
@@ -59,6 +59,7 @@ pub fn for_application(env: &Environment, numbers: Numbers) -> Vec<(&'static str
     };
     let same = |name: &str, as_in: &str| text(env, name) == text(env, as_in);
     let mut changes = vec![(TASKS, ranks()), (TASKS_PER_NODE, per_node())];
+    // With another value they are the allocation's, which `sbatch` set and srun left alone.
     let others = OTHER_TASKS
         .into_iter()
         .filter(|name| text(env, name) == Some(tasks));

@@ -79,9 +79,9 @@ fn every_process_of_several_hosts_finds_one_layout() {
             assert!(host.processes.contains(&world.rank));
             assert_eq!(host.ranks, app / hosts);
             assert_eq!(host.ranks + host.tools(), host.processes.len() as u32);
-            assert!(host.processes.contains(&host.keeper.0));
+            assert!(host.processes.contains(&host.last_tool.0));
         }
-        assert_eq!(Host::of(&expected, hosts - 1).keeper, expected.root());
+        assert_eq!(Host::of(&expected, hosts - 1).last_tool, expected.root());
     }
 }
 

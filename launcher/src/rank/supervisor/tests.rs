@@ -171,7 +171,7 @@ fn the_place_pauses_and_resumes_the_application() {
     let job = Job::new();
     let supervisor = job.run("welcome; until [ -e go ]; do :; done");
     let (connection, pid, region) = job.attached();
-    let state = || invivo_inspect::process_stat::stat(pid).map(|stat| stat.state);
+    let state = || invivo_jobdir::process_stat::stat(pid).map(|stat| stat.state);
     close_gate(&region, 4, Duration::from_secs(60));
     tell(&connection, &ToSupervisor::Stop { generation: 4 });
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What `/proc` says of processes: parents, groups and the states of threads.
+//! Reads `/proc/PID/stat`: parents, process groups, start times and the states of threads.
 
 use std::path::PathBuf;
 
@@ -20,9 +20,10 @@ pub struct Stat {
     pub start: u64,
 }
 
-/// Reads a line of `/proc/PID/stat`. The name in it may hold anything, parentheses too, so the last
-/// one ends it.
+/// Reads a line of `/proc/PID/stat`.
 fn parse(line: &str) -> Option<Stat> {
+    // The second field is the program's name in parentheses and may hold anything, parentheses too:
+    // the last one ends it.
     let mut fields = line.get(line.rfind(')')? + 1..)?.split_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
@@ -42,7 +43,7 @@ pub fn stat(pid: i32) -> Option<Stat> {
     parse(&read(format!("/proc/{pid}/stat"))?)
 }
 
-/// The file as text: a process may give itself a name that is no text.
+/// The file as text: a process may give itself a name that is no UTF-8.
 fn read(path: String) -> Option<String> {
     std::fs::read(path)
         .ok()
@@ -79,7 +80,7 @@ pub fn launcher(pid: i32) -> i32 {
         .map_or(0, |(pid, _)| pid)
 }
 
-/// A process, its parent and so on.
+/// A process, its parent and so on upwards.
 fn lineage(pid: i32) -> impl Iterator<Item = (i32, Stat)> {
     let with_stat = |pid: i32| stat(pid).map(|stat| (pid, stat));
     std::iter::successors(with_stat(pid), move |(_, stat)| with_stat(stat.parent))
