@@ -50,11 +50,7 @@ use matcher::Matcher;
 use outbox::Outbox;
 use posted::{InOrder, Pattern};
 use unresolved::{Key, Unknown, Unresolved};
-use waiting::{Channel, Endpoint, Side};
-
-/// An error of four seconds and more is no knowledge of time: such endpoints are matched, and their
-/// times mean nothing beside others.
-const UNKNOWN_NS: u32 = u32::MAX;
+use waiting::{Channel, Endpoint, Side, UNKNOWN_NS};
 
 /// Which place a rank of the application is below, by any number that the driver gives to places.
 pub type PlaceOf = Box<dyn Fn(Rank) -> u32 + Send>;

@@ -25,15 +25,15 @@ mod shape;
 mod text;
 mod total;
 
+pub use crate::limits::TOTAL_MAX;
 pub use error::{Fit, LayoutError};
-pub use fan_in::{FAN_IN_LIST_MAX, FanIn, MEMBERS_PER_NODE_DEFAULT, RANKS_PER_PLACE_DEFAULT};
+pub use fan_in::{
+    FAN_IN_LIST_MAX, FanIn, FanInError, MEMBERS_PER_NODE_DEFAULT, RANKS_PER_PLACE_DEFAULT,
+};
 
 use core::ops::Range;
 use invivo_proto::ids::{Rank, WorldRank};
 use shape::{LayerIndex, Shape};
-
-/// Processes that MPI can number: a rank is a C `int`.
-pub const TOTAL_MAX: u32 = i32::MAX as u32;
 
 /// Which world rank sits where in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

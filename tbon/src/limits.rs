@@ -61,3 +61,6 @@ pub const ASK_GROUP_AGAIN_NS: u64 = 1_000_000_000;
 pub const TELL_GROUP_AGAIN_NS_MAX: u64 = 64_000_000_000;
 /// Runs in one message about groups, some 200 KiB: more would keep other messages waiting.
 pub const GROUP_MESSAGE_RUNS_MAX: usize = 16_384;
+
+/// Processes that MPI can number: a rank is a C `int`.
+pub const TOTAL_MAX: u32 = i32::MAX as u32;

@@ -1,7 +1,7 @@
 //! The layout against a naive twin that writes the whole tree down.
 
 use invivo_proto::ids::{Rank, WorldRank};
-use invivo_tbon::layout::{FAN_IN_LIST_MAX, FanIn, Layout, LayoutError, Policy, Role};
+use invivo_tbon::layout::{FAN_IN_LIST_MAX, FanIn, FanInError, Layout, LayoutError, Policy, Role};
 use proptest::prelude::*;
 
 /// One process of the written-down tree.
@@ -247,7 +247,7 @@ fn layouts_read_as_they_are_written() {
     ] {
         assert_eq!(text(broken), Err(LayoutError::Text), "{broken}");
     }
-    assert_eq!(text("8:4,:tail"), Err(LayoutError::FanInText));
+    assert_eq!(text("8:4,:tail"), Err(LayoutError::FanIn(FanInError::Text)));
     assert_eq!(text("8:4:nodes=0"), Err(LayoutError::NoHosts));
 }
 
@@ -265,6 +265,7 @@ fn errors_say_what_why_and_the_next_command() {
     };
     let for_app = |app, fan_in: &[u32]| {
         FanIn::new(fan_in)
+            .map_err(LayoutError::from)
             .and_then(|fan_in| Layout::for_app(app, fan_in, Policy::Tail))
             .unwrap_err()
             .to_string()

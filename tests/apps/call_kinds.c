@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     measure("probe", iprobe);
     measure("sendrecv", sendrecv);
     measure("requests", waitall);
-    measure("many requests", many_requests);
+    measure("many-requests", many_requests);
     measure("allreduce", allreduce);
     measure("rank", comm_rank);
     MPI_Finalize();

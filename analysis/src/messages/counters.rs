@@ -1,7 +1,6 @@
 //! Counts messages: sent, received, matched, and unmatched by reason; and merges these counts.
 
-use super::UNKNOWN_NS;
-use super::waiting::Endpoint;
+use super::waiting::{Endpoint, UNKNOWN_NS};
 use crate::moments;
 use crate::pauses::Pauses;
 use invivo_proto::control::peer::Clipping;

@@ -3,13 +3,16 @@
 //!
 //! One channel has either sends or receives waiting, never both: they would have been matched.
 
-use super::UNKNOWN_NS;
 use alloc::vec::Vec;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use invivo_proto::control::peer::Clipping;
 use invivo_proto::ids::{CommId, Rank};
 use rustc_hash::FxBuildHasher;
+
+/// An error of four seconds and more is no knowledge of time: such endpoints are matched, and their
+/// times mean nothing beside others.
+pub(super) const UNKNOWN_NS: u32 = u32::MAX;
 
 /// Messages that MPI keeps in order: all that one rank sends to another on one communicator with
 /// one tag.

@@ -1,7 +1,7 @@
 //! Reports why there is no layout, and what to type instead.
 
-use super::fan_in::FAN_IN_LIST_MAX;
-use super::{FanIn, TOTAL_MAX};
+use super::fan_in::{FanIn, FanInError};
+use crate::limits::TOTAL_MAX;
 use core::fmt;
 
 /// A number of processes and the number of application ranks among them.
@@ -26,18 +26,6 @@ pub enum LayoutError {
     NoRanks,
     /// A job on no host.
     NoHosts,
-    /// Places of no ranks.
-    NoFanIn,
-    /// Nodes that take fewer than two members: the tree would never come to a root.
-    NarrowNodes {
-        /// Members per node asked for.
-        members: u32,
-    },
-    /// More numbers than a fan-in takes.
-    LongFanIn {
-        /// Numbers given.
-        numbers: usize,
-    },
     /// Ranks that cannot be shared evenly by the hosts.
     Uneven {
         /// Ranks asked for.
@@ -85,10 +73,16 @@ pub enum LayoutError {
         /// The total for these ranks with the fan-in wished for.
         usual: u32,
     },
-    /// Text that is no fan-in.
-    FanInText,
+    /// Numbers that are no fan-in.
+    FanIn(FanInError),
     /// Text that is no layout.
     Text,
+}
+
+impl From<FanInError> for LayoutError {
+    fn from(error: FanInError) -> LayoutError {
+        LayoutError::FanIn(error)
+    }
 }
 
 impl fmt::Display for LayoutError {
@@ -96,17 +90,6 @@ impl fmt::Display for LayoutError {
         match *self {
             LayoutError::NoRanks => f.write_str("the application has no rank; give at least 1"),
             LayoutError::NoHosts => f.write_str("the job has no node; give at least 1"),
-            LayoutError::NoFanIn => {
-                f.write_str("a tool place takes at least 1 rank; give a fan-in of 1 or more")
-            }
-            LayoutError::NarrowNodes { members } => write!(
-                f,
-                "an analysis node takes at least 2 members, not {members}; give 2 or more"
-            ),
-            LayoutError::LongFanIn { numbers } => write!(
-                f,
-                "a fan-in of {numbers} numbers is too long: give {FAN_IN_LIST_MAX} at most, the last one repeats"
-            ),
             LayoutError::Uneven { ranks, hosts } => uneven(f, ranks, hosts),
             LayoutError::TooMany { total } => write!(
                 f,
@@ -144,10 +127,7 @@ impl fmt::Display for LayoutError {
                  ranks needs exactly as many; start {usual} processes (fan-in {fan_in})",
                 i64::from(total) - i64::from(app),
             ),
-            LayoutError::FanInText => f.write_str(
-                "a fan-in is ranks per tool place and then members per analysis node, the last one repeats; write it like \
-                 `4,16`",
-            ),
+            LayoutError::FanIn(error) => error.fmt(f),
             LayoutError::Text => f.write_str(
                 "a layout is ranks, fan-in and policy; write it like `8:4,16:tail` or `8:4,16:nodes=2`",
             ),

@@ -1,6 +1,5 @@
 //! The fan-in: how many members report to one process, layer by layer.
 
-use super::LayoutError;
 use core::fmt;
 use core::str::FromStr;
 
@@ -23,13 +22,57 @@ pub struct FanIn {
     length: usize,
 }
 
+/// Why numbers are no fan-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FanInError {
+    /// Places of no ranks.
+    NoRanks,
+    /// Nodes that take fewer than two members: the tree would never come to a root.
+    NarrowNodes {
+        /// Members per node asked for.
+        members: u32,
+    },
+    /// More numbers than [`FAN_IN_LIST_MAX`].
+    TooLong {
+        /// Numbers given.
+        numbers: usize,
+    },
+    /// Text that is no list of numbers.
+    Text,
+}
+
+impl fmt::Display for FanInError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            FanInError::NoRanks => {
+                f.write_str("a tool place takes at least 1 rank; give a fan-in of 1 or more")
+            }
+            FanInError::NarrowNodes { members } => write!(
+                f,
+                "an analysis node takes at least 2 members, not {members}; give 2 or more"
+            ),
+            FanInError::TooLong { numbers } => write!(
+                f,
+                "a fan-in of {numbers} numbers is too long: give {FAN_IN_LIST_MAX} at most, the \
+                 last one repeats"
+            ),
+            FanInError::Text => f.write_str(
+                "a fan-in is ranks per tool place and then members per analysis node, the last \
+                 one repeats; write it like `4,16`",
+            ),
+        }
+    }
+}
+
+impl core::error::Error for FanInError {}
+
 impl FanIn {
     /// The fan-in of a list.
     ///
     /// # Errors
     /// When the list is empty or too long, a place would take no rank, or a node fewer than two
     /// members: the tree would never come to a root.
-    pub fn new(list: &[u32]) -> Result<FanIn, LayoutError> {
+    pub fn new(list: &[u32]) -> Result<FanIn, FanInError> {
         let with_nodes = match *list {
             // One number gives the ranks per place only.
             [ranks] => &[ranks, MEMBERS_PER_NODE_DEFAULT],
@@ -37,14 +80,14 @@ impl FanIn {
         };
 
         let Some((&ranks, nodes)) = with_nodes.split_first() else {
-            return Err(LayoutError::NoFanIn);
+            return Err(FanInError::NoRanks);
         };
         if ranks == 0 {
-            return Err(LayoutError::NoFanIn);
+            return Err(FanInError::NoRanks);
         }
 
         if let Some(&members) = nodes.iter().find(|&&members| members < 2) {
-            return Err(LayoutError::NarrowNodes { members });
+            return Err(FanInError::NarrowNodes { members });
         }
         let mut fan_in = FanIn {
             list: [0; FAN_IN_LIST_MAX],
@@ -54,7 +97,7 @@ impl FanIn {
         match fan_in.list.get_mut(..with_nodes.len()) {
             Some(room) => room.copy_from_slice(with_nodes),
             None => {
-                return Err(LayoutError::LongFanIn {
+                return Err(FanInError::TooLong {
                     numbers: with_nodes.len(),
                 });
             }
@@ -72,7 +115,7 @@ impl FanIn {
     ///
     /// # Errors
     /// When it is none.
-    pub fn with_ranks_per_place(mut self, ranks: u32) -> Result<FanIn, LayoutError> {
+    pub fn with_ranks_per_place(mut self, ranks: u32) -> Result<FanIn, FanInError> {
         self.list[0] = ranks;
         FanIn::new(self.numbers())
     }
@@ -107,13 +150,13 @@ impl fmt::Display for FanIn {
 }
 
 impl FromStr for FanIn {
-    type Err = LayoutError;
+    type Err = FanInError;
 
-    fn from_str(text: &str) -> Result<FanIn, LayoutError> {
+    fn from_str(text: &str) -> Result<FanIn, FanInError> {
         let mut list = [0; FAN_IN_LIST_MAX];
         let mut length = 0;
         for number in text.split(',') {
-            let number = number.trim().parse().map_err(|_| LayoutError::FanInText)?;
+            let number = number.trim().parse().map_err(|_| FanInError::Text)?;
             // Numbers beyond the list are counted, so that the error can tell how many there were.
             if let Some(room) = list.get_mut(length) {
                 *room = number;
@@ -122,7 +165,7 @@ impl FromStr for FanIn {
         }
         match list.get(..length) {
             Some(list) => FanIn::new(list),
-            None => Err(LayoutError::LongFanIn { numbers: length }),
+            None => Err(FanInError::TooLong { numbers: length }),
         }
     }
 }

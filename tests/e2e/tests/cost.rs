@@ -20,7 +20,7 @@ const EXPECTED: [(&str, f64, f64); 6] = [
     ("probe", 315.0, 82.0),
     ("sendrecv", 545.0, 144.0),
     ("requests", 601.0, 284.0),
-    ("many requests", 835.0, 365.0),
+    ("many-requests", 835.0, 365.0),
     ("allreduce", 394.0, 144.0),
     ("rank", 16.0, 16.0),
 ];

@@ -131,7 +131,7 @@ fn known_functions(family: Family) {
     );
     assert!(
         ways.iter()
-            .all(|(way, _)| **way == "stopped" || **way == "sleeping_threads"),
+            .all(|(way, _)| **way == "stopped" || **way == "asleep"),
         "{stacks}"
     );
     assert!(number(&stacks, "/longest_stop_ns") > 0, "{stacks}");
@@ -212,7 +212,7 @@ fn threads_are_not_disturbed(family: Family) {
         most >= 5,
         "{family:?}: threads that sleep in calls that begin again"
     );
-    for way in ["stopped", "sleeping_threads"] {
+    for way in ["stopped", "asleep"] {
         assert!(
             ways.iter().any(|one| one == way),
             "{family:?}: no thread was {way}: {ways:?}"

@@ -1,17 +1,19 @@
 //! A simulated tool place: the ranks that report to it, the analyses, a store of fixed size, and
 //! its counters.
 //!
-//! What it does at a command is in [`steering`] and [`cuts`], the gates of its ranks are in
+//! What it does at a command is in [`commands`] and [`cuts`], the gates of its ranks are in
 //! [`gates`] and [`holds`].
 
 mod answers;
+mod commands;
 mod cuts;
 mod gates;
 mod holds;
+mod lease;
 mod replies;
 mod steering;
 
-pub use gates::GATE_NS;
+pub use lease::GATE_NS;
 pub use steering::{Moment, Reply};
 
 use crate::agenda::Time;
@@ -23,7 +25,6 @@ use crate::plant::Plant;
 use crate::rank::{Control, Deed, Phase, SimRank};
 use crate::truth::{Cut, What};
 use fastrand::Rng;
-use gates::Gates;
 use invivo_analysis::functions::Functions;
 use invivo_analysis::matrix::MatrixLeaf;
 use invivo_proto::control::results::Group;
@@ -31,6 +32,7 @@ use invivo_proto::control::tree::{Ended, RankEnded, Up};
 use invivo_proto::ids::{CommId, Rank, RegionId, WorldRank};
 use invivo_proto::record::Call;
 use invivo_tbon::layout::Layout;
+use lease::Gates;
 use std::collections::{BTreeMap, BTreeSet};
 use steering::Steering;
 

@@ -2,17 +2,8 @@
 //! open by themselves afterwards.
 
 use super::SimPlace;
-use crate::agenda::{SECOND, Time};
-
-/// How long a gate stays closed where nobody pushes it on, in ns.
-pub const GATE_NS: Time = 2 * SECOND;
-
-/// What the place knows of its gates.
-#[derive(Debug, Default)]
-pub struct Gates {
-    /// The lease in force ends then, by the host's clock.
-    lease_until: u64,
-}
+use super::lease::GATE_NS;
+use crate::agenda::Time;
 
 impl SimPlace {
     /// Closes the gates of these ranks, for a lease.
