@@ -113,7 +113,8 @@ impl core::fmt::Display for PacketError {
             PacketError::Version(found) => {
                 write!(
                     f,
-                    "packet version {found} at offset 4, this program reads up to {VERSION}: update the tool processes"
+                    "packet version {found} at offset 4, this program reads up to {VERSION}: \
+                     update the tool processes"
                 )
             }
             PacketError::Field { offset, why } => {

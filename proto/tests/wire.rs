@@ -315,7 +315,8 @@ macro_rules! layout {
             assert_eq!(named.get(name), Some(offset), "{} of {}", name, stringify!($type));
         }
         for (name, _, _) in &drawn {
-            assert!(source.contains_key(name.as_str()) || name == "reserved", "{name} is not in the source");
+            assert!(source.contains_key(name.as_str()) || name == "reserved", "{name} is not in \
+                the source");
         }
     }};
 }
@@ -475,7 +476,8 @@ fn the_document_has_seen_the_source() {
         .collect();
     assert!(
         stale.is_empty(),
-        "the source moved: read wire.md again, correct it, and only then put these rows into its last table\n{}",
+        "the source moved: read wire.md again, correct it, and only then put these rows into its \
+         last table\n{}",
         stale.join("\n")
     );
     assert_eq!(

@@ -66,12 +66,14 @@ impl Member {
         } = self;
         let garbage = (*garbage > 0).then(|| {
             format!(
-                "tool process {world} sent garbage: {garbage} messages that cannot be read or cannot be true were ignored"
+                "tool process {world} sent garbage: {garbage} messages that cannot be read or \
+                 cannot be true were ignored"
             )
         });
         let absence = if self.gone {
             Some(format!(
-                "tool process {world} has been silent for {} s: what it held of its {ranks} ranks counts as dropped until it is heard",
+                "tool process {world} has been silent for {} s: what it held of its {ranks} ranks \
+                 counts as dropped until it is heard",
                 GONE_NS / 1_000_000_000
             ))
         } else if self.silent {

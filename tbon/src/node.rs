@@ -155,13 +155,15 @@ impl<M: Merge> Node<M> {
         // A node asks again for what it forgot; the root cannot.
         let forgot = (self.is_root && forgotten > 0).then(|| {
             format!(
-                "the members of {forgotten} communicators were forgotten for lack of room: traffic on them may be unresolved"
+                "the members of {forgotten} communicators were forgotten for lack of room: traffic \
+                 on them may be unresolved"
             )
         });
         let drift_ppm = self.clock.drift_ppm();
         let slewed = (drift_ppm > DRIFT_PPM).then(|| {
             format!(
-                "tool process {} saw its clock and the root's run apart by up to {drift_ppm} ppm: job time is stated with a larger error",
+                "tool process {} saw its clock and the root's run apart by up to {drift_ppm} ppm: \
+                 job time is stated with a larger error",
                 self.me
             )
         });

@@ -129,13 +129,15 @@ impl fmt::Display for Refusal {
             Refusal::TooManyWaves => {
                 write!(
                     f,
-                    "{WAVES_MAX} questions are being answered already; ask again when one of them is"
+                    "{WAVES_MAX} questions are being answered already; ask again when one of them \
+                     is"
                 )
             }
             Refusal::TooManyCommands => {
                 write!(
                     f,
-                    "{COMMANDS_MAX} commands are under way already; ask again when one of them is done"
+                    "{COMMANDS_MAX} commands are under way already; ask again when one of them is \
+                     done"
                 )
             }
             Refusal::TooManyAskers { id } => {
@@ -153,7 +155,8 @@ impl fmt::Display for Refusal {
             Refusal::Window { id } => {
                 write!(
                     f,
-                    "command {id} is recording a window; wait for its end, or end it early with `record off`"
+                    "command {id} is recording a window; wait for its end, or end it early with \
+                     `record off`"
                 )
             }
             Refusal::ShuttingDown { id } => {

@@ -90,7 +90,8 @@ proptest! {
                     }
                     // Two ns for the rounding of the simulated clocks.
                     let off_ns = off_by(&jobs[process], own[process], root, at_ns);
-                    prop_assert!(off_ns <= error_ns + 2, "process {}: off by {}, said {}", process, off_ns, error_ns);
+                    prop_assert!(off_ns <= error_ns + 2, "process {}: off by {}, said \
+                        {}", process, off_ns, error_ns);
                 }
             }
         }
@@ -118,7 +119,8 @@ proptest! {
             let later_ns = true_ns + 3600 * ASK_NS;
             let error_ns = job.error_ns(own.at(later_ns));
             let holds = off_by(&job, own, root, later_ns) <= error_ns + 2;
-            prop_assert_eq!(holds, job.drift_ppm() > DRIFT_PPM, "{} ppm taken for {}", ppm, job.drift_ppm());
+            prop_assert_eq!(holds, job.drift_ppm() > DRIFT_PPM, "{} ppm taken for \
+                {}", ppm, job.drift_ppm());
         }
         prop_assert!(job.drift_ppm() > DRIFT_PPM);
     }

@@ -272,17 +272,20 @@ fn errors_say_what_why_and_the_next_command() {
     };
     assert_eq!(
         of_total(7, None),
-        "7 processes cannot be shared out: with fan-in 4,16 no number of ranks needs 7; start 6 (4 ranks) or 8 (5 ranks) \
+        "7 processes cannot be shared out: with fan-in 4,16 no number of ranks needs 7; start 6 (4 \
+         ranks) or 8 (5 ranks) \
          processes, or keep 7 and say `--app 4`"
     );
     assert_eq!(
         on_two(12, None),
-        "12 processes cannot be shared out: with fan-in 4,16 on 2 nodes no number of ranks needs 12; start 11 (8 ranks) or \
+        "12 processes cannot be shared out: with fan-in 4,16 on 2 nodes no number of ranks needs \
+         12; start 11 (8 ranks) or \
          17 (10 ranks) processes, or say how many ranks by `--app N`"
     );
     assert_eq!(
         of_total(22, Some(16)),
-        "22 processes do not fit `--app 16`: 6 are left beside 16 ranks, and no even sharing of the ranks needs exactly as \
+        "22 processes do not fit `--app 16`: 6 are left beside 16 ranks, and no even sharing of \
+         the ranks needs exactly as \
          many; start 21 processes (fan-in 4,16)"
     );
     assert_eq!(

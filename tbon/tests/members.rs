@@ -197,7 +197,8 @@ fn a_member_not_heard_for_long_is_gone() {
         ..Ledger::default()
     };
     assert_eq!(ledger(&actions), Some(dropped));
-    let note = "tool process 9 has been silent for 30 s: what it held of its 2 ranks counts as dropped until it is heard";
+    let note = "tool process 9 has been silent for 30 s: what it held of its 2 ranks counts as \
+        dropped until it is heard";
     assert_eq!(status(&actions), Some((vec![OTHER], vec![note.to_owned()])));
     // It was only slow: its books are what they are.
     node.step(GONE_NS, done(OTHER));
@@ -273,7 +274,8 @@ fn clocks_that_run_apart_are_named_in_every_status() {
         };
         node.step(asked_ns, Input::Down(time));
     }
-    let note = "tool process 12 saw its clock and the root's run apart by up to 100000 ppm: job time is stated with a larger error";
+    let note = "tool process 12 saw its clock and the root's run apart by up to 100000 ppm: job \
+        time is stated with a larger error";
     assert!(
         node.notes().any(|told| told == note),
         "{:?}",
@@ -327,8 +329,10 @@ fn garbage_is_named_in_every_status() {
     assert_eq!(
         notes,
         [
-            "tool process 8 sent garbage: 1 messages that cannot be read or cannot be true were ignored",
-            "tool process 9 sent garbage: 2 messages that cannot be read or cannot be true were ignored",
+            "tool process 8 sent garbage: 1 messages that cannot be read or cannot be true were \
+             ignored",
+            "tool process 9 sent garbage: 2 messages that cannot be read or cannot be true were \
+             ignored",
         ]
     );
     assert_eq!(node.notes().collect::<Vec<_>>(), notes);

@@ -102,7 +102,8 @@ async fn handshake(
 fn admit(context: &ConnectionContext, peer: Peer) -> Arc<ConnectionState> {
     let (slot, evicts) = context.admission.accept(&peer);
     if evicts {
-        let what = "too many connections without a token: the oldest of the source with most of them \
+        let what = "too many connections without a token: the oldest of the source with most of \
+            them \
                     was closed";
         context.log.warn(LogKind::Evicted, &peer.to_string(), what);
     }

@@ -361,7 +361,8 @@ async fn serve_many_clients(
     let (faithful, fresh, seen) = good.await.expect("the good clients were served");
     let waves = root.times(&STATUS) - waves_before;
     println!(
-        "answers within {faithful:?}, to new clients within {fresh:?}, {seen} snapshots, {waves} waves, \
+        "answers within {faithful:?}, to new clients within {fresh:?}, {seen} snapshots, {waves} \
+         waves, \
          {descriptors_before} to {descriptors_most} files, {} to {} KiB",
         bytes_before / 1024,
         bytes_most / 1024

@@ -144,7 +144,8 @@ fn a_missing_participant() {
     says(
         &waits,
         Verdict::Deadlock,
-        "deadlock: rank 0 waits in MPI_Barrier (a.c:7) for rank 2 (2 more likewise), and rank 2 has finished",
+        "deadlock: rank 0 waits in MPI_Barrier (a.c:7) for rank 2 (2 more likewise), and rank 2 \
+         has finished",
     );
 }
 
@@ -169,7 +170,8 @@ fn a_mismatched_root() {
     says(
         &waits,
         Verdict::Deadlock,
-        "deadlock: MPI_Gather with root 0 of rank 0 (a.c:7) and MPI_Gather with root 1 of rank 1 (a.c:7) \
+        "deadlock: MPI_Gather with root 0 of rank 0 (a.c:7) and MPI_Gather with root 1 of rank 1 \
+         (a.c:7) \
          do not fit together as collective 4 of MPI_COMM_WORLD",
     );
     assert_eq!(diagnose(&waits).stuck, 4);
@@ -184,12 +186,14 @@ fn a_receive_without_a_send() {
     says(
         &of([recv.clone()], &[(1, Doing::Finished)]),
         Verdict::Deadlock,
-        "deadlock: rank 0 waits in MPI_Recv (a.c:7) for a message of rank 1 with tag 9, and rank 1 has finished",
+        "deadlock: rank 0 waits in MPI_Recv (a.c:7) for a message of rank 1 with tag 9, and rank 1 \
+         has finished",
     );
     says(
         &of([recv.clone()], &[(1, Doing::Computing)]),
         Verdict::Waiting,
-        "no deadlock is known: rank 0 waits in MPI_Recv (a.c:7) for a message of rank 1 with tag 9, \
+        "no deadlock is known: rank 0 waits in MPI_Recv (a.c:7) for a message of rank 1 with tag \
+         9, \
          and rank 1 computes",
     );
     let barrier = pending(

@@ -60,7 +60,8 @@ pub fn seconds(calls: &Calls) {
         (to - from) as f64 / TICKS_PER_S,
         "s",
         PAPER_S,
-        "Complete history in 22 MiB of a location with 35,000 calls per second: LAMMPS' stream, brought to that rate. \
+        "Complete history in 22 MiB of a location with 35,000 calls per second: LAMMPS' stream, \
+         brought to that rate. \
          Baseline: the published LU at 5.5 MiB/s.",
     );
 }

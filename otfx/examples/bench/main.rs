@@ -27,7 +27,8 @@ const BUFFER_BYTES: usize = 24 << 20;
 /// One figure, as `cargo xtask bench` reads it.
 pub fn figure(name: &str, value: f64, unit: &str, baseline: f64, about: &str) {
     println!(
-        "{{\"name\": \"{name}\", \"value\": {value:.4}, \"unit\": \"{unit}\", \"baseline\": {baseline:.4}, \"about\": \
+        "{{\"name\": \"{name}\", \"value\": {value:.4}, \"unit\": \"{unit}\", \"baseline\": \
+         {baseline:.4}, \"about\": \
          \"{about}\"}}"
     );
 }

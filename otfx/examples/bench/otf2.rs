@@ -33,10 +33,12 @@ macro_rules! functions {
             fn load() -> Result<Self> {
                 // SAFETY: the library's initialisers are those of a C library: they expect nothing.
                 let library = unsafe { Library::new(LIBRARY) }
-                    .with_context(|| format!("{LIBRARY} is missing: apt-get install libopen-trace-format2-dev"))?;
+                    .with_context(|| format!("{LIBRARY} is missing: apt-get install \
+                        libopen-trace-format2-dev"))?;
                 // SAFETY: the types are those of OTF2_EvtWriter.h and OTF2_Archive.h of OTF2 3.0.
                 unsafe {
-                    Ok(Functions { $($name: *library.get(concat!($symbol, "\0").as_bytes())?,)* _library: library })
+                    Ok(Functions { $($name: *library.get(concat!($symbol,
+                    "\0").as_bytes())?,)* _library: library })
                 }
             }
         }

@@ -85,7 +85,8 @@ fn distribution(of: &str, least: &mut [u32], bare: &mut [u32], per_ns: f64) {
             "ns",
             at(bare, part),
             &format!(
-                "One insert of LAMMPS' stream into 100 MB, over 26 million inserts of which the second half needs removals; \
+                "One insert of LAMMPS' stream into 100 MB, over 26 million inserts of which the \
+                 second half needs removals; \
                  {about}. Two time stamps included; the baseline is these alone."
             ),
         );
@@ -113,7 +114,8 @@ pub fn removals(folder: &Path) -> Result<()> {
                 ns / 1000.0,
                 "us",
                 file_ns / 1000.0,
-                "The insert that revokes 50 % of 100 MB. Baseline: writing 100 MB to a file, as a flush does.",
+                "The insert that revokes 50 % of 100 MB. Baseline: writing 100 MB to a file, as a \
+                 flush does.",
             );
         }
         let flat_ns = least(3, || {
@@ -134,7 +136,8 @@ pub fn removals(folder: &Path) -> Result<()> {
             "us",
             flat_ns / 1000.0,
             &format!(
-                "The insert that revokes {tenths}0 % of 100 MB in bins of 8 KiB. Baseline: compacting as many records of 48 \
+                "The insert that revokes {tenths}0 % of 100 MB in bins of 8 KiB. Baseline: \
+                 compacting as many records of 48 \
                  bytes."
             ),
         );

@@ -152,7 +152,8 @@ impl Strategy {
         if strategy.levels() > LEVELS_MAX {
             let levels = strategy.levels();
             return Err(NoStrategy(format!(
-                "{levels} levels are too many, at most {LEVELS_MAX} are possible: give fewer rules, or fewer iterations"
+                "{levels} levels are too many, at most {LEVELS_MAX} are possible: give fewer \
+                 rules, or fewer iterations"
             )));
         }
 
@@ -199,7 +200,8 @@ fn check(rule: &Rule) -> Result<(), NoStrategy> {
         )),
         Rule::Iterations { levels, .. } if !(1..=ITERATION_LEVELS_MAX).contains(&levels) => {
             Err(NoStrategy(format!(
-                "iterations are halved 1 to {ITERATION_LEVELS_MAX} times, not {levels}: iterations:4@MPI_Barrier"
+                "iterations are halved 1 to {ITERATION_LEVELS_MAX} times, not {levels}: \
+                 iterations:4@MPI_Barrier"
             )))
         }
         Rule::Iterations { at, .. } if at.0 == 0 || usize::from(at.0) >= mpi::FUNCTIONS.len() => {

@@ -54,7 +54,8 @@ impl core::fmt::Display for RecordError {
             RecordFault::TooManyParts(parts) => {
                 write!(
                     f,
-                    "{parts} parts in one record, at most {MAX_PARTS} allowed, at payload offset {at}"
+                    "{parts} parts in one record, at most {MAX_PARTS} allowed, at payload offset \
+                     {at}"
                 )
             }
         }

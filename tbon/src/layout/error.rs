@@ -103,7 +103,8 @@ impl fmt::Display for LayoutError {
                 let each = if hosts > 1 { " on each node" } else { "" };
                 write!(
                     f,
-                    "{total} processes are too few: one rank and its tool place{each} and the root need {0}; start at \
+                    "{total} processes are too few: one rank and its tool place{each} and the root \
+                     need {0}; start at \
                      least {0}",
                     smallest.total
                 )
@@ -123,13 +124,15 @@ impl fmt::Display for LayoutError {
                 usual,
             } => write!(
                 f,
-                "{total} processes do not fit `--app {app}`: {} are left beside {app} ranks, and no even sharing of the \
+                "{total} processes do not fit `--app {app}`: {} are left beside {app} ranks, and \
+                 no even sharing of the \
                  ranks needs exactly as many; start {usual} processes (fan-in {fan_in})",
                 i64::from(total) - i64::from(app),
             ),
             LayoutError::FanIn(error) => error.fmt(f),
             LayoutError::Text => f.write_str(
-                "a layout is ranks, fan-in and policy; write it like `8:4,16:tail` or `8:4,16:nodes=2`",
+                "a layout is ranks, fan-in and policy; write it like `8:4,16:tail` or \
+                 `8:4,16:nodes=2`",
             ),
         }
     }

@@ -219,8 +219,10 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "cargo run -p invivo-sim -- job --seed {} --hosts {} --ranks-per-host {} --fan-in {} --node-fan-in {} \
-             --calls {} --questions {} --commands {} --delay-us {} --offset-ms {} --drift-ppm {} --deaths {} \
+            "cargo run -p invivo-sim -- job --seed {} --hosts {} --ranks-per-host {} --fan-in {} \
+             --node-fan-in {} \
+             --calls {} --questions {} --commands {} --delay-us {} --offset-ms {} --drift-ppm {} \
+             --deaths {} \
              --stalls {} --garbles {}",
             self.seed,
             self.hosts,

@@ -111,14 +111,16 @@ pub fn compare(all: &[Measured]) -> Vec<String> {
             let of_wave = apart(*wave, *other);
             if of_wave.abs() > BYTES_APART_MAX {
                 violations.push(format!(
-                    "the root of {ranks} ranks has {wave} bytes a wave, {:+.1} % from the smallest job's",
+                    "the root of {ranks} ranks has {wave} bytes a wave, {:+.1} % from the smallest \
+                     job's",
                     100.0 * of_wave
                 ));
             }
         }
         if one.waves.entries != smallest.waves.entries {
             violations.push(format!(
-                "the root of {ranks} ranks was told {:?} rows, cells and ranks, that of the smallest job {:?}",
+                "the root of {ranks} ranks was told {:?} rows, cells and ranks, that of the \
+                 smallest job {:?}",
                 one.waves.entries, smallest.waves.entries
             ));
         }
@@ -158,7 +160,8 @@ impl fmt::Display for Measured {
         let bytes = |at: usize| self.waves.bytes.get(at).copied().unwrap_or(0);
         write!(
             f,
-            "{:>9}  {:<22} {:>9} {:>7} {:>10} {:>10} {:>8} {:>7} {:>9} {:>11} {:>9} {:>9} ns {:>7.1} s",
+            "{:>9}  {:<22} {:>9} {:>7} {:>10} {:>10} {:>8} {:>7} {:>9} {:>11} {:>9} {:>9} ns \
+             {:>7.1} s",
             self.layout.app(),
             layers.join(" > "),
             self.layout.total() - self.layout.app(),

@@ -22,7 +22,8 @@ pub enum Host {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{text:?} is no address to listen on ({why}); give one of this host's with a port, 0 for a \
-     free one, as 10.0.0.7:0, [fd00::7]:0 or node17:0; all addresses of the host only by asking for \
+     free one, as 10.0.0.7:0, [fd00::7]:0 or node17:0; all addresses of the host only by asking \
+     for \
      0.0.0.0:0 or [::]:0"
 )]
 pub struct BadAddress {

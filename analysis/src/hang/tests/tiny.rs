@@ -280,7 +280,8 @@ proptest! {
         run(&mut all, &mut come, &mut order.into_iter(), 200);
         prop_assume!(moves(&all, &come).is_empty());
         let unfinished = all.iter().filter(|one| !one.is_finished()).count();
-        prop_assert_eq!(stuck(&all, &come) as usize, unfinished, "{:?}", diagnose(&seen(&all, &come)));
+        prop_assert_eq!(stuck(&all, &come) as usize, unfinished,
+        "{:?}", diagnose(&seen(&all, &come)));
         let verdict = diagnose(&seen(&all, &come)).verdict;
         prop_assert_eq!(verdict == Verdict::Deadlock, unfinished > 0);
         // There is always a reason to tell.

@@ -120,7 +120,8 @@ impl Strategy {
             }
             if is_complete {
                 return Err(NoStrategy(format!(
-                    "{word} stands behind `time`, which claims everything: give `time` last, or not at all"
+                    "{word} stands behind `time`, which claims everything: give `time` last, or \
+                     not at all"
                 )));
             }
             if word == "time" {
@@ -166,7 +167,8 @@ fn rule(word: &str) -> Result<Rule, NoStrategy> {
         "iterations" => {
             let wrong = || {
                 NoStrategy(format!(
-                    "{value:?} are no iterations; give how often they are halved and the function that ends them, as \
+                    "{value:?} are no iterations; give how often they are halved and the function \
+                     that ends them, as \
                      iterations:4@MPI_Barrier"
                 ))
             };

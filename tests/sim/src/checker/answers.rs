@@ -157,7 +157,8 @@ impl Checker<'_> {
             let once = seen.insert((fed.rank, fed.call.ordinal));
             self.require(right && once, || {
                 format!(
-                    "ask {index}: place {place} has {:?} of rank {}, {expected:?} is true of {done:?} behind {cuts:?}",
+                    "ask {index}: place {place} has {:?} of rank {}, {expected:?} is true of \
+                     {done:?} behind {cuts:?}",
                     fed.seen(),
                     fed.rank
                 )
@@ -195,7 +196,10 @@ impl Checker<'_> {
                 let lost = done.dropped || history.refused.contains(&(rank, number));
                 let due = matches!(truth(done, cuts), Truth::Call(_)) && !lost;
                 self.require(!due || fed.contains(&(rank, number)), || {
-                    format!("ask {index}: the window was acknowledged by {place}, and {done:?} of rank {rank} came later")
+                    format!(
+                        "ask {index}: the window was acknowledged by {place}, and {done:?} of \
+                        rank {rank} came later"
+                    )
                 });
             }
         }
