@@ -291,7 +291,9 @@ pub(crate) mod tests {
     proptest! {
         /// Sums, extremes and names are those of a flat look at all locations.
         #[test]
-        fn the_sum_is_that_of_all_locations(places in prop::collection::vec(prop::collection::vec(one(), 0..40), 1..5)) {
+        fn the_sum_is_that_of_all_locations(
+            places in prop::collection::vec(prop::collection::vec(one(), 0..40), 1..5),
+        ) {
             let mut sum = Buffers::default();
             let mut all = Vec::new();
             for (number, named) in places.into_iter().enumerate() {
@@ -318,7 +320,11 @@ pub(crate) mod tests {
             let capped = all.iter().filter_map(|one| one.capped_ns);
             prop_assert_eq!(
                 sum.capped.map(|capped| (capped.buffers as usize, capped.first_ns, capped.last_ns)),
-                capped.clone().min().zip(capped.clone().max()).map(|(first, last)| (capped.count(), first, last))
+                capped
+                    .clone()
+                    .min()
+                    .zip(capped.clone().max())
+                    .map(|(first, last)| (capped.count(), first, last))
             );
             let thinned = all.iter().filter_map(|one| one.halvings);
             let untold = thinned.clone().filter(|of| of.buffer != of.known).count() as u32;
@@ -332,7 +338,10 @@ pub(crate) mod tests {
                     most,
                 })
             );
-            prop_assert_eq!(sum.complete.sum_ns, all.iter().map(|one| one.complete_ns).sum::<u64>());
+            prop_assert_eq!(
+                sum.complete.sum_ns,
+                all.iter().map(|one| one.complete_ns).sum::<u64>()
+            );
             let shortest = all.iter().min_by_key(|one| (one.complete_ns, one.location));
             prop_assert_eq!(sum.complete.shortest, shortest.map(|one| one.location));
             all.sort_by_key(|one| (one.complete_ns, one.location));

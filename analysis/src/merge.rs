@@ -143,15 +143,25 @@ mod tests {
             }
 
             let functions = |f: &Functions| Partial::Functions(f.to_partial(rank_rows_max));
-            let joined = join(spread.iter().map(|(f, _)| functions(f)).collect(), &shuffle).expect("five places");
+            let joined = join(spread.iter().map(|(f, _)| functions(f)).collect(), &shuffle).expect(
+                "five places",
+            );
             prop_assert!(same(&joined, &functions(&flat.0)));
-            let with_nobody = join(Vec::from([joined.clone(), Partial::Functions(FunctionTable::default())]), &shuffle);
+            let with_nobody = join(
+                Vec::from([joined.clone(), Partial::Functions(FunctionTable::default())]),
+                &shuffle,
+            );
             prop_assert_eq!(with_nobody, Some(joined));
 
             let matrix = |m: &MatrixLeaf| Partial::Matrix(m.to_partial(RANKS, side_max));
-            let joined = join(spread.iter().map(|(_, m)| matrix(m)).collect(), &shuffle).expect("five places");
+            let joined = join(spread.iter().map(|(_, m)| matrix(m)).collect(), &shuffle).expect(
+                "five places",
+            );
             prop_assert_eq!(&joined, &matrix(&flat.1));
-            let with_nobody = join(Vec::from([joined.clone(), Partial::Matrix(Matrix::default())]), &shuffle);
+            let with_nobody = join(
+                Vec::from([joined.clone(), Partial::Matrix(Matrix::default())]),
+                &shuffle,
+            );
             prop_assert_eq!(with_nobody, Some(joined));
         }
 
@@ -174,7 +184,10 @@ mod tests {
             let places = || all.iter().cloned().map(Partial::Buffers).collect::<Vec<_>>();
             let joined = join(places(), &shuffle);
             prop_assert_eq!(&joined, &join(places(), &[]));
-            let with_nobody = places().into_iter().chain([Partial::Buffers(Default::default())]).collect();
+            let with_nobody = places()
+                .into_iter()
+                .chain([Partial::Buffers(Default::default())])
+                .collect();
             prop_assert_eq!(joined, join(with_nobody, &shuffle));
         }
 
@@ -184,12 +197,18 @@ mod tests {
             shuffle in prop::collection::vec(0usize..1000, 12),
         ) {
             let places = || {
-                let waits = all.iter().enumerate().map(|(place, said)| crate::hang::tests::hang_of(place, said));
+                let waits = all
+                    .iter()
+                    .enumerate()
+                    .map(|(place, said)| crate::hang::tests::hang_of(place, said));
                 waits.map(|waits| Partial::Hang(alloc::boxed::Box::new(waits))).collect::<Vec<_>>()
             };
             let joined = join(places(), &shuffle);
             prop_assert_eq!(&joined, &join(places(), &[]));
-            let with_nobody = places().into_iter().chain([Partial::Hang(Default::default())]).collect();
+            let with_nobody = places()
+                .into_iter()
+                .chain([Partial::Hang(Default::default())])
+                .collect();
             prop_assert_eq!(joined, join(with_nobody, &shuffle));
         }
 
@@ -199,12 +218,20 @@ mod tests {
             shuffle in prop::collection::vec(0usize..1000, 12),
         ) {
             let places = || {
-                let stacks = all.iter().enumerate().map(|(place, said)| crate::stacks::tests::stacks_of(place, said));
-                stacks.map(|stacks| Partial::Stacks(alloc::boxed::Box::new(stacks))).collect::<Vec<_>>()
+                let stacks = all
+                    .iter()
+                    .enumerate()
+                    .map(|(place, said)| crate::stacks::tests::stacks_of(place, said));
+                stacks
+                    .map(|stacks| Partial::Stacks(alloc::boxed::Box::new(stacks)))
+                    .collect::<Vec<_>>()
             };
             let joined = join(places(), &shuffle);
             prop_assert_eq!(&joined, &join(places(), &[]));
-            let with_nobody = places().into_iter().chain([Partial::Stacks(Default::default())]).collect();
+            let with_nobody = places()
+                .into_iter()
+                .chain([Partial::Stacks(Default::default())])
+                .collect();
             prop_assert_eq!(joined, join(with_nobody, &shuffle));
         }
 
@@ -215,7 +242,9 @@ mod tests {
             at in 0usize..8,
             shuffle in prop::collection::vec(0usize..1000, 8),
         ) {
-            let mut places = Vec::from_iter(core::iter::repeat_n(Partial::Records(Default::default()), others));
+            let mut places = Vec::from_iter(
+                core::iter::repeat_n(Partial::Records(Default::default()), others),
+            );
             places.insert(at.min(others), Partial::Records(one.clone()));
             prop_assert_eq!(join(places, &shuffle), Some(Partial::Records(one)));
         }

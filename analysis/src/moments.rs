@@ -125,7 +125,11 @@ pub(crate) mod tests {
         }
 
         #[test]
-        fn merging_parts_in_any_order_equals_the_whole(a in values(), b in values(), c in values()) {
+        fn merging_parts_in_any_order_equals_the_whole(
+            a in values(),
+            b in values(),
+            c in values(),
+        ) {
             let all = [&a[..], &b, &c].concat();
             let parts = [of(&a), of(&b), of(&c)];
             for [x, y, z] in [[0, 1, 2], [2, 0, 1], [1, 2, 0], [2, 1, 0]] {

@@ -199,7 +199,9 @@ mod tests {
                 } else {
                     prop_assert!(net.paused <= paused);
                     let (first, last) = (forgotten[0], forgotten[forgotten.len() - 1]);
-                    prop_assert!(begin < last.1 && end > first.0 && (begin > first.0 || end < last.1));
+                    prop_assert!(
+                        begin < last.1 && end > first.0 && (begin > first.0 || end < last.1)
+                    );
                 }
                 // Calls are looked at when they end, so mostly none of this is inexact.
                 if forgotten.is_empty() {

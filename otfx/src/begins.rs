@@ -153,7 +153,10 @@ mod tests {
         /// With room for everything, the order is that of a sort.
         #[test]
         fn equals_sorting(spans in prop::collection::vec((0u64..1000, 0u64..1000), 0..60)) {
-            let mut records: Vec<Contents> = spans.iter().map(|(begin, length)| pass(*begin, begin + length)).collect();
+            let mut records: Vec<Contents> = spans
+                .iter()
+                .map(|(begin, length)| pass(*begin, begin + length))
+                .collect();
             records.sort_by_key(|record| record.head.end());
             let begins: Vec<u64> = all(60, &records, &[])
                 .into_iter()

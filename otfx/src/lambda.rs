@@ -103,7 +103,10 @@ mod tests {
         /// Whenever halvings arrive, what is taken afterwards lies on the coarser grid, evenly,
         /// without a gap of more than one interval of it.
         #[test]
-        fn a_grid_stays_aligned(interval in 1u64..1000, steps in prop::collection::vec((0u64..3000, 0u32..2), 1..200)) {
+        fn a_grid_stays_aligned(
+            interval in 1u64..1000,
+            steps in prop::collection::vec((0u64..3000, 0u32..2), 1..200),
+        ) {
             let mut grid = Grid::new(interval);
             let (mut now, mut last) = (0, 0);
             for (step, halve) in steps {

@@ -249,7 +249,11 @@ mod tests {
         }
 
         #[test]
-        fn merging_equals_adding_everything_to_one(bins in 2usize..20, ops in ops(), more in ops()) {
+        fn merging_equals_adding_everything_to_one(
+            bins in 2usize..20,
+            ops in ops(),
+            more in ops(),
+        ) {
             let mut one = Pyramid::new(bins, 10);
             let mut other = Pyramid::new(bins, 10);
             apply(&mut one, &ops);

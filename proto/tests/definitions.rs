@@ -38,7 +38,13 @@ fn encoded(definition: &Definition) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn communicators_come_back(local: u32, id in comm_id(), rank: u32, size: u32, remote in prop::option::of(comm_id())) {
+    fn communicators_come_back(
+        local: u32,
+        id in comm_id(),
+        rank: u32,
+        size: u32,
+        remote in prop::option::of(comm_id()),
+    ) {
         let definition = Definition::Communicator { local: CommLocal(local), id, rank, size, remote };
         let bytes = encoded(&definition);
         prop_assert_eq!(Definition::decode(&bytes), Ok(definition));
@@ -70,7 +76,11 @@ proptest! {
     }
 
     #[test]
-    fn too_little_room_writes_nothing(id in comm_id(), name in prop::collection::vec(any::<u8>(), 1..50), room in 0..20usize) {
+    fn too_little_room_writes_nothing(
+        id in comm_id(),
+        name in prop::collection::vec(any::<u8>(), 1..50),
+        room in 0..20usize,
+    ) {
         let definition = Definition::Name { id, name: &name };
         prop_assume!(room < encoded(&definition).len());
         prop_assert_eq!(definition.encode(&mut vec![0; room]), None);

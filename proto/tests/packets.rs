@@ -40,14 +40,22 @@ fn headers() -> impl Strategy<Value = Header> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(header in headers(), payload in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn what_is_written_is_read(
+        header in headers(),
+        payload in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
         let bytes = message(&header, &payload);
         let expected = Header { length: payload.len() as u32, ..header };
         prop_assert_eq!(Header::decode(&bytes), Ok((expected, &payload[..])));
     }
 
     #[test]
-    fn one_changed_bit_is_noticed(header in headers(), payload in prop::collection::vec(any::<u8>(), 0..300), at: prop::sample::Index, bit in 0..8u32) {
+    fn one_changed_bit_is_noticed(
+        header in headers(),
+        payload in prop::collection::vec(any::<u8>(), 0..300),
+        at: prop::sample::Index,
+        bit in 0..8u32,
+    ) {
         let mut bytes = message(&header, &payload);
         let at = at.index(bytes.len());
         bytes[at] ^= 1u8 << bit;

@@ -183,12 +183,20 @@ proptest! {
     /// before ended.
     #[test]
     fn pieces_read_as_the_whole(
-        choices in prop::collection::vec(chosen(), 1..40), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
+        choices in prop::collection::vec(chosen(), 1..40), cuts in prop::collection::vec(
+            any::<prop::sample::Index>(),
+            0..6,
+        ),
     ) {
         let records = written(5, 0, &choices);
-        let commits: Vec<usize> = (0..=records.len()).map(|n| encode(5, 0, &records[..n]).len()).collect();
+        let commits: Vec<usize> = (0..=records.len())
+            .map(|n| encode(5, 0, &records[..n]).len())
+            .collect();
         let bytes = encode(5, 0, &records);
-        let mut ends: Vec<usize> = cuts.iter().map(|cut| commits[cut.index(commits.len())]).collect();
+        let mut ends: Vec<usize> = cuts
+            .iter()
+            .map(|cut| commits[cut.index(commits.len())])
+            .collect();
         ends.push(bytes.len());
         ends.sort_unstable();
         let (mut decoder, mut at, mut all) = (Decoder::new(5, 0), 0, Vec::new());
@@ -201,16 +209,23 @@ proptest! {
 
     /// A prefix gives the records that it holds whole, then says that it ends early, where it ends.
     #[test]
-    fn a_shortened_payload_is_refused_where_it_ends(choices in prop::collection::vec(chosen(), 1..12)) {
+    fn a_shortened_payload_is_refused_where_it_ends(
+        choices in prop::collection::vec(chosen(), 1..12),
+    ) {
         let records = written(5, 0, &choices);
-        let commits: Vec<usize> = (1..=records.len()).map(|n| encode(5, 0, &records[..n]).len()).collect();
+        let commits: Vec<usize> = (1..=records.len())
+            .map(|n| encode(5, 0, &records[..n]).len())
+            .collect();
         let bytes = encode(5, 0, &records);
         for end in 0..bytes.len() {
             let result = read(&mut Decoder::new(5, 0), &bytes[..end], &mut 0);
             if end == 0 || commits.contains(&end) {
                 prop_assert!(result.is_ok());
             } else {
-                prop_assert_eq!(result, Err(RecordError { offset: end, fault: RecordFault::Truncated }));
+                prop_assert_eq!(
+                    result,
+                    Err(RecordError { offset: end, fault: RecordFault::Truncated })
+                );
             }
         }
     }
@@ -228,7 +243,11 @@ proptest! {
     }
 
     #[test]
-    fn anything_is_answered(time: u64, request: u64, bytes in prop::collection::vec(any::<u8>(), 0..500)) {
+    fn anything_is_answered(
+        time: u64,
+        request: u64,
+        bytes in prop::collection::vec(any::<u8>(), 0..500),
+    ) {
         if let Err(error) = read(&mut Decoder::new(time, request), &bytes, &mut 0) {
             prop_assert!(error.offset <= bytes.len());
         }

@@ -299,7 +299,10 @@ mod tests {
         /// for, from before and after its question, and nothing else; and no question goes up twice
         /// within a second.
         #[test]
-        fn who_asks_hears_all_of_it(steps in prop::collection::vec(step(), 0..60), keeps_all: bool) {
+        fn who_asks_hears_all_of_it(
+            steps in prop::collection::vec(step(), 0..60),
+            keeps_all: bool,
+        ) {
             let mut groups = Groups::new(keeps_all, MANY);
             let mut there_is = Told::new();
             let mut wanted = vec![BTreeSet::new(); MEMBERS];
@@ -311,11 +314,17 @@ mod tests {
                     Step::Wait(ns) => now_ns += ns,
                     Step::Want(member, ids) => {
                         wanted[member].extend(ids.iter().copied().map(id));
-                        let (known, up) = groups.want(now_ns, member, ids.into_iter().map(id).collect());
+                        let (known, up) = groups.want(
+                            now_ns,
+                            member,
+                            ids.into_iter().map(id).collect(),
+                        );
                         join(&mut heard[member], &known);
                         for id in up {
                             let before = passed_up.insert(id, now_ns);
-                            prop_assert!(before.is_none_or(|before| now_ns >= before + ASK_GROUP_AGAIN_NS));
+                            prop_assert!(
+                                before.is_none_or(|before| now_ns >= before + ASK_GROUP_AGAIN_NS)
+                            );
                         }
                     }
                     Step::Learn { of, start, length } => {
@@ -334,18 +343,28 @@ mod tests {
 
             for member in 0..MEMBERS {
                 let all = there_is.iter().filter(|(id, _)| wanted[member].contains(id));
-                prop_assert_eq!(&heard[member], &all.map(|(id, group)| (*id, group.clone())).collect::<Told>());
+                prop_assert_eq!(
+                    &heard[member],
+                    &all.map(|(id, group)| (*id, group.clone())).collect::<Told>()
+                );
             }
         }
 
         #[test]
-        fn memory_is_bounded_and_the_books_of_it_are_right(steps in prop::collection::vec(step(), 0..100), runs_max in 1usize..30) {
+        fn memory_is_bounded_and_the_books_of_it_are_right(
+            steps in prop::collection::vec(step(), 0..100),
+            runs_max in 1usize..30,
+        ) {
             let mut groups = Groups::new(true, Bounds { runs: runs_max, ..MANY });
             for step in steps {
                 match step {
                     Step::Wait(_) => {}
-                    Step::Want(member, ids) => drop(groups.want(0, member, ids.into_iter().map(id).collect())),
-                    Step::Learn { of, start, length } => drop(groups.learn(&told(of, start, length))),
+                    Step::Want(member, ids) => drop(
+                        groups.want(0, member, ids.into_iter().map(id).collect()),
+                    ),
+                    Step::Learn { of, start, length } => drop(
+                        groups.learn(&told(of, start, length)),
+                    ),
                 }
                 let held: usize = groups.entries.values().map(|entry| runs(&entry.group)).sum();
                 prop_assert_eq!(groups.runs, held);
@@ -355,7 +374,9 @@ mod tests {
         }
 
         #[test]
-        fn messages_carry_everything_in_bounded_portions(pieces in prop::collection::vec((0u32..6, 0u32..9, 1u32..2000), 0..40)) {
+        fn messages_carry_everything_in_bounded_portions(
+            pieces in prop::collection::vec((0u32..6, 0u32..9, 1u32..2000), 0..40),
+        ) {
             let mut all = Told::new();
             for (of, start, length) in pieces {
                 join(&mut all, &told(of, start, length));

@@ -77,7 +77,10 @@ proptest! {
             }
             true_ns += round.there_ns;
             let parent_ns = own[child - 1].at(true_ns);
-            let (job_ns, error_ns) = (jobs[child - 1].job_ns(parent_ns), jobs[child - 1].error_ns(parent_ns));
+            let (job_ns, error_ns) = (
+                jobs[child - 1].job_ns(parent_ns),
+                jobs[child - 1].error_ns(parent_ns),
+            );
             true_ns += round.back_ns;
             prop_assert!(jobs[child].answered(own[child].at(true_ns), asked_ns, job_ns, error_ns));
             for later_ns in [0, 1, 1_000_000, 60_000_000_000] {
@@ -127,7 +130,10 @@ proptest! {
 
     /// Of many measurements the best counts: the error is never more than that of the newest.
     #[test]
-    fn the_error_is_at_most_that_of_any_measurement(own in clock(), rounds in prop::collection::vec(round(), 1..20)) {
+    fn the_error_is_at_most_that_of_any_measurement(
+        own in clock(),
+        rounds in prop::collection::vec(round(), 1..20),
+    ) {
         let root = Clock { start_ns: 77, ppm: 0 };
         let mut job = JobClock::below(own.at(0));
         let mut true_ns = 0;
@@ -148,7 +154,11 @@ proptest! {
     }
 
     #[test]
-    fn job_time_and_own_time_convert_both_ways(own in clock(), job_ns in 1u64 << 51..1 << 52, now_ns in 1u64 << 50..1 << 51) {
+    fn job_time_and_own_time_convert_both_ways(
+        own in clock(),
+        job_ns in 1u64 << 51..1 << 52,
+        now_ns in 1u64 << 50..1 << 51,
+    ) {
         let mut job = JobClock::below(own.at(0));
         prop_assert!(job.ask(own.at(10), false));
         prop_assert!(job.answered(own.at(20), own.at(10), job_ns, 5));

@@ -108,14 +108,22 @@ fn fans() -> impl Strategy<Value = Vec<u32>> {
 
 proptest! {
     #[test]
-    fn layout_is_the_tree_written_down(ranks in 1u32..60, hosts in 1u32..12, fans in fans(), one_node: bool) {
+    fn layout_is_the_tree_written_down(
+        ranks in 1u32..60,
+        hosts in 1u32..12,
+        fans in fans(),
+        one_node: bool,
+    ) {
         let app = ranks * hosts;
         let policy = if one_node && hosts == 1 { Policy::PerNode { hosts: 1 } } else { policy(hosts) };
         let layout = Layout::for_app(app, FanIn::new(&fans).unwrap(), policy).unwrap();
         let tree = naive(app, &fans, hosts);
         prop_assert_eq!(layout.total() as usize, tree.entries.len());
         prop_assert_eq!(layout.root().0 as usize, tree.entries.len() - 1);
-        prop_assert_eq!(layout.layers().map(|layer| layer.processes).collect::<Vec<_>>(), tree.counts);
+        prop_assert_eq!(
+            layout.layers().map(|layer| layer.processes).collect::<Vec<_>>(),
+            tree.counts
+        );
         prop_assert_eq!(layout.app() + layout.places() + layout.nodes(), layout.total());
         prop_assert_eq!(layout.app(), app);
         for (world, entry) in tree.entries.iter().enumerate() {
@@ -124,7 +132,10 @@ proptest! {
             prop_assert_eq!(layout.host_of(world), Some(entry.host));
             prop_assert_eq!(layout.height(world), Some(entry.height));
             prop_assert_eq!(layout.parent(world).map(|parent| parent.0), entry.parent);
-            prop_assert_eq!(&layout.children(world).map(|child| child.0).collect::<Vec<_>>(), &entry.children);
+            prop_assert_eq!(
+                &layout.children(world).map(|child| child.0).collect::<Vec<_>>(),
+                &entry.children
+            );
             prop_assert_eq!(&layout.ranks_of(world).collect::<Vec<_>>(), &entry.ranks);
             match entry.role {
                 Some(Role::Application(rank)) => {
@@ -137,7 +148,10 @@ proptest! {
             }
         }
         let beyond = WorldRank(layout.total());
-        prop_assert_eq!((layout.role(beyond), layout.host_of(beyond), layout.parent(beyond)), (None, None, None));
+        prop_assert_eq!(
+            (layout.role(beyond), layout.host_of(beyond), layout.parent(beyond)),
+            (None, None, None)
+        );
     }
 
     /// What a launcher does by blocks: every host the same number, the last one the upper nodes as
@@ -158,7 +172,9 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_layout_or_an_error(text in "[0-9:,=a-z]{0,20}|[0-9]{1,10}:[0-9]{1,10}(,[0-9]{1,10}){0,9}:(tail|nodes=[0-9]{1,10})") {
+    fn any_text_is_a_layout_or_an_error(
+        text in "[0-9:,=a-z]{0,20}|[0-9]{1,10}:[0-9]{1,10}(,[0-9]{1,10}){0,9}:(tail|nodes=[0-9]{1,10})",
+    ) {
         if let Ok(layout) = text.parse::<Layout>() {
             prop_assert_eq!(layout.to_string().parse::<Layout>().unwrap(), layout);
         }
@@ -188,7 +204,10 @@ proptest! {
                 prop_assert_eq!((below.total, below.ranks), (totals[at - 1], at as u32 * hosts));
                 prop_assert_eq!((above.total, above.ranks), (totals[at], (at as u32 + 1) * hosts));
                 if let Some(app) = app {
-                    prop_assert_eq!(Layout::of_total(total, fan_in, policy, Some(app)).unwrap().total(), total);
+                    prop_assert_eq!(
+                        Layout::of_total(total, fan_in, policy, Some(app)).unwrap().total(),
+                        total
+                    );
                 }
             }
             Err(other) => prop_assert!(false, "{other}"),
@@ -197,7 +216,12 @@ proptest! {
 
     /// Ranks given by hand: exactly those, in places as even as the total allows, or an error.
     #[test]
-    fn ranks_given_by_hand_are_met_exactly(total in 0u32..200, ranks in 1u32..60, hosts in 1u32..4, fans in fans()) {
+    fn ranks_given_by_hand_are_met_exactly(
+        total in 0u32..200,
+        ranks in 1u32..60,
+        hosts in 1u32..4,
+        fans in fans(),
+    ) {
         let (app, policy) = (ranks * hosts, policy(hosts));
         let with = |width: u32| naive(app, &[&[width], &fans[1..]].concat(), hosts).entries.len() as u32;
         let widths: Vec<u32> = (1..=ranks).filter(|&width| with(width) == total).collect();

@@ -179,7 +179,10 @@ fn coverage_of(n: &[u32; 19]) -> Coverage {
 
 proptest! {
     #[test]
-    fn acknowledgements_of_any_tree_are_those_of_all(places in places(), picks in prop::collection::vec(0usize..1000, 1..60)) {
+    fn acknowledgements_of_any_tree_are_those_of_all(
+        places in places(),
+        picks in prop::collection::vec(0usize..1000, 1..60),
+    ) {
         let joined = join(places.iter().map(Place::acks).collect(), &picks, acks::merge);
         prop_assert_eq!(joined, Some(naive(&places)));
     }
@@ -195,12 +198,19 @@ proptest! {
             // All are sums but the lag.
             *sum = if at == 3 { column.max().unwrap_or(0) } else { column.sum() };
         }
-        let joined = join(numbers.iter().map(coverage_of).collect(), &picks, |into, from| coverage::merge(into, &from));
+        let joined = join(
+            numbers.iter().map(coverage_of).collect(),
+            &picks,
+            |into, from| coverage::merge(into, &from),
+        );
         prop_assert_eq!(joined, Some(coverage_of(&sums)));
     }
 
     #[test]
-    fn books_balance_only_when_nothing_is_missing_and_nothing_twice(parts in prop::array::uniform9(0u64..1000), slip in 1u64..1000) {
+    fn books_balance_only_when_nothing_is_missing_and_nothing_twice(
+        parts in prop::array::uniform9(0u64..1000),
+        slip in 1u64..1000,
+    ) {
         let [open, in_flight, kept, reduced, a, b, c, dropped_by_place, reset] = parts;
         let entered = parts.iter().sum();
         let books = Ledger { entered, open, in_flight, kept, reduced, dropped: [a, b, c], dropped_by_place, reset };

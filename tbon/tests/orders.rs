@@ -305,9 +305,12 @@ fn gives_up_ns(verb: Verb, knows_time: bool) -> u64 {
     place.step(GIVEN_NS, Input::Down(Down::Command(command)));
     let acked = |now_ns| {
         let actions = place.clone().step(now_ns, Input::Tick);
-        actions.iter().any(
-            |action| matches!(action, Action::Up(Up::Ack { acks, .. }) if acks.missing == [WorldRank(8)]),
-        )
+        actions.iter().any(|action| {
+            matches!(
+                action,
+                Action::Up(Up::Ack { acks, .. }) if acks.missing == [WorldRank(8)],
+            )
+        })
     };
     let (mut before, mut after) = (0, 1 << 50);
     while after - before > 1 {

@@ -441,9 +441,14 @@ proptest! {
         let (mut now, mut said) = (0, BTreeMap::new());
         for step in steps {
             // A wave's number is given once, and a member that does not exist says nothing.
-            let again = matches!(step, Step::Query(wave) if twin.asked_before(twin.history.len(), wave));
+            let again = matches!(
+                step,
+                Step::Query(wave) if twin.asked_before(twin.history.len(), wave),
+            );
             let known = match step {
-                Step::Partial { member, .. } | Step::Ack { member, .. } => members.contains(&member),
+                Step::Partial { member, .. } | Step::Ack { member, .. } => members.contains(
+                    &member,
+                ),
                 _ => true,
             };
             if again || !known {
@@ -468,7 +473,9 @@ proptest! {
                 Action::Down { to, .. } => Some(*to),
                 _ => None,
             }).collect();
-            let new_command = |id| !twin.history[..at].iter().any(|&(_, step)| matches!(step, Step::Command(of) if of == id));
+            let new_command = |id| !twin.history[..at]
+                .iter()
+                .any(|&(_, step)| matches!(step, Step::Command(of) if of == id));
             let reach: Vec<WorldRank> = match step {
                 Step::Query(_) => {
                     let (_, missed) = twin.said();

@@ -262,7 +262,9 @@ mod tests {
             prop_assert_eq!(of_each.len(), found.len());
             for (n, &at) in found.iter().enumerate() {
                 let to = found[(n + 1) % found.len()];
-                prop_assert!(stuck[at] && hopeless(&nodes, &stuck, at).any(|need| need.contains(&to)));
+                prop_assert!(
+                    stuck[at] && hopeless(&nodes, &stuck, at).any(|need| need.contains(&to))
+                );
             }
         }
 

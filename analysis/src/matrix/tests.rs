@@ -55,7 +55,10 @@ fn all_messages(matrix: &Matrix) -> Traffic {
 
 proptest! {
     #[test]
-    fn the_matrix_equals_a_count_over_written_out_groups(all in testing::recorded(), side_max in 1u32..9) {
+    fn the_matrix_equals_a_count_over_written_out_groups(
+        all in testing::recorded(),
+        side_max in 1u32..9,
+    ) {
         let mut leaf = MatrixLeaf::default();
         for r in &all {
             leaf.record(r.rank, &r.call, &r.parts);

@@ -302,7 +302,10 @@ proptest! {
         let (mut waiting, mut held) = (0, 0);
         for place in &places.places {
             waiting += place.messages.matcher.waiting().len() as u64;
-            held += place.messages.ranks.iter().map(|r| r.receives.held().count() as u64).sum::<u64>();
+            held += place.messages.ranks
+                .iter()
+                .map(|r| r.receives.held().count() as u64)
+                .sum::<u64>();
         }
 
         prop_assert_eq!(endpoints, 2 * sums.matched.messages + unmatched + waiting + held);

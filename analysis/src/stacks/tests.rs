@@ -156,7 +156,11 @@ proptest! {
                 stacks
             })
             .collect();
-        let all: Vec<_> = said.iter().enumerate().flat_map(|(place, said)| ranks_of(place, said)).collect();
+        let all: Vec<_> = said
+            .iter()
+            .enumerate()
+            .flat_map(|(place, said)| ranks_of(place, said))
+            .collect();
         let stacks = merged(nodes_max, places, &shuffle);
         prop_assert_eq!(&stacks.nodes, &naive(nodes_max, &all));
         let threads = all.iter().map(|(_, threads)| threads.len() as u64).sum::<u64>();
@@ -168,13 +172,25 @@ proptest! {
     /// Nothing is lost on the way down: whoever is in a node ends there, is in one below, or in one
     /// that was cut.
     #[test]
-    fn counts_are_conserved(said in prop::collection::vec(of_place(), 1..6), nodes_max in 0usize..24) {
-        let all: Vec<Stacks> = said.iter().enumerate().map(|(place, said)| stacks_of(place, said)).collect();
+    fn counts_are_conserved(
+        said in prop::collection::vec(of_place(), 1..6),
+        nodes_max in 0usize..24,
+    ) {
+        let all: Vec<Stacks> = said
+            .iter()
+            .enumerate()
+            .map(|(place, said)| stacks_of(place, said))
+            .collect();
         let whole = merged(NODES_MAX, all.clone(), &[]);
         let is_cut = |stacks: &Stacks| {
             stacks.nodes.iter().enumerate().any(|(at, node)| {
-                let below = stacks.nodes[at + 1..].iter().take_while(|below| below.depth > node.depth);
-                let callees: u64 = below.filter(|below| below.depth == node.depth + 1).map(|below| below.threads).sum();
+                let below = stacks.nodes[at + 1..]
+                    .iter()
+                    .take_while(|below| below.depth > node.depth);
+                let callees: u64 = below
+                    .filter(|below| below.depth == node.depth + 1)
+                    .map(|below| below.threads)
+                    .sum();
                 assert!(node.ends + callees <= node.threads);
                 node.ends + callees < node.threads
             })
@@ -184,7 +200,10 @@ proptest! {
         let cut = merged(nodes_max, all, &[]);
         prop_assert_eq!(cut.nodes.len(), whole.nodes.len().min(nodes_max));
         let roots = |stacks: &Stacks| stacks.nodes.iter().filter(|node| node.depth == 0).count();
-        prop_assert_eq!(is_cut(&cut) || roots(&cut) < roots(&whole), cut.nodes.len() < whole.nodes.len());
+        prop_assert_eq!(
+            is_cut(&cut) || roots(&cut) < roots(&whole),
+            cut.nodes.len() < whole.nodes.len()
+        );
     }
 
     /// Lists that nobody sends, of any depths, make a tree of bounded depth.

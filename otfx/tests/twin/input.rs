@@ -264,8 +264,12 @@ fn other() -> impl Strategy<Value = Op> {
         ),
         4 => (prop_oneof![8 => 1u64..3, 1 => any::<u64>()], 1u64..400, values())
             .prop_map(|(step, times, values)| Op::Samples { step, times, values }),
-        2 => (0u32..3, values(), times()).prop_map(|(metric, values, times)| Op::Metric { metric, values, times }),
-        1 => (class, 0usize..1000, 1usize..20).prop_map(|(class, bytes, times)| Op::Opaque { class, bytes, times }),
+        2 => (0u32..3, values(), times()).prop_map(
+            |(metric, values, times)| Op::Metric { metric, values, times },
+        ),
+        1 => (class, 0usize..1000, 1usize..20).prop_map(
+            |(class, bytes, times)| Op::Opaque { class, bytes, times },
+        ),
     ]
 }
 

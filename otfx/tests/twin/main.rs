@@ -25,7 +25,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn equals_its_twin(strategy in 0..STRATEGIES, bytes in 48usize << 10..96 << 10, ops in ops(STRATEGIES)) {
+    fn equals_its_twin(
+        strategy in 0..STRATEGIES,
+        bytes in 48usize << 10..96 << 10,
+        ops in ops(STRATEGIES),
+    ) {
         run(Pair::new(strategy, bytes), &ops)?;
     }
 }

@@ -69,6 +69,7 @@ const OF_THE_TESTS: [&str; 4] = [
     "env XDG_RUNTIME_DIR",
     "env XDG_STATE_HOME",
     "env INVIVO_DIST",
+    "env INVIVO_DIST_HOOKS",
     "env INVIVO_PYTHON",
 ];
 

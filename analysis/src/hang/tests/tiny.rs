@@ -300,7 +300,10 @@ proptest! {
         let then = stuck(&all, &come);
         let before: Vec<usize> = all.iter().map(|one| one.at).collect();
         run(&mut all, &mut come, &mut order, 200);
-        let still = all.iter().zip(&before).filter(|(one, before)| !one.is_finished() && one.at == **before);
+        let still = all
+            .iter()
+            .zip(&before)
+            .filter(|(one, before)| !one.is_finished() && one.at == **before);
         // As many ranks at least have not moved since as were called stuck.
         prop_assert!(still.count() >= then as usize);
     }

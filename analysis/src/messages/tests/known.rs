@@ -457,7 +457,11 @@ proptest! {
                 bytes: u64::from(n) * 3,
             };
             let mut sums = EMPTY;
-            (sums.sent, sums.received, sums.matched) = (traffic(n[0]), traffic(n[1]), traffic(n[2]));
+            (sums.sent, sums.received, sums.matched) = (
+                traffic(n[0]),
+                traffic(n[1]),
+                traffic(n[2]),
+            );
             sums.unmatched.unresolved = n[3].into();
             sums.unmatched.limit = n[4].into();
             sums.unmatched.cut = n[5].into();

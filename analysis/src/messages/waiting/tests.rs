@@ -59,7 +59,9 @@ fn step() -> impl Strategy<Value = Step> {
     let verdict =
         prop::sample::select(&[Verdict::Pair, Verdict::Pair, Verdict::Drop, Verdict::Leave][..]);
     prop_oneof![
-        20 => (0..3, side(), verdict).prop_map(|(tag, side, verdict)| Step::Meet(tag, side, verdict)),
+        20 => (0..3, side(), verdict).prop_map(
+            |(tag, side, verdict)| Step::Meet(tag, side, verdict),
+        ),
         3 => (0..3, side(), 1u8..30).prop_map(|(tag, side, many)| Step::Many(tag, side, many)),
         1 => (0u64..400).prop_map(Step::DropUntil),
     ]
@@ -95,13 +97,28 @@ proptest! {
             match step {
                 Step::Meet(tag, side, verdict) => {
                     at += 1;
-                    waiting.meet(channel(tag), side, endpoint(at), |other| { judged.push(*other); verdict });
+                    waiting.meet(
+                        channel(tag),
+                        side,
+                        endpoint(at),
+                        |other| { judged.push(*other); verdict },
+                    );
                     naive.meet(tag, side, endpoint(at), |other| { expected.push(*other); verdict });
                 }
                 Step::Many(tag, side, many) => for _ in 0..many {
                     at += 1;
-                    waiting.meet(channel(tag), side, endpoint(at), |other| { judged.push(*other); Verdict::Pair });
-                    naive.meet(tag, side, endpoint(at), |other| { expected.push(*other); Verdict::Pair });
+                    waiting.meet(
+                        channel(tag),
+                        side,
+                        endpoint(at),
+                        |other| { judged.push(*other); Verdict::Pair },
+                    );
+                    naive.meet(
+                        tag,
+                        side,
+                        endpoint(at),
+                        |other| { expected.push(*other); Verdict::Pair },
+                    );
                 },
                 Step::DropUntil(end_ns) => {
                     waiting.drop_until(end_ns, |endpoint| judged.push(*endpoint));
