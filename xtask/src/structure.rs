@@ -17,38 +17,12 @@ use tree::Tree;
 
 /// What is still allowed to break a rule, by the folder of the crate.
 const ALLOWED: &[(Rule, &str)] = &[
-    (Rule::Circle, "analysis"),
-    (Rule::Circle, "otfx"),
-    (Rule::Circle, "proto"),
-    (Rule::Circle, "tbon"),
-    (Rule::Circle, "tests/sim"),
-    (Rule::FileLength, "otfx"),
-    (Rule::FileLength, "proto"),
-    (Rule::FileLength, "tbon"),
-    (Rule::FileLength, "ui-gateway"),
     (Rule::LineWidth, "analysis"),
-    (Rule::LineWidth, "analysis-node"),
-    (Rule::LineWidth, "cli"),
-    (Rule::LineWidth, "config"),
-    (Rule::LineWidth, "inspect"),
-    (Rule::LineWidth, "jobdir"),
-    (Rule::LineWidth, "launcher"),
-    (Rule::LineWidth, "mpi-link"),
     (Rule::LineWidth, "otfx"),
     (Rule::LineWidth, "proto"),
-    (Rule::LineWidth, "proto/grpc"),
-    (Rule::LineWidth, "report"),
     (Rule::LineWidth, "tbon"),
     (Rule::LineWidth, "tests/sim"),
-    (Rule::LineWidth, "tool-place"),
     (Rule::LineWidth, "ui-gateway"),
-    (Rule::TestName, "analysis"),
-    (Rule::TestName, "archive"),
-    (Rule::TestName, "proto"),
-    (Rule::TestName, "proto/grpc"),
-    (Rule::TestName, "tbon"),
-    (Rule::TestName, "tests/sim"),
-    (Rule::TestName, "ui-gateway"),
 ];
 
 /// What a finding breaks.
